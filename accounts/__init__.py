@@ -1,0 +1,1 @@
+"""Users, and what they prove who they are with."""

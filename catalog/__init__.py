@@ -1,0 +1,1 @@
+"""Books, their authors and tags, and how to find them."""

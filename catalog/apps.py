@@ -1,0 +1,9 @@
+"""Application configuration."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class CatalogConfig(AppConfig):
+    name = "catalog"
+    verbose_name = _("catalog")

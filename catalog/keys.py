@@ -1,0 +1,43 @@
+"""Every key of the catalogue. Names are as in Redis, with the prefix."""
+
+from mirror.naming import key
+
+
+def book(book_id: int | str) -> str:
+    """String (JSON): title, authors, year, tags, ... of a book. Life: as the book. Owner: BookMirror."""
+    return key(f"book:{book_id}")
+
+
+def tag(name: str) -> str:
+    """Set: ids of the books with a tag. Life: while a book has it. Owner: BookMirror."""
+    return key("{tag}:" + name)
+
+
+def popular() -> str:
+    """Sorted set: book id by popularity. Life: always. Owner: BookMirror."""
+    return key("books:popular")
+
+
+def newest() -> str:
+    """Sorted set: book id by year of first publication (unknown: -inf). Life: always. Owner: BookMirror."""
+    return key("books:newest")
+
+
+def titles() -> str:
+    """Sorted set: "<title in lower case> NUL <book id>", all scored 0. Life: always. Owner: BookMirror."""
+    return key("books:title")
+
+
+def changes() -> str:
+    """Stream: which entries of the catalogue changed, for copies kept in processes. Owner: BookMirror."""
+    return key("books:changes")
+
+
+def tag_record(tag_id: int | str) -> str:
+    """String (JSON): name of a tag. Life: as the tag. Owner: TagMirror."""
+    return key(f"tag:{tag_id}")
+
+
+def tag_names() -> str:
+    """Sorted set: every tag's name, all scored 0. Life: always. Owner: TagMirror."""
+    return key("tags:name")

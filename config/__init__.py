@@ -1,0 +1,5 @@
+"""Settings, URLs, Celery and the look of the whole site."""
+
+from config.celery import app as celery_app
+
+__all__ = ["celery_app"]

@@ -1,0 +1,240 @@
+"""Settings, read from the environment; every default works for ``make demo``.
+
+The names are in README.md. What would be dangerous in production is reported by
+system checks (``manage.py check --deploy``), not silently mended here.
+"""
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+import environ
+from csp.constants import NONE, SELF
+from django.utils.translation import gettext_lazy as _
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.retry import Retry
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = BASE_DIR / "var"
+env = environ.Env()
+
+DEBUG = env.bool("DEBUG", default=True)
+# A key for development only: the deploy check refuses it (prefix "django-insecure-").
+SECRET_KEY = env.str("SECRET_KEY", default="django-insecure-diptych-demo-only-not-for-production")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+INTERNAL_IPS = ["127.0.0.1", "::1"]
+
+INSTALLED_APPS = [
+    "config.apps.SiteConfig",
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "mirror",
+    "accounts",
+    "catalog",
+    "shop",
+    "social",
+    "loginlog",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "mirror.middleware.ReadYourWrites",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "config.explain.ExplainMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "config" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# --- SQL: the truth -------------------------------------------------------------------------
+DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}")}
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = {
+        # One writer at a time, decided when a transaction begins and not at its first write.
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        # recursive_triggers: REPLACE must fire delete triggers, or a replaced row goes unnoticed.
+        "init_command": (
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA recursive_triggers=ON;"
+        ),
+    }
+else:
+    DATABASES["default"]["CONN_MAX_AGE"] = 600
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Redis: what is read --------------------------------------------------------------------
+
+
+def _embedded(database: int) -> str:
+    """The URL of a database of the embedded Redis (started by ``config.devserver``)."""
+    socket = VAR_DIR / "redis" / "redis.sock"
+    if len(str(socket)) > 100:  # a socket's path has at most 107 bytes
+        digest = hashlib.sha256(bytes(BASE_DIR)).hexdigest()[:12]
+        socket = Path(tempfile.gettempdir()) / f"diptych-{digest}" / "redis.sock"
+    return f"unix://{socket}?db={database}"
+
+
+REDIS_URL = env.str("REDIS_URL", default=_embedded(0))
+CACHE_URL = env.str("CACHE_URL", default=_embedded(1))
+
+
+def _redis(url: str, *, timeout: float) -> dict[str, object]:
+    """One django-redis alias with short, explicit timeouts (redis-py 8 would wait 5 s, thrice)."""
+    return {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": url,
+        "OPTIONS": {
+            "SOCKET_CONNECT_TIMEOUT": timeout,
+            "SOCKET_TIMEOUT": timeout,
+            "CONNECTION_POOL_CLASS": "mirror.redis.MirrorPool",
+            "CONNECTION_POOL_KWARGS": {
+                # Once more, at once, for a pooled connection that a restart has closed;
+                # never after a time-out, or a hung server costs twice.
+                "retry": Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
+            },
+        },
+    }
+
+
+CACHES = {
+    "default": _redis(CACHE_URL, timeout=0.3),
+    "state": _redis(REDIS_URL, timeout=0.3),  # requests
+    "relay": _redis(REDIS_URL, timeout=5.0),  # workers and commands, which can wait
+}
+DJANGO_REDIS_IGNORE_EXCEPTIONS = True  # for the cache API only: a lost cache is a miss
+
+MIRROR = {
+    "ALIAS": "state",
+    "RELAY_ALIAS": "relay",
+    "PREFIX": env.str("REDIS_PREFIX", default=""),
+}
+
+# --- Celery ---------------------------------------------------------------------------------
+
+
+def _broker(url: str) -> str:
+    """Kombu's spelling of a Redis URL (it calls unix sockets ``redis+socket`` and a db ``virtual_host``)."""
+    return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
+
+
+CELERY_BROKER_URL = _broker(env.str("CELERY_BROKER_URL", default=_embedded(2)))
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_connect_timeout": 0.3,
+    "socket_timeout": 5.0,
+    "visibility_timeout": 600,
+}
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ROUTES = {"mirror.tasks.*": {"queue": "relay"}}
+CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
+CELERY_BEAT_SCHEDULE = {
+    "mirror-sweep": {"task": "mirror.tasks.sweep", "schedule": 1.0, "options": {"expires": 5}},
+}
+
+# --- people ---------------------------------------------------------------------------------
+AUTH_USER_MODEL = "accounts.User"
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "accounts:login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/"
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+
+# --- language and time ----------------------------------------------------------------------
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LOCALE_PATHS = [BASE_DIR / "config" / "locale"]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+
+# --- static files ---------------------------------------------------------------------------
+STATIC_URL = "/static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "config" / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = DEBUG
+
+# --- safety ---------------------------------------------------------------------------------
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+if not DEBUG:
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=True)
+    SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=31_536_000)
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = True
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {"mirror": {"level": "INFO"}},
+}

@@ -1,0 +1,1 @@
+"""The login log: bitmaps of who was here on which day."""

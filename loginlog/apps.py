@@ -1,0 +1,7 @@
+"""Application configuration."""
+
+from django.apps import AppConfig
+
+
+class LoginlogConfig(AppConfig):
+    name = "loginlog"

@@ -1,0 +1,23 @@
+"""Keeps Redis equal to SQL: declare how a row shows in Redis, and it always does.
+
+The public names are here; ``docs/architecture.md`` tells how the parts work together.
+This application imports no other one, and can be lifted into any Django site.
+"""
+
+from mirror.entries import Entry, Field, Member, Scored, Value
+from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, Watch
+from mirror.registry import register
+
+__all__ = [
+    "EdgeMirror",
+    "Entry",
+    "Family",
+    "Field",
+    "Member",
+    "Mirror",
+    "Scored",
+    "SummaryMirror",
+    "Value",
+    "Watch",
+    "register",
+]

@@ -1,0 +1,16 @@
+"""Application configuration: finds the declarations, then wires capture to the models."""
+
+from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
+
+
+class MirrorConfig(AppConfig):
+    name = "mirror"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from mirror import capture, checks, signals  # noqa: F401  (checks register on import)
+
+        autodiscover_modules("mirrors")
+        signals.connect()
+        capture.connect()

@@ -1,0 +1,136 @@
+"""What an application writes down: which rows show how in Redis.
+
+A mirror is a pure function from a row to what it contributes. Everything else (capture, apply,
+rebuild, verify, repair, explain) is generic and lives in the other modules.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from django.db.models import Model
+
+from mirror.conf import setting
+from mirror.entries import Entry
+
+Kind = Literal["set", "zset", "hash", "string", "list"]
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A table whose changes concern a mirror.
+
+    model: the model whose table is watched (a through model for many-to-many).
+    columns: the database columns whose values make the key of a change, before and after it;
+        several are joined with ":". Default: the primary key.
+    via: for a table that is not the mirror's own (a tag, for books): ``via(values, after, limit)``
+        gives up to ``limit`` keys greater than ``after`` (None: from the start), ascending, of rows
+        that the given column values touch. It runs when the change is drained, never when it is made.
+    """
+
+    model: type[Model]
+    columns: str | tuple[str, ...] = ()
+    via: Callable[[Sequence[str], str | None, int], list[str]] | None = None
+
+    @property
+    def table(self) -> str:
+        """The table's name in SQL."""
+        return str(self.model._meta.db_table)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns that make a change's key, never empty."""
+        if self.columns:
+            return (self.columns,) if isinstance(self.columns, str) else self.columns
+        pk = self.model._meta.pk
+        assert pk is not None
+        return (str(pk.column),)
+
+    @property
+    def source(self) -> str:
+        """"" where the key is the mirror's own; else the name of the table it has to be looked up from."""
+        return self.table if self.via else ""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Keys of one shape that a mirror owns, so that what should not be there can be found.
+
+    start: what every key of the family begins with, as in Redis; a whole key when ``whole``.
+    owner: from (key, member or field or value) to the change key of the row that would contribute it.
+    """
+
+    start: str
+    kind: Kind
+    owner: Callable[[str, str], str]
+    whole: bool = False
+
+
+class Mirror:
+    """Rows with a record of their own: ``key(id)`` holds what ``record`` says, as JSON or a hash."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1  # a new layout of keys or records takes a new number
+    model: ClassVar[type[Model]]
+    watches: ClassVar[Sequence[Watch]]
+    record_kind: ClassVar[Literal["json", "hash"]] = "json"
+
+    def key(self, pk: str) -> str:
+        """The name of the record of row ``pk``."""
+        raise NotImplementedError
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
+        """Rows by key, from SQL, in a fixed number of queries; left out: gone or filtered away."""
+        raise NotImplementedError
+
+    def record(self, row: Any) -> Record:
+        """What the row's own key says. JSON-able; for a hash, text to text. Pure."""
+        raise NotImplementedError
+
+    def index(self, record: Record) -> Iterable[Entry]:
+        """Entries elsewhere, from the record alone, each at most once. Pure."""
+        return ()
+
+    def families(self) -> Sequence[Family]:
+        """The key families in which ``index`` places entries."""
+        return ()
+
+    def retired(self) -> Sequence[str]:
+        """Starts of keys that earlier versions used and a rebuild removes."""
+        return ()
+
+    def feed(self) -> str | None:
+        """The stream that tells of changed entries (see ``mirror.local``), or None for no stream."""
+        return None
+
+    def keys_after(self, after: str | None, limit: int) -> list[str]:
+        """The next ``limit`` primary keys in ascending order (keyset; never OFFSET)."""
+        rows = self.model._base_manager.using(setting("DATABASE")).order_by("pk")
+        if after is not None:
+            rows = rows.filter(pk__gt=after)
+        return [str(pk) for pk in rows.values_list("pk", flat=True)[:limit]]
+
+    def record_start(self) -> str:
+        """What every record's key begins with."""
+        return self.key("")
+
+
+class EdgeMirror(Mirror):
+    """Rows without a record that only come and go (a follow). Their key names both ends: "5:7"."""
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
+        """The edges among ``pks`` that exist; the values do not matter."""
+        raise NotImplementedError
+
+    def entries(self, pk: str) -> Iterable[Entry]:
+        """What the edge contributes while it exists. Pure."""
+        raise NotImplementedError
+
+
+class SummaryMirror(Mirror):
+    """One key that sums up many rows (the last logins): recomputed whole at every change."""
+
+    def items(self) -> list[str]:
+        """The whole list, from SQL, bounded."""
+        raise NotImplementedError

@@ -1,0 +1,40 @@
+"""Entries: the facts that a row contributes to Redis beside its own record.
+
+All parts are strings as they are in Redis; keys carry the prefix. Two entries with the same
+``identity`` are the same place in Redis, and the later one overwrites the earlier.
+"""
+
+from typing import NamedTuple
+
+
+class Member(NamedTuple):
+    """``member`` is in the set ``key``."""
+
+    key: str
+    member: str
+
+
+class Scored(NamedTuple):
+    """``member`` is in the sorted set ``key`` with ``score`` (exact up to 2**53)."""
+
+    key: str
+    member: str
+    score: float
+
+
+class Field(NamedTuple):
+    """The hash ``key`` says ``value`` at ``field``. Rows may take a field over from one another."""
+
+    key: str
+    field: str
+    value: str
+
+
+class Value(NamedTuple):
+    """The string ``key`` says ``value``. Rows may take a key over from one another."""
+
+    key: str
+    value: str
+
+
+Entry = Member | Scored | Field | Value

@@ -1,0 +1,66 @@
+"""Warm markers: what says that a mirror is whole in the Redis at hand.
+
+A marker reads ``<layout version>|<database identity>|<incarnation>|<generation>``. A reader believes it
+only if the first three are what they should be: written by this code, for this database, in this life
+of this server. The generation is new with every rebuild, so that copies kept elsewhere start over.
+"""
+
+import time
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from mirror import naming, registry
+from mirror.conf import setting
+from mirror.models import Identity
+from mirror.redis import incarnation
+
+ASK_AGAIN_SECONDS = 1.0
+
+
+@cache
+def database_identity() -> str:
+    """Which database this is: made when it was, kept in it, read once a process."""
+    identity, _ = Identity.objects.using(setting("DATABASE")).get_or_create(pk=1)
+    return identity.uuid.hex
+
+
+def value(name: str, incarnation_now: str, generation: str) -> str:
+    """What the marker of mirror ``name`` says when it is whole."""
+    return "|".join([str(registry.get(name).version), database_identity(), incarnation_now, generation])
+
+
+def _generation(name: str, found: bytes | None, incarnation_now: str) -> str | None:
+    """The generation, if the marker ``found`` can be believed."""
+    if found is None:
+        return None
+    text = found.decode(errors="replace")
+    head, _, generation = text.rpartition("|")
+    return generation if text == value(name, incarnation_now, generation) and head else None
+
+
+def generations(redis: Any, names: Sequence[str], found: Sequence[bytes | None]) -> tuple[str, ...] | None:
+    """The generations of the mirrors ``names`` whose markers are ``found``, or None if one is cold.
+
+    A marker of another incarnation makes this process ask the server (at most once a second) who it is:
+    its connections may be older than the server's present identity.
+    """
+    now = incarnation(redis)
+    result = [_generation(name, text, now) for name, text in zip(names, found, strict=True)]
+    if None in result and None not in found and _may_ask(redis.connection_pool):
+        now = incarnation(redis, ask=True)
+        result = [_generation(name, text, now) for name, text in zip(names, found, strict=True)]
+    return None if None in result else tuple(g for g in result if g is not None)
+
+
+def _may_ask(pool: Any) -> bool:
+    now = time.monotonic()
+    if now - pool.asked_at < ASK_AGAIN_SECONDS:
+        return False
+    pool.asked_at = now
+    return True
+
+
+def is_warm(redis: Any, name: str) -> bool:
+    """Whether mirror ``name`` is whole now (one or two round trips)."""
+    return generations(redis, [name], [redis.get(naming.marker(name))]) is not None

@@ -1,0 +1,109 @@
+"""The outbox, and what the relay has to remember in SQL."""
+
+import uuid
+
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+
+class ChangeQuerySet(models.QuerySet["Change"]):
+    """Changes by what is still to be done with them."""
+
+    def pending(self) -> "ChangeQuerySet":
+        """Not in Redis yet, and not set aside."""
+        return self.filter(applied_at__isnull=True, quarantined_at__isnull=True)
+
+    def quarantined(self) -> "ChangeQuerySet":
+        """Set aside after failing again and again."""
+        return self.filter(applied_at__isnull=True, quarantined_at__isnull=False)
+
+
+class Change(models.Model):
+    """One line of the outbox: something that a mirror watches was changed. Written by triggers only.
+
+    A change with ``source`` names a row of that table; the keys it touches are worked out when it is
+    drained. ``key`` "*" means that the whole table was emptied.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    mirror = models.CharField(_("mirror"), max_length=64)
+    source = models.CharField(_("source"), max_length=128, db_default="")
+    key = models.TextField(_("key"))
+    # What repair found in Redis that no row accounts for: a JSON list of entries to take away.
+    strays = models.TextField(_("strays"), db_default="")
+    # How far a change with a source has been spread over the keys that it touches.
+    cursor = models.TextField(_("cursor"), null=True)
+    created_at = models.DateTimeField(_("created"), db_default=Now())
+    applied_at = models.DateTimeField(_("applied"), null=True)
+    incarnation = models.CharField(_("incarnation"), max_length=80, db_default="")
+    attempts = models.SmallIntegerField(_("attempts"), db_default=0)
+    quarantined_at = models.DateTimeField(_("quarantined"), null=True)
+    error = models.TextField(_("error"), db_default="")
+
+    objects = ChangeQuerySet.as_manager()
+
+    class Meta:
+        db_table = "mirror_change"
+        verbose_name = _("change")
+        verbose_name_plural = _("changes")
+        indexes = [
+            models.Index(
+                fields=["id"],
+                condition=models.Q(applied_at__isnull=True),
+                name="mirror_change_pending",
+            ),
+            models.Index(
+                fields=["mirror", "key"],
+                condition=models.Q(applied_at__isnull=True),
+                name="mirror_change_pending_key",
+            ),
+            models.Index(
+                fields=["applied_at"],
+                condition=models.Q(applied_at__isnull=False),
+                name="mirror_change_applied",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.mirror} {self.source}:{self.key}" if self.source else f"{self.mirror} {self.key}"
+
+
+class State(models.Model):
+    """What is known of one mirror beyond its changes: where its rebuild stands."""
+
+    mirror = models.CharField(_("mirror"), max_length=64, primary_key=True)
+    rebuild_token = models.CharField(_("rebuild token"), max_length=40, db_default="")
+    rebuild_cursor = models.TextField(_("rebuild cursor"), null=True)
+    rebuild_rows = models.BigIntegerField(_("rows rebuilt"), db_default=0)
+    lease_owner = models.CharField(_("lease owner"), max_length=40, db_default="")
+    lease_until = models.DateTimeField(_("lease until"), null=True)
+    verified_at = models.DateTimeField(_("last verified"), null=True)
+    differences = models.BigIntegerField(_("differences found"), null=True)
+
+    class Meta:
+        db_table = "mirror_state"
+        verbose_name = _("mirror")
+        verbose_name_plural = _("mirrors")
+
+    def __str__(self) -> str:
+        return self.mirror
+
+
+class Identity(models.Model):
+    """One row: which database this is, and which Redis it was last mirrored to."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    uuid = models.UUIDField(_("database identity"), default=uuid.uuid4)
+    incarnation = models.CharField(_("incarnation"), max_length=80, db_default="")
+    # Applied changes at or after this, answered by an older incarnation, count as pending again.
+    replay_from = models.DateTimeField(_("replay from"), null=True)
+
+    class Meta:
+        db_table = "mirror_identity"
+        verbose_name = _("database identity")
+        verbose_name_plural = _("database identity")
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="mirror_identity_one_row")]
+
+    def __str__(self) -> str:
+        return str(self.uuid)

@@ -1,0 +1,53 @@
+"""Key names: the prefix that goes before all of them, and the mirror's own keys.
+
+Every function here (and in an application's ``keys.py``) returns the name as it is in Redis.
+"""
+
+from functools import cache
+
+from django.core.signals import setting_changed
+from django.dispatch import receiver
+
+from mirror.conf import setting
+
+
+@cache
+def prefix() -> str:
+    """What goes before every key ("" unless configured)."""
+    return str(setting("PREFIX"))
+
+
+@receiver(setting_changed)
+def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "MIRROR":
+        prefix.cache_clear()
+
+
+def key(name: str) -> str:
+    """``name`` with the prefix before it."""
+    return prefix() + name
+
+
+def marker(mirror: str) -> str:
+    """String: the warm marker of a mirror. Life: until the mirror goes cold. Owner: mirror."""
+    return key(f"mirror:warm:{mirror}")
+
+
+def building(mirror: str) -> str:
+    """String: token of the rebuild under way. Life: until it is done. Owner: mirror."""
+    return key(f"mirror:building:{mirror}")
+
+
+def clock() -> str:
+    """String: SQL's clock as the relay last saw it (seconds since 1970). Owner: mirror."""
+    return key("mirror:clock")
+
+
+def lease(job: str) -> str:
+    """String: who is at a job now, so that others leave it. Life: seconds. Owner: mirror."""
+    return key(f"mirror:lease:{job}")
+
+
+def guard(mirror: str, row: str) -> str:
+    """String: what drains of a row without a record watch. Life: none (set and deleted). Owner: mirror."""
+    return key(f"mirror:guard:{mirror}:{row}")

@@ -1,0 +1,48 @@
+"""Reading what is mirrored: only if it is whole. Otherwise the caller asks SQL.
+
+>>> found = read(["book"], lambda pipe: pipe.get(keys.book(7)))
+>>> if found is None: ...   # cold, or Redis is away: SQL says it
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from mirror import marker, naming, sql_only
+from mirror.redis import RedisError, breaker, client, is_away
+
+logger = logging.getLogger("mirror")
+
+
+class Reading(NamedTuple):
+    """replies: one for each command that was asked, in order. generations: the rebuild of each mirror."""
+
+    replies: list[Any]
+    generations: tuple[str, ...]
+
+
+def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None:
+    """Ask Redis in one round trip, with the warm markers of ``mirrors``; None: SQL has to answer.
+
+    ``ask`` gets a pipeline and adds its commands. None means that a mirror is not whole, that Redis is
+    away, or that this request has to see a write which has not arrived yet. Redis' errors never get
+    out; the wrong use of a command (WRONGTYPE) is logged and answered by SQL as well.
+    """
+    if sql_only.wanted() or breaker.open():
+        return None
+    redis = client()
+    pipe = redis.pipeline(transaction=False)
+    for name in mirrors:
+        pipe.get(naming.marker(name))
+    ask(pipe)
+    try:
+        replies = pipe.execute()
+        generations = marker.generations(redis, mirrors, replies[: len(mirrors)])
+    except RedisError as error:
+        if is_away(error):
+            breaker.failed()
+        logger.warning("Redis did not answer, SQL does: %s", error)
+        return None
+    if generations is None:
+        return None
+    return Reading(replies[len(mirrors) :], generations)

@@ -1,0 +1,158 @@
+"""Clients for Redis: what a connection learns when it opens, and a breaker for when it does not.
+
+``MirrorPool`` goes into django-redis' ``CONNECTION_POOL_CLASS``. Its connections ask the server who it
+is as they open (its *incarnation*: run id and replication id), so that a server that was restarted or
+replaced is noticed before anything is read from it; and they tell ``mirror.recorder`` what they send.
+"""
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from django_redis import get_redis_connection
+from redis import Redis
+from redis.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError, ResponseError, TimeoutError
+
+from mirror import recorder
+from mirror.conf import setting
+
+# What says "Redis is away" (as opposed to "this command is wrong").
+AWAY_REPLIES = ("LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "OOM", "NOREPLICAS")
+AWAY = (RedisConnectionError, TimeoutError)
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether ``error`` is the server's state and may pass, rather than the fault of one key."""
+    if isinstance(error, AWAY):
+        return True
+    return isinstance(error, ResponseError) and str(error).startswith(AWAY_REPLIES)
+
+
+def incarnation_of(info: dict[str, Any]) -> str:
+    """Which life of which server an INFO reply comes from: run id and replication id, shortened."""
+    return f"{info['run_id'][:20]}:{info['master_replid'][:20]}"
+
+
+def _parse_info(raw: bytes | str) -> dict[str, str]:
+    text = raw.decode() if isinstance(raw, bytes) else raw
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+
+class _Learning:
+    """Mixin for redis-py's connections: learn the incarnation on connect, record what is sent."""
+
+    pool: "MirrorPool"
+    _greeting = False
+
+    def on_connect_check_health(self, check_health: bool = True) -> None:
+        self._greeting = True
+        try:
+            super().on_connect_check_health(check_health=check_health)  # type: ignore[misc]
+            self.pool.incarnation = self._ask()
+        finally:
+            self._greeting = False
+
+    def _ask(self) -> str:
+        info: dict[str, str] = {}
+        for section in ("server", "replication"):
+            self.send_command("INFO", section, check_health=False)
+            info |= _parse_info(self.read_response())  # type: ignore[attr-defined]
+        return incarnation_of(info)
+
+    def send_command(self, *args: Any, **kwargs: Any) -> None:
+        if not self._greeting:
+            recorder.redis_sent([args])
+        super().send_command(*args, **kwargs)  # type: ignore[misc]
+
+    def pack_commands(self, commands: Iterable[Any]) -> Any:
+        if recorder.active():
+            commands = list(commands)
+            recorder.redis_sent(commands)
+        return super().pack_commands(commands)  # type: ignore[misc]
+
+
+class LearningConnection(_Learning, Connection):
+    """Over TCP."""
+
+
+class LearningSSLConnection(_Learning, SSLConnection):
+    """Over TLS."""
+
+
+class LearningUnixConnection(_Learning, UnixDomainSocketConnection):
+    """Over a unix socket."""
+
+
+_LEARNING = {
+    Connection: LearningConnection,
+    SSLConnection: LearningSSLConnection,
+    UnixDomainSocketConnection: LearningUnixConnection,
+}
+
+
+class MirrorPool(ConnectionPool):
+    """A pool that knows which incarnation of the server its newest connection speaks to."""
+
+    incarnation: str = ""
+    asked_at: float = 0.0
+
+    def __init__(self, connection_class: type = Connection, **kwargs: Any) -> None:
+        super().__init__(_LEARNING.get(connection_class, connection_class), **kwargs)
+
+    def make_connection(self) -> Any:
+        connection = super().make_connection()
+        connection.pool = self
+        return connection
+
+
+class Breaker:
+    """Leaves Redis alone for a while after it failed, so that a hung server costs one time-out, not many.
+
+    One for each process: after a failure every call fails at once, until the time is over; then one is
+    let through and decides again.
+    """
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def open(self) -> bool:
+        """Whether Redis is to be left alone now."""
+        return time.monotonic() < self._until
+
+    def failed(self) -> None:
+        """Note that Redis did not answer."""
+        self._until = time.monotonic() + float(setting("BREAKER_SECONDS"))
+
+    def reset(self) -> None:
+        """Forget the failure."""
+        self._until = 0.0
+
+
+breaker = Breaker()
+
+
+def client() -> "Redis[bytes]":
+    """The client of requests: short time-outs."""
+    return get_redis_connection(setting("ALIAS"))
+
+
+def relay_client() -> "Redis[bytes]":
+    """The client of workers and commands: it can wait longer."""
+    return get_redis_connection(setting("RELAY_ALIAS") or setting("ALIAS"))
+
+
+def incarnation(redis: "Redis[bytes]", *, ask: bool = False) -> str:
+    """The incarnation that ``redis`` speaks to: as learned on connect, or asked for now.
+
+    Raises redis-py's errors when the server does not answer.
+    """
+    pool = redis.connection_pool
+    if ask or not pool.incarnation:
+        info = redis.info("server") | redis.info("replication")
+        pool.incarnation = incarnation_of(info)
+    return str(pool.incarnation)
+
+
+__all__ = ["RedisError", "breaker", "client", "incarnation", "is_away", "relay_client"]

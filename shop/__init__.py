@@ -1,0 +1,1 @@
+"""Products, carts, checkout and recommendations."""

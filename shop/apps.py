@@ -1,0 +1,7 @@
+"""Application configuration."""
+
+from django.apps import AppConfig
+
+
+class ShopConfig(AppConfig):
+    name = "shop"

@@ -1,0 +1,1 @@
+"""Posts, follows and timelines."""
