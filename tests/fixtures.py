@@ -1,0 +1,118 @@
+"""The fixtures that ``conftest.py`` describes."""
+
+import os
+from collections.abc import Iterator
+
+import kombu.pools
+import pytest
+from django.db import connection
+from django_redis.pool import ConnectionFactory
+from pytest_django import DjangoDbBlocker
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from config.celery import app
+from mirror import marker
+from mirror.models import Change, Identity, State
+from mirror.redis import breaker
+from tests.servers import RedisServer
+from tests.servers.redis import main_server
+
+DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "environment"}
+
+
+def _forget() -> None:
+    """Forget what this process knows of Redis and of the database."""
+    breaker.reset()
+    marker.database_identity.cache_clear()
+
+
+def _uses_database(request: pytest.FixtureRequest) -> bool:
+    marked = request.node.get_closest_marker("django_db") is not None
+    return marked or not DATABASE_FIXTURES.isdisjoint(request.fixturenames)
+
+
+@pytest.fixture(autouse=True)
+def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test starts with an empty Redis and an empty outbox.
+
+    The flush after a transactional test fires the triggers, and takes the identity's row away.
+    """
+    main_server().flush()
+    _forget()
+    if _uses_database(request):
+        request.getfixturevalue("db")
+        Change.objects.all()._raw_delete(Change.objects.db)
+        State.objects.all()._raw_delete(State.objects.db)
+        Identity.objects.get_or_create(pk=1)
+    yield
+    _forget()
+
+
+@pytest.fixture(autouse=True)
+def on_this_database(request: pytest.FixtureRequest, postgres: bool) -> None:
+    """Leave out, and say so, what says nothing on the database at hand."""
+    if request.node.get_closest_marker("on_sqlite" if postgres else "on_postgres"):
+        pytest.skip("says something on the other database only; make test runs both")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> bool:
+    """Whether the tests run on PostgreSQL."""
+    return connection.vendor == "postgresql"
+
+
+@pytest.fixture(scope="session")
+def sqlite() -> bool:
+    """Whether the tests run on SQLite."""
+    return connection.vendor == "sqlite"
+
+
+@pytest.fixture(scope="session")
+def server() -> RedisServer:
+    """The server that all tests of this process share."""
+    return main_server()
+
+
+@pytest.fixture
+def redis(server: RedisServer) -> Iterator[Redis]:
+    """A client of the shared server's state database; nothing records it."""
+    with server.client() as client:
+        yield client
+
+
+@pytest.fixture
+def redis_server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisServer]:
+    """A server for this test alone, that everything is pointed at: state, cache and broker."""
+    with RedisServer() as mine:
+        for name, url in mine.environment().items():
+            monkeypatch.setenv(name, url)
+        settings.CACHES = {
+            alias: {**cache, "LOCATION": mine.url(1 if alias == "default" else 0)}
+            for alias, cache in settings.CACHES.items()
+        }
+        broker = app.conf.broker_url
+        _use_broker(f"redis+socket://{mine.socket}?virtual_host=2")
+        _forget()
+        yield mine
+        mine.thaw()
+        _use_broker(broker)
+        for url in [url for url in ConnectionFactory._pools if str(mine.socket) in url]:
+            ConnectionFactory._pools.pop(url).disconnect()
+
+
+def _use_broker(url: str) -> None:
+    """Send tasks there from now on."""
+    kombu.pools.reset()
+    app.conf.broker_url = url
+    app._after_fork()  # forgets the pools, as a new process does
+
+
+@pytest.fixture
+def environment(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> dict[str, str]:
+    """The environment for child processes that work on the test database (commits are real)."""
+    name = connection.settings_dict["NAME"]
+    url = f"sqlite:///{name}"
+    if connection.vendor == "postgresql":
+        url = os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{name}"
+    return {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings"}

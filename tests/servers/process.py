@@ -1,0 +1,155 @@
+"""A server as a child process with a folder of its own, both gone afterwards."""
+
+import atexit
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+PATIENCE_SECONDS = 30.0
+_PR_SET_PDEATHSIG = 1
+
+
+def wait_until(condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS) -> None:
+    """Return as soon as ``condition()`` is true. Raises TimeoutError that says ``what`` did not happen."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what} did not happen within {seconds:g} s")
+        time.sleep(0.01)
+
+
+def free_port() -> int:
+    """A TCP port of the loopback interface that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def die_with_parent(last_signal: signal.Signals = signal.SIGKILL) -> Callable[[], None] | None:
+    """A ``preexec_fn`` that has the kernel send ``last_signal`` to the child when its parent dies."""
+    if sys.platform != "linux":
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+    return lambda: libc.prctl(_PR_SET_PDEATHSIG, int(last_signal)) and None
+
+
+def temporary_folder(owner: int | None = None) -> Path:
+    """A new private folder with a path short enough for a socket in it."""
+    parent = tempfile.gettempdir()
+    if len(parent) > 60 or (owner is not None and not os.access(parent, os.X_OK)):
+        parent = "/tmp"
+    folder = Path(tempfile.mkdtemp(prefix="diptych-", dir=parent))
+    if owner is not None:
+        os.chown(folder, owner, owner)
+    return folder
+
+
+class Server:
+    """A child process with a folder. Subclasses say how it is started and when it is ready."""
+
+    stop_signal = signal.SIGTERM
+    user: int | None = None
+
+    def __init__(self) -> None:
+        self.folder = temporary_folder(self.user)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.log = self.folder / "log"
+        atexit.register(self.close)
+
+    def command(self) -> list[str]:
+        """The command line."""
+        raise NotImplementedError
+
+    def is_ready(self) -> bool:
+        """Whether the server answers."""
+        raise NotImplementedError
+
+    def start(self) -> Self:
+        """Start, and come back when it answers. Raises RuntimeError with the log when it cannot."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                user=self.user,
+                group=self.user,
+                extra_groups=None if self.user is None else [],
+                preexec_fn=die_with_parent(self.stop_signal),
+            )
+        wait_until(self._ready_or_dead, f"the start of {self.command()[0]}")
+        return self
+
+    def _ready_or_dead(self) -> bool:
+        if self.process is None or self.process.poll() is not None:
+            raise RuntimeError(f"{self.command()[0]} ended: {self.log.read_text(errors='replace')[-2000:]}")
+        return self.is_ready()
+
+    @property
+    def pid(self) -> int:
+        """The process id. Raises RuntimeError when it does not run."""
+        if self.process is None:
+            raise RuntimeError("the server is not running")
+        return self.process.pid
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.process is not None:
+            self.process.send_signal(number)
+
+    def freeze(self) -> None:
+        """Stop it in its tracks (SIGSTOP): it keeps its connections and answers nothing."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on (SIGCONT)."""
+        self._signal(signal.SIGCONT)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self.process is None:
+            return
+        self._signal(number)
+        self.thaw()
+        try:
+            self.process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGKILL)
+            self.process.wait()
+        self.process = None
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash would."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """An orderly stop."""
+        self._end(self.stop_signal)
+
+    def restart(self) -> Self:
+        """Crash it if it still runs, and start it again on the same data, at the same address."""
+        self.kill()
+        return self.start()
+
+    def close(self) -> None:
+        """Stop it and remove everything it had. More than once does no harm."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        atexit.unregister(self.close)
+
+    def __enter__(self) -> Self:
+        return self if self.process else self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
