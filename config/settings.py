@@ -7,6 +7,7 @@ system checks (``manage.py check --deploy``), not silently mended here.
 import hashlib
 import tempfile
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import environ
 from csp.constants import NONE, SELF
@@ -107,8 +108,15 @@ def _embedded(database: int) -> str:
     return f"unix://{socket}?db={database}"
 
 
+def _beside(url: str, database: int) -> str:
+    """The URL of another logical database of the same server."""
+    if url.startswith("unix:"):
+        return f"{url.partition('?')[0]}?db={database}"
+    return urlsplit(url)._replace(path=f"/{database}").geturl()
+
+
 REDIS_URL = env.str("REDIS_URL", default=_embedded(0))
-CACHE_URL = env.str("CACHE_URL", default=_embedded(1))
+CACHE_URL = env.str("CACHE_URL", default=_beside(REDIS_URL, 1))
 
 
 def _redis(url: str, *, timeout: float) -> dict[str, object]:
@@ -150,7 +158,7 @@ def _broker(url: str) -> str:
     return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
 
 
-CELERY_BROKER_URL = _broker(env.str("CELERY_BROKER_URL", default=_embedded(2)))
+CELERY_BROKER_URL = _broker(env.str("CELERY_BROKER_URL", default=_beside(REDIS_URL, 2)))
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 0.3,
