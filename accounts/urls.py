@@ -1,6 +1,12 @@
 """Addresses."""
 
-from django.urls import URLPattern
+from django.urls import path
+
+from accounts import views
 
 app_name = "accounts"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("register/", views.Register.as_view(), name="register"),
+    path("login/", views.LogIn.as_view(), name="login"),
+    path("logout/", views.LogOut.as_view(), name="logout"),
+]

@@ -3,8 +3,18 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from config import look, views
+
 urlpatterns = [
+    path("", views.home, name="home"),
+    path("look/theme/", look.set_theme, name="set_theme"),
+    path("look/language/", look.set_language, name="set_language"),
     path("accounts/", include("accounts.urls")),
     path("books/", include("catalog.urls")),
     path("admin/", admin.site.urls),
 ]
+
+handler400 = "config.errors.bad_request"
+handler403 = "config.errors.forbidden"
+handler404 = "config.errors.not_found"
+handler500 = "config.errors.server_error"

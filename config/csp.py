@@ -1,0 +1,48 @@
+"""Which scripts and styles a page may use: one strict policy, and a wider one for the admin alone."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+from csp.constants import HEADER, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from csp.utils import build_policy
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+ADMIN: Final = "/admin/"
+
+# What django-unfold cannot do without: Alpine.js turns the attributes of the admin's templates into
+# functions (eval), and templates of Django and unfold set sizes in style attributes. Scripts stay our own:
+# no inline script runs in the admin either.
+ADMIN_NEEDS: Final = {
+    "script-src": [SELF, UNSAFE_EVAL],
+    "style-src": [SELF],
+    "style-src-attr": [UNSAFE_INLINE],
+}
+
+
+@cache
+def strict_policy() -> str:
+    """The policy of ``CONTENT_SECURITY_POLICY``, as a header."""
+    return build_policy()
+
+
+@cache
+def admin_policy() -> str:
+    """The same with what the admin needs."""
+    return build_policy(replace=ADMIN_NEEDS)
+
+
+class PolicyMiddleware:
+    """Sets the header. Both policies are built once: django-csp builds its own for each response."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        # Django's own pages for developers bring their styles and scripts inline.
+        for_developers = settings.DEBUG and response.status_code in (404, 500)
+        if not for_developers and HEADER not in response:
+            response[HEADER] = admin_policy() if request.path_info.startswith(ADMIN) else strict_policy()
+        return response

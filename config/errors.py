@@ -1,0 +1,57 @@
+"""Pages for what went wrong. They need neither Redis nor SQL nor a user, or they would fail as well."""
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+
+from config.look import theme_of
+
+
+def _page(request: HttpRequest, status: int, title: str, message: str) -> HttpResponse:
+    if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
+        return JsonResponse({"error": title, "detail": message}, status=status)
+    context = {"status": status, "title": title, "message": message, "chosen_theme": theme_of(request)}
+    # Rendered without the request: context processors know users, sessions and messages.
+    return HttpResponse(render_to_string("error.html", context), status=status)
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """400"""
+    return _page(
+        request, 400, _("That was not understood"), _("Something in the request is not as it should be.")
+    )
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """403"""
+    return _page(request, 403, _("This is not for you to see"), _("You may have to log in as somebody else."))
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """404"""
+    return _page(
+        request,
+        404,
+        _("No such page"),
+        _("It may have been sold, moved, or never written. The shelves are this way:"),
+    )
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """500"""
+    return _page(
+        request,
+        500,
+        _("Something broke"),
+        _("It is our fault, and it has been noted. Please try again in a moment."),
+    )
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """403, for a form whose token is missing or old. ``reason`` is for developers and not shown."""
+    return _page(
+        request,
+        403,
+        _("This form has grown old"),
+        _("Go back, reload the page and send it again. Cookies have to be allowed for this site."),
+    )
