@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from django.db.models import Model
+from django.core.exceptions import ValidationError
+from django.db.models import Model, Q
 
 from mirror.conf import setting
 from mirror.entries import Entry
@@ -49,7 +50,7 @@ class Watch:
 
     @property
     def source(self) -> str:
-        """"" where the key is the mirror's own; else the name of the table it has to be looked up from."""
+        """ "" where the key is the mirror's own; else the name of the table it has to be looked up from."""
         return self.table if self.via else ""
 
 
@@ -111,9 +112,18 @@ class Mirror:
             rows = rows.filter(pk__gt=after)
         return [str(pk) for pk in rows.values_list("pk", flat=True)[:limit]]
 
-    def record_start(self) -> str:
-        """What every record's key begins with."""
-        return self.key("")
+    def pk_of(self, key: str) -> str | None:
+        """The row whose record ``key`` is, or None if it is not the name of a record of this mirror."""
+        start, _, end = self.key("\0").partition("\0")
+        if not (key.startswith(start) and key.endswith(end)):
+            return None
+        pk = key[len(start) : len(key) - len(end)]
+        field = self.model._meta.pk
+        assert field is not None
+        try:
+            return pk if str(field.to_python(pk)) == pk else None
+        except ValidationError:
+            return None
 
 
 class EdgeMirror(Mirror):
@@ -127,6 +137,26 @@ class EdgeMirror(Mirror):
         """What the edge contributes while it exists. Pure."""
         raise NotImplementedError
 
+    def keys_after(self, after: str | None, limit: int) -> list[str]:
+        """The next ``limit`` edges by the columns of the first watch, which make the key."""
+        watch = self.watches[0]
+        fields = [
+            f.attname for c in watch.key_columns for f in watch.model._meta.concrete_fields if f.column == c
+        ]
+        rows = watch.model._base_manager.using(setting("DATABASE")).order_by(*fields)
+        if after is not None:
+            rows = rows.filter(_greater(fields, after.split(":")))
+        return [":".join(map(str, values)) for values in rows.values_list(*fields)[:limit]]
+
+
+def _greater(fields: Sequence[str], values: Sequence[str]) -> Q:
+    """(a, b) > (x, y), column by column."""
+    condition, same = Q(pk__in=[]), Q()
+    for field, value in zip(fields, values, strict=True):
+        condition |= same & Q(**{f"{field}__gt": value})
+        same &= Q(**{field: value})
+    return condition
+
 
 class SummaryMirror(Mirror):
     """One key that sums up many rows (the last logins): recomputed whole at every change."""
@@ -134,3 +164,7 @@ class SummaryMirror(Mirror):
     def items(self) -> list[str]:
         """The whole list, from SQL, bounded."""
         raise NotImplementedError
+
+    def keys_after(self, after: str | None, limit: int) -> list[str]:
+        """There is one key, whatever it sums up."""
+        return [""] if after is None else []

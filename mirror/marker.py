@@ -6,14 +6,17 @@ of this server. The generation is new with every rebuild, so that copies kept el
 """
 
 import time
+import uuid
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from mirror import naming, registry
 from mirror.conf import setting
+from mirror.declare import Mirror
 from mirror.models import Identity
 from mirror.redis import incarnation
+from mirror.session import Command, Conflict, Session
 
 ASK_AGAIN_SECONDS = 1.0
 
@@ -64,3 +67,55 @@ def _may_ask(pool: Any) -> bool:
 def is_warm(redis: Any, name: str) -> bool:
     """Whether mirror ``name`` is whole now (one or two round trips)."""
     return generations(redis, [name], [redis.get(naming.marker(name))]) is not None
+
+
+def now(redis: Any) -> str:
+    """The incarnation of ``redis``, asked for now (the server may have changed since the connection opened)."""
+    return incarnation(redis, ask=True)
+
+
+def set_after_rebuild(mirror: Mirror, redis: Any, token: str) -> bool:
+    """Call the mirror whole, in one step that fails if the rebuild's token is gone. Returns whether it did.
+
+    Its feed is told of the new generation, which also means that a feed is never empty while warm.
+    """
+    building, name = naming.building(mirror.name), naming.marker(mirror.name)
+    generation = uuid.uuid4().hex[:12]
+    try:
+        with Session(redis) as session:
+            if session.watch_and_ask([building], [("GET", building)]) != [token.encode()]:
+                return False
+            if not token.startswith(f"{mirror.version}:{session.incarnation}:"):
+                return False
+            session.execute(
+                [
+                    ("SET", name, value(mirror.name, session.incarnation, generation)),
+                    ("DEL", building),
+                    *_reset(mirror, generation),
+                ]
+            )
+    except Conflict:
+        return False
+    return True
+
+
+def restamp(mirror: Mirror, redis: Any, found: bytes) -> bool:
+    """After a replay: the marker ``found`` is good for the present incarnation too. Returns whether it was set.
+
+    It fails if the marker is no longer what was found: then Redis was emptied, or rebuilt, meanwhile.
+    """
+    name, generation = naming.marker(mirror.name), found.decode().rpartition("|")[2]
+    try:
+        with Session(redis) as session:
+            if session.watch_and_ask([name], [("GET", name)]) != [found]:
+                return False
+            fresh = value(mirror.name, session.incarnation, generation + "+")
+            session.execute([("SET", name, fresh), *_reset(mirror, generation + "+")])
+    except Conflict:
+        return False
+    return True
+
+
+def _reset(mirror: Mirror, generation: str) -> list[Command]:
+    feed = mirror.feed()
+    return [("XADD", feed, "*", "reset", generation)] if feed else []

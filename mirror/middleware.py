@@ -1,15 +1,91 @@
-"""Reading one's own writes."""
+"""Reading one's own writes, also when Redis has not got them yet.
 
+A request that wrote drains what is pending before it answers, within the budget; that covers bulk writes, which
+send no signals. If something is left, the answer carries a cookie with the highest change it knows of, and
+requests that bring it back are answered by SQL until that change has arrived.
+"""
+
+import logging
+import re
 from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
 
+from django.db import Error as DatabaseError
+from django.db import connections
 from django.http import HttpRequest, HttpResponse
+from redis.exceptions import RedisError
+
+from mirror import outbox, relay
+from mirror.conf import setting
+from mirror.redis import breaker, client
+from mirror.sql_only import sql_only
+
+logger = logging.getLogger("mirror")
+
+COOKIE = "mirror_behind"
+COOKIE_SECONDS = 60
+_WRITES = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|TRUNCATE|COPY|WITH)\b", re.IGNORECASE)
+_OWN = ("mirror_", "django_session")  # tables whose writes nobody reads through a mirror
+
+
+class _Writes:
+    """Notices whether a request wrote anything."""
+
+    seen = False
+
+    def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        if not self.seen and _WRITES.match(sql) and not any(table in sql[:60] for table in _OWN):
+            self.seen = True
+        return execute(sql, params, many, context)
 
 
 class ReadYourWrites:
-    """See ``mirror.relay``."""
+    """The middleware. It goes before everything that writes."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
+        behind = _number(request.COOKIES.get(COOKIE))
+        still = behind is not None and _is_behind(behind)
+        writes = _Writes()
+        with sql_only() if still else nullcontext(), connections[outbox.using()].execute_wrapper(writes):
+            response = self.get_response(request)
+        if writes.seen:
+            last = _catch_up()
+            if last is not None:
+                response.set_cookie(COOKIE, str(last), COOKIE_SECONDS, httponly=True, samesite="Lax")
+                return response
+        if behind is not None and not still:
+            response.delete_cookie(COOKIE, samesite="Lax")
+        return response
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def _is_behind(last: int) -> bool:
+    try:
+        return outbox.is_unapplied_up_to(last)
+    except DatabaseError:
+        return False  # without SQL, Redis is all there is
+
+
+def _catch_up() -> int | None:
+    """Drain what is pending, within the budget. The highest change that is left, or None."""
+    try:
+        last = outbox.newest_unapplied()
+        if last is None:
+            return None
+        if not breaker.open():
+            relay.drain_all(float(setting("BUDGET_SECONDS")), redis=client())
+        return last if outbox.is_unapplied_up_to(last) else None
+    except RedisError as error:
+        breaker.failed()
+        logger.warning("Redis did not answer, the relay will catch up: %s", error)
+        return last
+    except DatabaseError as error:
+        logger.warning("SQL did not answer, the relay will catch up: %s", error)
+        return None

@@ -44,13 +44,15 @@ class _Learning:
     """Mixin for redis-py's connections: learn the incarnation on connect, record what is sent."""
 
     pool: "MirrorPool"
+    incarnation = ""
     _greeting = False
 
     def on_connect_check_health(self, check_health: bool = True) -> None:
         self._greeting = True
         try:
             super().on_connect_check_health(check_health=check_health)  # type: ignore[misc]
-            self.pool.incarnation = self._ask()
+            self.incarnation = self._ask()
+            self.pool.incarnation = self.incarnation
         finally:
             self._greeting = False
 
@@ -150,8 +152,10 @@ def incarnation(redis: "Redis[bytes]", *, ask: bool = False) -> str:
     """
     pool = redis.connection_pool
     if ask or not pool.incarnation:
-        info = redis.info("server") | redis.info("replication")
-        pool.incarnation = incarnation_of(info)
+        found = incarnation_of(redis.info("server") | redis.info("replication"))
+        if found != pool.incarnation:  # idle connections learned another name: let them learn again
+            pool.disconnect(inuse_connections=False)
+            pool.incarnation = found
     return str(pool.incarnation)
 
 

@@ -1,5 +1,70 @@
-"""Hints: what makes a change prompt. A hint may be lost; a change cannot."""
+"""Django's signals give hints: they know at once, and in the process that has to see it, what was changed."""
+
+from collections import defaultdict
+from typing import Any
+
+from django.db.models import Model
+from django.db.models.signals import m2m_changed, post_delete, post_save
+
+from mirror import registry
+from mirror.declare import Watch
+from mirror.hints import hint
+
+Watching = tuple[str, Watch]  # the mirror's name, its watch
+_by_model: dict[type[Model], list[Watching]] = defaultdict(list)
 
 
 def connect() -> None:
-    """Listen to the watched models."""
+    """Listen to every watched model. Called when all mirrors are registered; again is harmless."""
+    _by_model.clear()
+    for mirror in registry.all_mirrors():
+        for watch in mirror.watches:
+            _by_model[watch.model].append((mirror.name, watch))
+    for model in _by_model:
+        uid = f"mirror.{model._meta.label}"
+        post_save.connect(_row_changed, sender=model, dispatch_uid=uid)
+        post_delete.connect(_row_changed, sender=model, dispatch_uid=uid)
+        m2m_changed.connect(_links_changed, sender=model, dispatch_uid=uid)
+
+
+def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
+    for name, watch in _by_model[sender]:
+        values = [_column(instance, column) for column in watch.key_columns]
+        if None not in values:
+            hint(name, watch.source, [":".join(map(str, values))])
+
+
+def _links_changed(
+    sender: type[Model], instance: Model, action: str, reverse: bool, pk_set: set[Any] | None, **kwargs: Any
+) -> None:
+    """A many-to-many changed: both ends may be keys. A clear is told before, while the links are known."""
+    if action not in ("post_add", "post_remove", "pre_clear"):
+        return
+    for name, watch in _by_model[sender]:
+        ends = _ends(sender, watch, instance, reverse, pk_set)
+        if ends:
+            hint(name, watch.source, ends)
+
+
+def _ends(
+    through: type[Model], watch: Watch, instance: Model, reverse: bool, pk_set: set[Any] | None
+) -> list[str]:
+    """The keys of the links between ``instance`` and ``pk_set`` (None: all it has) for one watch."""
+    columns = [field.column for field in through._meta.concrete_fields if field.is_relation]
+    if len(watch.key_columns) != 1 or len(columns) != 2:
+        return []
+    own = columns[1] if reverse else columns[0]
+    if watch.key_columns[0] == own:
+        return [str(instance.pk)]
+    if pk_set is not None:
+        return [str(pk) for pk in pk_set]
+    links = through._base_manager.filter(**{_field(through, own): instance.pk})
+    return [str(v) for v in links.values_list(_field(through, watch.key_columns[0]), flat=True)[:1000]]
+
+
+def _field(model: type[Model], column: str) -> str:
+    return next(f.attname for f in model._meta.concrete_fields if f.column == column)
+
+
+def _column(instance: Model, column: str) -> Any:
+    return getattr(instance, _field(type(instance), column))

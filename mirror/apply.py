@@ -1,0 +1,170 @@
+"""Draining keys: the one place where mirrored entries are written.
+
+The order is what makes it right, and no step may be moved:
+
+1. Redis: WATCH the rows' own keys and read what they say.
+2. SQL: the ids of the pending changes, and only then the rows.
+3. Redis: MULTI: own keys (always written, or WATCH protects nobody), entries to take away and to add; EXEC.
+4. SQL: mark exactly those ids as applied.
+
+A crash between any two steps leaves the ids pending, and doing it again is harmless. Whoever wrote in between
+makes EXEC fail, and then it starts over from newer rows. So between WATCH and EXEC of one drain no other drain
+of that row has written, which puts all of them in one order, and SQL is read later by each than by the one
+before. The ids are read before the rows: a change whose id was seen is in the rows; one that was committed in
+between stays pending and is drained again. Both in one statement would be the same at the price of every
+``load`` being one statement.
+"""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from mirror import outbox, plan
+from mirror.conf import setting
+from mirror.declare import Mirror
+from mirror.entries import Entry, Field, Value
+from mirror.redis import relay_client
+from mirror.session import Command, Conflict, Session
+from mirror.shapes import ABSENT, JsonShape, shape_of
+
+TRIES = 20
+Step = Callable[[str], None]
+
+
+def _no_step(name: str) -> None:
+    """Nothing happens between the steps (tests stop a drain here)."""
+
+
+class Drained(NamedTuple):
+    """What a drain did: rows written, changes marked."""
+
+    rows: int
+    changes: int
+
+
+class _Work(NamedTuple):
+    """One try at a batch: what it read, and what it is going to write."""
+
+    ids: list[int]
+    owns: dict[str, Any]
+    remove: list[Entry]
+    add: list[Entry]
+    feed: list[bytes]
+    rows: int
+
+
+def drain(
+    mirror: Mirror,
+    pks: Sequence[str],
+    *,
+    redis: Any = None,
+    full: bool = False,
+    step: Step = _no_step,
+) -> Drained:
+    """Make Redis say of these rows what SQL says, and mark their changes as applied.
+
+    full: write every entry again, not only the difference to what the record said before, and leave the
+    feed alone (rebuild). ``step`` is called with the name of each step before it.
+    Raises Conflict when others were in the way again and again, redis-py's errors when Redis is away,
+    ProgrammingError inside a transaction, and whatever the declaration raises.
+    """
+    outbox.refuse_transaction()
+    shape, redis = shape_of(mirror), redis or relay_client()
+    for attempt in range(TRIES):
+        try:
+            return _try(shape, pks, redis, full, step)
+        except Conflict:
+            time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311 (no secret)
+    raise Conflict(f"{mirror.name}: others kept writing the same rows")
+
+
+def _try(shape: JsonShape, pks: Sequence[str], redis: Any, full: bool, step: Step) -> Drained:
+    with Session(redis) as session:
+        step("watch")
+        watched = list(dict.fromkeys(map(shape.watched, pks)))
+        said = shape.said(pks, session.watch_and_ask(watched, shape.ask(pks)))
+        step("read")
+        work = _work(shape, pks, said, full)
+        work = _settle_claims(session, shape, pks, said, full, work)
+        step("write")
+        session.execute(_commands(shape, work))
+        incarnation = session.incarnation
+    step("mark")
+    outbox.mark_applied(work.ids, incarnation)
+    step("done")
+    return Drained(work.rows, len(work.ids))
+
+
+def _work(shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool) -> _Work:
+    """Read SQL (ids first, then rows) and work out the difference."""
+    pending = outbox.pending_of(shape.mirror.name, pks)
+    targets = shape.targets(pks)
+    work = _Work([], {}, [], [], [], len(pks))
+    feed = shape.mirror.feed() is not None and not full
+    for pk, before in zip(pks, said, strict=True):
+        target = targets.get(pk, ABSENT)
+        changes = pending.get(pk, ())
+        work.ids.extend(change.id for change in changes)
+        work.owns[pk] = target.own
+        strays = [plan.from_list(s) for c in changes if c.strays for s in orjson.loads(c.strays)]
+        anew = full or any(change.strays for change in changes)
+        remove, add = plan.difference([*_accounted(shape, pk, before), *strays], target.entries)
+        if anew or (before is None and target.own is None):
+            add = target.entries  # nothing that was said can be trusted to be there
+        work.remove.extend(remove)
+        work.add.extend(add)
+        if feed and (remove or add):
+            work.feed.append(plan.news(remove, add))
+    return work
+
+
+def _accounted(shape: JsonShape, pk: str, said: Any) -> list[Entry]:
+    """The entries that what Redis says accounts for; none if it cannot be read (verify finds the rest)."""
+    try:
+        return list(shape.before(pk, said))
+    except Exception:  # a record of another layout, or of another hand, may raise anything
+        return []
+
+
+def _settle_claims(
+    session: Session, shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool, work: _Work
+) -> _Work:
+    """Entries that rows take over from one another (a name): take away only what still is one's own.
+
+    The places are watched and read; if another row's value is found where this one wants to write, SQL
+    is asked once more, now that nobody can change the place unnoticed.
+    """
+    seen: dict[tuple[str, ...], str | None] = {}
+    while places := _claims(work) - seen.keys():
+        ordered = sorted(places)
+        asks: list[Command] = [("GET", *p) if len(p) == 1 else ("HGET", *p) for p in ordered]
+        replies = session.watch_and_ask(sorted({p[0] for p in ordered}), asks)
+        found = {p: None if r is None else r.decode() for p, r in zip(ordered, replies, strict=True)}
+        seen |= found
+        if any(found.get(plan.place(e)) not in (None, e[-1]) for e in work.add if type(e) in (Field, Value)):
+            work = _work(shape, pks, said, full)
+    added = {plan.place(e) for e in work.add if type(e) in (Field, Value)}
+    kept = [e for e in work.remove if type(e) not in (Field, Value) or _is_own(e, seen, added)]
+    return work._replace(remove=kept)
+
+
+def _claims(work: _Work) -> set[tuple[str, ...]]:
+    return {
+        plan.place(e) for entries in (work.add, work.remove) for e in entries if type(e) in (Field, Value)
+    }
+
+
+def _is_own(entry: Entry, seen: dict[tuple[str, ...], str | None], added: set[tuple[str, ...]]) -> bool:
+    place = plan.place(entry)
+    return place not in added and seen[place] == entry[-1]
+
+
+def _commands(shape: JsonShape, work: _Work) -> list[Command]:
+    commands = shape.write(work.owns) + plan.commands(work.remove, work.add)
+    feed = shape.mirror.feed()
+    length = int(setting("FEED_LENGTH"))
+    commands += [("XADD", feed, "MAXLEN", "~", length, "*", "d", news) for news in work.feed]
+    return commands

@@ -1,0 +1,130 @@
+"""Looking closely: what a few rows should have in Redis, against what it has, entry by entry.
+
+SQL and Redis cannot be read in one moment, so a difference is believed only if the row was the same in SQL before
+and after Redis was read, has no change pending, and still differs when looked at again.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from mirror import outbox
+from mirror.declare import EdgeMirror, Mirror
+from mirror.entries import Entry, Field, Member, Scored, Value
+from mirror.expected import says
+from mirror.session import Command, Session
+from mirror.shapes import ABSENT, JsonShape, Target, shape_of
+
+Kind = Literal["missing", "stale", "stray"]
+LOOKS = 3
+PAUSE_SECONDS = 0.05
+
+
+class Difference(NamedTuple):
+    """One fact that SQL and Redis do not agree on. ``entry`` None: the row's own key."""
+
+    mirror: str
+    pk: str
+    kind: Kind
+    key: str
+    entry: Entry | None
+    expected: str | None
+    found: str | None
+
+    def __str__(self) -> str:
+        where = self.key if self.entry is None else " ".join(filter(None, says(self.entry)[:2]))
+        return f"{self.mirror} {self.pk}: {self.kind} {where!r}: SQL says {self.expected}, Redis {self.found}"
+
+
+def _ask(entry: Entry) -> Command:
+    match entry:
+        case Member(key, member):
+            return ("SISMEMBER", key, member)
+        case Scored(key, member, _):
+            return ("ZSCORE", key, member)
+        case Field(key, field, _):
+            return ("HGET", key, field)
+        case Value(key, _):
+            return ("GET", key)
+
+
+def _said(entry: Entry, reply: Any) -> str | None:
+    """What Redis says at an entry's place, in the words of ``says``; None: nothing."""
+    if type(entry) is Member:
+        return "" if reply else None
+    if reply is None:
+        return None
+    if type(entry) is Scored:
+        return repr(float(reply))
+    text: str = reply.decode()
+    return text
+
+
+def look(
+    mirror: Mirror, pks: Sequence[str], strays: Mapping[str, Iterable[Entry]], session: Session
+) -> list[Difference]:
+    """One look at these rows, and at entries in Redis that nobody seems to account for (by row)."""
+    shape = shape_of(mirror)
+    before = shape.targets(pks)
+    replies = session.ask(shape.ask(pks) or [("PING",)])
+    said = dict(zip(pks, shape.said(pks, replies), strict=True))
+    asked = [(pk, e) for pk in pks for e in {*before.get(pk, ABSENT).entries, *strays.get(pk, ())}]
+    found: list[Any] = []
+    for start in range(0, len(asked), 500):
+        found += session.ask([_ask(entry) for _, entry in asked[start : start + 500]])
+    after = shape.targets(pks)
+    busy = outbox.pending_of(mirror.name, pks).keys()
+    steady = {pk for pk in pks if pk not in busy and before.get(pk) == after.get(pk)}
+    own = [d for pk in pks if pk in steady for d in _own(shape, pk, before.get(pk, ABSENT), said[pk])]
+    expected = {pk: {says(e)[:2]: e for e in t.entries} for pk, t in before.items()}
+    return own + [
+        difference
+        for (pk, entry), reply in zip(asked, found, strict=True)
+        if pk in steady and (difference := _entry(mirror, pk, entry, expected.get(pk, {}), reply))
+    ]
+
+
+def _own(shape: JsonShape, pk: str, target: Target, said: Any) -> list[Difference]:
+    if isinstance(shape.mirror, EdgeMirror) or target.own == said:
+        return []
+    kind: Kind = "stray" if target.own is None else "missing" if said is None else "stale"
+    key = shape.mirror.key(pk)
+    return [Difference(shape.mirror.name, pk, kind, key, None, _show(target.own), _show(said))]
+
+
+def _show(own: Any) -> str | None:
+    if own is None:
+        return None
+    return own.decode(errors="replace") if isinstance(own, bytes) else str(own)
+
+
+def _entry(
+    mirror: Mirror, pk: str, entry: Entry, expected: Mapping[tuple[str, str], Entry], reply: Any
+) -> Difference | None:
+    key, member, _ = says(entry)
+    should = expected.get((key, member))
+    wanted, found = says(should)[2] if should else None, _said(entry, reply)
+    if wanted == found:
+        return None
+    if should is None and type(entry) in (Field, Value) and found != says(entry)[2]:
+        return None  # another row has taken the place over meanwhile
+    kind: Kind = "stray" if should is None else "missing" if found is None else "stale"
+    return Difference(mirror.name, pk, kind, key, entry, wanted, found)
+
+
+def differences(
+    mirror: Mirror, pks: Iterable[str], strays: Mapping[str, Iterable[Entry]], session: Session
+) -> list[Difference]:
+    """What really differs in these rows: differences that stay when looked at again and again."""
+    todo, found = list(dict.fromkeys(pks)), []
+    for start in range(0, len(todo), 200):
+        batch = todo[start : start + 200]
+        for attempt in range(LOOKS):
+            if attempt:
+                time.sleep(PAUSE_SECONDS)
+            seen = look(mirror, batch, strays, session)
+            batch = list(dict.fromkeys(d.pk for d in seen))
+            if not batch:
+                break
+        found += seen
+    return found

@@ -1,0 +1,52 @@
+"""What SQL says Redis should hold, small enough to keep for any number of rows.
+
+For each key of a family only two numbers are kept: how many members it should have, and the sum of their hashes
+(64 bit). What Redis holds is summed up the same way while it is read, so two sets are compared in memory that
+grows with the number of keys and not with the number of members. Only keys whose sums differ are looked at closely.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from mirror.entries import Entry, Field, Member, Scored, Value
+
+
+def says(entry: Entry) -> tuple[str, str, str]:
+    """An entry as (key, member, what it says), as ``scan.Content`` has it."""
+    match entry:
+        case Member(key, member):
+            return key, member, ""
+        case Scored(key, member, score):
+            return key, member, repr(float(score))
+        case Field(key, field, value):
+            return key, field, value
+        case Value(key, value):
+            return key, "", value
+
+
+class Sums:
+    """Count and hash sum for each key."""
+
+    def __init__(self) -> None:
+        self.counts: defaultdict[str, int] = defaultdict(int)
+        self.hashes: defaultdict[str, int] = defaultdict(int)
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Count these entries in."""
+        counts, hashes = self.counts, self.hashes
+        last, hashed = "", 0
+        for entry in entries:
+            if type(entry) is Member:  # nearly all of them: no call, and one hash for a row's many sets
+                key, member = entry
+                if member != last:
+                    last, hashed = member, hash((member, ""))
+                counts[key] += 1
+                hashes[key] += hashed
+            else:
+                key, member, said = says(entry)
+                counts[key] += 1
+                hashes[key] += hash((member, said))
+
+    def agree(self, key: str, items: list[tuple[str, str]]) -> bool:
+        """Whether a key that holds ``items`` is as it should be."""
+        return len(items) == self.counts.get(key, 0) and sum(map(hash, items)) == self.hashes.get(key, 0)

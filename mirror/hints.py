@@ -1,0 +1,88 @@
+"""Hints make a change prompt: after the commit, the process that made it drains its own keys at once.
+
+A hint may be lost without harm (the outbox has the change), so nothing here may fail or slow what it follows:
+there is a budget, and what does not fit goes to a Celery task or waits for the sweep.
+"""
+
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Iterable
+
+from django.db import Error as DatabaseError
+from django.db import transaction
+from redis.exceptions import RedisError
+
+from mirror import outbox, relay, send, spread
+from mirror.conf import setting
+from mirror.redis import breaker, client
+
+logger = logging.getLogger("mirror")
+
+Group = tuple[str, str]  # mirror, source
+MOST = 2000  # keys that one transaction's hints may hold; the sweep has the rest
+
+
+class _Due(threading.local):
+    """The keys hinted at in this thread since the last flush, rolled-back ones included (harmless)."""
+
+    def __init__(self) -> None:
+        self.keys: dict[Group, set[str]] = defaultdict(set)
+        self.count = 0
+
+
+_due = _Due()
+
+
+def hint(mirror: str, source: str, keys: Iterable[str]) -> None:
+    """Have these keys drained after the commit of the present transaction, or now if there is none.
+
+    Each call registers its own ``on_commit``: one flag for the transaction would outlive a savepoint that
+    is rolled back, and silence the hints after it. The first that runs drains all, the others find nothing.
+    """
+    if _due.count < MOST:
+        group = _due.keys[mirror, source]
+        before = len(group)
+        group.update(keys)
+        _due.count += len(group) - before
+    transaction.on_commit(flush, using=outbox.using(), robust=True)
+
+
+def flush() -> None:
+    """Drain what was hinted at, within the budget. Never raises for Redis, SQL or the broker."""
+    if not _due.keys:
+        return
+    due, _due.keys, _due.count = _due.keys, defaultdict(set), 0
+    deadline = relay.Deadline(float(setting("BUDGET_SECONDS")))
+    left: dict[str, list[str]] = defaultdict(list)
+    for (mirror, source), keys in sorted(due.items()):
+        left[mirror] += _drain(mirror, source, sorted(keys), deadline)
+    for mirror, rest in left.items():
+        if rest:
+            send.drain(mirror, rest)
+
+
+def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> list[str]:
+    """What could not be drained of these keys (for a source: whatever stands for it)."""
+    if breaker.open():
+        return keys
+    try:
+        if source:
+            return _drain_source(mirror, source, keys, deadline)
+        return relay.drain_keys(mirror, keys, deadline, redis=client())[1]
+    except RedisError as error:
+        breaker.failed()
+        logger.warning("Redis did not answer, the relay will catch up: %s", error)
+    except DatabaseError as error:
+        logger.warning("SQL did not answer, the relay will catch up: %s", error)
+    return keys
+
+
+def _drain_source(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> list[str]:
+    while changes := spread.together(list(spread.pending_sources(keys, mirror, source)[: spread.TOGETHER])):
+        if deadline.passed():
+            return keys
+        rest = relay.drain_keys(mirror, spread.step(changes), deadline, redis=client())[1]
+        if rest:
+            return rest
+    return []

@@ -1,0 +1,173 @@
+"""The SQL side of the relay: which changes are pending, which are done, which are set aside.
+
+Every statement runs by itself, outside any transaction of the caller's, and names exact ids: never
+``id <= max``, because a change with a smaller id may be committed later.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from django.db import connections, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from django.db.utils import ProgrammingError
+
+from mirror.conf import setting
+from mirror.models import Change
+
+PURGE = 5000  # applied changes that are deleted in one statement
+WHOLE = "*"  # the key of a change that concerns a whole mirror
+
+
+class Pending(NamedTuple):
+    """A change that has not been applied: its id, its key, and what repair wants looked at again."""
+
+    id: int
+    key: str
+    strays: str
+
+
+def using() -> str:
+    """The alias of the database that is mirrored."""
+    return str(setting("DATABASE"))
+
+
+def refuse_transaction() -> None:
+    """Raise ProgrammingError inside a transaction: what is not committed must not reach Redis."""
+    if connections[using()].in_atomic_block:
+        raise ProgrammingError(
+            "The relay cannot run inside a transaction: it would mirror what may be rolled back."
+        )
+
+
+def _any(column: str, values: Sequence[Any]) -> tuple[str, Any]:
+    """SQL for "column is one of values" with one parameter, however many values there are."""
+    if connections[using()].vendor == "postgresql":
+        return f"{column} = ANY(%s)", list(values)
+    return f"{column} IN (SELECT value FROM json_each(%s))", json.dumps(list(values))
+
+
+def pending_of(mirror: str, keys: Sequence[str]) -> dict[str, list[Pending]]:
+    """The changes of these keys that are not applied (also those set aside), by key."""
+    condition, values = _any("key", keys)
+    found: dict[str, list[Pending]] = defaultdict(list)
+    with connections[using()].cursor() as cursor:
+        cursor.execute(
+            "SELECT id, key, strays FROM mirror_change"
+            f" WHERE applied_at IS NULL AND mirror = %s AND source = '' AND {condition}",
+            [mirror, values],
+        )
+        for row in map(Pending._make, cursor.fetchall()):
+            found[row.key].append(row)
+    return found
+
+
+def mark_applied(ids: Sequence[int], incarnation: str) -> None:
+    """Note that exactly these changes are in the Redis of that incarnation, by SQL's own clock."""
+    if not ids:
+        return
+    condition, values = _any("id", ids)
+    now = "CLOCK_TIMESTAMP()" if connections[using()].vendor == "postgresql" else _SQLITE_NOW
+    with connections[using()].cursor() as cursor:
+        cursor.execute(
+            f"UPDATE mirror_change SET applied_at = {now}, incarnation = %s, quarantined_at = NULL"
+            f" WHERE applied_at IS NULL AND {condition}",
+            [incarnation, values],
+        )
+
+
+_SQLITE_NOW = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"
+
+
+def next_keys(after: int, limit: int) -> tuple[dict[str, list[str]], int | None]:
+    """The keys of the next ``limit`` pending changes with ids above ``after``, by mirror, each once.
+
+    Also the id to go on from, or None when there were no more.
+    """
+    rows = list(
+        Change.objects.using(using())
+        .pending()
+        .filter(source="", id__gt=after)
+        .order_by("id")
+        .values_list("id", "mirror", "key")[:limit]
+    )
+    keys: dict[str, dict[str, None]] = defaultdict(dict)
+    for _, mirror, key in rows:
+        keys[mirror][key] = None
+    return {m: list(k) for m, k in keys.items()}, rows[-1][0] if rows else None
+
+
+def append(mirror: str, keys: Iterable[str], *, strays: str = "") -> None:
+    """Write changes by hand: for repair, and for what a source's change was spread over."""
+    Change.objects.using(using()).bulk_create(
+        (Change(mirror=mirror, key=key, source="", strays=strays) for key in keys), batch_size=1000
+    )
+
+
+def failed(mirror: str, key: str, error: str, *, source: str = "") -> None:
+    """Count a failure of one key; after enough of them, set its changes aside with the error."""
+    with transaction.atomic(using=using()):
+        changes = Change.objects.using(using()).pending().filter(mirror=mirror, key=key, source=source)
+        changes.update(attempts=F("attempts") + 1, error=error[:2000])
+        changes.filter(attempts__gte=setting("ATTEMPTS")).update(quarantined_at=Now())
+
+
+def oldest_pending() -> datetime | None:
+    """When the oldest pending change was made."""
+    return Change.objects.using(using()).pending().order_by("id").values_list("created_at", flat=True).first()
+
+
+def newest_unapplied() -> int | None:
+    """The highest id of a change that is not in Redis (pending or set aside)."""
+    return (
+        Change.objects.using(using())
+        .filter(applied_at__isnull=True)
+        .order_by("-id")
+        .values_list("id", flat=True)
+        .first()
+    )
+
+
+def is_unapplied_up_to(last: int) -> bool:
+    """Whether a change with an id of at most ``last`` is not in Redis."""
+    return Change.objects.using(using()).filter(applied_at__isnull=True, id__lte=last).exists()
+
+
+def purge(limit: int = PURGE) -> int:
+    """Delete up to ``limit`` applied changes that are older than they need to be kept. Returns how many."""
+    now, age = clock(), float(setting("KEEP_SECONDS"))
+    oldest = datetime.fromtimestamp(now - age, tz=UTC)
+    ids = (
+        Change.objects.using(using())
+        .filter(applied_at__lt=oldest)
+        .order_by("applied_at")
+        .values_list("id", flat=True)[:limit]
+    )
+    count, _ = Change.objects.using(using()).filter(id__in=list(ids)).delete()
+    return count
+
+
+def unapply_since(moment: datetime, incarnation: str) -> int:
+    """Make pending again what was applied since ``moment`` by another incarnation. Returns how many."""
+    return (
+        Change.objects.using(using())
+        .filter(applied_at__gte=moment)
+        .exclude(incarnation=incarnation)
+        .update(applied_at=None, incarnation="")
+    )
+
+
+def clock() -> float:
+    """SQL's own clock, in seconds since 1970."""
+    connection = connections[using()]
+    sql = (
+        "SELECT EXTRACT(EPOCH FROM CLOCK_TIMESTAMP())"
+        if connection.vendor == "postgresql"
+        else "SELECT (JULIANDAY('now') - 2440587.5) * 86400.0"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return float(cursor.fetchone()[0])

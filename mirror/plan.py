@@ -1,0 +1,103 @@
+"""From what should go and what should come, to the fewest commands that do it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from mirror.entries import Entry, Field, Member, Scored, Value
+from mirror.session import Command
+
+ARGUMENTS = 500  # members in one command, so that none takes long
+
+
+def place(entry: Entry) -> tuple[str, ...]:
+    """Where in Redis an entry is, whatever it says there."""
+    return entry[:1] if type(entry) is Value else entry[:2]
+
+
+def difference(before: Iterable[Entry], after: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """What to take away and what to add, to go from ``before`` to ``after``."""
+    old, new = set(before), set(after)
+    gone = old - new
+    if gone:
+        places = {place(entry) for entry in after}
+        gone = {entry for entry in gone if place(entry) not in places}
+    return list(gone), [entry for entry in after if entry not in old]
+
+
+def _chunks(key: str, command: str, arguments: list[Any], step: int = ARGUMENTS) -> Iterable[Command]:
+    for start in range(0, len(arguments), step):
+        yield (command, key, *arguments[start : start + step])
+
+
+def commands(remove: Iterable[Entry], add: Iterable[Entry]) -> list[Command]:
+    """Commands for all of it, grouped by key; removals first, so that what is added stays."""
+    srem, zrem, hdel = defaultdict(list), defaultdict(list), defaultdict(list)
+    sadd, zadd, hset = defaultdict(list), defaultdict(list), defaultdict(list)
+    drop: list[Any] = []
+    pairs: list[Any] = []
+    for entry in remove:
+        match entry:
+            case Member(key, member):
+                srem[key].append(member)
+            case Scored(key, member, _):
+                zrem[key].append(member)
+            case Field(key, field, _):
+                hdel[key].append(field)
+            case Value(key, _):
+                drop.append(key)
+    for entry in add:
+        if type(entry) is Member:  # by far the most common: no pattern matching
+            sadd[entry[0]].append(entry[1])
+            continue
+        match entry:
+            case Scored(key, member, score):
+                zadd[key] += (score, member)
+            case Field(key, field, value):
+                hset[key] += (field, value)
+            case Value(key, value):
+                pairs += (key, value)
+    found: list[Command] = [("DEL", key) for key in drop]
+    for groups, command, step in (
+        (srem, "SREM", ARGUMENTS),
+        (zrem, "ZREM", ARGUMENTS),
+        (hdel, "HDEL", ARGUMENTS),
+        (sadd, "SADD", ARGUMENTS),
+        (zadd, "ZADD", 2 * ARGUMENTS),
+        (hset, "HSET", 2 * ARGUMENTS),
+    ):
+        for key, arguments in groups.items():
+            found += _chunks(key, command, arguments, step)
+    if pairs:
+        found.append(("MSET", *pairs))
+    return found
+
+
+KINDS: dict[type, str] = {Member: "set", Scored: "zset", Field: "hash", Value: "string"}
+TYPES = {kind: entry for entry, kind in KINDS.items()}
+
+
+def as_list(entry: Entry) -> list[Any]:
+    """An entry as JSON can hold it: its kind, then its parts."""
+    return [KINDS[type(entry)], *entry]
+
+
+def from_list(parts: Sequence[Any]) -> Entry:
+    """The entry that ``as_list`` wrote."""
+    kind, *rest = parts
+    made: Entry = TYPES[kind](*rest)
+    return made
+
+
+def news(remove: Iterable[Entry], add: Iterable[Entry]) -> bytes:
+    """What a feed says of a change: JSON list of [op, kind, key, member, score], op 1 to add, 0 to remove.
+
+    An unknown score (infinite: JSON has no such number) is written as text.
+    """
+    rows = [[0, *as_list(entry)] for entry in remove] + [[1, *as_list(entry)] for entry in add]
+    for row in rows:
+        if isinstance(row[-1], float) and row[-1] in (float("inf"), float("-inf")):
+            row[-1] = str(row[-1])
+    return orjson.dumps(rows)

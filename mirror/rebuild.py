@@ -1,0 +1,138 @@
+"""Rebuild: every row drained once more, while the site runs and writes go on; then the mirror is warm.
+
+It is the ordinary drain over all keys by keyset. What makes it whole in the end is a token in Redis, set at the
+start: if Redis is emptied or replaced meanwhile the token is gone, or another's, and the rebuild starts again
+instead of calling an empty mirror whole. Progress is in SQL, so that a killed rebuild goes on where it was.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mirror import apply, marker, naming, outbox, registry, relay, replay, scan
+from mirror.conf import setting
+from mirror.declare import Mirror
+from mirror.lease import lease
+from mirror.models import State
+from mirror.redis import relay_client
+from mirror.session import Session
+
+LEASE_SECONDS = 30.0
+STARTS = 5  # how often a rebuild begins anew before it gives up for now
+
+Progress = Callable[[str, int], None]
+
+
+class Interrupted(RuntimeError):
+    """Redis was emptied or replaced again and again while a mirror was rebuilt."""
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What a rebuild did. skipped: somebody else was at it."""
+
+    mirror: str
+    rows: int = 0
+    strays: int = 0
+    skipped: bool = False
+
+
+def _silent(mirror: str, rows: int) -> None:
+    """Nobody looks."""
+
+
+def rebuild(names: Iterable[str] = (), *, progress: Progress = _silent, redis: Any = None) -> list[Rebuilt]:
+    """Rebuild these mirrors (all by default). ``progress(mirror, rows)`` is called with each chunk's size.
+
+    Raises redis-py's errors when Redis is away (run it again: it goes on), Interrupted, UnknownMirror.
+    """
+    redis = redis or relay_client()
+    replay.check(redis)
+    return [_single(mirror, redis, progress) for mirror in registry.all_mirrors(names)]
+
+
+def rebuild_if_cold(name: str) -> int:
+    """What the sweep asks for. Rows written; 0 if the mirror is warm or somebody is at it."""
+    redis = relay_client()
+    replay.check(redis)
+    if marker.is_warm(redis, name):
+        return 0
+    return _single(registry.get(name), redis, _silent).rows
+
+
+def _single(mirror: Mirror, redis: Any, progress: Progress) -> Rebuilt:
+    with lease(redis, f"rebuild:{mirror.name}", LEASE_SECONDS) as mine:
+        if not mine:
+            return Rebuilt(mirror.name, skipped=True)
+        for _ in range(STARTS):
+            done = _Run(mirror, redis, progress).run()
+            if done is not None:
+                return done
+    raise Interrupted(f"Redis kept changing under the rebuild of {mirror.name}")
+
+
+class _Run:
+    """One start of a rebuild, or the continuation of one that was stopped."""
+
+    def __init__(self, mirror: Mirror, redis: Any, progress: Progress) -> None:
+        self.mirror, self.redis, self.progress = mirror, redis, progress
+        self.states = State.objects.using(outbox.using()).filter(mirror=mirror.name)
+        self.state, _ = State.objects.using(outbox.using()).get_or_create(mirror=mirror.name)
+
+    def run(self) -> Rebuilt | None:
+        """All steps; None when Redis changed underneath and it has to start again."""
+        self._resume() or self._begin()
+        while pks := self.mirror.keys_after(self.state.rebuild_cursor, int(setting("CHUNK"))):
+            _drain_chunk(self.mirror, pks, self.redis)
+            self._note(pks)
+            if not self._still_ours():
+                return None
+        strays = 0 if self.token.endswith(":empty") else scan.remove_strays(self.mirror, self.redis)
+        return Rebuilt(self.mirror.name, self.state.rebuild_rows, strays) if self._finish() else None
+
+    def _resume(self) -> bool:
+        """Whether an earlier start can be gone on with: its token is still in this very Redis."""
+        self.token = self.state.rebuild_token
+        return bool(self.token) and self.token.startswith(self._prefix()) and self._still_ours()
+
+    def _prefix(self) -> str:
+        return f"{self.mirror.version}:{marker.now(self.redis)}:"
+
+    def _begin(self) -> None:
+        empty = "empty" if scan.is_empty(self.mirror, self.redis) else "kept"
+        self.token = f"{self._prefix()}{uuid.uuid4().hex[:12]}:{empty}"
+        name = self.mirror.name
+        with Session(self.redis) as session:
+            session.execute([("SET", naming.building(name), self.token), ("DEL", naming.marker(name))])
+        self.state.rebuild_token, self.state.rebuild_cursor, self.state.rebuild_rows = self.token, None, 0
+        self.state.save(using=outbox.using())
+
+    def _note(self, pks: list[str]) -> None:
+        self.state.rebuild_cursor = pks[-1]
+        self.state.rebuild_rows += len(pks)
+        self.states.update(rebuild_cursor=pks[-1], rebuild_rows=self.state.rebuild_rows)
+        self.redis.pexpire(naming.lease(f"rebuild:{self.mirror.name}"), int(LEASE_SECONDS * 1000))
+        self.progress(self.mirror.name, len(pks))
+
+    def _still_ours(self) -> bool:
+        found = self.redis.get(naming.building(self.mirror.name))
+        return found is not None and found.decode() == self.token
+
+    def _finish(self) -> bool:
+        """Set the marker, if the token is still there: nothing was lost since it was set."""
+        if not marker.set_after_rebuild(self.mirror, self.redis, self.token):
+            return False
+        self.states.update(rebuild_token="", rebuild_cursor=None)
+        return True
+
+
+def _drain_chunk(mirror: Mirror, pks: list[str], redis: Any) -> None:
+    """Drain a chunk whole; where a row fails, let the relay find it and count its failure."""
+    try:
+        apply.drain(mirror, pks, redis=redis, full=True)
+    except Exception as error:
+        relay.raise_if_away(error)
+        failures: dict[str, Exception] = {}
+        relay.isolate(mirror, pks, redis, failures, full=True)
+        outbox.append(mirror.name, failures)  # the relay tries again, and sets aside what keeps failing

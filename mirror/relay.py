@@ -1,0 +1,167 @@
+"""The relay: takes pending changes out of the outbox and has them drained, whoever asks.
+
+Requests ask for their own keys after commit (``mirror.hints``), a Celery task for what did not fit a
+request's budget, beat for everything else. They may all run at once: ``mirror.apply`` puts them in order.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.utils import InterfaceError, OperationalError
+
+from mirror import apply, cold, outbox, registry, spread
+from mirror.conf import setting
+from mirror.declare import Mirror
+from mirror.models import Change
+from mirror.redis import is_away, relay_client
+from mirror.session import Conflict
+
+logger = logging.getLogger("mirror")
+
+
+class Deadline:
+    """When to stop. ``seconds`` None: never."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._at = None if seconds is None else time.monotonic() + seconds
+
+    def passed(self) -> bool:
+        """Whether the time is over."""
+        return self._at is not None and time.monotonic() >= self._at
+
+
+def drain_all(seconds: float | None = None, *, redis: Any = None) -> int:
+    """Apply all pending changes, or as many as fit in ``seconds``. Returns how many were applied.
+
+    A key that fails is counted against, and set aside in the end; it stops nobody else. Raises redis-py's
+    errors when Redis is away: then everything stays pending.
+    """
+    deadline, redis, total = Deadline(seconds), redis or relay_client(), 0
+    tried: set[tuple[str, str]] = set()
+    while not deadline.passed():
+        _spread_all(deadline)
+        done = _pass(deadline, redis, tried)
+        total += done
+        if not done:
+            break
+    return total
+
+
+def _spread_all(deadline: Deadline) -> None:
+    while not deadline.passed() and (group := spread.next_group()):
+        if not _guarded_spread(group):
+            break
+
+
+def _guarded_spread(group: list[Change]) -> bool:
+    """Spread one slice; False when it failed and the rest has to wait for the next time."""
+    try:
+        spread.step(group)
+    except registry.UnknownMirror:
+        outbox.mark_applied([change.id for change in group], "")
+    except Exception as error:
+        raise_if_away(error)
+        logger.exception("Could not work out what %s touches", group[0])
+        _count_failure(group, error)
+        return False
+    return True
+
+
+def _count_failure(group: list[Change], error: Exception) -> None:
+    for change in group:
+        outbox.failed(change.mirror, change.key, say(error), source=change.source)
+
+
+def _pass(deadline: Deadline, redis: Any, tried: set[tuple[str, str]]) -> int:
+    """Go once through what is pending, in the order of the ids. Returns how many changes were applied."""
+    total, after = 0, 0
+    while not deadline.passed():
+        keys, last = outbox.next_keys(after, 4 * int(setting("BATCH")))
+        if last is None:
+            break
+        after = last
+        for name, pks in keys.items():
+            fresh = [pk for pk in pks if (name, pk) not in tried]
+            total += drain_keys(name, fresh, deadline, redis=redis, tried=tried)[0]
+    return total
+
+
+def drain_keys(
+    name: str,
+    pks: Sequence[str],
+    deadline: Deadline | None = None,
+    *,
+    redis: Any = None,
+    tried: set[tuple[str, str]] | None = None,
+) -> tuple[int, list[str]]:
+    """Drain these keys of the mirror ``name`` in batches. Returns changes applied, and keys left over.
+
+    What is left over did not fit the deadline. ``tried`` gathers keys that failed.
+    """
+    deadline, redis = deadline or Deadline(), redis or relay_client()
+    try:
+        mirror = registry.get(name)
+    except registry.UnknownMirror:
+        gone = outbox.pending_of(name, pks)
+        outbox.mark_applied([c.id for changes in gone.values() for c in changes], "")
+        return 0, []
+    total, size = 0, int(setting("BATCH"))
+    if outbox.WHOLE in pks:
+        total += cold.obey(mirror, redis)
+        pks = [pk for pk in pks if pk != outbox.WHOLE]
+    for start in range(0, len(pks), size):
+        if deadline.passed():
+            return total, list(pks[start:])
+        total += _batch(mirror, pks[start : start + size], redis, tried)
+    return total, []
+
+
+def _batch(mirror: Mirror, pks: Sequence[str], redis: Any, tried: set[tuple[str, str]] | None) -> int:
+    """Drain a batch; if it fails, find the keys that are to blame, and count that against them."""
+    try:
+        return apply.drain(mirror, pks, redis=redis).changes
+    except Exception as error:
+        raise_if_away(error)
+    failures: dict[str, Exception] = {}
+    total = isolate(mirror, pks, redis, failures)
+    for pk, error in failures.items():
+        if tried is not None:
+            tried.add((mirror.name, pk))
+        if not isinstance(error, Conflict):  # a conflict is bad luck and no fault: next time
+            logger.error("%s %s cannot be mirrored: %s", mirror.name, pk, say(error), exc_info=error)
+            outbox.failed(mirror.name, pk, say(error))
+    return total
+
+
+def isolate(
+    mirror: Mirror, pks: Sequence[str], redis: Any, failures: dict[str, Exception], *, full: bool = False
+) -> int:
+    """Drain what can be drained, by halves; the keys that fail alone go into ``failures``. Returns changes applied."""
+    if len(pks) == 1:
+        try:
+            return apply.drain(mirror, pks, redis=redis, full=full).changes
+        except Exception as error:
+            raise_if_away(error)
+            failures[pks[0]] = error
+            return 0
+    total, middle = 0, (len(pks) + 1) // 2
+    for half in (pks[:middle], pks[middle:]):
+        try:
+            total += apply.drain(mirror, half, redis=redis, full=full).changes
+        except Exception as error:
+            raise_if_away(error)
+            total += isolate(mirror, half, redis, failures, full=full)
+    return total
+
+
+def raise_if_away(error: Exception) -> None:
+    """Raise ``error`` again if it says that a server is away, or busy: that is no key's fault."""
+    if isinstance(error, (OperationalError, InterfaceError)) or is_away(error):
+        raise error
+
+
+def say(error: Exception) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,47 @@
+"""Repair: order changes for what verify found. It never writes Redis itself; the relay does, by its own rules."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from mirror import outbox, plan, relay
+from mirror.compare import Difference
+from mirror.entries import Entry
+
+MOST_REMOVALS = 10_000
+
+
+class TooManyRemovals(RuntimeError):
+    """More would be taken away than the cap allows: is this the right database?"""
+
+
+def check_cap(differences: Sequence[Difference], cap: int = MOST_REMOVALS) -> None:
+    """Raise TooManyRemovals if more than ``cap`` differences are entries to take away."""
+    removals = sum(difference.kind == "stray" for difference in differences)
+    if removals > cap:
+        raise TooManyRemovals(
+            f"{removals} entries would be removed and at most {cap} may be: is this the right database? "
+            "If it is, raise --max-removals."
+        )
+
+
+def order(differences: Sequence[Difference]) -> int:
+    """Append a change for each row that differs, naming what should go. Returns how many rows."""
+    strays: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for difference in differences:
+        found = strays[difference.mirror, difference.pk]
+        if difference.kind == "stray" and difference.entry is not None:
+            found.append(difference.entry)
+    for (mirror, pk), entries in strays.items():
+        outbox.append(mirror, [pk], strays=orjson.dumps([plan.as_list(e) for e in entries]).decode())
+    return len(strays)
+
+
+def carry_out(differences: Sequence[Difference], *, redis: Any = None) -> int:
+    """Have the relay drain the rows that differ now. Returns how many changes were applied."""
+    rows: dict[str, list[str]] = defaultdict(list)
+    for difference in differences:
+        rows[difference.mirror].append(difference.pk)
+    return sum(relay.drain_keys(m, list(dict.fromkeys(pks)), redis=redis)[0] for m, pks in rows.items())

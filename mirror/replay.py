@@ -1,0 +1,85 @@
+"""Replay: what Redis forgot when it came back from an older file, or as a replica that lagged.
+
+Every second the relay writes SQL's clock into Redis. When another incarnation answers, the clock found in it says
+up to when it remembers; everything applied since then (with some slack) by any other incarnation is pending again.
+If it remembers nothing, or less than SQL has kept, or more than SQL has seen, every mirror is rebuilt.
+"""
+
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+from mirror import cold, marker, naming, outbox, registry, relay
+from mirror.conf import setting
+from mirror.declare import Mirror
+from mirror.models import Identity
+
+logger = logging.getLogger("mirror")
+ROUNDS = 50  # of draining what late drains of the former incarnation have marked meanwhile
+
+
+def check(redis: Any) -> None:
+    """See which incarnation answers, and replay or have everything rebuilt if it is a new one.
+
+    Raises redis-py's errors when Redis is away. Safe to stop anywhere, and to run twice at once.
+    """
+    marker.database_identity()
+    identity = Identity.objects.using(outbox.using()).get(pk=1)
+    now = marker.now(redis)
+    if identity.incarnation != now:
+        _begin(redis, identity, now)
+    stale = _stale_markers(redis, now)
+    if stale and identity.replay_from is not None:
+        _finish(redis, identity, now, stale)
+
+
+def write_clock(redis: Any) -> None:
+    """Note in Redis how far it remembers, unless a replay is still going on."""
+    redis.set(naming.clock(), repr(outbox.clock()))
+
+
+def _begin(redis: Any, identity: Identity, now: str) -> None:
+    """A new incarnation: decide between replay and rebuild, and write the decision down in SQL."""
+    remembered = redis.get(naming.clock())
+    sql_now = outbox.clock()
+    since = float(remembered) - float(setting("SLACK_SECONDS")) if remembered else None
+    if since is None or since < sql_now - float(setting("KEEP_SECONDS")) or float(remembered) > sql_now + 1:
+        logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
+        for mirror in registry.all_mirrors():
+            cold.make_cold(mirror.name, redis)
+        identity.replay_from = None
+    else:
+        logger.warning("Redis came back as it was %.1f s ago: replaying", sql_now - float(remembered))
+        identity.replay_from = datetime.fromtimestamp(since, tz=UTC)
+    identity.incarnation = now
+    identity.save(using=outbox.using())
+
+
+def _stale_markers(redis: Any, now: str) -> dict[str, bytes]:
+    """Markers that were good for this database and layout in an earlier incarnation, by mirror."""
+    mirrors = registry.all_mirrors()
+    if not mirrors:
+        return {}
+    found = redis.mget([naming.marker(mirror.name) for mirror in mirrors])
+    return {m.name: text for m, text in zip(mirrors, found, strict=True) if text and _is_stale(m, text, now)}
+
+
+def _is_stale(mirror: Mirror, text: bytes, now: str) -> bool:
+    layout, database, incarnation, _ = [*text.decode().split("|"), "", "", ""][:4]
+    return (layout, database) == (str(mirror.version), marker.database_identity()) and incarnation != now
+
+
+def _finish(redis: Any, identity: Identity, now: str, stale: dict[str, bytes]) -> None:
+    """Drain what is to be replayed until nothing of it is left, then call the mirrors whole again.
+
+    A drain that the former incarnation answered may mark its changes while this goes on: so it is only over
+    when, after everything was drained, no such mark is found.
+    """
+    assert identity.replay_from is not None
+    for _ in range(ROUNDS):
+        again = outbox.unapply_since(identity.replay_from, now)
+        relay.drain_all(redis=redis)
+        if not again:
+            break
+    for name, found in stale.items():
+        marker.restamp(registry.get(name), redis, found)

@@ -1,0 +1,170 @@
+"""The three kinds of mirror, as apply and verify see them.
+
+A *shape* says for its kind: which key a drain watches, how to ask what Redis says now, which entries that
+accounts for, and which commands write the row's own key. All else is the same for every kind.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from mirror import naming
+from mirror.declare import EdgeMirror, Mirror, Record, SummaryMirror
+from mirror.entries import Entry
+from mirror.session import Command
+
+Said = Any  # what the row's own key says, decoded: bytes, a dict, a list, or None
+
+
+class Target(NamedTuple):
+    """What one row should look like in Redis; ``own`` is its own key's content (None: no key)."""
+
+    own: Said
+    entries: list[Entry]
+
+
+ABSENT = Target(None, [])
+
+
+def _touch(key: str) -> list[Command]:
+    """Leave no key behind, but break every other drain's WATCH: a plain DEL of nothing would not."""
+    return [("SET", key, ""), ("DEL", key)]
+
+
+class JsonShape:
+    """A record as one JSON string; keys sorted, so that equal records are equal bytes."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self.mirror = mirror
+
+    def watched(self, pk: str) -> str:
+        """The key that every drain of the row watches and writes."""
+        return self.mirror.key(pk)
+
+    def ask(self, pks: Sequence[str]) -> list[Command]:
+        """Commands that read what is said of these rows now."""
+        return [("MGET", *map(self.mirror.key, pks))]
+
+    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
+        """What the replies to ``ask`` say, one for each row."""
+        return list(replies[0])
+
+    def before(self, pk: str, said: Said) -> Iterable[Entry]:
+        """The entries that what was said accounts for."""
+        return self.mirror.index(orjson.loads(said)) if said else ()
+
+    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
+        """What SQL says the rows should be; rows left out are absent."""
+        index, target = self.mirror.index, {}
+        for pk, row in self.mirror.load(pks).items():
+            record = self.mirror.record(row)
+            target[pk] = Target(self.encode(record), list(index(record)))
+        return target
+
+    def encode(self, record: Record) -> Said:
+        """The record as the row's own key holds it."""
+        return orjson.dumps(record, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+
+    def write(self, owns: Mapping[str, Said]) -> list[Command]:
+        """Commands that make the rows' own keys say this: always a write, also of the same."""
+        key = self.mirror.key
+        pairs = [part for pk, own in owns.items() if own is not None for part in (key(pk), own)]
+        commands: list[Command] = [("MSET", *pairs)] if pairs else []
+        for pk, own in owns.items():
+            if own is None:
+                commands += _touch(key(pk))
+        return commands
+
+
+class HashShape(JsonShape):
+    """A record as a Redis hash, text to text."""
+
+    def ask(self, pks: Sequence[str]) -> list[Command]:
+        return [("HGETALL", self.mirror.key(pk)) for pk in pks]
+
+    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
+        return [_pairs(reply) for reply in replies]
+
+    def before(self, pk: str, said: Said) -> Iterable[Entry]:
+        return self.mirror.index(said) if said else ()
+
+    def encode(self, record: Record) -> Said:
+        return {field: str(value) for field, value in record.items()}
+
+    def write(self, owns: Mapping[str, Said]) -> list[Command]:
+        commands: list[Command] = []
+        for pk, own in owns.items():
+            key = self.mirror.key(pk)
+            if own is None:
+                commands += _touch(key)
+            else:
+                flat = [part for pair in own.items() for part in pair]
+                commands += [("DEL", key), ("HSET", key, *flat)]
+        return commands
+
+
+def _pairs(reply: Any) -> dict[str, str] | None:
+    items = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
+    return {k.decode(): v.decode() for k, v in items} or None
+
+
+class EdgeShape(JsonShape):
+    """No record: the key names both ends, so what an edge accounts for is known without reading."""
+
+    mirror: EdgeMirror
+
+    def watched(self, pk: str) -> str:
+        return naming.guard(self.mirror.name, pk)
+
+    def ask(self, pks: Sequence[str]) -> list[Command]:
+        return []
+
+    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
+        return [None] * len(pks)
+
+    def before(self, pk: str, said: Said) -> Iterable[Entry]:
+        return self.mirror.entries(pk)
+
+    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
+        return {pk: Target(None, list(self.mirror.entries(pk))) for pk in self.mirror.load(pks)}
+
+    def write(self, owns: Mapping[str, Said]) -> list[Command]:
+        return [command for pk in owns for command in _touch(self.watched(pk))]
+
+
+class SummaryShape(JsonShape):
+    """One list, whole. Whatever row changed, the list is what is made again."""
+
+    mirror: SummaryMirror
+
+    def watched(self, pk: str) -> str:
+        return self.mirror.key("")
+
+    def ask(self, pks: Sequence[str]) -> list[Command]:
+        return [("LRANGE", self.mirror.key(""), 0, -1)]
+
+    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
+        return [[item.decode() for item in replies[0]] or None] * len(pks)
+
+    def before(self, pk: str, said: Said) -> Iterable[Entry]:
+        return ()
+
+    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
+        items = [str(item) for item in self.mirror.items()]
+        return dict.fromkeys(pks, Target(items, [])) if items else {}
+
+    def write(self, owns: Mapping[str, Said]) -> list[Command]:
+        key, items = self.mirror.key(""), next(iter(owns.values()))
+        if items is None:
+            return _touch(key)
+        return [("DEL", key), ("RPUSH", key, *items)]
+
+
+def shape_of(mirror: Mirror) -> JsonShape:
+    """The shape of a mirror's kind."""
+    if isinstance(mirror, EdgeMirror):
+        return EdgeShape(mirror)
+    if isinstance(mirror, SummaryMirror):
+        return SummaryShape(mirror)
+    return HashShape(mirror) if mirror.record_kind == "hash" else JsonShape(mirror)

@@ -1,0 +1,81 @@
+"""Changes that name a source (a tag): spread, in SQL alone, over the rows that they touch (its books).
+
+Each slice appends the rows' own changes and notes how far it got, in one transaction: it can stop anywhere and
+goes on later, and a link made meanwhile has a change of its own. The source's change is done when the last
+slice is; what Redis has to say is then told by the appended changes.
+"""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from mirror import outbox, registry
+from mirror.declare import Watch
+from mirror.models import Change
+
+SLICE = 1000  # rows a step
+TOGETHER = 100  # sources that are tried in one query, when each touches few rows
+
+
+def pending_sources(
+    values: Sequence[str] | None = None, mirror: str = "", source: str = ""
+) -> QuerySet[Change]:
+    """Pending changes with a source, oldest first; or only those of these values of one source."""
+    found = Change.objects.using(outbox.using()).pending().exclude(source="")
+    if values is not None:
+        found = found.filter(mirror=mirror, source=source, key__in=values)
+    return found.order_by("id")
+
+
+def step(changes: Sequence[Change]) -> list[str]:
+    """Spread one slice of ``changes``, which have mirror and source in common. Returns the rows' keys.
+
+    Raises what the declaration's ``via`` raises.
+    """
+    first = changes[0]
+    watch = _watch(first.mirror, first.source)
+    if watch is None or watch.via is None:  # nobody watches this any more
+        return _save(changes, [], None, done=True)
+    if first.cursor is None and len(changes) > 1:
+        keys = watch.via([c.key for c in changes], None, SLICE)
+        if len(keys) < SLICE:
+            return _save(changes, keys, None, done=True)
+    keys = watch.via([first.key], first.cursor, SLICE)
+    return _save([first], keys, keys[-1] if keys else None, done=len(keys) < SLICE)
+
+
+def next_group() -> list[Change]:
+    """The next pending changes with a source that one step can take together; [] if there are none."""
+    found = list(pending_sources()[:TOGETHER])
+    return together(found)
+
+
+def together(found: Sequence[Change]) -> list[Change]:
+    """Those of ``found`` that share the first one's mirror and source and have not been begun."""
+    if not found or found[0].cursor is not None:
+        return list(found[:1])
+    first = found[0]
+    return [c for c in found if (c.mirror, c.source, c.cursor) == (first.mirror, first.source, None)]
+
+
+def _watch(mirror: str, source: str) -> Watch | None:
+    for watch in registry.get(mirror).watches:
+        if watch.source == source:
+            return watch
+    return None
+
+
+def _save(changes: Sequence[Change], keys: list[str], cursor: str | None, *, done: bool) -> list[str]:
+    """Append the rows' changes and note the progress, unless somebody else has (then nothing)."""
+    ours = Change.objects.using(outbox.using()).filter(
+        cursor=changes[0].cursor, id__in=[change.id for change in changes], applied_at__isnull=True
+    )  # (Django reads "cursor=None" as IS NULL)
+    with transaction.atomic(using=outbox.using()):
+        progress = {"applied_at": Now()} if done else {"cursor": cursor}
+        if ours.update(**progress) != len(changes):
+            transaction.set_rollback(True, using=outbox.using())
+            return []
+        outbox.append(changes[0].mirror, keys)
+    return keys

@@ -1,0 +1,43 @@
+"""The sweep: what has to be done regularly, whatever hints were lost. Beat asks for it every second."""
+
+import logging
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from mirror import marker, outbox, registry, relay, replay, send
+from mirror.lease import lease
+from mirror.redis import is_away, relay_client
+
+logger = logging.getLogger("mirror")
+
+SECONDS = 5.0  # what one sweep may spend draining
+LEASE_SECONDS = 15.0
+
+
+def sweep(redis: Any = None) -> int:
+    """Replay if Redis is a new one, drain, ask for rebuilds, purge. Returns how many changes were applied.
+
+    While another process sweeps, or Redis is away, nothing is done: the next sweep comes in a second.
+    """
+    redis = redis or relay_client()
+    try:
+        with lease(redis, "sweep", LEASE_SECONDS) as mine:
+            return _sweep(redis) if mine else 0
+    except RedisError as error:
+        if not is_away(error):
+            raise
+        logger.warning("Redis is away, changes wait: %s", error)
+        return 0
+
+
+def _sweep(redis: Any) -> int:
+    replay.check(redis)
+    applied = relay.drain_all(SECONDS, redis=redis)
+    for mirror in registry.all_mirrors():
+        if not marker.is_warm(redis, mirror.name):
+            send.rebuild(mirror.name)
+    while outbox.purge() == outbox.PURGE:
+        pass
+    replay.write_clock(redis)
+    return applied

@@ -1,0 +1,168 @@
+"""Verify: recompute everything from SQL, and compare with everything that Redis has, both ways.
+
+First quickly: records byte by byte, all other keys by count and hash sum (``mirror.expected``). What does not agree
+is then looked at closely (``mirror.compare``), because on a live site most of it is only in motion.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any
+
+from django.db.models.functions import Now
+
+from mirror import outbox, registry, scan
+from mirror.compare import Difference, differences
+from mirror.conf import setting
+from mirror.declare import Family, Mirror
+from mirror.entries import Entry
+from mirror.expected import Sums, says
+from mirror.models import State
+from mirror.plan import TYPES
+from mirror.redis import relay_client
+from mirror.session import Session
+from mirror.shapes import ABSENT, JsonShape, Target, shape_of
+
+Progress = Callable[[str, int], None]
+
+
+def _silent(mirror: str, rows: int) -> None:
+    """Nobody looks."""
+
+
+def verify(
+    names: Iterable[str] = (), *, sample: int | None = None, progress: Progress = _silent, redis: Any = None
+) -> list[Difference]:
+    """All differences between SQL and Redis in these mirrors (all by default).
+
+    sample: compare only that many rows, picked at random, and do not look for strays. Raises redis-py's errors
+    when Redis is away, UnknownMirror, and ``scan.WrongType`` when a key holds something of another kind.
+    """
+    found: list[Difference] = []
+    for mirror in registry.all_mirrors(names):
+        with Session(redis or relay_client()) as session:
+            run = _Verification(mirror, session, progress)
+            new = run.some(sample) if sample is not None else run.all()
+        if sample is None:
+            _note(mirror.name, len(new))
+        found += new
+    return found
+
+
+def _note(name: str, count: int) -> None:
+    states = State.objects.using(outbox.using())
+    states.get_or_create(mirror=name)
+    states.filter(mirror=name).update(verified_at=Now(), differences=count)
+
+
+class _Verification:
+    """One mirror's."""
+
+    def __init__(self, mirror: Mirror, session: Session, progress: Progress) -> None:
+        self.mirror, self.session, self.progress = mirror, session, progress
+        self.shape: JsonShape = shape_of(mirror)
+        self.suspects: dict[str, None] = {}
+        self.strays: dict[str, set[Entry]] = defaultdict(set)
+
+    def all(self) -> list[Difference]:
+        """Every row, and every key."""
+        sums, rows = Sums(), 0
+        for pks, targets in self._targets():
+            self._compare_own(pks, targets)
+            rows += sum(target.own is not None for target in targets.values())
+            for target in targets.values():
+                sums.add(target.entries)
+            self.progress(self.mirror.name, len(pks))
+        self._look_at_keys(sums, rows)
+        return differences(self.mirror, [*self.suspects, *self.strays], self.strays, self.session)
+
+    def some(self, count: int) -> list[Difference]:
+        """``count`` rows at random (reservoir sampling: one pass, no OFFSET)."""
+        chosen: list[str] = []
+        for seen, pk in enumerate(self._pks()):
+            if len(chosen) < count:
+                chosen.append(pk)
+            elif (place := random.randrange(seen + 1)) < count:  # noqa: S311 (no secret)
+                chosen[place] = pk
+        return differences(self.mirror, chosen, {}, self.session)
+
+    def _chunks(self) -> Generator[list[str], None, None]:
+        after: str | None = None
+        while pks := self.mirror.keys_after(after, int(setting("CHUNK"))):
+            yield pks
+            after = pks[-1]
+
+    def _pks(self) -> Generator[str, None, None]:
+        for pks in self._chunks():
+            yield from pks
+
+    def _targets(self) -> Generator[tuple[list[str], dict[str, Target]], None, None]:
+        for pks in self._chunks():
+            yield pks, self.shape.targets(pks)
+
+    def _compare_own(self, pks: Sequence[str], targets: dict[str, Target]) -> None:
+        asks = self.shape.ask(pks)
+        if not asks:  # edges have no key of their own
+            return
+        for pk, said in zip(pks, self.shape.said(pks, self.session.ask(asks)), strict=True):
+            if said != targets.get(pk, ABSENT).own:
+                self.suspects[pk] = None
+
+    def _look_at_keys(self, sums: Sums, rows: int) -> None:
+        """Find families' keys whose sums differ, and records that no row accounts for."""
+        named: dict[str, Family] = {}
+        records: set[str] = set()
+        has_records = scan.has_records(self.mirror)
+        for keys in scan.keys(self.session):
+            for key in keys:
+                if has_records and (pk := self.mirror.pk_of(key)) is not None:
+                    records.add(pk)
+                elif (family := scan.family_of(self.mirror, key)) is not None:
+                    named[key] = family
+        if len(records) != rows or self.suspects:
+            self._records_without_row(records)
+        wrong = {
+            content.key: family
+            for content, family in self._contents(named)
+            if not sums.agree(content.key, content.items)
+        }
+        missing = [key for key in sums.counts if key not in named]
+        if wrong or missing:
+            self._look_closely(wrong, set(missing))
+
+    def _contents(self, named: dict[str, Family]) -> Generator[tuple[scan.Content, Family], None, None]:
+        for content in scan.contents(self.session, named.items()):
+            yield content, content.family
+
+    def _records_without_row(self, records: set[str]) -> None:
+        ordered, size = sorted(records), int(setting("CHUNK"))
+        for start in range(0, len(ordered), size):
+            pks = ordered[start : start + size]
+            known = self.shape.targets(pks)
+            self.suspects.update(dict.fromkeys(pk for pk in pks if pk not in known))
+
+    def _look_closely(self, wrong: dict[str, Family], missing: set[str]) -> None:
+        """One more pass for the members of these keys alone: whose rows are to be compared?"""
+        found: dict[tuple[str, str], str] = {}
+        for content, _ in self._contents(wrong):
+            found |= {(content.key, member): said for member, said in content.items}
+        keys = wrong.keys() | missing
+        for _, targets in self._targets():
+            for pk, target in targets.items():
+                for entry in target.entries:
+                    if entry[0] in keys and found.pop(says(entry)[:2], None) != says(entry)[2]:
+                        self.suspects[pk] = None
+        for (key, member), said in found.items():
+            family = wrong[key]
+            self.strays[family.owner(key, member or said)].add(_entry(family, key, member, said))
+
+
+def _entry(family: Family, key: str, member: str, said: str) -> Entry:
+    parts: dict[str, tuple[Any, ...]] = {
+        "set": (key, member),
+        "zset": (key, member, float(said) if family.kind == "zset" else 0.0),
+        "hash": (key, member, said),
+        "string": (key, said),
+    }
+    made: Entry = TYPES[family.kind](*parts[family.kind])
+    return made
