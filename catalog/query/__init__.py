@@ -1,0 +1,36 @@
+"""The tag query language: ``ruby & web``, ``ruby - web``, ``(fantasy | sf) - romance``, ``"young adult"``.
+
+    query  = all ("|" all)*                any of
+    all    = one (("&" | "-" | ) one)*     all of; "-" takes away; nothing between two terms means "&"
+    one    = "-" one | "(" query ")" | name
+
+``&`` and ``-`` bind tighter than ``|``. A hyphen inside a word belongs to the name: ``young-adult`` is one
+tag, ``young - adult`` a difference. In quotes a name may hold anything. Names are normalised.
+Nothing here knows of SQL or Redis.
+"""
+
+from catalog.query.algebra import evaluate, positive_terms, terms
+from catalog.query.nodes import And, Node, Not, Or, Tag
+from catalog.query.parser import MAX_DEPTH, MAX_LENGTH, MAX_TERMS, QueryError, parse
+from catalog.query.text import canonical, normal, to_text, with_term, without_term
+
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_LENGTH",
+    "MAX_TERMS",
+    "And",
+    "Node",
+    "Not",
+    "Or",
+    "QueryError",
+    "Tag",
+    "canonical",
+    "evaluate",
+    "normal",
+    "parse",
+    "positive_terms",
+    "terms",
+    "to_text",
+    "with_term",
+    "without_term",
+]

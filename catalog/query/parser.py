@@ -1,0 +1,183 @@
+"""From what somebody typed to a query, or to an error that points at the place."""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
+
+from catalog.names import normalise
+from catalog.query.nodes import And, Node, Not, Or, Tag
+
+MAX_LENGTH: Final = 2000  # characters
+MAX_TERMS: Final = 100  # names, counted each time they occur
+MAX_DEPTH: Final = 50  # brackets and negations inside one another
+
+# A hyphen belongs to a word when the word goes on after it.
+BARE = re.compile(r'[^\s&|()"-]+(?:-+[^\s&|()"-]+)*')
+# What neither database nor Redis can hold: NUL, and halves of surrogate pairs.
+IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")
+AROUND: Final = 60  # characters shown before and after the place of an error
+
+
+class QueryError(ValueError):
+    """A query that cannot be read.
+
+    message: for the reader, translated when shown. position: 0-based index of the first character that
+    is meant. length: how many are meant, at least 1 (at the end of the text there may be none there).
+    text: the whole query.
+    """
+
+    def __init__(self, message: str | Promise, position: int, text: str, length: int = 1) -> None:
+        super().__init__(message, position)
+        self.message = message
+        self.position = position
+        self.text = text
+        self.length = length
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+    @property
+    def excerpt(self) -> tuple[str, str, str]:
+        """What stands before the place, at it, and after it; each at most a few words long."""
+        start, end = self.position, self.position + self.length
+        at, after = self.text[start:end], self.text[end:]
+        return self.text[max(0, start - AROUND) : start], at[:AROUND], after[:AROUND]
+
+
+class _Token(NamedTuple):
+    kind: str  # "name", "end", or the sign itself
+    text: str  # of a name: normalised
+    start: int
+    length: int
+
+
+def parse(text: str) -> Node | None:
+    """The query that ``text`` says; None when it is blank. Raises QueryError, and nothing else."""
+    if len(text) > MAX_LENGTH:
+        message = format_lazy(_("The query is too long: at most {most} characters."), most=MAX_LENGTH)
+        raise QueryError(message, MAX_LENGTH, text, len(text) - MAX_LENGTH)
+    if bad := IMPOSSIBLE.search(text):
+        raise QueryError(_("No name can hold this character."), bad.start(), text)
+    if not text.strip():
+        return None
+    return _Parser(text).whole()
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    position = 0
+    while position < len(text):
+        character = text[position]
+        if character.isspace():
+            position += 1
+            continue
+        if character == '"':
+            name, length = _quoted(text, position)
+            token = _Token("name", name, position, length)
+        elif bare := BARE.match(text, position):
+            token = _Token("name", normalise(bare[0]), position, len(bare[0]))
+        else:  # one of & | - ( )
+            token = _Token(character, character, position, 1)
+        if not token.text:
+            raise QueryError(_("There is no name between these quotes."), position, text, token.length)
+        yield token
+        position += token.length
+    yield _Token("end", "", len(text), 1)
+
+
+def _quoted(text: str, start: int) -> tuple[str, int]:
+    """The name between the quotes that open at ``start``, and how many characters all of it takes.
+
+    A quote inside is written \\" or "", a backslash \\\\ or, before anything else, as itself.
+    """
+    found: list[str] = []
+    position = start + 1
+    while position < len(text):
+        pair = text[position : position + 2]
+        if pair in ('\\"', "\\\\", '""'):
+            found.append(pair[1])
+            position += 2
+        elif pair[0] == '"':
+            return normalise("".join(found)), position + 1 - start
+        else:
+            found.append(pair[0])
+            position += 1
+    raise QueryError(_("This quote is never closed."), start, text)
+
+
+class _Parser:
+    """Recursive descent; the depth is bounded, so no text can exhaust the stack."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = _tokens(text)
+        self.last: _Token | None = None
+        self.token = next(self.tokens)
+        self.terms = 0
+
+    def whole(self) -> Node:
+        node = self.any_of(0)
+        if self.token.kind == ")":
+            raise self.error(_("This bracket was never opened."), self.token)
+        return node
+
+    def any_of(self, depth: int) -> Node:
+        parts = [self.all_of(depth)]
+        while self.token.kind == "|":
+            self.take()
+            parts.append(self.all_of(depth))
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def all_of(self, depth: int) -> Node:
+        parts = [self.one(depth)]
+        while self.token.kind not in ("|", ")", "end"):
+            if self.token.kind == "&":
+                self.take()
+            parts.append(self.one(depth))  # also of "-": a difference is "and not"
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def one(self, depth: int) -> Node:
+        token = self.token
+        if depth > MAX_DEPTH:
+            raise self.error(_("The query is nested too deeply."), token)
+        if token.kind == "name":
+            return self.name()
+        if token.kind == "-":
+            self.take()
+            return Not(self.one(depth + 1))
+        if token.kind == "(":
+            self.take()
+            if self.token.kind == ")":
+                message = _("There is nothing between these brackets.")
+                raise QueryError(message, token.start, self.text, self.token.start + 1 - token.start)
+            node = self.any_of(depth + 1)
+            if self.token.kind != ")":
+                raise self.error(_("This bracket is never closed."), token)
+            self.take()
+            return node
+        raise self.missing()
+
+    def name(self) -> Tag:
+        self.terms += 1
+        if self.terms > MAX_TERMS:
+            message = format_lazy(_("The query names too many tags: at most {most}."), most=MAX_TERMS)
+            raise self.error(message, self.token)
+        return Tag(self.take().text)
+
+    def take(self) -> _Token:
+        self.last, self.token = self.token, next(self.tokens)
+        return self.last
+
+    def missing(self) -> QueryError:
+        """A tag should stand where something else does: said of the operator or bracket before it."""
+        if self.last is None or self.last.kind == "name":
+            token, message = self.token, _("A tag is missing before “{sign}”.")
+        else:
+            token, message = self.last, _("A tag is missing after “{sign}”.")
+        return self.error(format_lazy(message, sign=token.text), token)
+
+    def error(self, message: str | Promise, token: _Token) -> QueryError:
+        return QueryError(message, token.start, self.text, token.length)
