@@ -4,8 +4,8 @@ The public names are here; ``docs/architecture.md`` tells how the parts work tog
 This application imports no other one, and can be lifted into any Django site.
 """
 
-from mirror.entries import Entry, Field, Member, Scored, Value
 from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, Watch
+from mirror.entries import Entry, Field, Member, Scored, Value
 from mirror.registry import register
 
 __all__ = [

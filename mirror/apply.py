@@ -77,7 +77,7 @@ def drain(
         try:
             return _try(shape, pks, redis, full, step)
         except Conflict:
-            time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311 (no secret)
+            time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))
     raise Conflict(f"{mirror.name}: others kept writing the same rows")
 
 
@@ -152,9 +152,7 @@ def _settle_claims(
 
 
 def _claims(work: _Work) -> set[tuple[str, ...]]:
-    return {
-        plan.place(e) for entries in (work.add, work.remove) for e in entries if type(e) in (Field, Value)
-    }
+    return {plan.place(e) for entries in (work.add, work.remove) for e in entries if type(e) in (Field, Value)}
 
 
 def _is_own(entry: Entry, seen: dict[tuple[str, ...], str | None], added: set[tuple[str, ...]]) -> bool:

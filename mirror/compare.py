@@ -36,7 +36,8 @@ class Difference(NamedTuple):
         return f"{self.mirror} {self.pk}: {self.kind} {where!r}: SQL says {self.expected}, Redis {self.found}"
 
 
-def _ask(entry: Entry) -> Command:
+def ask(entry: Entry) -> Command:
+    """The command that reads what Redis says at the place of ``entry``."""
     match entry:
         case Member(key, member):
             return ("SISMEMBER", key, member)
@@ -48,7 +49,7 @@ def _ask(entry: Entry) -> Command:
             return ("GET", key)
 
 
-def _said(entry: Entry, reply: Any) -> str | None:
+def said(entry: Entry, reply: Any) -> str | None:
     """What Redis says at an entry's place, in the words of ``says``; None: nothing."""
     if type(entry) is Member:
         return "" if reply else None
@@ -67,15 +68,15 @@ def look(
     shape = shape_of(mirror)
     before = shape.targets(pks)
     replies = session.ask(shape.ask(pks) or [("PING",)])
-    said = dict(zip(pks, shape.said(pks, replies), strict=True))
+    owns = dict(zip(pks, shape.said(pks, replies), strict=True))
     asked = [(pk, e) for pk in pks for e in {*before.get(pk, ABSENT).entries, *strays.get(pk, ())}]
     found: list[Any] = []
     for start in range(0, len(asked), 500):
-        found += session.ask([_ask(entry) for _, entry in asked[start : start + 500]])
+        found += session.ask([ask(entry) for _, entry in asked[start : start + 500]])
     after = shape.targets(pks)
     busy = outbox.pending_of(mirror.name, pks).keys()
     steady = {pk for pk in pks if pk not in busy and before.get(pk) == after.get(pk)}
-    own = [d for pk in pks if pk in steady for d in _own(shape, pk, before.get(pk, ABSENT), said[pk])]
+    own = [d for pk in pks if pk in steady for d in _own(shape, pk, before.get(pk, ABSENT), owns[pk])]
     expected = {pk: {says(e)[:2]: e for e in t.entries} for pk, t in before.items()}
     return own + [
         difference
@@ -84,15 +85,16 @@ def look(
     ]
 
 
-def _own(shape: JsonShape, pk: str, target: Target, said: Any) -> list[Difference]:
-    if isinstance(shape.mirror, EdgeMirror) or target.own == said:
+def _own(shape: JsonShape, pk: str, target: Target, own: Any) -> list[Difference]:
+    if isinstance(shape.mirror, EdgeMirror) or target.own == own:
         return []
-    kind: Kind = "stray" if target.own is None else "missing" if said is None else "stale"
+    kind: Kind = "stray" if target.own is None else "missing" if own is None else "stale"
     key = shape.mirror.key(pk)
-    return [Difference(shape.mirror.name, pk, kind, key, None, _show(target.own), _show(said))]
+    return [Difference(shape.mirror.name, pk, kind, key, None, show(target.own), show(own))]
 
 
-def _show(own: Any) -> str | None:
+def show(own: Any) -> str | None:
+    """A row's own key's content as text."""
     if own is None:
         return None
     return own.decode(errors="replace") if isinstance(own, bytes) else str(own)
@@ -103,7 +105,7 @@ def _entry(
 ) -> Difference | None:
     key, member, _ = says(entry)
     should = expected.get((key, member))
-    wanted, found = says(should)[2] if should else None, _said(entry, reply)
+    wanted, found = says(should)[2] if should else None, said(entry, reply)
     if wanted == found:
         return None
     if should is None and type(entry) in (Field, Value) and found != says(entry)[2]:

@@ -140,9 +140,7 @@ class EdgeMirror(Mirror):
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         """The next ``limit`` edges by the columns of the first watch, which make the key."""
         watch = self.watches[0]
-        fields = [
-            f.attname for c in watch.key_columns for f in watch.model._meta.concrete_fields if f.column == c
-        ]
+        fields = [f.attname for c in watch.key_columns for f in watch.model._meta.concrete_fields if f.column == c]
         rows = watch.model._base_manager.using(setting("DATABASE")).order_by(*fields)
         if after is not None:
             rows = rows.filter(_greater(fields, after.split(":")))

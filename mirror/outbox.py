@@ -38,9 +38,7 @@ def using() -> str:
 def refuse_transaction() -> None:
     """Raise ProgrammingError inside a transaction: what is not committed must not reach Redis."""
     if connections[using()].in_atomic_block:
-        raise ProgrammingError(
-            "The relay cannot run inside a transaction: it would mirror what may be rolled back."
-        )
+        raise ProgrammingError("The relay cannot run inside a transaction: it would mirror what may be rolled back.")
 
 
 def _any(column: str, values: Sequence[Any]) -> tuple[str, Any]:

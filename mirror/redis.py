@@ -13,14 +13,15 @@ from django_redis import get_redis_connection
 from redis import Redis
 from redis.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError, ResponseError, TimeoutError
+from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror import recorder
 from mirror.conf import setting
 
 # What says "Redis is away" (as opposed to "this command is wrong").
 AWAY_REPLIES = ("LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "OOM", "NOREPLICAS")
-AWAY = (RedisConnectionError, TimeoutError)
+AWAY = (RedisConnectionError, RedisTimeoutError)
 
 
 def is_away(error: BaseException) -> bool:

@@ -3,9 +3,12 @@
 from collections.abc import Iterable
 from typing import TypeVar
 
-from mirror.declare import Mirror
+from django.db.models import Model
+
+from mirror.declare import Mirror, SummaryMirror, Watch
 
 _mirrors: dict[str, Mirror] = {}
+_refused: list[tuple[type[Mirror], str]] = []
 M = TypeVar("M", bound=type[Mirror])
 
 
@@ -14,11 +17,39 @@ class UnknownMirror(LookupError):
 
 
 def register(declaration: M) -> M:
-    """Class decorator: take a mirror in. Raises ValueError when its name is taken."""
-    if declaration.name in _mirrors:
-        raise ValueError(f"two mirrors are called {declaration.name!r}")
-    _mirrors[declaration.name] = declaration()
+    """Class decorator: take a mirror in. One that nothing can be done with is left to the system checks."""
+    fault = _fault(declaration)
+    if fault:
+        _refused.append((declaration, fault))
+    else:
+        _mirrors[declaration.name] = declaration()
     return declaration
+
+
+def _fault(declaration: type[Mirror]) -> str:
+    """What makes a declaration unusable, or "": a traceback at start would hide every other fault."""
+    name, model = getattr(declaration, "name", None), getattr(declaration, "model", None)
+    watches = getattr(declaration, "watches", None)
+    if not isinstance(name, str) or not name:
+        return "has no name"
+    if name in _mirrors:
+        return f"is called {name!r}, and so is {type(_mirrors[name]).__qualname__}"
+    if not _is_table(model) and not issubclass(declaration, SummaryMirror):
+        return "has no model"
+    if not isinstance(watches, (list, tuple)) or not watches:
+        return "has no watches"
+    if not all(isinstance(watch, Watch) and _is_table(watch.model) for watch in watches):
+        return "watches something that is no model"
+    return ""
+
+
+def _is_table(model: object) -> bool:
+    return isinstance(model, type) and issubclass(model, Model) and not model._meta.abstract
+
+
+def refused() -> list[tuple[type[Mirror], str]]:
+    """Declarations that could not be taken in, and why."""
+    return list(_refused)
 
 
 def unregister(name: str) -> None:

@@ -46,9 +46,7 @@ def _links_changed(
             hint(name, watch.source, ends)
 
 
-def _ends(
-    through: type[Model], watch: Watch, instance: Model, reverse: bool, pk_set: set[Any] | None
-) -> list[str]:
+def _ends(through: type[Model], watch: Watch, instance: Model, reverse: bool, pk_set: set[Any] | None) -> list[str]:
     """The keys of the links between ``instance`` and ``pk_set`` (None: all it has) for one watch."""
     columns = [field.column for field in through._meta.concrete_fields if field.is_relation]
     if len(watch.key_columns) != 1 or len(columns) != 2:

@@ -19,9 +19,7 @@ SLICE = 1000  # rows a step
 TOGETHER = 100  # sources that are tried in one query, when each touches few rows
 
 
-def pending_sources(
-    values: Sequence[str] | None = None, mirror: str = "", source: str = ""
-) -> QuerySet[Change]:
+def pending_sources(values: Sequence[str] | None = None, mirror: str = "", source: str = "") -> QuerySet[Change]:
     """Pending changes with a source, oldest first; or only those of these values of one source."""
     found = Change.objects.using(outbox.using()).pending().exclude(source="")
     if values is not None:

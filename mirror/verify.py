@@ -82,7 +82,7 @@ class _Verification:
         for seen, pk in enumerate(self._pks()):
             if len(chosen) < count:
                 chosen.append(pk)
-            elif (place := random.randrange(seen + 1)) < count:  # noqa: S311 (no secret)
+            elif (place := random.randrange(seen + 1)) < count:
                 chosen[place] = pk
         return differences(self.mirror, chosen, {}, self.session)
 

@@ -1,0 +1,54 @@
+"""Capture on SQLite: row triggers.
+
+``recursive_triggers`` has to be on, or REPLACE takes rows away in silence (a system check looks).
+"""
+
+from mirror.capture_plan import MARK, Capture, Definition, Insert, Operation, Trigger, literal
+
+
+class SqliteCapture(Capture):
+    """Compared by the text in ``sqlite_master``, which is what the trigger was made with."""
+
+    operations: tuple[Operation, ...] = ("insert", "update", "delete")
+
+    def found(self) -> dict[str, Definition]:
+        with self.connection.cursor() as cursor:
+            cursor.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'")
+            rows = cursor.fetchall()
+        return {
+            name: Definition(name, table, (head,), mark + body)
+            for name, table, (head, mark, body) in ((n, t, sql.partition(MARK)) for n, t, sql in rows)
+            if mark
+        }
+
+    def define(self, trigger: Trigger) -> Definition:
+        head = (
+            f"CREATE TRIGGER {self.quote(trigger.name)} AFTER {trigger.operation.upper()}"
+            f" ON {self.quote(trigger.table)} BEGIN "
+        )
+        statements = (self.statement(insert, trigger.operation) for insert in trigger.inserts)
+        return Definition(trigger.name, trigger.table, (head,), "\n".join([MARK, *statements, "END"]))
+
+    def create(self, definition: Definition) -> list[str]:
+        return [definition.shape[0] + definition.body]
+
+    def drop(self, definition: Definition) -> list[str]:
+        return [f"DROP TRIGGER IF EXISTS {self.quote(definition.name)}"]
+
+    def statement(self, insert: Insert, operation: Operation) -> str:
+        old, new = self._key("OLD", insert), self._key("NEW", insert)
+        head = insert.head(self.quote(self.outbox))
+        if operation == "delete":
+            return f"{head} {old} WHERE {old} IS NOT NULL;"
+        if operation == "insert":
+            return f"{head} {new} WHERE {new} IS NOT NULL;"
+        changed = " OR ".join(
+            # Binary, whatever the column's collation: to Redis "A" and "a" are two keys.
+            f"OLD.{column} IS NOT NEW.{column} COLLATE BINARY"
+            for column in map(self.quote, insert.columns)
+        )
+        return f"{head} {new} WHERE {new} IS NOT NULL; {head} {old} WHERE ({changed}) AND {old} IS NOT NULL;"
+
+    def _key(self, row: str, insert: Insert) -> str:
+        texts = (f"CAST({row}.{self.quote(column)} AS TEXT)" for column in insert.columns)
+        return f" || {literal(':')} || ".join(texts)

@@ -1,0 +1,95 @@
+"""How the mirrors stand: for the command, the health page and the admin."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db.models import Count, Min, Q
+from redis.exceptions import RedisError
+
+from mirror import marker, naming, outbox, registry
+from mirror.declare import Mirror
+from mirror.models import Change, State
+from mirror.redis import breaker, client
+
+UNKNOWN_WARM = None  # Redis could not be asked
+
+
+@dataclass(frozen=True)
+class Status:
+    """One mirror. warm None: Redis is away. oldest_pending_seconds 0: nothing is pending."""
+
+    mirror: str
+    warm: bool | None
+    rows: int
+    pending: int
+    oldest_pending_seconds: float
+    quarantined: int
+    layout_version: int
+    rebuilding_rows: int | None
+    verified_at: str | None
+    differences: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def warm_mirrors(redis: Any = None) -> dict[str, bool | None]:
+    """Whether each mirror is warm, in one round trip; None for all when Redis is away."""
+    names = [mirror.name for mirror in registry.all_mirrors()]
+    if not names:
+        return {}
+    try:
+        if redis is None and breaker.open():
+            return dict.fromkeys(names, UNKNOWN_WARM)
+        redis = redis or client()
+        pipe = redis.pipeline(transaction=False)
+        for name in names:
+            pipe.get(naming.marker(name))
+        found = pipe.execute()
+        return {n: marker.generations(redis, [n], [f]) is not None for n, f in zip(names, found, strict=True)}
+    except RedisError:
+        breaker.failed()
+        return dict.fromkeys(names, UNKNOWN_WARM)
+
+
+def statuses(*, count_rows: bool = True) -> list[Status]:
+    """Every mirror's status. count_rows False leaves out the one slow part, a count of each table (-1)."""
+    warm, states = warm_mirrors(), State.objects.using(outbox.using()).in_bulk()
+    outstanding = _outstanding()
+    return [
+        _status(mirror, warm[mirror.name], states.get(mirror.name), outstanding.get(mirror.name, {}), count_rows)
+        for mirror in registry.all_mirrors()
+    ]
+
+
+def _outstanding() -> dict[str, dict[str, Any]]:
+    rows = (
+        Change.objects.using(outbox.using())
+        .filter(applied_at__isnull=True)
+        .values("mirror")
+        .annotate(
+            pending=Count("id", filter=Q(quarantined_at__isnull=True)),
+            quarantined=Count("id", filter=Q(quarantined_at__isnull=False)),
+            oldest=Min("created_at", filter=Q(quarantined_at__isnull=True)),
+        )
+    )
+    return {row["mirror"]: row for row in rows}
+
+
+def _status(
+    mirror: Mirror, warm: bool | None, state: State | None, outstanding: dict[str, Any], count_rows: bool
+) -> Status:
+    oldest = outstanding.get("oldest")
+    return Status(
+        mirror=mirror.name,
+        warm=warm,
+        rows=mirror.model._base_manager.using(outbox.using()).count() if count_rows else -1,
+        pending=outstanding.get("pending", 0),
+        oldest_pending_seconds=round(max(0.0, outbox.clock() - oldest.timestamp()), 3) if oldest else 0.0,
+        quarantined=outstanding.get("quarantined", 0),
+        layout_version=mirror.version,
+        rebuilding_rows=state.rebuild_rows if state and state.rebuild_token else None,
+        verified_at=state.verified_at.isoformat() if state and state.verified_at else None,
+        differences=state.differences if state else None,
+    )
