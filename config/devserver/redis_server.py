@@ -36,9 +36,7 @@ def _candidates() -> Iterator[Path]:
 def version_of(binary: Path) -> tuple[int, int]:
     """Major and minor version that the server ``binary`` states, (0, 0) when it states none."""
     try:
-        said = subprocess.run(
-            [binary, "--version"], capture_output=True, text=True, timeout=10, check=True
-        ).stdout
+        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return (0, 0)
     found = re.search(r"v=(\d+)\.(\d+)", said)

@@ -1,0 +1,24 @@
+"""``python -m config.devserver up|demo``."""
+
+import argparse
+import sys
+
+from config.devserver.runner import CannotRun, run
+
+
+def main() -> int:
+    """The command line; gives the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m config.devserver", description=__doc__)
+    parser.add_argument("what", choices=["up", "demo"], help="demo: with demo data and logins")
+    what = parser.parse_args().what
+    try:
+        return run(demo=what == "demo")
+    except CannotRun as error:
+        print(f"diptych: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

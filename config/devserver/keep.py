@@ -1,0 +1,76 @@
+"""Keeps one command running: ``python keep.py RUNNER_PID COMMAND...``.
+
+Starts the command again when it ends by itself, gives up when it keeps ending at once, and stops it
+when asked to (SIGTERM) or when the runner is gone, however that came about. It leads a session of its
+own with the command in it, and is run as a file, so that it costs no more than Python itself.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from types import FrameType
+
+HEALTHY_SECONDS = 10.0  # a command that ran this long has started well
+PATIENCE = 3  # starts in a row that may fail
+GRACE_SECONDS = 8.0  # between asking a command to stop and making it
+
+stopping = False
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    global stopping
+    stopping = True
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is a process ``pid``."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Stop the command and all it started: they share this process's group."""
+    os.killpg(0, signal.SIGTERM)  # here it only sets ``stopping``
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE_SECONDS)
+    if process.poll() is None:
+        os.killpg(0, signal.SIGKILL)
+
+
+def keep(runner: int, command: list[str]) -> int:
+    """Run ``command`` until stopped; gives its last exit code, or 0 when it was stopped."""
+    failures = 0
+    while True:
+        started = time.monotonic()
+        process = subprocess.Popen(command)
+        while process.poll() is None and not stopping:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.2)
+            if not is_alive(runner):
+                _stop(0, None)
+        if stopping:
+            _end(process)
+            return 0
+        failures = 0 if time.monotonic() - started > HEALTHY_SECONDS else failures + 1
+        print(f"ended with code {process.returncode}", flush=True)
+        if failures >= PATIENCE:
+            return process.returncode or 1
+        time.sleep(0.5)
+
+
+if __name__ == "__main__":
+    with suppress(PermissionError):
+        os.setsid()  # unless it leads its session already
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The runner starts its processes with these held back, and holding back is inherited.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    sys.exit(keep(int(sys.argv[1]), sys.argv[2:]))

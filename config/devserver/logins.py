@@ -1,0 +1,31 @@
+"""The demo's two logins. Their passwords are made on the first run and noted under ``var``."""
+
+import secrets
+from typing import Final
+
+from config.devserver import notes
+
+PEOPLE: Final = {"demo-staff": "staff", "demo-shopper": "shopper"}
+
+
+def known_logins() -> list[tuple[str, str, str]]:
+    """Name, password and role of each login that was made."""
+    passwords = notes.read("passwords")
+    return [(name, passwords[name], role) for name, role in PEOPLE.items() if name in passwords]
+
+
+def make_logins() -> None:
+    """Make the logins, or give them their passwords again. Needs Django."""
+    from accounts.models import User
+
+    passwords = notes.read("passwords")
+    for name, role in PEOPLE.items():
+        user = User.objects.filter(username=name).first() or User(username=name)
+        if name in passwords and user.pk and user.check_password(passwords[name]):
+            continue
+        passwords[name] = secrets.token_urlsafe(9)
+        user.set_password(passwords[name])
+        user.is_staff = user.is_superuser = role == "staff"
+        user.user_type = User.Type.OFFICE if role == "staff" else User.Type.CLIENT
+        user.save()
+    notes.write("passwords", passwords)

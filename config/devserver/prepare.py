@@ -1,0 +1,52 @@
+"""What has to be there before the site starts: ``python -m config.devserver.prepare [--demo]``."""
+
+import os
+import sys
+from pathlib import Path
+
+import django
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import DatabaseError
+
+from config import messages
+from config.devserver import logins, notes
+
+
+def prepare(*, demo: bool) -> None:
+    """Compile messages, migrate, and for the demo: load its data once, and make its logins."""
+    messages.compile_all()
+    django.setup()
+    call_command("migrate", verbosity=0)
+    if demo:
+        _load_once(os.environ.get("DATA", ""))
+        logins.make_logins()
+
+
+def _load_once(folder: str) -> None:
+    """Load ``folder`` (in goodbooks format), else the generated books, if this database has none of it."""
+    from catalog.models import Book
+    from mirror.marker import database_identity
+
+    source = str(Path(folder).resolve()) if folder else ""
+    loaded = notes.read("loaded")
+    here = loaded.setdefault(database_identity(), [])
+    if source in here or (not source and Book.objects.exists()):
+        return
+    if source:
+        call_command("import_goodbooks", source)
+    else:
+        call_command("demo_books")
+    call_command("mirror", "rebuild")  # the first page is to come from Redis
+    here.append(source)
+    notes.write("loaded", loaded)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    try:
+        prepare(demo="--demo" in sys.argv)
+    except (CommandError, DatabaseError, OSError) as error:
+        sys.exit(f"diptych: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

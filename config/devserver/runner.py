@@ -1,0 +1,152 @@
+"""Runs the site: Redis first, then the preparations, then web, worker and beat, stopped together."""
+
+import fcntl
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from honcho.environ import parse_procfile
+from honcho.manager import Manager
+from honcho.printer import Printer
+
+from config import settings
+from config.devserver.embedded import KEEP, EmbeddedRedis
+from config.devserver.logins import known_logins
+
+HOST = "127.0.0.1"
+
+
+class CannotRun(Exception):
+    """Why the site cannot be started, in one line."""
+
+
+class Crew(Manager):  # type: ignore[misc]
+    """Honcho's manager, which can also be stopped while it is still starting."""
+
+    def _start(self) -> None:
+        # A signal now would end honcho's own helpers before they learn to ignore it.
+        held = {signal.SIGINT, signal.SIGTERM}
+        signal.pthread_sigmask(signal.SIG_BLOCK, held)
+        super()._start()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, held)
+
+    def terminate(self) -> None:
+        if self._all_started():
+            super().terminate()
+        else:
+            threading.Timer(0.1, self.terminate).start()
+
+
+class Quiet(Printer):  # type: ignore[misc]
+    """Prints what the processes say, and nothing of how honcho goes about it."""
+
+    def write(self, message: object) -> None:
+        if getattr(message, "name", "") != "system":
+            super().write(message)
+
+
+@contextmanager
+def only_one(folder: Path, address: str) -> Iterator[IO[str]]:
+    """Hold the folder's lock. Raises CannotRun that says where the one who has it serves the site."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "run.lock").open("a+") as lock:
+        lock.seek(0)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotRun(f"already running at {lock.read().strip() or 'another address'}") from None
+        lock.truncate(0)
+        lock.write(address)
+        lock.flush()
+        yield lock
+
+
+def check_port(port: int) -> None:
+    """Raises CannotRun unless ``port`` is free."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise CannotRun(f"port {port} cannot be used ({error.strerror}): choose another with PORT=") from None
+
+
+def port_from_environment() -> int:
+    """``PORT``, 8000 unless given. Raises CannotRun when it is no port."""
+    text = os.environ.get("PORT") or "8000"
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        raise CannotRun(f"PORT={text} is not a port: choose a number from 1 to 65535")
+    return int(text)
+
+
+def prepare(arguments: list[str]) -> None:
+    """Messages, migrations, demo data: in a process of its own, whose memory is given back."""
+    done = subprocess.run([sys.executable, "-m", "config.devserver.prepare", *arguments], check=False)
+    if done.returncode:
+        raise CannotRun("the preparations failed, see above")
+
+
+def processes() -> Iterator[tuple[str, str]]:
+    """Name and shell command of each line of the Procfile, kept running by ``keep``."""
+    lines = parse_procfile((settings.BASE_DIR / "Procfile").read_text()).processes
+    for name, line in lines.items():
+        keeper = shlex.join([sys.executable, str(KEEP), str(os.getpid())])
+        yield name, f"exec {keeper} {line}"
+
+
+def run(*, demo: bool) -> int:
+    """Run the site until it is told to stop (SIGINT, SIGTERM); gives the exit code.
+
+    demo: load demo data first, and make the two logins. Raises CannotRun.
+    """
+    port = port_from_environment()
+    address = f"http://{HOST}:{port}/"
+    os.chdir(settings.BASE_DIR)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # until honcho takes over
+    with only_one(settings.VAR_DIR, address) as lock:
+        check_port(port)
+        redis = None
+        if "REDIS_URL" not in os.environ:
+            redis = EmbeddedRedis(settings.REDIS_URL, settings.VAR_DIR / "redis", lock.fileno())
+        try:
+            if redis:
+                redis.start()
+            prepare(["--demo"] if demo else [])
+            return _serve(port, address, demo=demo)
+        except RuntimeError as error:
+            raise CannotRun(str(error)) from None
+        finally:
+            if redis:
+                redis.stop()
+
+
+def _serve(port: int, address: str, *, demo: bool) -> int:
+    here = str(Path(sys.executable).parent)
+    environment = {
+        **os.environ,
+        "PORT": str(port),
+        "PATH": os.pathsep.join([here, os.environ.get("PATH", os.defpath)]),
+        "PYTHONUNBUFFERED": "1",
+    }
+    crew = Crew(Quiet(sys.stdout))
+    for name, command in processes():
+        crew.add_process(name, command, env=environment)
+    announce(address, demo=demo)
+    crew.loop()
+    return 0 if crew.returncode in (0, 130, 143) else 1
+
+
+def announce(address: str, *, demo: bool) -> None:
+    """Say where the site is, and how to log in."""
+    print(f"\n  {address}")
+    for name, password, what in known_logins() if demo else ():
+        print(f"  {what}: {name} / {password}")
+    print("\n  Ctrl-C stops everything.\n", flush=True)

@@ -1,0 +1,213 @@
+"""Message catalogues without GNU gettext: ``python -m config.messages compile|check|update``.
+
+compile: make the ``.mo`` files that Django reads (they are not committed).
+check: exit 1 unless every message of the code is translated in every catalogue.
+update: add new messages to the catalogues, and mark those no longer used as obsolete.
+"""
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import polib
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+LANGUAGES: Final = ("zh_Hans",)
+FOLDERS: Final = ("config", "mirror", "accounts", "catalog", "shop", "social", "loginlog")
+CALL: Final = re.compile(r"\b(n?p?gettext|_)\(")
+# Which arguments are which, by what is left of a function's name without "gettext" and "_lazy".
+ARGUMENTS: Final = {"": ("id",), "n": ("id", "plural"), "p": ("context", "id"), "np": ("context", "id", "plural")}
+NAMES: Final = {
+    name: parts
+    for kind, parts in ARGUMENTS.items()
+    for name in (f"{kind}gettext", f"{kind}gettext_lazy", f"{kind}gettext_noop")
+} | {"_": ARGUMENTS[""]}
+PLACEHOLDER: Final = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}")
+KEPT: Final = "kept:"  # a translator's comment that begins so: used by a library, not by this code
+
+
+class Message(NamedTuple):
+    """A message as the catalogues know it; context and plural are "" where there are none."""
+
+    id: str
+    plural: str = ""
+    context: str = ""
+
+
+Found = dict[Message, list[tuple[str, str]]]
+
+
+def catalogue(language: str) -> Path:
+    """The file with the translations into ``language``."""
+    return ROOT / "config" / "locale" / language / "LC_MESSAGES" / "django.po"
+
+
+def compile_all() -> None:
+    """Make each ``.mo`` that is missing or older than its ``.po``."""
+    for source in ROOT.glob("*/locale/*/LC_MESSAGES/*.po"):
+        target = source.with_suffix(".mo")
+        if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
+            unfinished = target.with_suffix(f".{os.getpid()}.tmp")
+            polib.pofile(str(source)).save_as_mofile(str(unfinished))
+            unfinished.replace(target)
+
+
+def _message(name: str, arguments: list[ast.expr]) -> Message | None:
+    """The message of a call of ``name``, or None when an argument is not plain text."""
+    values = {}
+    for part, node in zip(NAMES[name], arguments, strict=False):
+        if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+            return None
+        values[part] = node.value
+    return Message(**values) if len(values) == len(NAMES[name]) else None
+
+
+def _from_python(text: str) -> Iterator[tuple[int, Message | None]]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in NAMES:
+                yield node.lineno, _message(called, node.args)
+
+
+def _from_template(text: str) -> Iterator[tuple[int, Message | None]]:
+    """Django turns a template into calls of gettext amid rubbish; each call alone is Python."""
+    from django.utils.translation.template import templatize
+
+    code = templatize(text)
+    for found in CALL.finditer(code):
+        line = code.count("\n", 0, found.start()) + 1
+        for end in (m.end() for m in re.finditer(r"\)", code[found.start() :])):
+            try:
+                call = ast.parse(code[found.start() :][:end].strip(), mode="eval").body
+            except SyntaxError:
+                continue
+            if isinstance(call, ast.Call):
+                yield line, _message(found[1], call.args)
+            break
+
+
+def _files() -> Iterator[Path]:
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix == ".py" and "migrations" not in path.parts:
+                yield path
+            elif "templates" in path.parts and path.suffix in (".html", ".txt"):
+                yield path
+
+
+def extract() -> tuple[Found, list[str]]:
+    """All messages of the code with the places they are used in, and what could not be understood."""
+    messages: Found = {}
+    faults = []
+    for path in _files():
+        read = _from_python if path.suffix == ".py" else _from_template
+        name = str(path.relative_to(ROOT))
+        for line, message in read(path.read_text(encoding="utf-8")):
+            if message is None:
+                faults.append(f"{name}:{line}: a message has to be plain text, in one piece")
+            else:
+                messages.setdefault(message, []).append((name, str(line)))
+    return messages, faults
+
+
+def _key(entry: polib.POEntry) -> Message:
+    return Message(entry.msgid, entry.msgid_plural or "", entry.msgctxt or "")
+
+
+def _texts(entry: polib.POEntry) -> list[str]:
+    return list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
+
+
+def _fault(entry: polib.POEntry | None) -> str:
+    """What is the matter with a translation, or ""."""
+    if entry is None:
+        return "is missing"
+    if entry.fuzzy:
+        return "is fuzzy"
+    if not all(_texts(entry)) or not _texts(entry):
+        return "is not translated"
+    wanted = set(PLACEHOLDER.findall(entry.msgid_plural or entry.msgid))
+    if any(set(PLACEHOLDER.findall(text)) != wanted for text in _texts(entry)):
+        return "has other placeholders than its original"
+    return ""
+
+
+def check() -> list[str]:
+    """What is wrong with the catalogues, a line each."""
+    messages, faults = extract()
+    for language in LANGUAGES:
+        path = catalogue(language)
+        entries = polib.pofile(str(path)) if path.exists() else polib.POFile()
+        known = {_key(entry): entry for entry in entries if not entry.obsolete}
+        for message, places in messages.items():
+            if fault := _fault(known.get(message)):
+                faults.append(f"{':'.join(places[0])}: {message.id!r} {fault} in {language}")
+        for message in known.keys() - messages.keys():
+            if not known[message].tcomment.startswith(KEPT):
+                faults.append(f"{language}: {message.id!r} is not used any more")
+    return faults
+
+
+def update() -> None:
+    """Bring the catalogues up to what the code says; translations stay."""
+    messages, _ = extract()
+    for language in LANGUAGES:
+        path = catalogue(language)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        entries = polib.pofile(str(path), wrapwidth=100) if path.exists() else _new(language)
+        known = {_key(entry): entry for entry in entries}
+        for message, places in messages.items():
+            entry = known.get(message) or _add(entries, message)
+            entry.obsolete, entry.occurrences = False, [(name, "") for name in dict(places)]
+        for message in known.keys() - messages.keys():
+            known[message].obsolete = not known[message].tcomment.startswith(KEPT)
+        entries.save(str(path))
+
+
+def _new(language: str) -> polib.POFile:
+    entries = polib.POFile(wrapwidth=100)
+    entries.metadata = {
+        "Content-Type": "text/plain; charset=UTF-8",
+        "Content-Transfer-Encoding": "8bit",
+        "Language": language,
+        "Plural-Forms": "nplurals=1; plural=0;",
+    }
+    return entries
+
+
+def _add(entries: polib.POFile, message: Message) -> polib.POEntry:
+    plural = {0: ""} if message.plural else {}
+    entry = polib.POEntry(
+        msgid=message.id,
+        msgid_plural=message.plural,
+        msgctxt=message.context or None,
+        msgstr_plural=plural,
+        # Some messages hold "%" that is no placeholder; msgfmt would only guess.
+    )
+    entries.append(entry)
+    return entry
+
+
+def main(arguments: list[str]) -> int:
+    """The command line; gives the exit code."""
+    if arguments == ["compile"]:
+        compile_all()
+    elif arguments == ["update"]:
+        update()
+    elif arguments == ["check"]:
+        faults = check()
+        print("\n".join(faults), end="\n" if faults else "")
+        return 1 if faults else 0
+    else:
+        print(__doc__)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
