@@ -39,7 +39,7 @@ def building(mirror: str) -> str:
 
 
 def clock() -> str:
-    """String: SQL's clock as the relay last saw it (seconds since 1970). Owner: mirror."""
+    """String: SQL's clock as the relay last saw it (seconds since 1970). Life: always. Owner: mirror."""
     return key("mirror:clock")
 
 

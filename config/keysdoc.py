@@ -1,0 +1,63 @@
+"""Writes ``docs/keys.md`` from the functions that name keys: ``python -m config.keysdoc``.
+
+Every application names its keys in ``keys.py`` (the mirror in ``naming.py``), one function each, whose docstring
+reads "<type>: <what it holds>. Life: <how long>. Owner: <who writes it>."
+"""
+
+import inspect
+import os
+import re
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
+MODULES = ("accounts.keys", "catalog.keys", "shop.keys", "social.keys", "loginlog.keys", "mirror.naming")
+_DOC = re.compile(r"(?P<kind>[^:]+): (?P<holds>.+?)\. Life: (?P<life>.+?)\. Owner: (?P<owner>.+?)\.$", re.DOTALL)
+HEAD = """# Keys
+
+Every key there is. This page is generated from the code (`python -m config.keysdoc`); a test fails when it is out
+of date. `{}` are literal hash tags; the prefix setting `REDIS_PREFIX`, empty by default, goes before all of them.
+"""
+
+
+class Undocumented(ValueError):
+    """A function that names a key does not say what the key is."""
+
+
+def functions(module: str) -> list[Callable[..., str]]:
+    """The functions of a module that name keys, in the order they are written."""
+    found = inspect.getmembers(import_module(module), inspect.isfunction)
+    own = [f for _, f in found if f.__module__ == module and not f.__name__.startswith("_")]
+    own = [f for f in own if f.__name__ not in ("key", "prefix")]
+    return sorted(own, key=lambda f: f.__code__.co_firstlineno)
+
+
+def row(function: Callable[..., str]) -> str:
+    """One line of a table. Raises Undocumented."""
+    names = [f"<{name}>" for name in inspect.signature(function).parameters]
+    said = _DOC.match(" ".join((function.__doc__ or "").split()))
+    if said is None:
+        raise Undocumented(f"{function.__module__}.{function.__name__}: {function.__doc__!r}")
+    cells = [f"`{function(*names)}`", *(said[part].strip() for part in ("kind", "holds", "life", "owner"))]
+    return "| " + " | ".join(cells) + " |"
+
+
+def render() -> str:
+    """The whole page."""
+    parts = [HEAD]
+    for module in MODULES:
+        if find_spec(module) is not None:
+            rows = [row(function) for function in functions(module)]
+            parts.append(f"## {module.partition('.')[0]}\n\n| key | type | holds | life | owner |\n|---|---|---|---|---|")
+            parts[-1] += "\n" + "\n".join(rows) + "\n"
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    import django
+
+    django.setup()
+    PAGE.write_text(render(), encoding="utf-8")

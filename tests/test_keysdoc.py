@@ -1,0 +1,18 @@
+"""docs/keys.md says what the code says."""
+
+import pytest
+
+from config import keysdoc
+
+
+def test_the_page_of_keys_is_up_to_date() -> None:
+    assert keysdoc.PAGE.read_text(encoding="utf-8") == keysdoc.render(), "run: python -m config.keysdoc"
+
+
+def test_a_key_without_a_description_is_refused() -> None:
+    def nameless(book_id: str) -> str:
+        """Some key."""
+        return f"x:{book_id}"
+
+    with pytest.raises(keysdoc.Undocumented, match="nameless"):
+        keysdoc.row(nameless)
