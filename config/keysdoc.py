@@ -12,6 +12,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from mirror.naming import prefix
+
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
 MODULES = ("accounts.keys", "catalog.keys", "shop.keys", "social.keys", "loginlog.keys", "mirror.naming")
 _DOC = re.compile(r"(?P<kind>[^:]+): (?P<holds>.+?)\. Life: (?P<life>.+?)\. Owner: (?P<owner>.+?)\.$", re.DOTALL)
@@ -40,7 +42,8 @@ def row(function: Callable[..., str]) -> str:
     said = _DOC.match(" ".join((function.__doc__ or "").split()))
     if said is None:
         raise Undocumented(f"{function.__module__}.{function.__name__}: {function.__doc__!r}")
-    cells = [f"`{function(*names)}`", *(said[part].strip() for part in ("kind", "holds", "life", "owner"))]
+    name = function(*names).removeprefix(prefix())
+    cells = [f"`{name}`", *(said[part].strip() for part in ("kind", "holds", "life", "owner"))]
     return "| " + " | ".join(cells) + " |"
 
 
