@@ -1,5 +1,140 @@
-"""Triggers: what makes it certain that a change is noticed."""
+"""Triggers: what makes it certain that a change is noticed, however it was made.
+
+They are put in place after every migrate, each table's in one transaction with the order to rebuild the
+mirrors that may have missed something. ``missing`` tells what a system check reports.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, transaction
+from django.db.models.signals import post_migrate, pre_migrate
+
+from mirror import registry
+from mirror.capture_plan import WHOLE, Capture, Definition, Trigger, literal
+from mirror.capture_postgres import PostgresCapture
+from mirror.capture_sqlite import SqliteCapture
+from mirror.conf import setting
+
+CAPTURES: dict[str, type[Capture]] = {"sqlite": SqliteCapture, "postgresql": PostgresCapture}
+
+
+class Fault(NamedTuple):
+    """A trigger that is not as it should be, and the mirrors that may miss changes for it."""
+
+    table: str
+    operation: str
+    problem: Literal["missing", "out of date", "left over"]
+    mirrors: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.problem}: {self.operation} on {self.table}"
 
 
 def connect() -> None:
-    """Install triggers after every migration."""
+    """See to the triggers around every migrate: once, after the last application's tables are there."""
+    with_models = [app for app in apps.get_app_configs() if app.models_module is not None]
+    pre_migrate.connect(_before, sender=with_models[0], dispatch_uid="mirror.capture")
+    post_migrate.connect(_after, sender=with_models[-1], dispatch_uid="mirror.capture")
+
+
+def capture_for(using: str | None = None) -> Capture:
+    """How changes are captured there. Raises ImproperlyConfigured for other databases than the two known."""
+    connection = connections[using or setting("DATABASE")]
+    if connection.vendor not in CAPTURES:
+        raise ImproperlyConfigured(
+            f"mirror works on SQLite and PostgreSQL; the database {connection.alias!r} is {connection.display_name}"
+        )
+    return CAPTURES[connection.vendor](connection)
+
+
+def install(using: str | None = None) -> list[str]:
+    """Make or alter the triggers that are not as they should be, drop those nobody needs.
+
+    Returns the names of the mirrors that may have missed changes; they are told to rebuild in the same
+    transaction. Raises ImproperlyConfigured when a declaration names a column that does not exist.
+    """
+    capture = capture_for(using)
+    with transaction.atomic(using=capture.connection.alias):
+        capture.lock()
+        found, names = capture.found(), set[str]()
+        for trigger in capture.wanted():
+            should, is_now = capture.define(trigger), found.pop(trigger.name, None)
+            if should != is_now:
+                capture.run(capture.drop(is_now) if is_now else ())
+                capture.run(capture.create(should))
+                names |= _affected(capture, trigger, should, is_now)
+        for left_over in found.values():
+            capture.run(capture.drop(left_over))
+        cold = [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
+        made(cold, capture.connection.alias)
+    return cold
+
+
+def _affected(capture: Capture, trigger: Trigger, should: Definition, was: Definition | None) -> set[str]:
+    """The mirrors whose part of a trigger was not there before, word for word."""
+    alive = was is not None and was.shape == should.shape
+    lines = was.body.split("\n") if was and alive else []
+    return {
+        insert.mirror
+        for insert in trigger.inserts
+        if capture.statement(insert, trigger.operation) not in lines
+    }
+
+
+def missing(using: str | None = None) -> list[Fault]:
+    """What ``install`` would put right. Asks the database, changes nothing."""
+    capture = capture_for(using)
+    found, faults = capture.found(), []
+    for trigger in capture.wanted():
+        should, is_now = capture.define(trigger), found.pop(trigger.name, None)
+        if should != is_now:
+            problem: Literal["missing", "out of date"] = "out of date" if is_now else "missing"
+            mirrors = _affected(capture, trigger, should, is_now)
+            faults.append(Fault(trigger.table, trigger.operation, problem, tuple(sorted(mirrors))))
+    for name, left_over in found.items():
+        faults.append(Fault(left_over.table, name.rpartition("_")[2], "left over", ()))
+    return faults
+
+
+def uninstall(using: str | None = None) -> None:
+    """Drop every trigger of the mirror. Changes made from now on are not noticed."""
+    capture = capture_for(using)
+    with transaction.atomic(using=capture.connection.alias):
+        for definition in capture.found().values():
+            capture.run(capture.drop(definition))
+
+
+def made(mirrors: Iterable[str], using: str | None = None) -> None:
+    """Order these mirrors to be rebuilt: changes may have been missed. Obeyed by the relay."""
+    capture = capture_for(using)
+    table = capture.quote(capture.outbox)
+    capture.run(
+        # Not by the model, which may have columns that a migration has yet to add.
+        f"INSERT INTO {table} (mirror, source, key) VALUES ({literal(name)}, '', {literal(WHOLE)})"
+        for name in mirrors
+    )
+
+
+def _before(*, using: str, plan: list[tuple[Any, bool]], **kwargs: Any) -> None:
+    """Take away what would break while tables change; what was missed meanwhile is made good by ``_after``."""
+    if using != setting("DATABASE") or not plan:
+        return
+    if any(migration.app_label == "mirror" for migration, _ in plan):
+        uninstall(using)  # the outbox itself is being altered, or is going
+        return
+    capture = capture_for(using)
+    wanted = {trigger.name: capture.define(trigger).body for trigger in capture.wanted()}
+    with transaction.atomic(using=using):
+        for name, definition in capture.found().items():
+            # A line that is no longer wanted may name a column that is about to be renamed or dropped.
+            if not set(definition.body.split("\n")) <= set(wanted.get(name, "").split("\n")):
+                capture.run(capture.drop(definition))
+
+
+def _after(*, using: str, **kwargs: Any) -> None:
+    """Install, on the database that is mirrored."""
+    if using == setting("DATABASE"):
+        install(using)

@@ -7,20 +7,19 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Model
 
-from mirror import registry
+from mirror import outbox, registry
 from mirror.declare import Watch
 from mirror.models import Change
-from mirror.outbox import WHOLE
 
 Operation = Literal["insert", "update", "delete", "truncate"]
-MARK = "/* mirror: made after each migrate */"  # by this our triggers are known from others'
-LONGEST_NAME = 63  # bytes; PostgreSQL cuts off the rest
+MARK: Final = "/* mirror: made after each migrate */"  # by this our triggers are known from others'
+LONGEST_NAME: Final = 63  # bytes; PostgreSQL cuts off the rest
+WHOLE: Final = outbox.WHOLE
 
 
 class Insert(NamedTuple):
@@ -31,9 +30,12 @@ class Insert(NamedTuple):
     columns: tuple[str, ...] = ()
     unique: bool = True  # no two rows of a statement have the same key
 
-    def head(self, outbox: str) -> str:
-        """What every such INSERT begins with, up to the key."""
-        return f"INSERT INTO {outbox} (mirror, source, key) SELECT {literal(self.mirror)}, {literal(self.source)},"
+    def head(self, table: str) -> str:
+        """What such an INSERT into the outbox begins with, up to the key."""
+        return (
+            f"INSERT INTO {table} (mirror, source, key)"
+            f" SELECT {literal(self.mirror)}, {literal(self.source)},"
+        )
 
 
 class Trigger(NamedTuple):
@@ -62,16 +64,23 @@ class Capture(ABC):
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self.connection = connection
         self.quote = connection.ops.quote_name
-        self.outbox = Change._meta.db_table
-
-    def tables(self) -> set[str]:
-        """The tables that exist."""
-        return set(self.connection.introspection.table_names())
+        self.outbox = str(Change._meta.db_table)
 
     def wanted(self) -> list[Trigger]:
-        """The triggers that the registered mirrors need on tables that exist."""
-        tables = self.tables()
-        return triggers(self.operations, tables) if self.outbox in tables else []
+        """The triggers that the registered mirrors need on tables that exist (none without the outbox).
+
+        Raises ImproperlyConfigured for a column that the model does not have.
+        """
+        by_table = inserts()
+        columns = self.columns([*by_table, self.outbox])
+        return [
+            Trigger(trigger_name(table, operation), table, operation, _for(operation, present))
+            for table, wanted in sorted(by_table.items())
+            # A table or column may have its migration still before it: then it is for the next time.
+            if (present := [insert for insert in wanted if set(insert.columns) <= columns.get(table, set())])
+            for operation in self.operations
+            if self.outbox in columns
+        ]
 
     def run(self, statements: Iterable[str]) -> None:
         """Execute statements as they are."""
@@ -79,9 +88,13 @@ class Capture(ABC):
             for statement in statements:
                 cursor.execute(statement)
 
+    @abstractmethod
     def lock(self) -> None:
         """Keep others from installing until the end of the transaction."""
-        return
+
+    @abstractmethod
+    def columns(self, tables: Sequence[str]) -> dict[str, set[str]]:
+        """The columns of those of ``tables`` that exist."""
 
     @abstractmethod
     def found(self) -> dict[str, Definition]:
@@ -109,24 +122,16 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def triggers(operations: Iterable[Operation], tables: set[str]) -> list[Trigger]:
-    """The triggers for all registered mirrors on ``tables``, in a fixed order.
-
-    Raises ImproperlyConfigured for a column that does not exist: such a trigger would fail every write.
-    """
+def inserts() -> dict[str, list[Insert]]:
+    """What the registered mirrors want to know, by table, each thing once."""
     by_table: dict[str, dict[Insert, None]] = defaultdict(dict)
     for mirror in registry.all_mirrors():
         for watch in mirror.watches:
-            if watch.table in tables:
-                by_table[watch.table][_insert(mirror.name, watch)] = None
-    return [
-        Trigger(trigger_name(table, operation), table, operation, _inserts(operation, inserts))
-        for table, inserts in sorted(by_table.items())
-        for operation in operations
-    ]
+            by_table[watch.table][_insert(mirror.name, watch)] = None
+    return {table: list(found) for table, found in by_table.items()}
 
 
-def _inserts(operation: Operation, inserts: Iterable[Insert]) -> tuple[Insert, ...]:
+def _for(operation: Operation, inserts: Iterable[Insert]) -> tuple[Insert, ...]:
     if operation == "truncate":
         return tuple(dict.fromkeys(Insert(insert.mirror) for insert in inserts))
     return tuple(inserts)
@@ -134,43 +139,25 @@ def _inserts(operation: Operation, inserts: Iterable[Insert]) -> tuple[Insert, .
 
 def _insert(mirror: str, watch: Watch) -> Insert:
     if unknown := unknown_columns(watch):
-        raise ImproperlyConfigured(f"mirror {mirror!r} watches {watch.table}.{unknown[0]}, and there is no such column")
+        # Such a trigger would make every write fail.
+        raise ImproperlyConfigured(
+            f"mirror {mirror!r} watches {watch.table}.{unknown[0]}, and there is no such column"
+        )
     pk = watch.model._meta.pk
     return Insert(mirror, watch.source, watch.key_columns, pk is not None and pk.column in watch.key_columns)
 
 
-def columns(model: type[Model]) -> set[str]:
-    """The columns of a model's own table."""
-    concrete = model._meta.concrete_model or model
-    return {str(field.column) for field in concrete._meta.local_concrete_fields}
-
-
 def unknown_columns(watch: Watch) -> list[str]:
-    """The watched columns that the table does not have."""
-    return [column for column in watch.key_columns if column not in columns(watch.model)]
+    """The watched columns that the model's own table does not have."""
+    model = watch.model._meta.concrete_model or watch.model
+    known = {field.column for field in model._meta.local_concrete_fields}
+    return [column for column in watch.key_columns if column not in known]
 
 
 def trigger_name(table: str, operation: Operation) -> str:
     """The name of a trigger (and its function): says the table, or as much of it as fits and a digest."""
     name = f"mirror_{table}_{operation}"
-    if len(name.encode()) <= LONGEST_NAME and '"' not in table:
+    if len(name.encode()) <= LONGEST_NAME:
         return name
     digest = hashlib.sha256(table.encode()).hexdigest()[:12]
-    head = table.replace('"', "").encode()[:30].decode(errors="ignore")
-    return f"mirror_{head}_{digest}_{operation}"
-
-
-__all__ = [
-    "MARK",
-    "WHOLE",
-    "Capture",
-    "Definition",
-    "Insert",
-    "Operation",
-    "Trigger",
-    "columns",
-    "literal",
-    "trigger_name",
-    "triggers",
-    "unknown_columns",
-]
+    return f"mirror_{table.encode()[:30].decode(errors='ignore')}_{digest}_{operation}"

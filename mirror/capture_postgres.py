@@ -4,6 +4,8 @@ One function per trigger, beside the outbox. It runs with a search path of its o
 cannot have it call anything but PostgreSQL's own operators.
 """
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 
 from mirror.capture_plan import MARK, WHOLE, Capture, Definition, Insert, Operation, Trigger, literal
@@ -19,14 +21,22 @@ TRANSITIONS: Final[dict[Operation, str]] = {
 }
 
 FOUND: Final = """
-    SELECT f.proname, COALESCE(c.relname, ''), t.tgname, t.tgtype, t.tgenabled, t.tgoldtable, t.tgnewtable,
-           t.tgqual IS NULL AND COALESCE(t.tgrelid = to_regclass(quote_ident(c.relname)), FALSE),
+    SELECT f.proname, COALESCE(c.relname, ''), t.tgname, t.tgtype, t.tgenabled IN ('O', 'A'),
+           t.tgoldtable, t.tgnewtable, t.tgqual IS NULL AND COALESCE(t.tgrelid = to_regclass(quote_ident(c.relname)), FALSE),
            f.proconfig, f.prosrc
       FROM pg_proc f
       JOIN pg_class o ON o.oid = to_regclass(%s) AND o.relnamespace = f.pronamespace
-      LEFT JOIN pg_trigger t ON t.tgfoid = f.oid
+      LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname
       LEFT JOIN pg_class c ON c.oid = t.tgrelid
      WHERE f.prorettype = 'trigger'::regtype AND position(%s in f.prosrc) > 0
+"""
+
+COLUMNS: Final = """
+    SELECT c.relname, array_agg(a.attname::text)
+      FROM pg_class c
+      JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+     WHERE c.relname = ANY(%s) AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid)
+     GROUP BY c.relname
 """
 
 
@@ -37,6 +47,11 @@ class PostgresCapture(Capture):
 
     def lock(self) -> None:
         self.run(["SELECT pg_advisory_xact_lock(hashtext('mirror.capture'))"])
+
+    def columns(self, tables: Sequence[str]) -> dict[str, set[str]]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(COLUMNS, [list(tables)])
+            return {table: set(columns) for table, columns in cursor.fetchall()}
 
     def found(self) -> dict[str, Definition]:
         with self.connection.cursor() as cursor:
@@ -49,7 +64,7 @@ class PostgresCapture(Capture):
         shape = (
             trigger.name,
             TYPES[trigger.operation],
-            "O",
+            True,
             "old_rows" if "OLD" in transitions else None,
             "new_rows" if "NEW" in transitions else None,
             True,
@@ -61,7 +76,7 @@ class PostgresCapture(Capture):
 
     def create(self, definition: Definition) -> list[str]:
         name, table = self.quote(definition.name), self.quote(definition.table)
-        function = f"{self._schema()}.{name}"
+        function = f"{self._schema}.{name}"
         operation = next(op for op, number in TYPES.items() if str(number) == definition.shape[1])
         transitions = TRANSITIONS[operation]
         return [
@@ -75,12 +90,31 @@ class PostgresCapture(Capture):
 
     def drop(self, definition: Definition) -> list[str]:
         # With its triggers, wherever they are by now.
-        return [f"DROP FUNCTION IF EXISTS {self._schema()}.{self.quote(definition.name)}() CASCADE"]
+        return [f"DROP FUNCTION IF EXISTS {self._schema}.{self.quote(definition.name)}() CASCADE"]
 
     def statement(self, insert: Insert, operation: Operation) -> str:
-        head = insert.head(f"{self._schema()}.{self.quote(self.outbox)}")
+        head = insert.head(f"{self._schema}.{self.quote(self.outbox)}")
         if operation == "truncate":
             return f"{head} {literal(WHOLE)};"
-        columns = ", ".join(map(self.quote, insert.columns))
-        key = f" || {literal(':')} || ".join(f"{self.quote(column)}::text" for column in insert.columns)
-        return f"{head} key FROM ({self._keys(insert, operation, key, columns)}) AS keys WHERE key IS NOT NULL;"
+        columns = [self.quote(column) for column in insert.columns]
+        key = f" || {literal(':')} || ".join(f"{column}::text" for column in columns)
+        return f"{head} {key} FROM {_rows(insert, operation, columns)} AS r WHERE {key} IS NOT NULL;"
+
+    @cached_property
+    def _schema(self) -> str:
+        """The schema that the outbox is in, quoted."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass(%s)",
+                [self.quote(self.outbox)],
+            )
+            return str(cursor.fetchone()[0])
+
+
+def _rows(insert: Insert, operation: Operation, columns: list[str]) -> str:
+    """The rows whose keys are to be written, each key once."""
+    picked = ", ".join(columns)
+    if operation == "update":
+        return f"(SELECT {picked} FROM old_rows UNION SELECT {picked} FROM new_rows)"
+    rows = "new_rows" if operation == "insert" else "old_rows"
+    return rows if insert.unique else f"(SELECT DISTINCT {picked} FROM {rows})"

@@ -3,13 +3,36 @@
 ``recursive_triggers`` has to be on, or REPLACE takes rows away in silence (a system check looks).
 """
 
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
 from mirror.capture_plan import MARK, Capture, Definition, Insert, Operation, Trigger, literal
+
+# xinfo and not info, which leaves generated columns out
+COLUMNS: Final = """
+    SELECT t.name, c.name
+      FROM sqlite_master t, pragma_table_xinfo(t.name) c
+     WHERE t.type = 'table' AND t.name IN (SELECT value FROM json_each(%s))
+"""
 
 
 class SqliteCapture(Capture):
     """Compared by the text in ``sqlite_master``, which is what the trigger was made with."""
 
     operations: tuple[Operation, ...] = ("insert", "update", "delete")
+
+    def lock(self) -> None:
+        """Nothing to do: a transaction that writes is alone."""
+
+    def columns(self, tables: Sequence[str]) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = defaultdict(set)
+        with self.connection.cursor() as cursor:
+            cursor.execute(COLUMNS, [json.dumps(list(tables))])
+            for table, column in cursor.fetchall():
+                found[table].add(column)
+        return found
 
     def found(self) -> dict[str, Definition]:
         with self.connection.cursor() as cursor:

@@ -70,7 +70,7 @@ os.environ.update(_redis.environment())
 os.environ["REDIS_PREFIX"] = f"t{secrets.token_hex(3)}:"
 if django_settings.configured:
     raise pytest.UsageError("the tests choose their settings: unset DJANGO_SETTINGS_MODULE")
-os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 # Async-unsafe checks would fail tests that drive a browser: Playwright runs a loop of its own.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 

@@ -115,4 +115,4 @@ def environment(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> d
     url = f"sqlite:///{name}"
     if connection.vendor == "postgresql":
         url = os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{name}"
-    return {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    return {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "tests.settings"}

@@ -1,0 +1,1 @@
+"""Tests of the application ``mirror``, with models and mirrors of their own (``tests.mirror.app``)."""

@@ -1,0 +1,1 @@
+"""A small application that has everything a mirror can be made of. Installed in tests only."""

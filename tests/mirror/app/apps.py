@@ -1,0 +1,8 @@
+"""Application configuration."""
+
+from django.apps import AppConfig
+
+
+class MirrorTestConfig(AppConfig):
+    name = "tests.mirror.app"
+    label = "mirrortest"

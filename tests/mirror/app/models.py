@@ -1,0 +1,59 @@
+"""Rows of every kind: with a parent, with links, edges; and a table with awkward names."""
+
+from django.db import models
+
+
+class Group(models.Model):
+    """What items belong to."""
+
+    name = models.CharField(max_length=100)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Label(models.Model):
+    """What items are tagged with."""
+
+    name = models.CharField(max_length=100, unique=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Item(models.Model):
+    """The row with a record. Hidden ones are filtered away."""
+
+    name = models.CharField(max_length=100, unique=True)
+    score = models.IntegerField(default=0)
+    hidden = models.BooleanField(default=False)
+    group = models.ForeignKey(Group, models.CASCADE, null=True, related_name="items")
+    labels = models.ManyToManyField(Label, related_name="items")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Follow(models.Model):
+    """An edge: it comes and goes."""
+
+    follower = models.IntegerField()
+    followed = models.IntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["follower", "followed"], name="mirrortest_follow_once")]
+
+    def __str__(self) -> str:
+        return f"{self.follower}:{self.followed}"
+
+
+class Odd(models.Model):
+    """Names that have to be quoted, and a key that may be unknown."""
+
+    code = models.CharField(max_length=50, null=True, db_column="c'ödé; --")
+
+    class Meta:
+        db_table = "mirrortest o'dd 表; a name that is rather long"
+
+    def __str__(self) -> str:
+        return str(self.code)

@@ -1,0 +1,6 @@
+"""The site's settings, and the application that the mirror's own tests use."""
+
+from config.settings import *  # noqa: F403
+from config.settings import INSTALLED_APPS as _INSTALLED_APPS
+
+INSTALLED_APPS = [*_INSTALLED_APPS, "tests.mirror.app"]
