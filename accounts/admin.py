@@ -25,6 +25,8 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc]
     search_fields = ["username", "email"]
     ordering = ["username"]
     show_full_result_count = False
+    filter_horizontal = []  # too wide for the page beside unfold's sidebar
+    autocomplete_fields = ["groups"]
     fieldsets = [
         (None, {"fields": ["username", "user_type", "password"]}),
         (_("Personal info"), {"fields": ["first_name", "last_name", "email"]}),

@@ -15,9 +15,7 @@ class RegisterForm(UserCreationForm):
         model = User
         fields = ("username",)
         help_texts = {
-            "username": _(
-                "Letters and digits of any script; between them single blanks or . _ - ' may stand."
-            )
+            "username": _("Letters and digits of any script; between them single blanks or . _ - ' may stand.")
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -17,9 +17,7 @@ def _page(request: HttpRequest, status: int, title: str, message: str) -> HttpRe
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """400"""
-    return _page(
-        request, 400, _("That was not understood"), _("Something in the request is not as it should be.")
-    )
+    return _page(request, 400, _("That was not understood"), _("Something in the request is not as it should be."))
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:

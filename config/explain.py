@@ -1,8 +1,26 @@
-"""``?explain=1``: what Redis and SQL did for a page."""
+"""``?explain=1``: what Redis and SQL did for a page, at its end. For staff, and for everybody under DEBUG."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+
+from mirror.recorder import Command, Recording, record
+
+PARAMETER: Final = "explain"
+LONGEST: Final = 400  # characters of a command or statement that are shown
+
+
+@dataclass(frozen=True)
+class Trip:
+    """One round trip to Redis: its number (from 1) and the commands that went in it, as text."""
+
+    number: int
+    commands: list[str]
 
 
 class ExplainMiddleware:
@@ -12,4 +30,54 @@ class ExplainMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
+        if request.GET.get(PARAMETER) != "1":
+            return self.get_response(request)
+        with record() as seen:
+            if not _may_see(request):
+                return self.get_response(request)
+            response = self.get_response(request)
+        if _takes_a_panel(response):
+            _append(response, render_to_string("explain.html", describe(seen)))
+        return response
+
+
+def _may_see(request: HttpRequest) -> bool:
+    if settings.DEBUG:
+        return True
+    # Without a session cookie there is nobody to ask, and asking would open a session.
+    return settings.SESSION_COOKIE_NAME in request.COOKIES and bool(getattr(request.user, "is_staff", False))
+
+
+def _takes_a_panel(response: HttpResponse) -> bool:
+    return (
+        not response.streaming
+        and not response.has_header("Content-Encoding")
+        and response.headers.get("Content-Type", "").startswith("text/html")
+        and b"</body>" in response.content
+    )
+
+
+def _append(response: HttpResponse, panel: str) -> None:
+    before, end, after = response.content.rpartition(b"</body>")
+    response.content = before + panel.encode() + end + after
+    response.headers["Cache-Control"] = "no-store"
+    if response.has_header("Content-Length"):
+        response.headers["Content-Length"] = str(len(response.content))
+
+
+def describe(seen: Recording) -> dict[str, object]:
+    """What the panel's template shows of a recording."""
+    grouped = groupby(seen.commands, key=lambda command: command.trip)
+    return {
+        "round_trips": seen.round_trips,
+        "command_count": len(seen.commands),
+        "keys": seen.keys(),
+        "trips": [Trip(number, [_short(c) for c in commands]) for number, commands in grouped],
+        "statements": [(_short(sql), seconds * 1000) for sql, seconds in seen.sql],
+        "sql_ms": sum(seconds for _, seconds in seen.sql) * 1000,
+    }
+
+
+def _short(shown: Command | str) -> str:
+    text = str(shown)
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"

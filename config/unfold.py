@@ -1,11 +1,9 @@
 """How the admin looks: django-unfold in the site's colours (``static/css/admin.css``)."""
 
-from types import MappingProxyType
 from typing import Any, Final
 
 from django.http import HttpRequest
 from django.templatetags.static import static
-from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
 
@@ -20,8 +18,7 @@ def _item(title: Any, icon: str, model: str) -> dict[str, Any]:
     def may_see(request: HttpRequest) -> bool:
         return bool(request.user.has_perm(f"{app}.view_{name}"))  # type: ignore[union-attr]
 
-    link = reverse_lazy(f"admin:{app}_{name}_changelist")
-    return {"title": title, "icon": icon, "link": link, "permission": may_see}
+    return {"title": title, "icon": icon, "link": f"/admin/{app}/{name}/", "permission": may_see}
 
 
 UNFOLD: Final[dict[str, Any]] = {
@@ -32,9 +29,9 @@ UNFOLD: Final[dict[str, Any]] = {
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _static("favicon.svg")}],
     "SHOW_LANGUAGES": True,
     "BORDER_RADIUS": None,
-    # Not a dict, so that it replaces unfold's colours instead of being merged into them: unfold prints
-    # colours as an inline style, which the policy forbids. Ours are in the style sheet.
-    "COLORS": MappingProxyType({}),
+    # None, so that unfold prints no inline style, which the policy forbids: ours are in the style sheet.
+    # A function, because a dict would be merged into unfold's own colours.
+    "COLORS": lambda request: {},
     "STYLES": [_static("css/admin.css")],
     "SIDEBAR": {
         "show_search": True,

@@ -37,7 +37,7 @@ def visitor(context: Context) -> AbstractBaseUser | None:
 
 @register.simple_tag(takes_context=True)
 def way_back(context: Context) -> str:
-    """Where to go after logging in, as a query: here, or where the log-in page was to lead; "" for the front page."""
+    """Where to go after logging in, as a query: here, or where the log-in page leads; "" for the front page."""
     request: HttpRequest = context["request"]
     here = request.get_full_path()
     if request.path.startswith("/accounts/"):
