@@ -94,9 +94,8 @@ def _from_template(text: str) -> Iterator[tuple[int, Message | None]]:
 def _files() -> Iterator[Path]:
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix == ".py" and "migrations" not in path.parts:
-                yield path
-            elif "templates" in path.parts and path.suffix in (".html", ".txt"):
+            template = "templates" in path.parts and path.suffix in (".html", ".txt")
+            if template or (path.suffix == ".py" and "migrations" not in path.parts):
                 yield path
 
 

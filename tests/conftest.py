@@ -85,7 +85,6 @@ if _database == "sqlite":
 from tests.fixtures import (
     environment,
     fresh,
-    on_this_database,
     postgres,
     redis,
     redis_server,
@@ -96,7 +95,6 @@ from tests.fixtures import (
 __all__ = [
     "environment",
     "fresh",
-    "on_this_database",
     "postgres",
     "redis",
     "redis_server",
@@ -112,6 +110,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--on") != _database:
         raise pytest.UsageError("give --on on the command line itself")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what says nothing on the database at hand; ``make test`` runs both."""
+    other = "on_sqlite" if _database == "postgres" else "on_postgres"
+    left_out = [item for item in items if item.get_closest_marker(other)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """With CI set, a skipped test is a failure: nothing is left out in silence."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") and reporter and reporter.stats.get("skipped") and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        reporter.write_line("CI is set, and tests were skipped", red=True)
 
 
 def pytest_report_header() -> str:

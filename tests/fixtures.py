@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from config.celery import app
-from mirror import marker
+from mirror import marker, send
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
 from tests.servers import RedisServer
@@ -24,6 +24,7 @@ DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "environment"}
 def _forget() -> None:
     """Forget what this process knows of Redis and of the database."""
     breaker.reset()
+    send.broker.reset()
     marker.database_identity.cache_clear()
 
 
@@ -47,13 +48,6 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
         Identity.objects.get_or_create(pk=1)
     yield
     _forget()
-
-
-@pytest.fixture(autouse=True)
-def on_this_database(request: pytest.FixtureRequest, postgres: bool) -> None:
-    """Leave out, and say so, what says nothing on the database at hand."""
-    if request.node.get_closest_marker("on_sqlite" if postgres else "on_postgres"):
-        pytest.skip("says something on the other database only; make test runs both")
 
 
 @pytest.fixture(scope="session")

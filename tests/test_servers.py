@@ -30,9 +30,7 @@ def test_a_frozen_server_does_not_answer_until_it_is_thawed(redis_server: RedisS
     assert redis_server.client().ping()
 
 
-def test_an_older_append_only_file_takes_the_server_back_in_time(
-    redis_server: RedisServer, tmp_path: Path
-) -> None:
+def test_an_older_append_only_file_takes_the_server_back_in_time(redis_server: RedisServer, tmp_path: Path) -> None:
     redis_server.client().set("a", "old")
     redis_server.copy_aof(tmp_path / "aof")
     redis_server.client().set("a", "new")

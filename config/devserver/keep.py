@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import FrameType
 
 HEALTHY_SECONDS = 10.0  # a command that ran this long has started well
-PATIENCE = 3  # starts in a row that may fail
+PATIENCE = 6  # starts in a row that may fail, at longer and longer intervals
 GRACE_SECONDS = 8.0  # between asking a command to stop and making it
 
 stopping = False
@@ -63,7 +63,7 @@ def keep(runner: int, command: list[str]) -> int:
         print(f"ended with code {process.returncode}", flush=True)
         if failures >= PATIENCE:
             return process.returncode or 1
-        time.sleep(0.5)
+        time.sleep(0.25 * 2**failures)
 
 
 if __name__ == "__main__":

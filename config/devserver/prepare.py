@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import django
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import DatabaseError
@@ -17,6 +18,7 @@ def prepare(*, demo: bool) -> None:
     """Compile messages, migrate, and for the demo: load its data once, and make its logins."""
     messages.compile_all()
     django.setup()
+    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
     call_command("migrate", verbosity=0)
     if demo:
         _load_once(os.environ.get("DATA", ""))

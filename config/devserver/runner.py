@@ -135,6 +135,8 @@ def _serve(port: int, address: str, *, demo: bool) -> int:
         "PORT": str(port),
         "PATH": os.pathsep.join([here, os.environ.get("PATH", os.defpath)]),
         "PYTHONUNBUFFERED": "1",
+        # For a private demo on a machine where all is root, Celery's five lines say nothing.
+        "PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges",
     }
     crew = Crew(Quiet(sys.stdout))
     for name, command in processes():

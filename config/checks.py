@@ -1,0 +1,118 @@
+"""System checks for settings that are dangerous. A Redis that is away is left to ``/readyz``."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+ASK_SECONDS: Final = 0.3
+OLDEST: Final = (6, 2)
+COMPACT: Final = 512  # members up to which a timeline is kept compact
+
+
+def location(alias: str) -> str:
+    """The URL of a cache alias (the first one, of several)."""
+    found = settings.CACHES[alias]["LOCATION"]
+    return str(found[0] if isinstance(found, list | tuple) else found).split(",")[0]
+
+
+def place(url: str) -> tuple[str, str]:
+    """(server, database) that ``url`` means, in redis-py's spelling or in kombu's."""
+    parts = urlsplit(url)
+    query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    if parts.scheme in ("unix", "redis+socket"):
+        return parts.path, query.get("db") or query.get("virtual_host") or "0"
+    host = "127.0.0.1" if parts.hostname in (None, "localhost") else str(parts.hostname)
+    return f"{host}:{parts.port or 6379}", query.get("db") or parts.path.strip("/") or "0"
+
+
+def _places() -> dict[str, tuple[str, str]]:
+    return {
+        "state (REDIS_URL)": place(location("state")),
+        "cache (CACHE_URL)": place(location("default")),
+        "broker (CELERY_BROKER_URL)": place(settings.CELERY_BROKER_URL),
+    }
+
+
+@register("redis")
+def check_databases(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """State, cache and broker have a logical database each: clearing the cache empties its own."""
+    found = list(_places().items())
+    return [
+        Error(
+            f"The {one} and the {other} share one Redis database.",
+            hint="Clearing the cache would empty both. Give each a database, better a server, of its own.",
+            id="site.E001",
+        )
+        for i, (one, here) in enumerate(found)
+        for other, there in found[i + 1 :]
+        if here == there
+    ]
+
+
+@register("redis", deploy=True)
+def check_servers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """In production the cache, which may evict, is another server than the state, which may not."""
+    places = _places()
+    if places["state (REDIS_URL)"][0] != places["cache (CACHE_URL)"][0]:
+        return []
+    return [
+        Warning(
+            "State and cache are on one Redis server.",
+            hint="Eviction and memory are the server's, not the database's: set CACHE_URL to another server.",
+            id="site.W002",
+        )
+    ]
+
+
+@register("redis")
+def check_state(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """The state server keeps what it is given. Says nothing when it does not answer."""
+    retry = Retry(NoBackoff(), 0)
+    try:
+        with Redis.from_url(
+            location("state"), socket_timeout=ASK_SECONDS, socket_connect_timeout=ASK_SECONDS, retry=retry
+        ) as client:
+            return list(_state(client.info(), _longest_compact(client)))
+    except (RedisError, OSError, ValueError):
+        return []
+
+
+def _longest_compact(client: Any) -> int | None:
+    """The server's ``zset-max-listpack-entries`` (6.2: ziplist), None when it does not tell."""
+    try:
+        found = client.config_get("zset-max-*-entries")
+    except RedisError:
+        return None
+    return max((int(value) for value in found.values()), default=None)
+
+
+def _state(info: dict[str, Any], compact: int | None) -> Iterator[CheckMessage]:
+    if info.get("maxmemory_policy", "noeviction") != "noeviction":
+        yield Warning(
+            f"The state server evicts keys (maxmemory-policy {info['maxmemory_policy']}).",
+            hint="What is evicted is missing without anyone noticing: set maxmemory-policy noeviction.",
+            id="site.W003",
+        )
+    if not info.get("aof_enabled", 1):
+        yield Warning(
+            "The state server keeps no append-only file.",
+            hint="Every restart empties it, and all is rebuilt from SQL meanwhile: set appendonly yes.",
+            id="site.W004",
+        )
+    if compact is not None and compact < COMPACT:
+        yield Warning(
+            f"The state server keeps sorted sets compact only up to {compact} members.",
+            hint=f"Timelines take many times the memory: set zset-max-listpack-entries {COMPACT}.",
+            id="site.W005",
+        )
+    version = str(info.get("redis_version", ""))
+    if version and tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+        yield Error(f"Redis {version} is too old: 6.2 is needed.", id="site.E006")

@@ -1,0 +1,78 @@
+"""For machines: is the process alive, and what can it serve?"""
+
+from typing import Any
+
+from django.db import DatabaseError, connections
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from redis.exceptions import RedisError
+
+from mirror.conf import setting
+from mirror.redis import breaker, client
+from mirror.status import Status, statuses
+
+BEHIND_SECONDS = 10.0  # changes normally wait for milliseconds
+
+
+@require_safe
+@never_cache
+def healthz(request: HttpRequest) -> HttpResponse:
+    """Alive: the process answers. Asks nobody."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@require_safe
+@never_cache
+def readyz(request: HttpRequest) -> JsonResponse:
+    """What is degraded, in JSON. 200 while pages can be served (SQL answers), else 503.
+
+    Answers within a second, also when Redis hangs.
+    """
+    redis = _redis_answers()
+    try:
+        report = _report(redis, statuses(count_rows=False))
+    except DatabaseError:
+        connections[setting("DATABASE")].close()
+        report = {"status": "unavailable", "degraded": ["sql"], "sql": False, "redis": redis}
+    return JsonResponse(report, status=200 if report["sql"] else 503)
+
+
+def _redis_answers() -> bool:
+    if breaker.open():
+        return False
+    try:
+        return bool(client().ping())
+    except RedisError:
+        breaker.failed()
+        return False
+
+
+def _report(redis: bool, found: list[Status]) -> dict[str, Any]:
+    pending = sum(s.pending for s in found)
+    oldest = max((s.oldest_pending_seconds for s in found), default=0.0)
+    quarantined = sum(s.quarantined for s in found)
+    degraded = [
+        *([] if redis else ["redis"]),
+        *(f"cold:{s.mirror}" for s in found if s.warm is False),
+        *(["behind"] if oldest > BEHIND_SECONDS else []),
+        *(["quarantined"] if quarantined else []),
+    ]
+    return {
+        "status": "degraded" if degraded else "ok",
+        "degraded": degraded,
+        "sql": True,
+        "redis": redis,
+        "pending": pending,
+        "oldest_pending_seconds": oldest,
+        "quarantined": quarantined,
+        "mirrors": {
+            s.mirror: {
+                "warm": s.warm,
+                "pending": s.pending,
+                "oldest_pending_seconds": s.oldest_pending_seconds,
+                "quarantined": s.quarantined,
+            }
+            for s in found
+        },
+    }

@@ -1,0 +1,61 @@
+"""What the site tells machines about itself."""
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+
+from mirror.models import Change
+from mirror.recorder import record
+from tests.servers import RedisServer
+
+
+def test_alive_asks_neither_redis_nor_sql(client: Client) -> None:
+    with record() as seen:
+        response = client.get("/healthz")
+    assert response.status_code == 200
+    assert (seen.commands, seen.sql) == ([], [])
+
+
+@pytest.mark.django_db
+def test_ready_says_that_both_answer(client: Client) -> None:
+    response = client.get("/readyz")
+    assert response.status_code == 200
+    assert response.json()["redis"] is True
+    assert response.json()["sql"] is True
+
+
+@pytest.mark.django_db
+def test_ready_names_each_mirror_that_is_cold(client: Client) -> None:
+    found = client.get("/readyz").json()
+    assert found["mirrors"]["titem"]["warm"] is False
+    assert found["status"] == "degraded"
+    assert "cold:titem" in found["degraded"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("harm", ["kill", "freeze"])
+def test_without_redis_pages_can_still_be_served(client: Client, redis_server: RedisServer, harm: str) -> None:
+    getattr(redis_server, harm)()
+    response = client.get("/readyz")
+    assert response.status_code == 200
+    assert response.json()["redis"] is False
+    assert "redis" in response.json()["degraded"]
+
+
+@pytest.mark.django_db
+def test_ready_counts_what_waits_and_what_was_set_aside(client: Client) -> None:
+    waiting = Change.objects.create(mirror="titem", key="1")
+    Change.objects.create(mirror="titem", key="2", quarantined_at=waiting.created_at)
+    found = client.get("/readyz").json()
+    assert (found["pending"], found["quarantined"]) == (1, 1)
+    assert "quarantined" in found["degraded"]
+
+
+def test_without_sql_it_is_not_ready(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(**options: object) -> None:
+        raise OperationalError("away")
+
+    monkeypatch.setattr("config.health.statuses", away)
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["degraded"] == ["sql"]

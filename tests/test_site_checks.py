@@ -1,0 +1,63 @@
+"""The checks warn of what would hurt in production, and of nothing else."""
+
+import pytest
+from django.core.checks import CheckMessage, run_checks
+from pytest_django.fixtures import Settings
+
+from tests.servers import RedisServer
+
+
+def found(*, deploy: bool = False) -> set[str]:
+    messages: list[CheckMessage] = run_checks(tags=["redis"], include_deployment_checks=deploy)
+    return {str(message.id) for message in messages}
+
+
+def test_the_servers_that_make_demo_starts_are_fine(redis_server: RedisServer) -> None:
+    assert found() == set()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("maxmemory-policy", "allkeys-lru", "site.W003"),
+        ("appendonly", "no", "site.W004"),
+        ("zset-max-ziplist-entries", "128", "site.W005"),
+    ],
+)
+def test_a_dangerous_option_of_the_state_server_is_named(
+    redis_server: RedisServer, option: str, value: str, told: str
+) -> None:
+    redis_server.client().config_set(option, value)
+    assert found() == {told}
+
+
+@pytest.mark.parametrize("harm", ["kill", "freeze"])
+def test_a_redis_that_is_away_makes_no_check_fail(redis_server: RedisServer, harm: str) -> None:
+    getattr(redis_server, harm)()
+    assert found() == set()
+
+
+@pytest.mark.parametrize(
+    ("cache", "broker"),
+    [
+        ("redis://localhost:7777/0", "redis://127.0.0.1:7777/2"),
+        ("redis://127.0.0.1:7777/1", "redis://localhost:7777"),
+        ("redis://127.0.0.1:7777/2", "redis://127.0.0.1:7777/2"),
+    ],
+)
+def test_sharing_a_database_is_an_error(settings: Settings, cache: str, broker: str) -> None:
+    point_at(settings, "redis://127.0.0.1:7777/0", cache, broker)
+    assert found() == {"site.E001"}
+
+
+def test_in_production_state_and_cache_are_two_servers(settings: Settings) -> None:
+    point_at(settings, "unix:///a?db=0", "unix:///a?db=1", "redis+socket:///a?virtual_host=2")
+    assert found() == set()
+    assert found(deploy=True) == {"site.W002"}
+
+
+def point_at(settings: Settings, state: str, cache: str, broker: str) -> None:
+    settings.CACHES = {
+        alias: {**one, "LOCATION": cache if alias == "default" else state} for alias, one in settings.CACHES.items()
+    }
+    settings.CELERY_BROKER_URL = broker
