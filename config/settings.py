@@ -5,6 +5,7 @@ system checks (``manage.py check --deploy``), not silently mended here.
 """
 
 import hashlib
+import os
 import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -159,6 +160,8 @@ def _broker(url: str) -> str:
 
 
 CELERY_BROKER_URL = _broker(env.str("CELERY_BROKER_URL", default=_beside(REDIS_URL, 2)))
+# Celery reads the variable itself, before any setting, and does not know "unix:".
+os.environ["CELERY_BROKER_URL"] = CELERY_BROKER_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 0.3,

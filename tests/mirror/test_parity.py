@@ -1,0 +1,261 @@
+"""The heart: whatever is done to the models, in any order, with the relay crashed anywhere, at rest it is right.
+
+At rest means: live mirror == fresh rebuild == what the ORM says.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from redis import Redis
+
+from mirror import apply, hints, outbox, rebuild, registry, relay, verify
+from mirror.models import Change
+from mirror.redis import relay_client
+from tests.mirror import world
+from tests.mirror.app.models import Follow, Group, Item, Label
+from tests.servers.redis import main_server
+
+STEPS = ("watch", "read", "write", "mark", "done")
+numbers = st.integers(0, 5)
+steps = st.sampled_from(STEPS)
+
+
+class Crash(BaseException):
+    """The process is gone: nothing that catches errors may catch this."""
+
+
+def items() -> list[Item]:
+    return list(Item.objects.order_by("pk"))
+
+
+def pick(rows: list[Any], number: int) -> Any:
+    return rows[number % len(rows)] if rows else None
+
+
+class Site(RuleBasedStateMachine):
+    """People, programs and accidents at work on one database and one Redis."""
+
+    redis: Redis
+
+    @initialize(hints_work=st.booleans())
+    def begin(self, hints_work: bool) -> None:
+        self.count = 0
+        self.redis = main_server().client()
+        self.redis.flushall()
+        for model in (Item.labels.through, Item, Label, Group, Follow, Change):
+            model.objects.all()._raw_delete("default")
+        Change.objects.all()._raw_delete("default")
+        self.flush = hints.flush
+        if not hints_work:
+            hints.flush = lambda: None
+        world.warm()
+
+    def teardown(self) -> None:
+        hints.flush = self.flush
+        world.rest()
+        assert not verify.verify(redis=relay_client())
+        live = world.dump(self.redis)
+        assert live == world.by_orm()
+        self.redis.flushall()
+        rebuild.rebuild()
+        assert world.dump(self.redis) == live
+        self.redis.close()
+
+    def name(self) -> str:
+        self.count += 1
+        return f"n{self.count}"
+
+    # --- the ORM, one row at a time
+
+    @rule(score=numbers, group=numbers)
+    def save(self, score: int, group: int) -> None:
+        Item.objects.create(name=self.name(), score=score, group=pick(list(Group.objects.all()), group))
+
+    @rule(which=numbers, score=numbers)
+    def change(self, which: int, score: int) -> None:
+        if item := pick(items(), which):
+            item.score, item.name = score, self.name()
+            item.save()
+
+    @rule(which=numbers)
+    def delete(self, which: int) -> None:
+        if item := pick(items(), which):
+            item.delete()
+
+    @rule(which=numbers, other=numbers)
+    def swap_names(self, which: int, other: int) -> None:
+        one, two = pick(items(), which), pick(items(), other)
+        if one and one != two:
+            with transaction.atomic():
+                Item.objects.filter(pk=one.pk).update(name=self.name())
+                Item.objects.filter(pk=two.pk).update(name=one.name)
+                Item.objects.filter(pk=one.pk).update(name=two.name)
+
+    @rule()
+    def add_group(self) -> None:
+        Group.objects.create(name=self.name())
+
+    @rule(which=numbers)
+    def delete_group_and_its_items(self, which: int) -> None:
+        if group := pick(list(Group.objects.all()), which):
+            group.delete()
+
+    @rule(which=numbers)
+    def rename_group(self, which: int) -> None:
+        if group := pick(list(Group.objects.all()), which):
+            group.name = self.name()
+            group.save()
+
+    @rule(a=numbers, b=numbers)
+    def follow(self, a: int, b: int) -> None:
+        Follow.objects.get_or_create(follower=a, followed=b)
+
+    @rule(a=numbers)
+    def unfollow(self, a: int) -> None:
+        Follow.objects.filter(follower=a).delete()
+
+    # --- links
+
+    @rule(which=numbers, how=st.sampled_from(["add", "remove", "set", "clear"]), labels=st.sets(numbers, max_size=3))
+    def link(self, which: int, how: str, labels: set[int]) -> None:
+        if item := pick(items(), which):
+            found = [Label.objects.get_or_create(name=f"l{n}")[0] for n in labels]
+            if how == "clear":
+                item.labels.clear()
+            elif how == "set":
+                item.labels.set(found)
+            else:
+                getattr(item.labels, how)(*found)
+
+    @rule(which=numbers)
+    def rename_label(self, which: int) -> None:
+        if label := pick(list(Label.objects.order_by("pk")), which):
+            Label.objects.filter(pk=label.pk).update(name=self.name())
+
+    @rule(which=numbers)
+    def delete_label(self, which: int) -> None:
+        if label := pick(list(Label.objects.order_by("pk")), which):
+            label.delete()
+
+    # --- many rows at once, and past the ORM
+
+    @rule(count=st.integers(1, 5))
+    def bulk_create(self, count: int) -> None:
+        made = Item.objects.bulk_create(Item(name=self.name(), score=n) for n in range(count))
+        Item.labels.through.objects.bulk_create(
+            Item.labels.through(item=item, label=label) for item in made for label in Label.objects.all()[:2]
+        )
+
+    @rule(score=numbers)
+    def bulk_update(self, score: int) -> None:
+        rows = items()
+        for item in rows:
+            item.score = score + item.pk % 3
+        Item.objects.bulk_update(rows, ["score"])
+
+    @rule(score=numbers, hidden=st.booleans())
+    def update(self, score: int, hidden: bool) -> None:
+        Item.objects.filter(score=score).update(hidden=hidden, score=score + 1)
+
+    @rule(score=numbers)
+    def raw_sql(self, score: int) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE mirrortest_item SET score = score + 1 WHERE score = %s", [score])
+            cursor.execute(
+                "INSERT INTO mirrortest_item (name, score, hidden) VALUES (%s, %s, %s)", [self.name(), score, False]
+            )
+
+    @rule(which=numbers)
+    def raw_delete(self, which: int) -> None:
+        if item := pick(items(), which):
+            Item.labels.through.objects.filter(item=item)._raw_delete("default")
+            Item.objects.filter(pk=item.pk)._raw_delete("default")
+
+    @rule()
+    def empty_the_table(self) -> None:
+        with connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                cursor.execute("TRUNCATE mirrortest_follow")
+            else:
+                cursor.execute("DELETE FROM mirrortest_follow")
+
+    # --- transactions that come to nothing
+
+    @rule(which=numbers)
+    def roll_back(self, which: int) -> None:
+        with transaction.atomic():
+            self.save(1, 1)
+            self.delete(which)
+            transaction.set_rollback(True)
+
+    @rule(which=numbers)
+    def roll_back_to_a_savepoint_then_write(self, which: int) -> None:
+        with transaction.atomic():
+            with transaction.atomic():
+                self.change(which, 1)
+                transaction.set_rollback(True)
+            self.change(which, 2)
+
+    # --- the relay, and accidents
+
+    @rule()
+    def relay_runs(self) -> None:
+        relay.drain_all()
+
+    @rule(step=steps)
+    def relay_crashes(self, step: str) -> None:
+        def crash(at: str) -> None:
+            if at == step:
+                raise Crash
+
+        self.drain_once(crash)
+
+    @rule(step=steps, which=numbers)
+    def others_go_on_while_a_drain_stands_still(self, step: str, which: int) -> None:
+        stood: list[str] = []
+
+        def stand_still(at: str) -> None:
+            if at == step and not stood:
+                stood.append(at)
+                self.change(which, which)
+                self.delete(which + 1)
+                relay.drain_all()
+
+        self.drain_once(stand_still)
+
+    def drain_once(self, step: Callable[[str], None]) -> None:
+        keys, _ = outbox.next_keys(0, 100)
+        for name, pks in keys.items():
+            if outbox.WHOLE not in pks:
+                try:
+                    apply.drain(registry.get(name), pks, step=step)
+                except Crash:
+                    return
+
+    @rule()
+    def redis_is_emptied(self) -> None:
+        self.redis.flushall()
+
+
+EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "25"))
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_at_rest_the_live_mirror_is_a_fresh_rebuild_is_what_the_orm_says() -> None:
+    run_state_machine_as_test(
+        Site,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=True,
+        ),
+    )
