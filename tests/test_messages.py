@@ -1,0 +1,104 @@
+"""Message catalogues: made without GNU gettext, complete or refused."""
+
+from pathlib import Path
+
+import polib
+import pytest
+
+from config import messages
+from config.messages import Message
+
+CODE = """
+from django.utils.translation import gettext_lazy as _, ngettext, pgettext
+_("A book")
+ngettext("%(n)s book", "%(n)s books", 2)
+pgettext("verb", "Read")
+"""
+PAGE = """{% load i18n %}
+<p>{% translate "Tags (all of them)" %}</p>
+<p>{% blocktranslate trimmed with who=user.name %}
+  Hello, {{ who }}
+{% endblocktranslate %}</p>
+"""
+ALL = {
+    Message("A book"),
+    Message("%(n)s book", plural="%(n)s books"),
+    Message("Read", context="verb"),
+    Message("Tags (all of them)"),
+    Message("Hello, %(who)s"),
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A little project whose messages are ``ALL``, with a complete catalogue."""
+    monkeypatch.setattr(messages, "ROOT", tmp_path)
+    (tmp_path / "config" / "templates").mkdir(parents=True)
+    (tmp_path / "config" / "code.py").write_text(CODE)
+    (tmp_path / "config" / "templates" / "page.html").write_text(PAGE)
+    messages.update()
+    with_entries(translate)
+    return tmp_path
+
+
+def with_entries(change: object) -> None:
+    entries = polib.pofile(str(messages.catalogue("zh_Hans")))
+    for entry in entries:
+        change(entry)  # type: ignore[operator]
+    entries.save()
+
+
+def translate(entry: polib.POEntry) -> None:
+    if entry.msgid_plural:
+        entry.msgstr_plural = {0: entry.msgid_plural}
+    else:
+        entry.msgstr = entry.msgid
+
+
+def test_every_message_of_code_and_templates_is_found(project: Path) -> None:
+    found, faults = messages.extract()
+    assert set(found) == ALL
+    assert faults == []
+    assert messages.check() == []
+
+
+def test_a_new_message_is_missing_until_it_is_translated(project: Path) -> None:
+    (project / "config" / "more.py").write_text('_("A new book")\n')
+    assert messages.check() == ["config/more.py:1: 'A new book' is missing in zh_Hans"]
+    messages.update()
+    assert messages.check() == ["config/more.py:1: 'A new book' is not translated in zh_Hans"]
+
+
+def test_a_message_no_longer_used_is_reported_then_made_obsolete(project: Path) -> None:
+    (project / "config" / "code.py").write_text('_("A book")\n')
+    assert "zh_Hans: 'Read' is not used any more" in messages.check()
+    messages.update()
+    assert messages.check() == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fault"),
+    [
+        ("msgstr", "", "is not translated"),
+        ("flags", ["fuzzy"], "is fuzzy"),
+        ("msgstr", "%(whom)s!", "has other placeholders than its original"),
+    ],
+)
+def test_a_bad_translation_is_a_fault(project: Path, field: str, value: object, fault: str) -> None:
+    def spoil(entry: polib.POEntry) -> None:
+        if entry.msgid == "Hello, %(who)s":
+            setattr(entry, field, value)
+
+    with_entries(spoil)
+    assert messages.check() == [f"config/templates/page.html:3: 'Hello, %(who)s' {fault} in zh_Hans"]
+
+
+def test_a_message_that_is_put_together_is_a_fault(project: Path) -> None:
+    (project / "config" / "more.py").write_text('_("A " + colour)\n')
+    assert messages.check() == ["config/more.py:1: a message has to be plain text, in one piece"]
+
+
+def test_what_is_compiled_is_what_was_translated(project: Path) -> None:
+    messages.compile_all()
+    made = polib.mofile(str(messages.catalogue("zh_Hans").with_suffix(".mo")))
+    assert {entry.msgid for entry in made} == {message.id for message in ALL}
