@@ -73,11 +73,9 @@ class State(models.Model):
     """What is known of one mirror beyond its changes: where its rebuild stands."""
 
     mirror = models.CharField(_("mirror"), max_length=64, primary_key=True)
-    rebuild_token = models.CharField(_("rebuild token"), max_length=40, db_default="")
+    rebuild_token = models.CharField(_("rebuild token"), max_length=120, db_default="")
     rebuild_cursor = models.TextField(_("rebuild cursor"), null=True)
     rebuild_rows = models.BigIntegerField(_("rows rebuilt"), db_default=0)
-    lease_owner = models.CharField(_("lease owner"), max_length=40, db_default="")
-    lease_until = models.DateTimeField(_("lease until"), null=True)
     verified_at = models.DateTimeField(_("last verified"), null=True)
     differences = models.BigIntegerField(_("differences found"), null=True)
 
