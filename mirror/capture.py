@@ -77,11 +77,7 @@ def _affected(capture: Capture, trigger: Trigger, should: Definition, was: Defin
     """The mirrors whose part of a trigger was not there before, word for word."""
     alive = was is not None and was.shape == should.shape
     lines = was.body.split("\n") if was and alive else []
-    return {
-        insert.mirror
-        for insert in trigger.inserts
-        if capture.statement(insert, trigger.operation) not in lines
-    }
+    return {insert.mirror for insert in trigger.inserts if capture.statement(insert, trigger.operation) not in lines}
 
 
 def missing(using: str | None = None) -> list[Fault]:

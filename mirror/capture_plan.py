@@ -32,10 +32,7 @@ class Insert(NamedTuple):
 
     def head(self, table: str) -> str:
         """What such an INSERT into the outbox begins with, up to the key."""
-        return (
-            f"INSERT INTO {table} (mirror, source, key)"
-            f" SELECT {literal(self.mirror)}, {literal(self.source)},"
-        )
+        return f"INSERT INTO {table} (mirror, source, key) SELECT {literal(self.mirror)}, {literal(self.source)},"
 
 
 class Trigger(NamedTuple):
@@ -140,9 +137,7 @@ def _for(operation: Operation, inserts: Iterable[Insert]) -> tuple[Insert, ...]:
 def _insert(mirror: str, watch: Watch) -> Insert:
     if unknown := unknown_columns(watch):
         # Such a trigger would make every write fail.
-        raise ImproperlyConfigured(
-            f"mirror {mirror!r} watches {watch.table}.{unknown[0]}, and there is no such column"
-        )
+        raise ImproperlyConfigured(f"mirror {mirror!r} watches {watch.table}.{unknown[0]}, and there is no such column")
     pk = watch.model._meta.pk
     return Insert(mirror, watch.source, watch.key_columns, pk is not None and pk.column in watch.key_columns)
 

@@ -22,8 +22,8 @@ TRANSITIONS: Final[dict[Operation, str]] = {
 
 FOUND: Final = """
     SELECT f.proname, COALESCE(c.relname, ''), t.tgname, t.tgtype, t.tgenabled IN ('O', 'A'),
-           t.tgoldtable, t.tgnewtable, t.tgqual IS NULL AND COALESCE(t.tgrelid = to_regclass(quote_ident(c.relname)), FALSE),
-           f.proconfig, f.prosrc
+           t.tgoldtable, t.tgnewtable, t.tgqual IS NULL,
+           COALESCE(pg_table_is_visible(c.oid), FALSE), f.proconfig, f.prosrc
       FROM pg_proc f
       JOIN pg_class o ON o.oid = to_regclass(%s) AND o.relnamespace = f.pronamespace
       LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname
@@ -68,6 +68,7 @@ class PostgresCapture(Capture):
             "old_rows" if "OLD" in transitions else None,
             "new_rows" if "NEW" in transitions else None,
             True,
+            True,
             [f"search_path={SEARCH_PATH}"],
         )
         statements = (self.statement(insert, trigger.operation) for insert in trigger.inserts)
@@ -78,14 +79,13 @@ class PostgresCapture(Capture):
         name, table = self.quote(definition.name), self.quote(definition.table)
         function = f"{self._schema}.{name}"
         operation = next(op for op, number in TYPES.items() if str(number) == definition.shape[1])
-        transitions = TRANSITIONS[operation]
+        referencing = f" REFERENCING {TRANSITIONS[operation]}" if TRANSITIONS[operation] else ""
+        make = f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql"
+        when = f"AFTER {operation.upper()} ON {table}{referencing} FOR EACH STATEMENT"
         return [
-            f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql"
-            f" SET search_path = {SEARCH_PATH} AS {literal(definition.body)}",
+            f"{make} SET search_path = {SEARCH_PATH} AS {literal(definition.body)}",
             f"DROP TRIGGER IF EXISTS {name} ON {table}",
-            f"CREATE TRIGGER {name} AFTER {operation.upper()} ON {table}"
-            f"{' REFERENCING ' + transitions if transitions else ''}"
-            f" FOR EACH STATEMENT EXECUTE FUNCTION {function}()",
+            f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION {function}()",
         ]
 
     def drop(self, definition: Definition) -> list[str]:
@@ -96,9 +96,9 @@ class PostgresCapture(Capture):
         head = insert.head(f"{self._schema}.{self.quote(self.outbox)}")
         if operation == "truncate":
             return f"{head} {literal(WHOLE)};"
-        columns = [self.quote(column) for column in insert.columns]
-        key = f" || {literal(':')} || ".join(f"{column}::text" for column in columns)
-        return f"{head} {key} FROM {_rows(insert, operation, columns)} AS r WHERE {key} IS NOT NULL;"
+        # Byte by byte, whatever the column's collation: to Redis "A" and "a" are two keys.
+        key = " || ':' || ".join(f"{self.quote(c)}::text" for c in insert.columns) + ' COLLATE "C"'
+        return f"{head} key FROM ({_keys(insert, operation, key)}) AS keys WHERE key IS NOT NULL;"
 
     @cached_property
     def _schema(self) -> str:
@@ -111,10 +111,9 @@ class PostgresCapture(Capture):
             return str(cursor.fetchone()[0])
 
 
-def _rows(insert: Insert, operation: Operation, columns: list[str]) -> str:
-    """The rows whose keys are to be written, each key once."""
-    picked = ", ".join(columns)
+def _keys(insert: Insert, operation: Operation, key: str) -> str:
+    """The query that gives the keys to be written, each once."""
     if operation == "update":
-        return f"(SELECT {picked} FROM old_rows UNION SELECT {picked} FROM new_rows)"
+        return f"SELECT {key} AS key FROM old_rows UNION SELECT {key} FROM new_rows"
     rows = "new_rows" if operation == "insert" else "old_rows"
-    return rows if insert.unique else f"(SELECT DISTINCT {picked} FROM {rows})"
+    return f"SELECT{'' if insert.unique else ' DISTINCT'} {key} AS key FROM {rows}"

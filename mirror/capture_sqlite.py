@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from mirror.capture_plan import MARK, Capture, Definition, Insert, Operation, Trigger, literal
+from mirror.capture_plan import MARK, Capture, Definition, Insert, Operation, Trigger
 
 # xinfo and not info, which leaves generated columns out
 COLUMNS: Final = """
@@ -74,4 +74,4 @@ class SqliteCapture(Capture):
 
     def _key(self, row: str, insert: Insert) -> str:
         texts = (f"CAST({row}.{self.quote(column)} AS TEXT)" for column in insert.columns)
-        return f" || {literal(':')} || ".join(texts)
+        return " || ':' || ".join(texts)

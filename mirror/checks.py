@@ -1,1 +1,205 @@
-"""System checks."""
+"""System checks: declarations that cannot work, databases that cannot keep the promise.
+
+What asks the database is tagged ``database`` and runs in ``migrate`` and ``check --database``, never in a plain
+``check``.
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, models, transaction
+
+from mirror import capture, registry
+from mirror.capture_plan import unknown_columns
+from mirror.conf import setting
+from mirror.declare import EdgeMirror, Mirror, SummaryMirror, Watch
+
+LONGEST_NAME: Final = 64
+TEXTUAL: Final = (models.IntegerField, models.CharField, models.TextField)
+
+
+@register()
+def check_declarations(**kwargs: Any) -> list[CheckMessage]:
+    """Everything that can be said about declarations without asking a database."""
+    found: list[CheckMessage] = [
+        Error(
+            f"{declaration.__module__}.{declaration.__qualname__} {fault}.",
+            hint="A mirror needs a name of its own, a model, and a list of watches on models.",
+            id="mirror.E001",
+        )
+        for declaration, fault in registry.refused()
+    ]
+    for mirror in registry.all_mirrors():
+        found += _check_methods(mirror)
+        found += _check_families(mirror)
+        for watch in mirror.watches:
+            found += _check_watch(mirror, watch)
+        if len(mirror.name) > LONGEST_NAME:
+            hint = f"A mirror's name has at most {LONGEST_NAME} characters."
+            found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))
+    return found + _check_starts()
+
+
+def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
+    needed: tuple[str, ...] = ("key", "load", "record")
+    base: type[Mirror] = Mirror
+    if isinstance(mirror, EdgeMirror):
+        needed, base = ("load", "entries", "families"), EdgeMirror
+    elif isinstance(mirror, SummaryMirror):
+        needed, base = ("key", "items"), SummaryMirror
+    lacking = [name for name in needed if getattr(type(mirror), name) is getattr(base, name)]
+    if lacking:
+        names = ", ".join(f"{name}()" for name in lacking)
+        hint = "Without them it cannot be said what belongs in Redis."
+        yield Error(f"Mirror {mirror.name!r} does not say {names}.", hint=hint, obj=type(mirror), id="mirror.E003")
+
+
+def _check_watch(mirror: Mirror, watch: Watch) -> Iterator[CheckMessage]:
+    where = f"Mirror {mirror.name!r}, watch on {watch.model._meta.label}"
+    unknown = unknown_columns(watch)
+    if unknown:
+        yield Error(
+            f"{where}: the table {watch.table!r} has no column {unknown[0]!r}.",
+            hint="Columns are named as in SQL: a foreign key's ends in _id.",
+            obj=type(mirror),
+            id="mirror.E004",
+        )
+    via: object = watch.via
+    if via is not None and not callable(via):
+        yield Error(
+            f"{where}: via cannot be called.",
+            hint="via(values, after, limit) gives the keys of the rows that the values touch.",
+            obj=type(mirror),
+            id="mirror.E005",
+        )
+    for field in watch.model._meta.concrete_fields:
+        if field.column in watch.key_columns and not isinstance(_target(field), TEXTUAL):
+            yield Error(
+                f"{where}: {field.column!r} is neither a whole number nor text.",
+                hint="SQL and Python write other types differently, so that keys would not be equal.",
+                obj=type(mirror),
+                id="mirror.E006",
+            )
+
+
+def _target(field: models.Field) -> models.Field:
+    """The field that says what is in a column: for a foreign key, the one it leads to."""
+    while isinstance(field, models.ForeignKey):
+        field = field.target_field
+    return field
+
+
+def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
+    hint = "families() lists where entries are placed, and whose they are; verify finds strays by it."
+    try:
+        families = mirror.families()
+        record = _record_start(mirror)
+    except Exception as error:
+        message = f"Mirror {mirror.name!r} cannot say which keys it owns: {error!r}."
+        yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+        return
+    if not families and type(mirror).index is not Mirror.index:
+        message = f"Mirror {mirror.name!r} places entries in no family."
+        yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+    for start in (*(family.start for family in families), record):
+        if start == "":
+            message = f"Mirror {mirror.name!r} owns every key there is: a family's start is empty."
+            yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
+
+
+def _record_start(mirror: Mirror) -> str | None:
+    """What the records' keys begin with (a summary's: all of it); None without records."""
+    return None if isinstance(mirror, EdgeMirror) else mirror.key("\0").partition("\0")[0]
+
+
+def _check_starts() -> list[CheckMessage]:
+    """No two mirrors may own the same keys: each would sweep away what the other wrote."""
+    owners: dict[str, dict[str, None]] = defaultdict(dict)
+    for mirror in registry.all_mirrors():
+        try:
+            starts = {family.start for family in mirror.families()} | {_record_start(mirror)}
+        except Exception:  # reported for the mirror itself
+            continue
+        for start in starts - {None}:
+            owners[str(start)][mirror.name] = None
+    return [
+        Error(
+            f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}.",
+            hint="Give each mirror keys of its own; what one wrote, the other would take for a stray.",
+            id="mirror.E008",
+        )
+        for start, names in sorted(owners.items())
+        if len(names) > 1
+    ]
+
+
+@register()
+def check_vendor(**kwargs: Any) -> list[CheckMessage]:
+    """The database is one whose changes can be captured. Asks only the settings."""
+    try:
+        capture.capture_for()
+    except ImproperlyConfigured as error:
+        hint = 'Point MIRROR["DATABASE"] at a database of a kind that has a capture.'
+        return [Error(str(error), hint=hint, id="mirror.E009")]
+    return []
+
+
+@register(Tags.database)
+def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Every watched table has its triggers. Not asked by ``migrate``, which is what makes them."""
+    if not _asked(databases) or sys.argv[1:2] == ["migrate"]:
+        return []
+    try:
+        faults = capture.missing()
+    except ImproperlyConfigured:
+        return []  # said by the checks above
+    if not faults:
+        return []
+    return [
+        Error(
+            f"Changes are not captured as declared: {'; '.join(map(str, faults))}.",
+            hint="Run migrate: it makes the triggers, and orders a rebuild of what may have missed changes.",
+            id="mirror.E010",
+        )
+    ]
+
+
+@register(Tags.database)
+def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """The connection is configured so that nothing escapes the triggers or the relay."""
+    if not _asked(databases):
+        return []
+    connection = connections[setting("DATABASE")]
+    if connection.vendor == "sqlite" and _ask("PRAGMA recursive_triggers") != "1":
+        return [
+            Error(
+                "SQLite's recursive_triggers is off: rows that REPLACE takes away go unnoticed.",
+                hint='Put "PRAGMA recursive_triggers=ON" into the init_command of DATABASES\' OPTIONS.',
+                id="mirror.E011",
+            )
+        ]
+    if connection.vendor == "postgresql" and (level := _ask("SHOW transaction_isolation")) != "read committed":
+        return [
+            Error(
+                f"Transactions are isolated as {level!r}: the relay has to see what is committed meanwhile.",
+                hint="Leave the isolation level of DATABASES at READ COMMITTED.",
+                id="mirror.E012",
+            )
+        ]
+    return []
+
+
+def _asked(databases: Sequence[str] | None) -> bool:
+    return setting("DATABASE") in (databases or ())
+
+
+def _ask(sql: str) -> str:
+    """The one value that ``sql`` gives, inside a transaction such as the site uses."""
+    using = setting("DATABASE")
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
+        cursor.execute(sql)
+        return str(cursor.fetchone()[0])

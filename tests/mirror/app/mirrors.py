@@ -112,13 +112,6 @@ class FollowEdge(EdgeMirror):
     def families(self) -> Sequence[Family]:
         return [Family(key("tuid:{"), "set", _edge)]
 
-    def keys_after(self, after: str | None, limit: int) -> list[str]:
-        edges = Follow.objects.order_by("follower", "followed")
-        if after is not None:
-            a, b = after.split(":")
-            edges = edges.filter(Q(follower__gt=a) | Q(follower=a, followed__gt=b))
-        return [f"{a}:{b}" for a, b in edges.values_list("follower", "followed")[:limit]]
-
 
 def _edge(name: str, member: str) -> str:
     """The follow that put ``member`` into the set called ``name``."""
@@ -163,3 +156,7 @@ class OddMirror(Mirror):
         if after is not None:
             codes = codes.filter(code__gt=after)
         return [str(code) for code in codes.values_list("code", flat=True)[:limit]]
+
+    def pk_of(self, key: str) -> str | None:
+        start = self.key("")
+        return key.removeprefix(start) if key.startswith(start) else None
