@@ -39,5 +39,5 @@ def tag_record(tag_id: int | str) -> str:
 
 
 def tag_names() -> str:
-    """Sorted set: every tag's name, all scored 0. Life: always. Owner: TagMirror."""
+    """Sorted set: "<name of a tag> NUL <tag id>", all scored 0. Life: always. Owner: TagMirror."""
     return key("tags:name")

@@ -30,6 +30,7 @@ from catalog.query import (
     with_term,
     without_term,
 )
+from tests.catalog.queries import NAMES, nodes
 
 A, B, C = Tag("a"), Tag("b"), Tag("c")
 
@@ -98,9 +99,7 @@ def test_a_query_is_read_as_meant(text: str, node: Node | None) -> None:
         ("a\ud800", 1, 1, "No name can hold this character."),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_place(
-    text: str, position: int, length: int, message: str
-) -> None:
+def test_what_cannot_be_read_is_refused_with_the_place(text: str, position: int, length: int, message: str) -> None:
     with override("en"), pytest.raises(QueryError) as caught:
         parse(text)
     with override("en"):
@@ -203,19 +202,6 @@ def _parsed(text: str) -> Node:
     return node
 
 
-NAMES = [*"abcdef", "young-adult", "-", '"', "a b", "\\", "a&b", "--1-", "武侠"]
-SMALL = 4  # levels: well within what parse allows
-
-
-def _nodes() -> st.SearchStrategy[Node]:
-    def more(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-        parts = st.lists(inner, min_size=1, max_size=3).map(tuple)
-        return st.one_of(parts.map(And), parts.map(Or), inner.map(Not))
-
-    leaf: st.SearchStrategy[Node] = st.sampled_from(NAMES).map(Tag)
-    return st.recursive(leaf, more, max_leaves=12)
-
-
 MEMBERS = {name: {n for n in range(64) if n >> (i % 6) & 1 or n % 13 == i} for i, name in enumerate(NAMES)}
 ALL = set(range(64))
 
@@ -234,7 +220,7 @@ def _satisfies(node: Node, book: int) -> bool:
     return reduce(combine, (_satisfies(part, book) for part in node.parts))
 
 
-@given(_nodes())
+@given(nodes())
 def test_sets_and_bitmaps_give_what_looking_at_each_book_gives(node: Node) -> None:
     truth = {book for book in ALL if _satisfies(node, book)}
     bitmaps = {name: BitMap(books) for name, books in MEMBERS.items()}
@@ -250,23 +236,21 @@ def test_the_universe_is_left_alone_when_it_is_not_needed(text: str) -> None:
     evaluate(_parsed(text), MEMBERS.__getitem__, universe)
 
 
-@given(_nodes())
+@given(nodes())
 def test_text_reads_back_as_the_same_query(node: Node) -> None:
     again = _parsed(to_text(node))
     assert canonical(again) == canonical(node)
-    assert evaluate(again, MEMBERS.__getitem__, lambda: ALL) == evaluate(
-        node, MEMBERS.__getitem__, lambda: ALL
-    )
+    assert evaluate(again, MEMBERS.__getitem__, lambda: ALL) == evaluate(node, MEMBERS.__getitem__, lambda: ALL)
 
 
-@given(_nodes())
+@given(nodes())
 def test_the_canonical_text_means_the_same_and_is_its_own_canonical_text(node: Node) -> None:
     text = canonical(node)
     assert canonical(_parsed(text)) == text
     assert {b for b in ALL if _satisfies(_parsed(text), b)} == {b for b in ALL if _satisfies(node, b)}
 
 
-@given(_nodes(), st.sampled_from(NAMES))
+@given(nodes(), st.sampled_from(NAMES))
 def test_adding_a_term_narrows_and_taking_it_away_forgets_it(node: Node, name: str) -> None:
     assert _books(_parsed(with_term(node, name))) == _books(node) & MEMBERS[name]
     left = parse(without_term(node, name))

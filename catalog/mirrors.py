@@ -1,0 +1,118 @@
+"""How books and tags show in Redis."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db.models import Model
+
+import mirror
+from catalog import keys
+from catalog.models import Author, Book, Tag
+from catalog.records import BookRow, Record, load_books, record
+from mirror import Entry, Family, Member, Mirror, Scored, Watch
+from mirror.conf import setting
+
+UNKNOWN_YEAR = float("-inf")  # sorts after every year there can be, the newest being first
+
+
+def _books(links: type[Model], column: str, values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ``limit`` ids of books that ``links`` joins to one of ``values``, ascending, each once."""
+    found = links._base_manager.using(setting("DATABASE")).filter(**{f"{column}__in": _ids(values)})
+    if after is not None:
+        found = found.filter(book_id__gt=after)
+    return [str(pk) for pk in found.order_by("book_id").values_list("book_id", flat=True).distinct()[:limit]]
+
+
+def books_with_tags(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ids of books that have one of these tags."""
+    return _books(Book.tags.through, "tag_id", values, after, limit)
+
+
+def books_by_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ids of books that one of these authors wrote."""
+    return _books(Book.authors.through, "author_id", values, after, limit)
+
+
+def _ids(pks: Iterable[str]) -> list[int]:
+    """Primary keys as numbers; what is none is no row's."""
+    return [int(pk) for pk in pks if pk.removeprefix("-").isdecimal()]
+
+
+@mirror.register
+class BookMirror(Mirror):
+    """A book's record, its place in the orders, and its id in the set of each of its tags."""
+
+    name = "book"
+    model = Book
+    watches = (
+        Watch(Book),
+        Watch(Book.tags.through, "book_id"),
+        Watch(Book.authors.through, "book_id"),
+        Watch(Tag, via=books_with_tags),
+        Watch(Author, via=books_by_authors),
+    )
+
+    def key(self, pk: str) -> str:
+        return keys.book(pk)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, BookRow]:
+        return {str(row.id): row for row in load_books(_ids(pks))}
+
+    def record(self, row: Any) -> Record:
+        return record(row)
+
+    def index(self, record: Record) -> Iterable[Entry]:
+        pk, start, new = str(record["id"]), keys.tag(""), tuple.__new__
+        year = record["year"]
+        return [
+            Scored(keys.popular(), pk, record["popularity"]),
+            Scored(keys.newest(), pk, UNKNOWN_YEAR if year is None else year),
+            Scored(keys.titles(), f"{record['sort_title']}\0{pk}", 0),
+            # Not Member(...), which takes half as long again: a hundred of these a book.
+            *[new(Member, (start + name, pk)) for name in record["tags"]],
+        ]
+
+    def families(self) -> Sequence[Family]:
+        return (
+            Family(keys.tag(""), "set", _own_id),
+            Family(keys.popular(), "zset", _own_id, whole=True),
+            Family(keys.newest(), "zset", _own_id, whole=True),
+            Family(keys.titles(), "zset", _id_after_text, whole=True),
+        )
+
+    def feed(self) -> str:
+        return keys.changes()
+
+
+def _own_id(key: str, member: str) -> str:
+    return member
+
+
+def _id_after_text(key: str, member: str) -> str:
+    return member.rpartition("\0")[2]
+
+
+@mirror.register
+class TagMirror(Mirror):
+    """A tag's name, and all names in one sorted set, so that they can be searched by how they begin."""
+
+    name = "tag"
+    model = Tag
+    watches = (Watch(Tag),)
+
+    def key(self, pk: str) -> str:
+        return keys.tag_record(pk)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
+        tags = Tag._base_manager.using(setting("DATABASE")).filter(pk__in=_ids(pks))
+        return {str(row[0]): row for row in tags.values_list("id", "name")}
+
+    def record(self, row: Any) -> Record:
+        pk, name = row
+        return {"id": pk, "name": name}
+
+    def index(self, record: Record) -> Iterable[Entry]:
+        return [Scored(keys.tag_names(), f"{record['name']}\0{record['id']}", 0)]
+
+    def families(self) -> Sequence[Family]:
+        return (Family(keys.tag_names(), "zset", _id_after_text, whole=True),)

@@ -1,0 +1,153 @@
+"""Finding books by SQL, held against looking at each book."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given, settings
+
+from catalog import sql
+from catalog.models import Book, Tag
+from catalog.query import Node, evaluate, parse, terms
+from tests.catalog.make import make_book, make_links
+from tests.catalog.queries import NAMES, nodes
+
+pytestmark = pytest.mark.django_db
+TITLES = ["Zebra", "apple", "Apple", "Ärger", "éclair", "鹿鼎记", "𝔘nicode", "zoo", "Zoo", "a b", "ab", "a-b", "_x"]
+
+
+@pytest.fixture
+def shelf() -> dict[int, set[str]]:
+    """Books with equal titles, years and popularities among them, and the names of each one's tags."""
+    books = [
+        make_book(TITLES[i % len(TITLES)], popularity=i * 7 % 5, year=[None, -300, 0, 1999, 2004][i % 5])
+        for i in range(40)
+    ]
+    names = {
+        book.pk: {n for j, n in enumerate(NAMES) if (i >> (j % 5)) & 1 or i % 11 == j} for i, book in enumerate(books)
+    }
+    make_links([(book, name) for book in books for name in sorted(names[book.pk])])
+    return names
+
+
+def _matching(node: Node | None, shelf: dict[int, set[str]]) -> set[int]:
+    if node is None:
+        return set(shelf)
+    return evaluate(node, lambda name: {pk for pk, names in shelf.items() if name in names}, lambda: set(shelf))
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(node=nodes())
+def test_sql_finds_and_counts_what_the_sets_say(shelf: dict[int, set[str]], node: Node) -> None:
+    truth = _matching(node, shelf)
+    assert set(sql.matching(node).values_list("pk", flat=True)) == truth
+    assert sql.count(node) == len(truth)
+    counts = {name: sum(name in shelf[pk] for pk in truth) for name in set(NAMES) - terms(node)}
+    expected = sorted(((name, n) for name, n in counts.items() if n), key=lambda facet: (-facet[1], facet[0]))
+    assert sql.facets(node, 5) == expected[:5]
+
+
+def test_without_a_query_all_books_are_found(shelf: dict[int, set[str]]) -> None:
+    assert sql.count(None) == len(shelf)
+    assert sql.facets(None, 1)[0][1] == max(sum(n in names for names in shelf.values()) for n in NAMES)
+
+
+def test_an_unknown_tag_is_no_book_and_none_of_it_is_all(shelf: dict[int, set[str]]) -> None:
+    assert sql.count(parse("nobody-uses-this")) == 0
+    assert sql.facets(parse("nobody-uses-this")) == []
+    assert sql.count(parse("-nobody-uses-this")) == len(shelf)
+
+
+def _place(order: sql.Order, position: sql.Position) -> tuple[Any, ...]:
+    """What Python sorts a position by."""
+    key, pk = position
+    return (key, pk) if order == "title" else (key is None, -(key or 0), pk)
+
+
+def _by_python(order: sql.Order, pks: set[int]) -> list[sql.Position]:
+    rows = Book.objects.filter(pk__in=pks).values_list(sql.FIELDS[order], "pk")
+    return sorted(rows, key=lambda position: _place(order, position))
+
+
+@pytest.mark.parametrize("order", sql.ORDERS)
+@pytest.mark.parametrize("text", ["", "a | b", "-a", "a & b & c & d & e"])
+def test_pages_follow_one_another_in_the_order_of_python(
+    shelf: dict[int, set[str]], order: sql.Order, text: str
+) -> None:
+    node = parse(text)
+    found: list[sql.Position] = []
+    after = None
+    while page := sql.page(node, order, after, 3):
+        found += page
+        after = page[-1]
+    assert found == _by_python(order, _matching(node, shelf))
+
+
+@pytest.mark.parametrize(
+    ("order", "after"),
+    [
+        ("popular", (3, 0)),
+        ("popular", (-1, 10**9)),
+        ("newest", (1500, 10**9)),
+        ("newest", (None, 0)),
+        ("title", ("apple\U0010ffff", 1)),
+        ("title", ("", 0)),
+    ],
+)
+def test_a_page_may_go_on_after_a_place_where_no_book_is(
+    shelf: dict[int, set[str]], order: sql.Order, after: sql.Position
+) -> None:
+    everything = _by_python(order, set(shelf))
+    rest = sql.page(None, order, after, 100)
+    assert rest == [position for position in everything if _place(order, position) > _place(order, after)]
+
+
+def test_text_is_compared_by_code_point_whatever_the_database_was_made_with(sqlite: bool) -> None:
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
+        sql.page(parse("a"), "title", ("x", 1), 5)
+        sql.facets(parse("a"), 5)
+    page, facets = (query["sql"] for query in captured.captured_queries)
+    wanted = "BINARY" if sqlite else 'COLLATE "C"'
+    assert wanted in facets
+    assert sqlite or page.count(wanted) >= 2  # where it sorts and where it compares
+
+
+def test_a_record_says_all_that_is_shown_of_a_book() -> None:
+    book = make_book("Tao Te Ching", tags="zen Classic 道", authors="Laozi, Ursula K. Le Guin", year=-350)
+    Book.objects.filter(pk=book.pk).update(rating="4.30", popularity=12, language="eng", isbn="1590307445")
+    plain = make_book("Plain")
+    assert sql.book_records([plain.pk, 10**12, book.pk]) == [
+        {
+            "id": plain.pk, "title": "Plain", "sort_title": "plain", "authors": [], "year": None,
+            "language": "", "isbn": "", "popularity": 0, "rating": None, "tags": [],
+        },
+        {
+            "id": book.pk, "title": "Tao Te Ching", "sort_title": "tao te ching",
+            "authors": ["Laozi", "Ursula K. Le Guin"], "year": -350, "language": "eng", "isbn": "1590307445",
+            "popularity": 12, "rating": 4.3, "tags": ["classic", "zen", "道"],
+        },
+    ]  # fmt: skip
+
+
+def test_records_take_three_statements_however_many_they_are() -> None:
+    pks = [make_book(tags=f"a b t{i}", authors=f"A{i}").pk for i in range(30)]
+    with CaptureQueriesContext(connection) as captured:
+        assert len(sql.book_records(pks)) == 30
+    assert len(captured) == 3
+
+
+def test_a_tag_that_goes_while_records_are_read_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    from catalog import records
+
+    book = make_book(tags="stays goes")
+    names = records._names
+
+    def meanwhile(cursor: object, table: str, ids: set[int]) -> dict[int, str]:
+        Tag.objects.filter(name="goes").delete()
+        return names(cursor, table, ids)
+
+    monkeypatch.setattr(records, "_names", meanwhile)
+    assert sql.book_records([book.pk])[0]["tags"] == ["stays"]
