@@ -14,7 +14,7 @@ admin.site.unregister(Group)
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc]
+class UserAdmin(DjangoUserAdmin, ModelAdmin):
     """People, with their type."""
 
     form = UserChangeForm
@@ -43,5 +43,5 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc]
 
 
 @admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc]
+class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
     """Groups, which give staff their permissions."""

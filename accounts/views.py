@@ -56,7 +56,7 @@ class Register(RedirectURLMixin, FormView):
         try:
             user = services.register(given["username"], given["password1"])
         except ValidationError as error:  # somebody took the name since the form was checked
-            form.add_error("username", error)
+            form.add_error("username", error.messages)
             return self.form_invalid(form)
         login(self.request, user, backend=BACKEND)
         messages.success(self.request, _("Welcome, %(name)s.") % {"name": user.username})

@@ -16,7 +16,7 @@ def _item(title: Any, icon: str, model: str) -> dict[str, Any]:
     app, name = model.split(".")
 
     def may_see(request: HttpRequest) -> bool:
-        return bool(request.user.has_perm(f"{app}.view_{name}"))  # type: ignore[union-attr]
+        return bool(request.user.has_perm(f"{app}.view_{name}"))
 
     return {"title": title, "icon": icon, "link": f"/admin/{app}/{name}/", "permission": may_see}
 

@@ -79,7 +79,7 @@ def labelled(field: BoundField) -> SafeString:
     described = [f"{field.id_for_label}-errors"] if field.errors else []
     if field.help_text:
         described.append(f"{field.id_for_label}-help")
-    attributes = {"aria-describedby": " ".join(described)} if described else {}
+    attributes: dict[str, str | bool] = {"aria-describedby": " ".join(described)} if described else {}
     if field.errors:
         attributes["aria-invalid"] = "true"
     return field.as_widget(attrs=attributes)

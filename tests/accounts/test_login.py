@@ -1,0 +1,89 @@
+"""Coming and going."""
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+
+PASSWORD = "a quiet bookshop"
+LOGIN, LOGOUT = "/accounts/login/", "/accounts/logout/"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice", password=PASSWORD)
+
+
+def answer(client: Client, name: str, password: str) -> str:
+    """The page that a failed try gets, without what changes from page to page."""
+    response = client.post(LOGIN, {"username": name, "password": password})
+    assert response.status_code == 200
+    form = response.context["form"]
+    return "|".join(str(error) for error in form.non_field_errors())
+
+
+def test_it_works(client: Client, alice: User) -> None:
+    response = client.post(LOGIN, {"username": "alice", "password": PASSWORD})
+    assert response.headers["Location"] == "/"
+    assert client.session["_auth_user_id"] == str(alice.pk)
+
+
+def test_whether_a_name_exists_is_not_told(client: Client, alice: User) -> None:
+    User.objects.create_user("bob", password=PASSWORD, is_active=False)
+    wrong = answer(client, "alice", "wrong")
+    assert wrong
+    assert answer(client, "nobody", "wrong") == wrong
+    assert answer(client, "bob", PASSWORD) == wrong
+
+
+def test_the_error_is_announced(client: Client, alice: User) -> None:
+    page = client.post(LOGIN, {"username": "alice", "password": "wrong"}).content.decode()
+    assert 'role="alert"' in page
+    assert "wrong" not in page
+
+
+def test_the_page_that_was_wanted_comes_next(client: Client, alice: User) -> None:
+    page = client.get(LOGIN, {"next": "/books/?q=ruby"}).content.decode()
+    assert '<input type="hidden" name="next" value="/books/?q=ruby">' in page
+    asked = {"username": "alice", "password": PASSWORD, "next": "/books/?q=ruby"}
+    assert client.post(LOGIN, asked).headers["Location"] == "/books/?q=ruby"
+
+
+@pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example", "/\\evil.example"])
+def test_nobody_is_sent_to_another_site(client: Client, alice: User, elsewhere: str) -> None:
+    asked = {"username": "alice", "password": PASSWORD, "next": elsewhere}
+    assert client.post(LOGIN, asked).headers["Location"] == "/"
+
+
+def test_logging_in_takes_a_new_session(client: Client, alice: User) -> None:
+    client.get("/")
+    session = client.session
+    session["planted"] = "1"
+    session.save()
+    client.cookies["sessionid"] = before = session.session_key or ""
+    client.post(LOGIN, {"username": "alice", "password": PASSWORD})
+    assert client.session.session_key != before
+
+
+def test_who_is_in_is_not_asked_again(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    assert client.get(LOGIN).headers["Location"] == "/"
+
+
+def test_logging_out_is_a_post(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    assert client.get(LOGOUT).status_code == 405
+    assert "_auth_user_id" in client.session
+    response = client.post(LOGOUT)
+    assert response.headers["Location"] == "/"
+    assert "_auth_user_id" not in client.session
+    assert "You are logged out." in client.get("/").content.decode()
+
+
+def test_another_site_cannot_log_one_out(alice: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(alice)
+    assert client.post(LOGOUT).status_code == 403
+    assert "_auth_user_id" in client.session

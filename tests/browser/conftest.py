@@ -1,0 +1,118 @@
+"""A real browser on the live site.
+
+person      a page in a window of 1280 by 900, with JavaScript. At the end of its test: nothing was asked
+            of another host, nothing was logged as an error, no policy was violated.
+plain       the same without JavaScript.
+open_page   makes such pages with other options (Playwright's own names).
+audit       axe-core on a page: a list of what it finds wrong, in words.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.core import management
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from catalog.models import Author, Book, Tag
+
+FLAGS = [
+    "--no-sandbox",  # tests run in containers, as root
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+OpenPage = Callable[..., Page]
+Audit = Callable[[Page], list[str]]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium (or Chrome) on PATH, or the one that CHROMIUM names."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if executable is None:
+        pytest.skip("no Chromium on PATH: the browser tests cannot run")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser, live_server: LiveServer) -> Iterator[OpenPage]:
+    """``open_page(color_scheme="dark", java_script_enabled=False, ...)``: a page in a window of its own."""
+    wrong: list[str] = []
+    contexts = []
+
+    def note_request(request: Request) -> None:
+        if not request.url.startswith((live_server.url + "/", "data:")):
+            wrong.append(f"asked another host: {request.url}")
+
+    def note_message(message: ConsoleMessage) -> None:
+        # Refused pages are some tests' subject; Chromium reports each as a failed resource.
+        if message.type == "error" and "the server responded with a status of 4" not in message.text:
+            wrong.append(message.text)
+
+    def make(**options: Any) -> Page:
+        options = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB"} | options
+        context = browser.new_context(base_url=live_server.url, **options)
+        context.set_default_timeout(10_000)
+        context.on("request", note_request)
+        context.on("console", note_message)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+@pytest.fixture
+def person(open_page: OpenPage) -> Page:
+    return open_page()
+
+
+@pytest.fixture
+def plain(open_page: OpenPage) -> Page:
+    return open_page(java_script_enabled=False)
+
+
+@pytest.fixture(scope="session")
+def audit() -> Audit:
+    """What axe-core finds wrong with a page, one line for each thing."""
+    axe = Axe()
+
+    def findings(page: Page) -> list[str]:
+        found = axe.run(page).response["violations"]
+        return [f"{v['id']}: {node['html'][:160]}: {node['failureSummary']}" for v in found for node in v["nodes"]]
+
+    return findings
+
+
+@pytest.fixture
+def books(transactional_db: None) -> list[Book]:
+    """Thirty books, whole in Redis: 25 of fantasy, the even ones of those young-adult too, five of history."""
+    names = ("fantasy", "young-adult", "history", "sci-fi")
+    tags = {name: Tag.objects.create(name=name) for name in names}
+    author = Author.objects.create(name="Ursula Example")
+    made = []
+    for n in range(30):
+        year = 1990 + n if n else None
+        book = Book.objects.create(title=f"Book {n:02}", year=year, popularity=1000 - n, rating="4.25")
+        book.authors.add(author)
+        book.tags.add(tags["fantasy"] if n < 25 else tags["history"])
+        if n < 25 and n % 2 == 0:
+            book.tags.add(tags["young-adult"])
+        made.append(book)
+    management.call_command("mirror", "rebuild", verbosity=0)
+    return made

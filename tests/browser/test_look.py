@@ -1,0 +1,104 @@
+"""Theme and language, on every width, and what axe-core says of it."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from catalog.models import Book
+from tests.browser.conftest import Audit, OpenPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PAPER = {"light": "rgb(250, 246, 238)", "dark": "rgb(25, 23, 20)"}
+
+
+def paper(page: Page) -> str:
+    return str(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_system_decides_at_first(open_page: OpenPage, scheme: str) -> None:
+    page = open_page(color_scheme=scheme)
+    page.goto("/")
+    assert paper(page) == PAPER[scheme]
+
+
+@pytest.mark.parametrize("java_script", [True, False])
+def test_a_theme_can_be_chosen_and_taken_back(open_page: OpenPage, java_script: bool) -> None:
+    page = open_page(color_scheme="light", java_script_enabled=java_script)
+    page.goto("/books/?sort=title")
+    page.get_by_role("button", name="Dark").click()
+    expect(page).to_have_url("/books/?sort=title")
+    expect(page.get_by_role("button", name="Dark")).to_have_attribute("aria-pressed", "true")
+    assert paper(page) == PAPER["dark"]
+    page.goto("/")
+    assert paper(page) == PAPER["dark"]
+    page.get_by_role("button", name="System").click()
+    expect(page.get_by_role("button", name="System")).to_have_attribute("aria-pressed", "true")
+    assert paper(page) == PAPER["light"]
+
+
+@pytest.mark.parametrize("java_script", [True, False])
+def test_a_language_can_be_chosen(open_page: OpenPage, java_script: bool) -> None:
+    page = open_page(java_script_enabled=java_script)
+    page.goto("/")
+    page.get_by_role("button", name="简体中文").click()
+    expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
+    page.get_by_role("button", name="English").click()
+    expect(page.locator("html")).to_have_attribute("lang", "en")
+
+
+PAGES = [
+    "/",
+    "/books/",
+    "/books/?q=fantasy+%26+young-adult",
+    "/books/?q=fantasy+%26",
+    "/books/?q=nothing-has-this",
+    "/books/{book}/",
+    "/no-such-page/",
+    "/accounts/login/",
+    "/accounts/register/",
+]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(open_page: OpenPage, audit: Audit, books: list[Book], scheme: str) -> None:
+    page = open_page(color_scheme=scheme)
+    for path in PAGES:
+        page.goto(path.format(book=books[0].pk))
+        assert audit(page) == [], path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation_in_forms_with_errors(open_page: OpenPage, audit: Audit, scheme: str) -> None:
+    page = open_page(color_scheme=scheme)
+    for path in ("/accounts/register/", "/accounts/login/"):
+        page.goto(path)
+        page.get_by_role("main").get_by_role("button").click()
+        expect(page.locator("[aria-invalid]").first).to_be_visible()
+        assert audit(page) == [], path
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
+def test_nothing_is_wider_than_the_window(open_page: OpenPage, books: list[Book], width: int) -> None:
+    Book.objects.filter(pk=books[0].pk).update(title="Donaudampfschifffahrtsgesellschaftskapitänswitwe" * 3)
+    page = open_page(viewport={"width": width, "height": 900})
+    for path in PAGES:
+        page.goto(path.format(book=books[0].pk))
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_the_admin_works_under_its_policy(person: Page) -> None:
+    """Alpine, htmx and the switches run, and nothing is refused (the fixture looks at the console)."""
+    User.objects.create_superuser("carol", password="a quiet bookshop")
+    person.goto("/admin/")
+    person.get_by_label("Name").fill("carol")
+    person.get_by_label("Password").fill("a quiet bookshop")
+    person.get_by_role("button", name="Log in").click()
+    expect(person.get_by_role("link", name="Users").first).to_be_visible()
+    for path in ("accounts/user/", "accounts/user/add/", "auth/group/", "auth/group/add/", "password_change/"):
+        person.goto(f"/admin/{path}")
+    person.goto("/admin/accounts/user/")
+    person.get_by_role("main").or_(person.locator("#result_list")).get_by_role("link", name="carol").first.click()
+    person.get_by_role("button", name="Save", exact=True).click()
+    expect(person.locator("body")).to_contain_text("was changed successfully")

@@ -1,0 +1,115 @@
+"""Becoming somebody, coming and going: with JavaScript, without, and by keyboard alone."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PASSWORD = "a quiet bookshop"
+
+
+@pytest.fixture(params=["person", "plain"])
+def page(request: pytest.FixtureRequest) -> Page:
+    """Each story twice: with JavaScript and without."""
+    page: Page = request.getfixturevalue(request.param)
+    return page
+
+
+def register(page: Page, name: str) -> None:
+    page.get_by_role("banner").get_by_role("link", name="Register").click()
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password confirmation").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Register").click()
+
+
+def test_a_person_registers_leaves_and_comes_back(page: Page) -> None:
+    page.goto("/")
+    register(page, "ken thompson")
+    expect(page.get_by_role("status")).to_contain_text("Welcome, ken thompson.")
+    expect(page.get_by_role("banner")).to_contain_text("ken thompson")
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("status")).to_contain_text("You are logged out.")
+    page.get_by_role("banner").get_by_role("link", name="Log in").click()
+    page.get_by_label("Name").fill("ken thompson")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("banner")).to_contain_text("ken thompson")
+
+
+def test_a_mistake_is_explained_beside_its_field_and_what_was_typed_stays(page: Page) -> None:
+    User.objects.create_user("Alice")
+    page.goto("/accounts/register/")
+    register(page, "alice")
+    name = page.get_by_label("Name")
+    expect(name).to_have_value("alice")
+    expect(name).to_have_accessible_description(re.compile("This name is taken"))
+    expect(name).to_have_attribute("aria-invalid", "true")
+
+
+def test_a_wrong_password_is_said_without_telling_more(page: Page) -> None:
+    User.objects.create_user("alice", password=PASSWORD)
+    page.goto("/accounts/login/")
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_contain_text("correct name and password")
+
+
+def test_after_logging_in_one_is_where_one_was(page: Page) -> None:
+    User.objects.create_user("alice", password=PASSWORD)
+    page.goto("/books/?q=fantasy")
+    page.get_by_role("banner").get_by_role("link", name="Log in").click()
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page).to_have_url(re.compile(r"/books/\?q=fantasy$"))
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until what is called ``name`` has the focus."""
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        if name in (focused.inner_text().strip(), focused.get_attribute("id")):
+            return
+    raise AssertionError(f"Tab never comes to {name!r}")
+
+
+def test_the_keyboard_alone_is_enough(person: Page) -> None:
+    person.goto("/")
+    tab_to(person, "Register")
+    person.keyboard.press("Enter")
+    person.wait_for_url("**/accounts/register/**")
+    for field in ("id_username", "id_password1", "id_password2"):
+        if person.locator(":focus").get_attribute("id") != field:
+            tab_to(person, field)
+        person.keyboard.type("dennis ritchie" if field == "id_username" else PASSWORD)
+    person.keyboard.press("Enter")
+    expect(person.get_by_role("banner")).to_contain_text("dennis ritchie")
+    tab_to(person, "Log out")
+    person.keyboard.press("Space")
+    expect(person.get_by_role("banner").get_by_role("link", name="Log in")).to_be_visible()
+
+
+def test_the_first_tab_skips_to_the_content(person: Page) -> None:
+    person.goto("/")
+    person.keyboard.press("Tab")
+    skip = person.locator(":focus")
+    expect(skip).to_have_text("Skip to the content")
+    expect(skip).to_be_in_viewport()
+    person.keyboard.press("Enter")
+    person.keyboard.press("Tab")
+    assert person.evaluate("document.querySelector('main').contains(document.activeElement)")
+
+
+def test_what_has_the_focus_can_be_seen(person: Page) -> None:
+    person.goto("/")
+    for _ in range(8):
+        person.keyboard.press("Tab")
+        outline = person.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline == "solid", person.locator(":focus").inner_text()

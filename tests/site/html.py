@@ -1,0 +1,51 @@
+"""Reading a page's HTML."""
+
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+
+class _Collector(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.inline: list[str] = []
+        self._inside: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag if tag in ("script", "style") else None
+
+    def handle_data(self, data: str) -> None:
+        if self._inside and data.strip():
+            self.inline.append(f"<{self._inside}>{data}")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = None
+
+
+def what_the_policy_forbids(html: str) -> list[str]:
+    """Every inline script, style element, style attribute, event handler and foreign address in a page."""
+    return list(_forbidden(html))
+
+
+def _forbidden(html: str) -> Iterator[str]:
+    page = _Collector()
+    page.feed(html)
+    yield from page.inline
+    for tag, attributes in page.tags:
+        for name, value in attributes.items():
+            if name == "style" or name.startswith(("on", "hx-on")):
+                yield f"<{tag} {name}={value!r}>"
+            if (
+                name in ("src", "href", "action")
+                and value
+                and value.startswith(("http:", "https:", "//", "javascript:"))
+            ):
+                yield f"<{tag} {name}={value!r}>"
+
+
+def attributes_of(html: str, tag: str) -> dict[str, str | None]:
+    """The attributes of the first ``tag`` in a page."""
+    page = _Collector()
+    page.feed(html)
+    return next(attributes for name, attributes in page.tags if name == tag)

@@ -1,0 +1,111 @@
+"""What is shown when something went wrong, also when everything did."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, override_settings
+from django.urls import include, path
+
+from mirror.recorder import record
+from tests.servers import RedisServer
+from tests.site.html import attributes_of, what_the_policy_forbids
+
+
+def _bad(request: HttpRequest) -> HttpResponse:
+    raise BadRequest("secret detail")
+
+
+def _denied(request: HttpRequest) -> HttpResponse:
+    raise PermissionDenied("secret detail")
+
+
+def _broken(request: HttpRequest) -> HttpResponse:
+    raise RuntimeError("secret detail")
+
+
+urlpatterns = [
+    path("bad/", _bad),
+    path("denied/", _denied),
+    path("broken/", _broken),
+    path("", include("config.urls")),
+]
+handler400 = "config.errors.bad_request"
+handler403 = "config.errors.forbidden"
+handler404 = "config.errors.not_found"
+handler500 = "config.errors.server_error"
+
+PAGES = [("/bad/", 400), ("/denied/", 403), ("/missing/", 404), ("/broken/", 500)]
+
+
+@pytest.fixture(autouse=True)
+def with_failing_views() -> Iterator[None]:
+    with override_settings(ROOT_URLCONF=__name__):
+        yield
+
+
+@pytest.fixture
+def visitor() -> Client:
+    """A browser that holds a session cookie, so that asking who it is would cost SQL."""
+    client = Client(raise_request_exception=False)
+    client.cookies["sessionid"] = "x" * 32
+    return client
+
+
+@pytest.mark.parametrize(("address", "status"), PAGES)
+def test_an_error_has_a_page_of_the_house(visitor: Client, address: str, status: int) -> None:
+    response = visitor.get(address)
+    page = response.content.decode()
+    assert response.status_code == status
+    assert f"Error {status}" in page
+    assert "css/tokens.css" in page
+    assert "secret detail" not in page
+    assert what_the_policy_forbids(page) == []
+    assert "default-src 'self'" in response.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(("address", "status"), PAGES)
+def test_an_error_page_asks_neither_redis_nor_sql(visitor: Client, address: str, status: int) -> None:
+    with record() as seen:
+        assert visitor.get(address).status_code == status
+    assert (seen.round_trips, seen.sql) == (0, [])
+
+
+@pytest.mark.parametrize(("address", "status"), PAGES)
+def test_an_error_page_is_there_with_redis_and_sql_away(
+    visitor: Client, redis_server: RedisServer, address: str, status: int
+) -> None:
+    # No database mark: pytest-django refuses every connection, as a database that is away does.
+    redis_server.kill()
+    assert visitor.get(address).status_code == status
+
+
+@pytest.mark.parametrize(("address", "status"), PAGES)
+def test_an_error_page_keeps_theme_and_language(visitor: Client, address: str, status: int) -> None:
+    visitor.cookies["theme"] = "dark"
+    response = visitor.get(address, headers={"Accept-Language": "zh-CN"})
+    assert response.status_code == status
+    html = attributes_of(response.content.decode(), "html")
+    assert (html["data-theme"], html["lang"]) == ("dark", "zh-hans")
+
+
+@pytest.mark.parametrize(("address", "status"), PAGES)
+def test_whoever_asks_for_json_is_answered_in_json(visitor: Client, address: str, status: int) -> None:
+    response = visitor.get(address, headers={"Accept": "application/json"})
+    assert response.status_code == status
+    assert set(response.json()) == {"error", "detail"}
+
+
+def test_a_form_without_its_token_gets_an_explanation() -> None:
+    with record() as seen:
+        response = Client(enforce_csrf_checks=True).post("/accounts/login/", {"username": "alice"})
+    assert response.status_code == 403
+    assert "This form has grown old" in response.content.decode()
+    assert seen.sql == []
+
+
+def test_an_unknown_host_gets_the_page_as_well() -> None:
+    response = Client().get("/", headers={"host": "evil.example"})
+    assert response.status_code == 400
+    assert "Error 400" in response.content.decode()

@@ -1,0 +1,97 @@
+"""The front page and the frame around every page."""
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.test import Client
+
+from accounts.models import User
+from config.csp import ADMIN_NEEDS
+from mirror.recorder import record
+from tests.site.html import what_the_policy_forbids
+
+PUBLIC = ["/", "/accounts/login/", "/accounts/register/", "/no-such-page/"]
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_a_stranger_costs_neither_sql_nor_redis(client: Client, path: str) -> None:
+    client.get(path)  # templates and catalogues are loaded once for each process
+    with record() as seen:
+        response = client.get(path)
+    assert response.status_code in (200, 404)
+    assert (seen.round_trips, seen.sql) == (0, [])
+    assert "sessionid" not in response.cookies
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_no_page_has_anything_inline_or_from_elsewhere(client: Client, path: str) -> None:
+    assert what_the_policy_forbids(client.get(path).content.decode()) == []
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_pages_send_the_strict_policy(client: Client, path: str) -> None:
+    policy = client.get(path).headers["Content-Security-Policy"]
+    assert "default-src 'self'" in policy
+    assert "unsafe" not in policy
+
+
+def test_the_front_page_is_the_same_for_all_strangers(client: Client) -> None:
+    first, second = client.get("/"), Client().get("/")
+    assert first.content == second.content
+    assert b"csrfmiddlewaretoken" not in first.content
+    assert "csrftoken" not in first.cookies
+
+
+@pytest.mark.parametrize("method", ["post", "put", "delete"])
+def test_the_front_page_is_only_read(client: Client, method: str) -> None:
+    assert getattr(client, method)("/").status_code == 405
+
+
+@pytest.mark.django_db
+def test_who_is_signed_in_sees_their_name_and_a_way_out(client: Client) -> None:
+    client.force_login(User.objects.create_user("ken thompson"))
+    page = client.get("/").content.decode()
+    assert "ken thompson" in page
+    assert 'action="/accounts/logout/" method="post"' in page
+    assert "/admin/" not in page
+
+
+@pytest.mark.django_db
+def test_a_name_is_shown_as_text(client: Client) -> None:
+    client.force_login(User.objects.create(username="<b>bold</b>"))
+    assert "<b>bold</b>" not in client.get("/").content.decode()
+
+
+@pytest.mark.django_db
+def test_a_session_that_is_over_is_a_stranger(client: Client) -> None:
+    client.force_login(User.objects.create_user("alice"))
+    Session.objects.all().delete()
+    page = client.get("/").content.decode()
+    assert "alice" not in page
+    assert "/accounts/login/" in page
+
+
+@pytest.mark.django_db
+def test_staff_find_the_admin(client: Client) -> None:
+    client.force_login(User.objects.create_user("bob", is_staff=True))
+    assert 'href="/admin/"' in client.get("/").content.decode()
+
+
+@pytest.mark.django_db
+def test_only_the_admin_gets_the_wider_policy_and_no_inline_script_runs_even_there(client: Client) -> None:
+    client.force_login(User.objects.create_superuser("carol"))
+    policy = client.get("/admin/").headers["Content-Security-Policy"]
+    for directive, sources in ADMIN_NEEDS.items():
+        assert f"{directive} {' '.join(sources)}" in policy
+    assert "script-src 'self' 'unsafe-eval';" in policy
+    assert "unsafe" not in client.get("/").headers["Content-Security-Policy"]
+
+
+@pytest.mark.django_db
+def test_the_admin_prints_no_style_element(client: Client) -> None:
+    client.force_login(User.objects.create_superuser("carol"))
+    assert b"<style" not in client.get("/admin/accounts/user/").content
+
+
+def test_logging_in_leads_back_to_where_one_was(client: Client) -> None:
+    page = client.get("/accounts/login/?next=/books/%3Fq%3Druby").content.decode()
+    assert 'href="/accounts/register/?next=%2Fbooks%2F%3Fq%3Druby"' in page
