@@ -20,13 +20,15 @@ from mirror.conf import setting
 
 CAPTURES: dict[str, type[Capture]] = {"sqlite": SqliteCapture, "postgresql": PostgresCapture}
 
+Problem = Literal["missing", "out of date", "left over"]
+
 
 class Fault(NamedTuple):
     """A trigger that is not as it should be, and the mirrors that may miss changes for it."""
 
     table: str
     operation: str
-    problem: Literal["missing", "out of date", "left over"]
+    problem: Problem
     mirrors: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -87,11 +89,12 @@ def missing(using: str | None = None) -> list[Fault]:
     for trigger in capture.wanted():
         should, is_now = capture.define(trigger), found.pop(trigger.name, None)
         if should != is_now:
-            problem: Literal["missing", "out of date"] = "out of date" if is_now else "missing"
+            # On PostgreSQL a function outlives its table and its trigger.
+            problem: Problem = "out of date" if is_now and is_now.table else "missing"
             mirrors = _affected(capture, trigger, should, is_now)
             faults.append(Fault(trigger.table, trigger.operation, problem, tuple(sorted(mirrors))))
     for name, left_over in found.items():
-        faults.append(Fault(left_over.table, name.rpartition("_")[2], "left over", ()))
+        faults.append(Fault(left_over.table or "a table that is gone", name.rpartition("_")[2], "left over", ()))
     return faults
 
 

@@ -1,0 +1,229 @@
+"""What cannot work is said by the system checks, with a hint, and never by a traceback."""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from django.core.checks import CheckMessage, run_checks
+from django.core.management import CommandError, call_command
+from django.core.management.base import SystemCheckError
+from django.db import connection, models
+from django.test.utils import isolate_apps
+
+from mirror import EdgeMirror, Entry, Family, Mirror, SummaryMirror, Watch, capture, register, signals
+from tests.mirror.app.models import Follow, Item
+
+pytestmark = pytest.mark.usefixtures("own_registry")
+
+
+class Sound(Mirror):
+    """A declaration with nothing wrong."""
+
+    name = "sound"
+    model = Follow
+    watches = [Watch(Follow)]
+
+    def key(self, pk: str) -> str:
+        return f"{self.name}:{pk}"
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
+        return {}
+
+    def record(self, row: Any) -> dict[str, Any]:
+        return {}
+
+
+def said(**kwargs: Any) -> list[CheckMessage]:
+    """What the mirror's checks say."""
+    return [m for m in run_checks(**kwargs) if m.id is not None and m.id.startswith("mirror.")]
+
+
+def ids(**kwargs: Any) -> list[str]:
+    messages = said(**kwargs)
+    assert all(message.hint for message in messages)
+    return [str(message.id) for message in messages]
+
+
+def test_the_site_and_a_sound_declaration_give_no_message() -> None:
+    register(Sound)
+    assert said() == []
+
+
+def test_a_plain_check_asks_no_database() -> None:
+    """Tests without a mark may not touch the database."""
+    call_command("check")
+
+
+def declared(**attributes: Any) -> None:
+    register(type("Bad", (Sound,), {"name": "bad", **attributes}))
+    signals.connect()  # what happens at start still works
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        ({"name": ""}, "has no name"),
+        ({"name": None}, "has no name"),
+        ({"name": "titem"}, "is called 'titem', and so is ItemMirror"),
+        ({"model": None}, "has no model"),
+        ({"model": "app.Model"}, "has no model"),
+        ({"watches": []}, "has no watches"),
+        ({"watches": None}, "has no watches"),
+        ({"watches": ["mirrortest.Item"]}, "watches something that is no model"),
+        ({"watches": [Watch(None)]}, "watches something that is no model"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_declaration_that_nothing_can_be_done_with_is_named(attributes: dict[str, Any], words: str) -> None:
+    declared(**attributes)
+    [message] = said()
+    assert message.id == "mirror.E001"
+    assert message.msg.endswith(f"Bad {words}.")
+
+
+def test_a_mirror_without_any_attribute_is_named() -> None:
+    register(type("Bad", (Mirror,), {}))
+    assert ids() == ["mirror.E001"]
+
+
+def test_a_name_that_does_not_fit_the_outbox_is_too_long() -> None:
+    declared(name="x" * 65)
+    assert ids() == ["mirror.E002"]
+
+
+@pytest.mark.parametrize(
+    ("base", "lacking"),
+    [
+        (Mirror, "key(), load(), record()"),
+        (EdgeMirror, "load(), entries(), families()"),
+        (SummaryMirror, "key(), items()"),
+    ],
+)
+def test_a_mirror_that_does_not_say_what_it_must_is_named_with_what_it_lacks(base: type[Mirror], lacking: str) -> None:
+    register(type("Bad", (base,), {"name": "bad", "model": Item, "watches": [Watch(Item)]}))
+    assert f"Mirror 'bad' does not say {lacking}." in [message.msg for message in said()]
+    assert "mirror.E003" in ids()
+
+
+def test_a_watched_column_that_does_not_exist_is_named() -> None:
+    declared(watches=[Watch(Item, ("id", "group"))])
+    [message] = said()
+    assert message.id == "mirror.E004"
+    assert "'mirrortest_item' has no column 'group'" in message.msg
+
+
+def test_via_has_to_be_callable() -> None:
+    declared(watches=[Watch(Item, via="items_of")])  # type: ignore[arg-type]
+    assert ids() == ["mirror.E005"]
+
+
+def test_keys_are_made_of_whole_numbers_and_text() -> None:
+    with isolate_apps("tests.mirror.app"):
+
+        class Uuid(models.Model):  # noqa: DJ008
+            id = models.UUIDField(primary_key=True)
+
+            class Meta:
+                app_label = "mirrortest"
+
+        class Child(models.Model):  # noqa: DJ008
+            parent = models.ForeignKey(Uuid, models.CASCADE)
+            item = models.ForeignKey(Item, models.CASCADE)
+            slug = models.SlugField()
+
+            class Meta:
+                app_label = "mirrortest"
+
+    declared(watches=[Watch(Child, "slug"), Watch(Child, "item_id"), Watch(Child, "parent_id")])
+    [message] = said()
+    assert message.id == "mirror.E006"
+    assert "'parent_id'" in message.msg
+
+
+def entries(self: Mirror, record: Any) -> Iterable[Entry]:
+    return ()
+
+
+def everything(self: Mirror) -> list[Family]:
+    return [Family("", "set", lambda key, member: member)]
+
+
+def broken(self: Mirror) -> list[Family]:
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    "methods", [{"index": entries}, {"families": everything}, {"families": broken}], ids=["none", "all", "raises"]
+)
+def test_entries_belong_to_families_that_can_be_told(methods: dict[str, Callable[..., Any]]) -> None:
+    declared(**methods)
+    assert ids() == ["mirror.E007"]
+
+
+@pytest.mark.parametrize("start", ["titem:", "titems:score", "titems:latest", "tuid:{"])
+def test_two_mirrors_cannot_own_the_same_keys(start: str) -> None:
+    from mirror.naming import key
+
+    declared(families=lambda self: [Family(key(start), "set", lambda key, member: member)])
+    [message] = said()
+    assert message.id == "mirror.E008"
+    assert repr(key(start)) in message.msg
+
+
+def test_a_kind_of_database_without_a_capture_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "vendor", "oracle")
+    assert ids() == ["mirror.E009"]
+
+
+@pytest.mark.django_db
+def test_a_database_as_it_should_be_gives_no_message() -> None:
+    assert said(databases=["default"]) == []
+
+
+@pytest.mark.django_db
+def test_missing_triggers_are_an_error_and_an_install_puts_them_right() -> None:
+    capture.uninstall()
+    [message] = said(databases=["default"])
+    assert message.id == "mirror.E010"
+    assert "missing: insert on mirrortest_item;" in message.msg
+    with pytest.raises(SystemCheckError, match=r"mirror\.E010"):
+        call_command("check", databases=["default"])
+    capture.install()
+    assert said(databases=["default"]) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_missing_triggers_do_not_stop_the_migrate_that_makes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    capture.uninstall()
+    monkeypatch.setattr(sys, "argv", ["manage.py", "migrate"])
+    call_command("migrate", skip_checks=False, verbosity=0)
+    assert capture.missing() == []
+
+
+@pytest.mark.django_db
+def test_bad_declarations_stop_migrate_with_words() -> None:
+    declared(watches=[Watch(Item, "nonsense")])
+    with pytest.raises(CommandError, match=r"mirror\.E004"):
+        call_command("migrate", skip_checks=False, verbosity=0)
+
+
+@pytest.mark.on_sqlite
+@pytest.mark.django_db
+def test_replace_has_to_fire_delete_triggers() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA recursive_triggers = OFF")
+        try:
+            assert ids(databases=["default"]) == ["mirror.E011"]
+        finally:
+            cursor.execute("PRAGMA recursive_triggers = ON")
+
+
+@pytest.mark.on_postgres
+@pytest.mark.django_db(transaction=True)
+def test_transactions_have_to_see_what_is_committed_meanwhile() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_isolation = 'repeatable read'")
+        try:
+            assert ids(databases=["default"]) == ["mirror.E012"]
+        finally:
+            cursor.execute("RESET default_transaction_isolation")
