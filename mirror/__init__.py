@@ -5,15 +5,17 @@ This application imports no other one, and can be lifted into any Django site.
 """
 
 from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, Watch
-from mirror.entries import Entry, Field, Member, Scored, Value
+from mirror.entries import Contribution, Entry, Field, Member, Members, Scored, Value
 from mirror.registry import register
 
 __all__ = [
+    "Contribution",
     "EdgeMirror",
     "Entry",
     "Family",
     "Field",
     "Member",
+    "Members",
     "Mirror",
     "Scored",
     "SummaryMirror",

@@ -25,7 +25,7 @@ import orjson
 from mirror import outbox, plan
 from mirror.conf import setting
 from mirror.declare import Mirror
-from mirror.entries import Entry, Field, Value
+from mirror.entries import Contribution, Entry, Field, Value
 from mirror.redis import relay_client
 from mirror.session import Command, Conflict, Session
 from mirror.shapes import ABSENT, JsonShape, shape_of
@@ -51,7 +51,7 @@ class _Work(NamedTuple):
     ids: list[int]
     owns: dict[str, Any]
     remove: list[Entry]
-    add: list[Entry]
+    add: list[Contribution]
     feed: list[bytes]
     rows: int
 
@@ -111,9 +111,13 @@ def _work(shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool)
         work.owns[pk] = target.own
         strays = [plan.from_list(s) for c in changes if c.strays for s in orjson.loads(c.strays)]
         anew = full or any(change.strays for change in changes)
-        remove, add = plan.difference([*_accounted(shape, pk, before), *strays], target.entries)
-        if anew or (before is None and target.own is None):
-            add = target.entries  # nothing that was said can be trusted to be there
+        add: Sequence[Contribution] = target.entries
+        accounted = [*_accounted(shape, pk, before), *strays]
+        remove: list[Entry] = []
+        if accounted:
+            remove, changed = plan.difference(accounted, target.entries)
+            if not anew and before is not None:  # else nothing that was said can be trusted to be there
+                add = changed
         work.remove.extend(remove)
         work.add.extend(add)
         if feed and (remove or add):
@@ -121,7 +125,7 @@ def _work(shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool)
     return work
 
 
-def _accounted(shape: JsonShape, pk: str, said: Any) -> list[Entry]:
+def _accounted(shape: JsonShape, pk: str, said: Any) -> list[Contribution]:
     """The entries that what Redis says accounts for; none if it cannot be read (verify finds the rest)."""
     try:
         return list(shape.before(pk, said))

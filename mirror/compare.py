@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from mirror import outbox
 from mirror.declare import EdgeMirror, Mirror
-from mirror.entries import Entry, Field, Member, Scored, Value
+from mirror.entries import Entry, Field, Member, Scored, Value, single
 from mirror.expected import says
 from mirror.session import Command, Session
 from mirror.shapes import ABSENT, JsonShape, Target, shape_of
@@ -69,7 +69,7 @@ def look(
     before = shape.targets(pks)
     replies = session.ask(shape.ask(pks) or [("PING",)])
     owns = dict(zip(pks, shape.said(pks, replies), strict=True))
-    asked = [(pk, e) for pk in pks for e in {*before.get(pk, ABSENT).entries, *strays.get(pk, ())}]
+    asked = [(pk, e) for pk in pks for e in {*single(before.get(pk, ABSENT).entries), *strays.get(pk, ())}]
     found: list[Any] = []
     for start in range(0, len(asked), 500):
         found += session.ask([ask(entry) for _, entry in asked[start : start + 500]])
@@ -77,7 +77,7 @@ def look(
     busy = outbox.pending_of(mirror.name, pks).keys()
     steady = {pk for pk in pks if pk not in busy and before.get(pk) == after.get(pk)}
     own = [d for pk in pks if pk in steady for d in _own(shape, pk, before.get(pk, ABSENT), owns[pk])]
-    expected = {pk: {says(e)[:2]: e for e in t.entries} for pk, t in before.items()}
+    expected = {pk: {says(e)[:2]: e for e in single(t.entries)} for pk, t in before.items()}
     return own + [
         difference
         for (pk, entry), reply in zip(asked, found, strict=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from django.core.exceptions import ValidationError
-from django.db.models import Model, Q
+from django.db.models import IntegerField, Model, Q
 
 from mirror.conf import setting
-from mirror.entries import Entry
+from mirror.entries import Contribution
 
 Kind = Literal["set", "zset", "hash", "string", "list"]
 Record = dict[str, Any]
@@ -89,7 +89,7 @@ class Mirror:
         """What the row's own key says. JSON-able; for a hash, text to text. Pure."""
         raise NotImplementedError
 
-    def index(self, record: Record) -> Iterable[Entry]:
+    def index(self, record: Record) -> Iterable[Contribution]:
         """Entries elsewhere, from the record alone, each at most once. Pure."""
         return ()
 
@@ -118,6 +118,8 @@ class Mirror:
         if not (key.startswith(start) and key.endswith(end)):
             return None
         pk = key[len(start) : len(key) - len(end)]
+        if pk.isdecimal() and pk.isascii() and isinstance(self.model._meta.pk, IntegerField):
+            return pk if pk == "0" or pk[0] != "0" else None
         field = self.model._meta.pk
         assert field is not None
         try:
@@ -133,7 +135,7 @@ class EdgeMirror(Mirror):
         """The edges among ``pks`` that exist; the values do not matter."""
         raise NotImplementedError
 
-    def entries(self, pk: str) -> Iterable[Entry]:
+    def entries(self, pk: str) -> Iterable[Contribution]:
         """What the edge contributes while it exists. Pure."""
         raise NotImplementedError
 

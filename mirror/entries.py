@@ -4,6 +4,7 @@ All parts are strings as they are in Redis; keys carry the prefix. Two entries w
 ``identity`` are the same place in Redis, and the later one overwrites the earlier.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -11,6 +12,13 @@ class Member(NamedTuple):
     """``member`` is in the set ``key``."""
 
     key: str
+    member: str
+
+
+class Members(NamedTuple):
+    """``member`` is in each of the sets ``keys``: as many ``Member``s, at the price of one."""
+
+    keys: Sequence[str]
     member: str
 
 
@@ -37,4 +45,15 @@ class Value(NamedTuple):
     value: str
 
 
-Entry = Member | Scored | Field | Value
+Entry = Member | Scored | Field | Value  # one fact
+Contribution = Entry | Members  # what a declaration may give
+
+
+def single(contributions: Iterable[Contribution]) -> Iterator[Entry]:
+    """The same facts, one by one."""
+    for contribution in contributions:
+        if type(contribution) is Members:
+            for key in contribution.keys:
+                yield Member(key, contribution.member)
+        else:
+            yield contribution  # type: ignore[misc]

@@ -8,7 +8,7 @@ grows with the number of keys and not with the number of members. Only keys whos
 from collections import defaultdict
 from collections.abc import Iterable
 
-from mirror.entries import Entry, Field, Member, Scored, Value
+from mirror.entries import Contribution, Entry, Field, Member, Members, Scored, Value
 
 
 def says(entry: Entry) -> tuple[str, str, str]:
@@ -31,19 +31,17 @@ class Sums:
         self.counts: defaultdict[str, int] = defaultdict(int)
         self.hashes: defaultdict[str, int] = defaultdict(int)
 
-    def add(self, entries: Iterable[Entry]) -> None:
-        """Count these entries in."""
+    def add(self, contributions: Iterable[Contribution]) -> None:
+        """Count these in."""
         counts, hashes = self.counts, self.hashes
-        last, hashed = "", 0
-        for entry in entries:
-            if type(entry) is Member:  # nearly all of them: no call, and one hash for a row's many sets
-                key, member = entry
-                if member != last:
-                    last, hashed = member, hash((member, ""))
-                counts[key] += 1
-                hashes[key] += hashed
+        for contribution in contributions:
+            if type(contribution) is Members:  # one hash for all the sets that a row is in
+                hashed = hash((contribution.member, ""))
+                for key in contribution.keys:
+                    counts[key] += 1
+                    hashes[key] += hashed
             else:
-                key, member, said = says(entry)
+                key, member, said = says(contribution)
                 counts[key] += 1
                 hashes[key] += hash((member, said))
 

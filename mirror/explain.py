@@ -6,6 +6,7 @@ from django.db.models import Model
 
 from mirror import compare, outbox, registry
 from mirror.declare import EdgeMirror, Mirror
+from mirror.entries import single
 from mirror.expected import says
 from mirror.redis import relay_client
 from mirror.session import Session
@@ -52,9 +53,10 @@ def _one(mirror: Mirror, pk: str, session: Session) -> Explained:
     target = shape.targets([pk]).get(pk, ABSENT)
     said = shape.said([pk], session.ask(shape.ask([pk]) or [("PING",)]))[0]
     stated = [] if isinstance(mirror, EdgeMirror) else _stated(shape.before, pk, said)
-    entries = list(dict.fromkeys([*target.entries, *stated]))
+    contributed = list(single(target.entries))
+    entries = list(dict.fromkeys([*contributed, *single(stated)]))
     replies = session.ask([compare.ask(entry) for entry in entries]) if entries else []
-    wanted = {says(entry)[:2]: says(entry)[2] for entry in target.entries}
+    wanted = {says(entry)[:2]: says(entry)[2] for entry in contributed}
     rows = [
         (*says(entry)[:2], wanted.get(says(entry)[:2]), compare.said(entry, reply))
         for entry, reply in zip(entries, replies, strict=True)

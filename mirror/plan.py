@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from mirror.entries import Entry, Field, Member, Scored, Value
+from mirror.entries import Contribution, Entry, Field, Member, Members, Scored, Value, single
 from mirror.session import Command
 
 ARGUMENTS = 500  # members in one command, so that none takes long
@@ -17,14 +17,14 @@ def place(entry: Entry) -> tuple[str, ...]:
     return entry[:1] if type(entry) is Value else entry[:2]
 
 
-def difference(before: Iterable[Entry], after: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+def difference(before: Iterable[Contribution], after: Sequence[Contribution]) -> tuple[list[Entry], list[Entry]]:
     """What to take away and what to add, to go from ``before`` to ``after``."""
-    old, new = set(before), set(after)
+    old, new = set(single(before)), set(single(after))
     gone = old - new
     if gone:
-        places = {place(entry) for entry in after}
+        places = {place(entry) for entry in new}
         gone = {entry for entry in gone if place(entry) not in places}
-    return list(gone), [entry for entry in after if entry not in old]
+    return list(gone), [entry for entry in new if entry not in old]
 
 
 def _chunks(key: str, command: str, arguments: list[Any], step: int = ARGUMENTS) -> Iterable[Command]:
@@ -32,7 +32,7 @@ def _chunks(key: str, command: str, arguments: list[Any], step: int = ARGUMENTS)
         yield (command, key, *arguments[start : start + step])
 
 
-def commands(remove: Iterable[Entry], add: Iterable[Entry]) -> list[Command]:
+def commands(remove: Iterable[Entry], add: Iterable[Contribution]) -> list[Command]:
     """Commands for all of it, grouped by key; removals first, so that what is added stays."""
     srem, zrem, hdel = defaultdict(list), defaultdict(list), defaultdict(list)
     sadd, zadd, hset = defaultdict(list), defaultdict(list), defaultdict(list)
@@ -49,10 +49,12 @@ def commands(remove: Iterable[Entry], add: Iterable[Entry]) -> list[Command]:
             case Value(key, _):
                 drop.append(key)
     for entry in add:
-        if type(entry) is Member:  # by far the most common: no pattern matching
-            sadd[entry[0]].append(entry[1])
-            continue
         match entry:
+            case Members(keys, member):
+                for key in keys:
+                    sadd[key].append(member)
+            case Member(key, member):
+                sadd[key].append(member)
             case Scored(key, member, score):
                 zadd[key] += (score, member)
             case Field(key, field, value):
@@ -91,12 +93,12 @@ def from_list(parts: Sequence[Any]) -> Entry:
     return made
 
 
-def news(remove: Iterable[Entry], add: Iterable[Entry]) -> bytes:
+def news(remove: Iterable[Entry], add: Iterable[Contribution]) -> bytes:
     """What a feed says of a change: JSON list of [op, kind, key, member, score], op 1 to add, 0 to remove.
 
     An unknown score (infinite: JSON has no such number) is written as text.
     """
-    rows = [[0, *as_list(entry)] for entry in remove] + [[1, *as_list(entry)] for entry in add]
+    rows = [[0, *as_list(entry)] for entry in remove] + [[1, *as_list(entry)] for entry in single(add)]
     for row in rows:
         if isinstance(row[-1], float) and row[-1] in (float("inf"), float("-inf")):
             row[-1] = str(row[-1])

@@ -35,9 +35,15 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
     for name in mirrors:
         pipe.get(naming.marker(name))
     ask(pipe)
+    # Once more: a pipeline is no transaction, and the mirror could be lost between marker and data.
+    for name in mirrors:
+        pipe.get(naming.marker(name))
     try:
         replies = pipe.execute()
-        generations = marker.generations(redis, mirrors, replies[: len(mirrors)])
+        markers, replies, after = _cut(replies, len(mirrors))
+        if markers != after:
+            return None
+        generations = marker.generations(redis, mirrors, markers)
     except RedisError as error:
         if is_away(error):
             breaker.failed()
@@ -45,4 +51,9 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
         return None
     if generations is None:
         return None
-    return Reading(replies[len(mirrors) :], generations)
+    return Reading(replies, generations)
+
+
+def _cut(replies: list[Any], size: int) -> tuple[list[Any], list[Any], list[Any]]:
+    end = len(replies) - size
+    return replies[:size], replies[size:end], replies[end:]

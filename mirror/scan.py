@@ -38,32 +38,41 @@ def keys(session: Session) -> Generator[list[str], None, None]:
             return
 
 
-def has_records(mirror: Mirror) -> bool:
-    """Whether the mirror's rows have keys of their own, found by their names."""
-    return not isinstance(mirror, EdgeMirror | SummaryMirror)
+class Owned:
+    """What a mirror owns, made ready to recognise many keys."""
 
+    def __init__(self, mirror: Mirror) -> None:
+        self.mirror = mirror
+        self.families = tuple(mirror.families())
+        self.retired = tuple(mirror.retired())
+        self.has_records = not isinstance(mirror, EdgeMirror | SummaryMirror)
+        self._start = mirror.key("\0").partition("\0")[0] if self.has_records else ""
 
-def family_of(mirror: Mirror, key: str) -> Family | None:
-    """The family of ``mirror`` that ``key`` belongs to."""
-    for family in mirror.families():
-        if key == family.start if family.whole else key.startswith(family.start):
-            return family
-    return None
+    def pk_of(self, key: str) -> str | None:
+        """The row whose record ``key`` is, or None."""
+        return self.mirror.pk_of(key) if self.has_records and key.startswith(self._start) else None
+
+    def family_of(self, key: str) -> Family | None:
+        """The family that ``key`` belongs to, or None."""
+        for family in self.families:
+            if key == family.start if family.whole else key.startswith(family.start):
+                return family
+        return None
+
+    def is_retired(self, key: str) -> bool:
+        """Whether ``key`` is of an earlier layout."""
+        return key.startswith(self.retired)
+
+    def has(self, key: str) -> bool:
+        """Whether ``key`` is the mirror's, now or in an earlier layout."""
+        return self.is_retired(key) or self.family_of(key) is not None or self.pk_of(key) is not None
 
 
 def is_empty(mirror: Mirror, redis: Any) -> bool:
     """Whether Redis holds no key at all of this mirror (then nothing in it can be stray)."""
+    owned = Owned(mirror)
     with Session(redis) as session:
-        return not any(is_of(mirror, key) for found in keys(session) for key in found)
-
-
-def is_of(mirror: Mirror, key: str) -> bool:
-    """Whether the mirror owns ``key``, now or in an earlier layout."""
-    return (
-        (has_records(mirror) and mirror.pk_of(key) is not None)
-        or family_of(mirror, key) is not None
-        or any(key.startswith(start) for start in mirror.retired())
-    )
+        return not any(owned.has(key) for found in keys(session) for key in found)
 
 
 def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator[Content, None, None]:
@@ -124,9 +133,10 @@ def remove_strays(mirror: Mirror, redis: Any) -> int:
     """After a rebuild: have everything taken away that no row accounts for. Returns how many entries."""
     from mirror import repair, verify
 
+    owned = Owned(mirror)
     with Session(redis) as session:
         for found in keys(session):
-            old = [key for key in found if any(key.startswith(start) for start in mirror.retired())]
+            old = [key for key in found if owned.is_retired(key)]
             if old:
                 session.ask([("UNLINK", key) for key in old])
     differences = verify.verify([mirror.name], redis=redis)

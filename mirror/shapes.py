@@ -11,7 +11,7 @@ import orjson
 
 from mirror import naming
 from mirror.declare import EdgeMirror, Mirror, Record, SummaryMirror
-from mirror.entries import Entry
+from mirror.entries import Contribution
 from mirror.session import Command
 
 Said = Any  # what the row's own key says, decoded: bytes, a dict, a list, or None
@@ -21,7 +21,7 @@ class Target(NamedTuple):
     """What one row should look like in Redis; ``own`` is its own key's content (None: no key)."""
 
     own: Said
-    entries: list[Entry]
+    entries: list[Contribution]
 
 
 ABSENT = Target(None, [])
@@ -50,7 +50,7 @@ class JsonShape:
         """What the replies to ``ask`` say, one for each row."""
         return list(replies[0])
 
-    def before(self, pk: str, said: Said) -> Iterable[Entry]:
+    def before(self, pk: str, said: Said) -> Iterable[Contribution]:
         """The entries that what was said accounts for."""
         return self.mirror.index(orjson.loads(said)) if said else ()
 
@@ -86,7 +86,7 @@ class HashShape(JsonShape):
     def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
         return [_pairs(reply) for reply in replies]
 
-    def before(self, pk: str, said: Said) -> Iterable[Entry]:
+    def before(self, pk: str, said: Said) -> Iterable[Contribution]:
         return self.mirror.index(said) if said else ()
 
     def encode(self, record: Record) -> Said:
@@ -123,7 +123,7 @@ class EdgeShape(JsonShape):
     def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
         return [None] * len(pks)
 
-    def before(self, pk: str, said: Said) -> Iterable[Entry]:
+    def before(self, pk: str, said: Said) -> Iterable[Contribution]:
         return self.mirror.entries(pk)
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
@@ -147,7 +147,7 @@ class SummaryShape(JsonShape):
     def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
         return [[item.decode() for item in replies[0]] or None] * len(pks)
 
-    def before(self, pk: str, said: Said) -> Iterable[Entry]:
+    def before(self, pk: str, said: Said) -> Iterable[Contribution]:
         return ()
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:

@@ -15,7 +15,7 @@ from mirror import outbox, registry, scan
 from mirror.compare import Difference, differences
 from mirror.conf import setting
 from mirror.declare import Family, Mirror
-from mirror.entries import Entry
+from mirror.entries import Entry, single
 from mirror.expected import Sums, says
 from mirror.models import State
 from mirror.plan import TYPES
@@ -38,15 +38,16 @@ def verify(
     sample: compare only that many rows, picked at random, and do not look for strays. Raises redis-py's errors
     when Redis is away, UnknownMirror, and ``scan.WrongType`` when a key holds something of another kind.
     """
-    found: list[Difference] = []
-    for mirror in registry.all_mirrors(names):
-        with Session(redis or relay_client()) as session:
-            run = _Verification(mirror, session, progress)
-            new = run.some(sample) if sample is not None else run.all()
-        if sample is None:
-            _note(mirror.name, len(new))
-        found += new
-    return found
+    with Session(redis or relay_client()) as session:
+        runs = [_Verification(mirror, session, progress) for mirror in registry.all_mirrors(names)]
+        if sample is not None:
+            return [difference for run in runs for difference in run.some(sample)]
+        for run in runs:
+            run.read_rows()
+        for keys in scan.keys(session):  # one walk through all keys, however many mirrors there are
+            for run in runs:
+                run.take(keys)
+        return [difference for run in runs for difference in run.result()]
 
 
 def _note(name: str, count: int) -> None:
@@ -61,20 +62,43 @@ class _Verification:
     def __init__(self, mirror: Mirror, session: Session, progress: Progress) -> None:
         self.mirror, self.session, self.progress = mirror, session, progress
         self.shape: JsonShape = shape_of(mirror)
+        self.owned = scan.Owned(mirror)
+        self.sums, self.rows = Sums(), 0
+        self.named: dict[str, Family] = {}
+        self.records: set[str] = set()
         self.suspects: dict[str, None] = {}
         self.strays: dict[str, set[Entry]] = defaultdict(set)
 
-    def all(self) -> list[Difference]:
-        """Every row, and every key."""
-        sums, rows = Sums(), 0
+    def read_rows(self) -> None:
+        """Every row: compare its record, and sum up what it contributes elsewhere."""
         for pks, targets in self._targets():
             self._compare_own(pks, targets)
-            rows += sum(target.own is not None for target in targets.values())
+            self.rows += sum(target.own is not None for target in targets.values())
             for target in targets.values():
-                sums.add(target.entries)
+                self.sums.add(target.entries)
             self.progress(self.mirror.name, len(pks))
-        self._look_at_keys(sums, rows)
-        return differences(self.mirror, [*self.suspects, *self.strays], self.strays, self.session)
+
+    def take(self, keys: list[str]) -> None:
+        """Note which of these keys are the mirror's."""
+        pk_of, family_of = self.owned.pk_of, self.owned.family_of
+        for key in keys:
+            if (pk := pk_of(key)) is not None:
+                self.records.add(pk)
+            elif (family := family_of(key)) is not None:
+                self.named[key] = family
+
+    def result(self) -> list[Difference]:
+        """What really differs, when everything has been read and taken."""
+        if len(self.records) != self.rows or self.suspects:
+            self._records_without_row()
+        wrong = {c.key: c.family for c in self._contents(self.named) if not self.sums.agree(c.key, c.items)}
+        missing = self.sums.counts.keys() - self.named.keys()
+        if wrong or missing:
+            self._look_closely(wrong, missing)
+        pks = [*self.suspects, *self.strays]
+        found = differences(self.mirror, pks, self.strays, self.session)
+        _note(self.mirror.name, len(found))
+        return found
 
     def some(self, count: int) -> list[Difference]:
         """``count`` rows at random (reservoir sampling: one pass, no OFFSET)."""
@@ -108,34 +132,11 @@ class _Verification:
             if said != targets.get(pk, ABSENT).own:
                 self.suspects[pk] = None
 
-    def _look_at_keys(self, sums: Sums, rows: int) -> None:
-        """Find families' keys whose sums differ, and records that no row accounts for."""
-        named: dict[str, Family] = {}
-        records: set[str] = set()
-        has_records = scan.has_records(self.mirror)
-        for keys in scan.keys(self.session):
-            for key in keys:
-                if has_records and (pk := self.mirror.pk_of(key)) is not None:
-                    records.add(pk)
-                elif (family := scan.family_of(self.mirror, key)) is not None:
-                    named[key] = family
-        if len(records) != rows or self.suspects:
-            self._records_without_row(records)
-        wrong = {
-            content.key: family
-            for content, family in self._contents(named)
-            if not sums.agree(content.key, content.items)
-        }
-        missing = [key for key in sums.counts if key not in named]
-        if wrong or missing:
-            self._look_closely(wrong, set(missing))
+    def _contents(self, named: dict[str, Family]) -> Generator[scan.Content, None, None]:
+        return scan.contents(self.session, named.items())
 
-    def _contents(self, named: dict[str, Family]) -> Generator[tuple[scan.Content, Family], None, None]:
-        for content in scan.contents(self.session, named.items()):
-            yield content, content.family
-
-    def _records_without_row(self, records: set[str]) -> None:
-        ordered, size = sorted(records), int(setting("CHUNK"))
+    def _records_without_row(self) -> None:
+        ordered, size = sorted(self.records), int(setting("CHUNK"))
         for start in range(0, len(ordered), size):
             pks = ordered[start : start + size]
             known = self.shape.targets(pks)
@@ -144,12 +145,12 @@ class _Verification:
     def _look_closely(self, wrong: dict[str, Family], missing: set[str]) -> None:
         """One more pass for the members of these keys alone: whose rows are to be compared?"""
         found: dict[tuple[str, str], str] = {}
-        for content, _ in self._contents(wrong):
+        for content in self._contents(wrong):
             found |= {(content.key, member): said for member, said in content.items}
         keys = wrong.keys() | missing
         for _, targets in self._targets():
             for pk, target in targets.items():
-                for entry in target.entries:
+                for entry in single(target.entries):
                     if entry[0] in keys and found.pop(says(entry)[:2], None) != says(entry)[2]:
                         self.suspects[pk] = None
         for (key, member), said in found.items():

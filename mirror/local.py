@@ -1,0 +1,262 @@
+"""Copies of a mirror's entries inside the process, for questions that Redis is slow to answer (tag algebra).
+
+A copy is current or it is not used. In one round trip the reader asks what it wants to know *and* the mirror's
+feed from the last entry that the copy has seen: no news, and the answer worked out beforehand stands (1 round
+trip); news, and it is applied and the answer worked out again (2). A feed that no longer holds the last entry, or
+a mirror that was rebuilt, makes the copy start over, in a thread of its own, while SQL answers.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import orjson
+
+from mirror import marker, naming, plan, registry, sql_only
+from mirror.entries import Contribution, Entry
+from mirror.read import read
+from mirror.redis import RedisError, breaker, relay_client
+
+logger = logging.getLogger("mirror")
+
+NEWS = 200  # feed entries that a request takes in; more is left to the thread
+CATCH_UP = 2000  # feed entries that are still cheaper to apply than to load everything anew
+STEP = 500  # rows a round trip when loading
+SLICE = 20  # feed entries applied at a time, so that nobody waits long for the lock
+RETRY_SECONDS = 1.0  # how long a failed load is left alone
+
+
+class Structure(Protocol):
+    """What a copy is made of. Adding what is there, and removing what is not, does no harm."""
+
+    def add(self, entry: Entry) -> None:
+        """Hold ``entry``; of a scored one the newest score counts."""
+
+    def remove(self, entry: Entry) -> None:
+        """No longer hold ``entry``."""
+
+
+S = TypeVar("S", bound=Structure)
+A = TypeVar("A")
+News = list[tuple[bytes, dict[bytes, bytes]]]
+
+
+class NotNow(Exception):
+    """The copy cannot be made, or not brought up to date, at present."""
+
+
+@dataclass
+class _Held(Generic[S]):
+    """The structure as it was after feed entry ``last``, in the mirror's generation."""
+
+    structure: S
+    last: bytes
+    generations: tuple[str, ...]
+
+
+class LocalCopy(Generic[S]):
+    """A copy of everything that the index of the mirror ``name`` places in Redis.
+
+    rows: gives the key of a sorted set, written by the mirror, that has every row's key as a member.
+    build: makes the structure from all entries.
+    """
+
+    def __init__(self, name: str, rows: Callable[[], str], build: Callable[[Iterable[Contribution]], S]) -> None:
+        self.name, self._rows, self._build = name, rows, build
+        self._held: _Held[S] | None = None
+        self._lock = threading.Lock()  # guards what is in ``_held.structure``, and ``_held.last``
+        self._starting = threading.Lock()
+        self._worker: threading.Thread | None = None
+        self._retry_at = 0.0
+
+    def ask(self, compute: Callable[[S], A], commands: Callable[[Any, A], object]) -> tuple[A, list[Any]] | None:
+        """What ``compute`` makes of the current structure, and the replies to ``commands``; None: ask SQL.
+
+        ``compute`` runs under a lock and must return data that no later change touches. ``commands(pipe,
+        answer)`` adds what else is wanted from Redis. At most 2 round trips; none when there is no copy.
+        """
+        if sql_only.wanted() or breaker.open():
+            return None
+        held = self._held
+        if held is None:
+            self._start()
+            return None
+        try:
+            return self._ask(held, compute, commands)
+        except NotNow as reason:
+            logger.info("The copy of %s is renewed: %s", self.name, reason)
+        except Exception:  # a page never fails because of a copy
+            logger.exception("The copy of %s is of no use and is made anew", self.name)
+            self._drop(held)
+        self._start()
+        return None
+
+    def _ask(
+        self, held: _Held[S], compute: Callable[[S], A], commands: Callable[[Any, A], object]
+    ) -> tuple[A, list[Any]] | None:
+        for news_seen in (False, True):
+            with self._lock:
+                answer, asked = compute(held.structure), held.last
+
+            def ask(pipe: Any, answer: A = answer, asked: bytes = asked) -> None:
+                commands(pipe, answer)
+                # Last, so that news of whatever the commands before it could have seen is in it.
+                pipe.xrange(self._feed(), asked, "+", NEWS)
+
+            reading = read([self.name], ask)
+            if reading is None:
+                return None
+            if reading.generations != held.generations:
+                self._drop(held)
+                raise NotNow("the mirror was rebuilt")
+            *replies, news = reading.replies
+            if not news or news[0][0] != asked:
+                self._drop(held)
+                raise NotNow("the feed has been trimmed")
+            if len(news) == 1:
+                return answer, replies
+            if len(news) < NEWS:
+                self._apply(held, news)
+            if news_seen:  # news since the last question: the answer is younger than the request all the same
+                return answer, replies
+            if len(news) == NEWS:
+                raise NotNow("it is far behind")
+        raise AssertionError("unreachable")
+
+    def _feed(self) -> str:
+        feed = registry.get(self.name).feed()
+        assert feed is not None, f"{self.name} has no feed"
+        return feed
+
+    def _drop(self, held: _Held[S]) -> None:
+        if self._held is held:
+            self._held = None
+
+    def _apply(self, held: _Held[S], news: News) -> None:
+        """Take in what is new (others may have been quicker), a slice at a time."""
+        for start in range(0, len(news), SLICE):
+            with self._lock:
+                for entry_id, fields in news[start : start + SLICE]:
+                    if _number(entry_id) > _number(held.last):
+                        self._take(held.structure, fields)
+                        held.last = entry_id
+
+    def _take(self, structure: S, fields: dict[bytes, bytes]) -> None:
+        if b"d" in fields:
+            for is_added, entry in _read(fields[b"d"]):
+                (structure.add if is_added else structure.remove)(entry)
+
+    # --- loading, in a thread of its own --------------------------------------------------------
+
+    def ensure_loaded(self, timeout: float = 10.0) -> bool:
+        """Wait until the copy is there and current; False if it is not within ``timeout`` seconds."""
+        deadline = time.monotonic() + timeout
+        while self.ask(lambda structure: None, lambda pipe, answer: None) is None:
+            self._start(at_once=True)
+            worker = self._worker
+            if worker is not None:
+                worker.join(max(0.0, deadline - time.monotonic()))
+            if time.monotonic() >= deadline or (self._held is None and not self._is_working()):
+                return False
+        return True
+
+    def _is_working(self) -> bool:
+        return self._worker is not None and self._worker.is_alive()
+
+    def _start(self, *, at_once: bool = False) -> None:
+        """Have the copy made, or brought up to date, unless that is going on or has just failed."""
+        marker.database_identity()  # here, so that the thread needs no database
+        with self._starting:
+            if self._is_working() or (time.monotonic() < self._retry_at and not at_once):
+                return
+            self._worker = threading.Thread(target=self._work, name=f"copy of {self.name}", daemon=True)
+            self._worker.start()
+
+    def _work(self) -> None:
+        try:
+            redis, held = relay_client(), self._held
+            if held is None or not self._caught_up(redis, held):
+                self._held = self._load(redis)
+        except (NotNow, RedisError) as error:
+            self._retry_at = time.monotonic() + RETRY_SECONDS
+            logger.info("No copy of %s for now: %s", self.name, error)
+        except Exception:
+            self._retry_at = time.monotonic() + RETRY_SECONDS
+            logger.exception("The copy of %s could not be made", self.name)
+
+    def _caught_up(self, redis: Any, held: _Held[S]) -> bool:
+        try:
+            self._follow(redis, held, CATCH_UP)
+        except NotNow:
+            self._drop(held)
+            return False
+        return True
+
+    def _load(self, redis: Any) -> _Held[S]:
+        """Everything, from what is in Redis; what changed meanwhile is in the feed, and absolute."""
+        generations, newest = self._generations(redis), redis.xrevrange(self._feed(), count=1)
+        if not newest:
+            raise NotNow("there is no feed")
+        held = _Held(self._build(self._entries(redis)), newest[0][0], generations)
+        self._follow(redis, held)
+        if self._generations(redis) != generations:
+            raise NotNow("the mirror was rebuilt meanwhile")
+        return held
+
+    def _generations(self, redis: Any) -> tuple[str, ...]:
+        found = marker.generations(redis, [self.name], [redis.get(naming.marker(self.name))])
+        if found is None:
+            raise NotNow("the mirror is cold")
+        return found
+
+    def _entries(self, redis: Any) -> Generator[Contribution, None, None]:
+        """All entries, worked out from the records: they account for every one, and one command reads many."""
+        mirror = registry.get(self.name)
+        for pks in self._pks(redis):
+            for record in redis.mget([mirror.key(pk) for pk in pks]):
+                if record is not None:  # else it went meanwhile
+                    yield from mirror.index(orjson.loads(record))
+
+    def _pks(self, redis: Any) -> Generator[list[str], None, None]:
+        """The rows' keys in steps, each once."""
+        seen: set[bytes] = set()
+        cursor: Any = 0
+        while True:
+            cursor, found = redis.zscan(self._rows(), cursor, count=STEP)
+            fresh = [member for member, _ in found if member not in seen]
+            seen.update(fresh)
+            for start in range(0, len(fresh), STEP):  # a small set comes whole, whatever is asked
+                yield [member.decode() for member in fresh[start : start + STEP]]
+            if not int(cursor):
+                return
+
+    def _follow(self, redis: Any, held: _Held[S], most: int | None = None) -> None:
+        """Apply the feed until there is no more of it. Raises NotNow when it is trimmed, or longer than ``most``."""
+        taken = 0
+        while True:
+            asked = held.last
+            news = redis.xrange(self._feed(), asked, "+", NEWS)
+            if not news or news[0][0] != asked:
+                raise NotNow("the feed has been trimmed")
+            if len(news) == 1:
+                return
+            taken += len(news) - 1
+            if most is not None and taken > most:
+                raise NotNow("it is too far behind")
+            self._apply(held, news)
+
+
+def _number(entry_id: bytes) -> tuple[int, int]:
+    milliseconds, _, sequence = entry_id.partition(b"-")
+    return int(milliseconds), int(sequence)
+
+
+def _read(news: bytes) -> Generator[tuple[bool, Entry], None, None]:
+    """What ``plan.news`` wrote: whether it is added (else removed), and the entry, in order."""
+    for op, kind, *parts in orjson.loads(news):
+        if kind == "zset" and isinstance(parts[2], str):
+            parts[2] = float(parts[2])
+        yield op == 1, plan.from_list([kind, *parts])
