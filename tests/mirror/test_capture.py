@@ -1,31 +1,17 @@
-"""Whatever changes a watched row, and however, is in the outbox when it is committed, and only then."""
+"""Whatever changes a watched row, and however, is in the outbox."""
 
 from collections.abc import Iterable
 
 import pytest
-from django.db import connection, transaction
 from django.db.models import F
 
-from mirror.models import Change
 from tests.mirror.app.models import Follow, Group, Item, Label, Odd
+from tests.mirror.outbox import changes, of_items, run
 
 pytestmark = pytest.mark.django_db
 
 LABEL = Label._meta.db_table
 GROUP = Group._meta.db_table
-Line = tuple[str, str, str]
-
-
-def changes() -> list[Line]:
-    """What the outbox says, in no order; asking empties it."""
-    lines = sorted(Change.objects.values_list("mirror", "source", "key"))
-    Change.objects.all()._raw_delete(Change.objects.db)
-    return lines
-
-
-def of_items(*items: Item) -> list[Line]:
-    """What one change of each of these items says, but for their groups."""
-    return sorted([(name, "", str(item.pk)) for item in items for name in ("latest", "titem")])
 
 
 def make_items(names: Iterable[str]) -> list[Item]:
@@ -45,11 +31,6 @@ def label() -> Label:
     label = Label.objects.create(name="red")
     changes()
     return label
-
-
-def run(sql: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
 
 
 def test_save_of_a_new_row_is_one_change_for_each_mirror() -> None:
@@ -240,51 +221,6 @@ def test_a_link_table_names_an_item_once_a_statement_where_statements_are_seen(i
     changes()
     item.labels.add(*labels)
     assert changes() == [("titem", "", str(item.pk))] * (1 if postgres else 5)
-
-
-class Oops(Exception):
-    """Ends a transaction."""
-
-
-def test_what_is_rolled_back_leaves_no_change(item: Item) -> None:
-    with pytest.raises(Oops), transaction.atomic():
-        Item.objects.update(score=1)
-        Item.objects.create(name="never")
-        assert changes()
-        raise Oops
-    assert changes() == []
-
-
-def test_only_what_survives_its_savepoint_is_a_change() -> None:
-    with transaction.atomic():
-        first = Item.objects.create(name="first")
-        with pytest.raises(Oops), transaction.atomic():
-            Item.objects.create(name="never")
-            raise Oops
-        last = Item.objects.create(name="last")
-    assert changes() == of_items(first, last)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_change_is_seen_by_others_exactly_when_its_write_is(item: Item) -> None:
-    other = connection.copy()
-    sql = (
-        f"SELECT (SELECT score FROM {Item._meta.db_table}), (SELECT count(*) FROM mirror_change WHERE mirror = 'titem')"
-    )
-
-    def seen() -> tuple[int, int]:
-        with other.cursor() as cursor:
-            cursor.execute(sql)
-            return tuple(cursor.fetchone())
-
-    try:
-        with transaction.atomic():
-            Item.objects.update(score=9)
-            assert Change.objects.filter(mirror="titem").count() == 1
-            assert seen() == (0, 0)
-        assert seen() == (9, 1)
-    finally:
-        other.close()
 
 
 @pytest.mark.on_postgres

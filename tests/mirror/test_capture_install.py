@@ -1,12 +1,10 @@
-"""Triggers are there after every migrate; what was missed while they were not is made good by a rebuild."""
+"""Triggers that are missing or not as declared are noticed and put right, and what was missed is rebuilt."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
-from django.core.management.sql import emit_pre_migrate_signal
 from django.db import connection, models
 from django.db.migrations import Migration
 from django.test.utils import CaptureQueriesContext, isolate_apps
@@ -15,10 +13,10 @@ from mirror import Mirror, Watch, capture, register, registry
 from mirror.capture_plan import LONGEST_NAME, trigger_name
 from mirror.capture_postgres import PostgresCapture
 from mirror.models import Change
-from tests.mirror.app.models import Follow, Group, Item, Odd
+from tests.mirror.app.models import Follow, Group, Item
+from tests.mirror.outbox import orders, run
 
 ITEM = Item._meta.db_table
-ALL = [mirror.name for mirror in registry.all_mirrors()]
 OURS = ["titem", "tgroup", "latest"]  # what watches the table of items, in the order of registration
 
 pytestmark = pytest.mark.usefixtures("own_registry")
@@ -39,26 +37,9 @@ class Plain(Mirror):
         return {}
 
 
-def run(*statements: str) -> None:
-    with connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
-
-
-def told() -> list[str]:
-    """Which mirrors the outbox orders to be rebuilt."""
-    return list(Change.objects.filter(source="", key="*").order_by("id").values_list("mirror", flat=True))
-
-
 def drop(table: str, operation: str) -> None:
     on = f" ON {table}" if connection.vendor == "postgresql" else ""
     run(f"DROP TRIGGER mirror_{table}_{operation}{on}")
-
-
-def make_anew(model: type[models.Model]) -> None:
-    """Do to a table what SQLite needs for most alterations: copy, drop, rename."""
-    with connection.schema_editor() as editor:
-        editor._remake_table(model)  # type: ignore[attr-defined]
 
 
 def problems() -> list[str]:
@@ -69,7 +50,7 @@ def problems() -> list[str]:
 def test_after_the_first_migrate_nothing_is_missing() -> None:
     assert capture.missing() == []
     assert capture.install() == []
-    assert told() == []
+    assert orders() == []
 
 
 @pytest.mark.django_db
@@ -78,7 +59,7 @@ def test_a_dropped_trigger_is_noticed_and_put_back_and_its_mirrors_are_rebuilt()
     [fault] = capture.missing()
     assert (str(fault), fault.mirrors) == (f"missing: update on {ITEM}", tuple(sorted(OURS)))
     assert capture.install() == OURS
-    assert told() == OURS
+    assert orders() == OURS
     assert capture.missing() == []
     Change.objects.all().delete()
     Item.objects.create(name="x")
@@ -250,60 +231,6 @@ def test_an_unknown_kind_of_database_is_refused_in_words(monkeypatch: pytest.Mon
         capture.install()
 
 
-@pytest.mark.on_sqlite
-@pytest.mark.django_db(transaction=True)
-def test_a_table_that_a_migration_makes_anew_has_its_triggers_again_after_it() -> None:
-    Item.objects.create(name="kept")
-    Change.objects.all().delete()
-    make_anew(Item)
-    assert problems() == [f"missing: {operation} on {ITEM}" for operation in ("insert", "update", "delete")]
-    Item.objects.update(score=1)  # missed
-    call_command("migrate", verbosity=0)
-    assert told() == OURS
-    call_command("migrate", verbosity=0)
-    assert told() == OURS  # the second time there was nothing to do
-    Item.objects.update(score=2)
-    assert Change.objects.exclude(key="*").count() == 2
-
-
-@pytest.mark.django_db(transaction=True)
-def test_writes_go_on_while_the_outbox_is_migrated_away_and_all_is_rebuilt_when_it_is_back() -> None:
-    call_command("migrate", "mirror", "zero", verbosity=0)
-    try:
-        Item.objects.bulk_create([Item(name="written meanwhile")])
-    finally:
-        call_command("migrate", verbosity=0)
-    assert told() == ALL
-    assert capture.missing() == []
-
-
-@pytest.mark.on_sqlite
-@pytest.mark.django_db(transaction=True)
-def test_the_outbox_itself_can_be_made_anew_by_a_migration() -> None:
-    emit_pre_migrate_signal(0, False, "default", plan=[(Migration("0002", "mirror"), False)])
-    make_anew(Change)
-    call_command("migrate", verbosity=0)
-    assert told() == ALL
-
-
-@pytest.mark.django_db
-def test_a_column_that_is_no_longer_watched_can_be_dropped_and_the_table_written_in_one_migrate() -> None:
-    registry.unregister("t'odd")
-    emit_pre_migrate_signal(0, False, "default", plan=[(Migration("0002", "mirrortest"), False)])
-    quote = connection.ops.quote_name
-    table, column = quote(Odd._meta.db_table), quote("c'ödé; --")
-    run(f"ALTER TABLE {table} DROP COLUMN {column}", f"INSERT INTO {table} (id) VALUES (1)")
-    assert capture.install() == []  # nobody else lost a trigger
-    assert not Change.objects.exists()
-
-
-@pytest.mark.django_db
-def test_a_migrate_with_nothing_to_do_leaves_the_triggers_where_they_are() -> None:
-    registry.unregister("t'odd")
-    emit_pre_migrate_signal(0, False, "default", plan=[])
-    assert {fault.problem for fault in capture.missing()} == {"left over"}
-
-
 @pytest.mark.django_db
 def test_rows_of_a_group_that_were_missed_are_named_by_the_order_alone() -> None:
     """An order to rebuild stands in the same transaction as the trigger: neither is there without the other."""
@@ -311,4 +238,4 @@ def test_rows_of_a_group_that_were_missed_are_named_by_the_order_alone() -> None
     Group.objects.create(name="missed")
     assert not Change.objects.exists()
     capture.install()
-    assert told() == ["titem", "tgroup"]
+    assert orders() == ["titem", "tgroup"]
