@@ -1,6 +1,11 @@
 """Addresses."""
 
-from django.urls import URLPattern
+from django.urls import path
+
+from catalog import views
 
 app_name = "catalog"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", views.book_list, name="list"),
+    path("<int:pk>/", views.book_page, name="book"),
+]

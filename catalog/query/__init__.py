@@ -9,10 +9,10 @@ tag, ``young - adult`` a difference. In quotes a name may hold anything. Names a
 Nothing here knows of SQL or Redis.
 """
 
-from catalog.query.algebra import evaluate, positive_terms, terms
+from catalog.query.algebra import evaluate, positive_terms, terms, terms_in_order
 from catalog.query.nodes import And, Node, Not, Or, Tag
 from catalog.query.parser import MAX_DEPTH, MAX_LENGTH, MAX_TERMS, QueryError, parse
-from catalog.query.text import canonical, normal, to_text, with_term, without_term
+from catalog.query.text import canonical, normal, renamed, to_text, with_term, without_term
 
 __all__ = [
     "MAX_DEPTH",
@@ -29,7 +29,9 @@ __all__ = [
     "normal",
     "parse",
     "positive_terms",
+    "renamed",
     "terms",
+    "terms_in_order",
     "to_text",
     "with_term",
     "without_term",

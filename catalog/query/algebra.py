@@ -65,6 +65,11 @@ def terms(node: Node) -> frozenset[str]:
     return frozenset(name for name, _ in _names(node))
 
 
+def terms_in_order(node: Node) -> list[str]:
+    """Every name in the query, once, in the order in which it is written."""
+    return list(dict.fromkeys(name for name, _ in _names(node)))
+
+
 def positive_terms(node: Node) -> frozenset[str]:
     """The names that are asked for."""
     return frozenset(name for name, positive in _names(node) if positive)

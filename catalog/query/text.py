@@ -79,3 +79,12 @@ def _without(node: Node, tag: Tag) -> Node | None:
     if len(parts) < 2:
         return parts[0] if parts else None
     return type(node)(parts)
+
+
+def renamed(node: Node, name: str, other: str) -> Node:
+    """The query with ``other`` wherever it says ``name``."""
+    if isinstance(node, Tag):
+        return Tag(normalise(other)) if node.name == name else node
+    if isinstance(node, Not):
+        return Not(renamed(node.part, name, other))
+    return type(node)(tuple(renamed(part, name, other) for part in node.parts))

@@ -1,0 +1,49 @@
+"""Which tags do most of the books in a result have? Exactly, without counting them all."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from heapq import heappush, heappushpop, nsmallest
+
+from pyroaring import BitMap64
+
+from catalog.found import Counts
+
+
+def by_counting(tags_of: Iterable[Iterable[str]], limit: int, without: Collection[str]) -> Counts:
+    """The ``limit`` most frequent of the tags of some books: most first, then by name. For small results."""
+    counts: Counter[str] = Counter()
+    for tags in tags_of:
+        counts.update(tags)
+    for name in without:
+        counts.pop(name, None)
+    return [(name, -less) for less, name in nsmallest(limit, ((-count, name) for name, count in counts.items()))]
+
+
+def by_threshold(
+    books: BitMap64,
+    sizes: Sequence[tuple[int, str]],
+    members: Mapping[str, BitMap64],
+    limit: int,
+    without: Collection[str],
+) -> Counts:
+    """The same for large results: tags are looked at by falling size, as long as one could still be among them.
+
+    sizes: (minus how many books have a tag, its name), ascending. A tag cannot have more books in the
+    result than it has altogether, so when the next size is below the least count kept, nothing better comes.
+    """
+    found: list[tuple[int, str]] = []
+    kept: list[int] = []  # a heap: the ``limit`` highest counts so far
+    for less, name in sizes:
+        if len(kept) == limit and -less < kept[0]:
+            break
+        if name in without:
+            continue
+        count = books.intersection_cardinality(members[name])
+        if not count or (len(kept) == limit and count < kept[0]):
+            continue
+        found.append((-count, name))
+        if len(kept) < limit:
+            heappush(kept, count)
+        else:
+            heappushpop(kept, count)
+    return [(name, -less) for less, name in sorted(found)[:limit]]

@@ -1,0 +1,56 @@
+"""The answer to a query, whoever gives it: the copy in the process, or SQL."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import Count
+
+from catalog import nearest, query, sql
+from catalog.models import Book
+from mirror.conf import setting
+
+FACETS: Final = 20
+
+Counts = list[tuple[str, int]]  # name of a tag, number of books
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a query found.
+
+    count: how many books. positions: one page of them. facets: the tags that most of them have.
+    unknown: the first few of the query's tags that no book has, each with tags that look like it.
+    """
+
+    count: int
+    positions: list[sql.Position]
+    facets: Counts
+    unknown: list[tuple[str, Counts]]
+
+
+NOTHING = Found(0, [], [], [])
+
+
+def by_sql(node: query.Node | None, order: sql.Order, after: sql.Position | None, limit: int) -> Found:
+    """The answer that is true. The page has up to ``limit`` positions after ``after``."""
+    return Found(
+        count=sql.count(node),
+        positions=sql.page(node, order, after, limit),
+        facets=sql.facets(node, FACETS),
+        unknown=_unknown(node),
+    )
+
+
+def _unknown(node: query.Node | None) -> list[tuple[str, Counts]]:
+    if node is None:
+        return []
+    names = query.terms_in_order(node)
+    known = _sizes(names)
+    missing = [name for name in names if name not in known][: nearest.NAMES]
+    return [(name, nearest.best(_sizes(nearest.variants(name)))) for name in missing]
+
+
+def _sizes(names: list[str]) -> dict[str, int]:
+    """How many books have each of these tags; those that none has are left out."""
+    links = Book.tags.through._base_manager.using(setting("DATABASE")).filter(tag__name__in=names)
+    return dict(links.values_list("tag__name").annotate(books=Count("pk")))

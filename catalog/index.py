@@ -1,0 +1,197 @@
+"""The catalogue inside the process: tag algebra, orders and facets in microseconds; current, or not used.
+
+A copy of what ``BookMirror`` places in Redis, which ``mirror.local`` keeps current: for each tag a roaring bitmap
+of book ids, the three orders, and each book's tags.
+"""
+
+from bisect import bisect_left, insort
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from math import inf
+from typing import Any, NamedTuple
+
+from pyroaring import BitMap64
+
+from catalog import facets, keys, nearest, query, sql
+from catalog.found import FACETS, Counts, Found
+from catalog.orders import Order
+from mirror.entries import Contribution, Entry, Member, Members, Scored
+from mirror.local import LocalCopy
+
+COUNT_UP_TO = 50  # books: facets of results up to here are counted, of larger ones sought (both are exact)
+REMEMBERED = 256  # results
+
+NONE = BitMap64()
+
+
+class _Way(NamedTuple):
+    """How an order's entries and positions read: ``place`` gives (id, key) of an entry.
+
+    inside: from the key of a position to one that compares ascending; outside: back.
+    """
+
+    place: Callable[[Scored], tuple[int, Any]]
+    inside: Callable[[Any], Any]
+    outside: Callable[[Any], Any]
+
+
+def _by_score(entry: Scored) -> tuple[int, Any]:
+    return int(entry.member), -entry.score
+
+
+def _by_text(entry: Scored) -> tuple[int, Any]:
+    text, _, pk = entry.member.rpartition("\0")
+    return int(pk), text
+
+
+def _same(key: Any) -> Any:
+    return key
+
+
+WAYS: dict[sql.Order, _Way] = {
+    "popular": _Way(_by_score, lambda popularity: -popularity, lambda less: -less),
+    "newest": _Way(
+        _by_score,
+        lambda year: inf if year is None else -year,
+        lambda less: None if less == inf else -less,
+    ),
+    "title": _Way(_by_text, _same, _same),
+}
+
+
+class Index:
+    """All books by tag and in order. Changed and asked under the lock of the copy."""
+
+    def __init__(self, entries: Iterable[Contribution] = ()) -> None:
+        self._tag_start = len(keys.tag(""))
+        self._order_of: dict[str, sql.Order] = {
+            keys.popular(): "popular",
+            keys.newest(): "newest",
+            keys.titles(): "title",
+        }
+        members, tags_of, places = self._sort_out(entries)
+        self._members = {name: BitMap64(pks) for name, pks in members.items()}
+        self._tags_of = {pk: tuple(names) for pk, names in tags_of.items()}
+        self._sizes = sorted((-len(books), name) for name, books in self._members.items())
+        self._orders = {order: Order(found) for order, found in places.items()}
+        self._all = BitMap64(places["popular"])
+        self._remembered: OrderedDict[str, tuple[BitMap64, Counts]] = OrderedDict()
+
+    def _sort_out(self, entries: Iterable[Contribution]) -> tuple[dict[str, Any], dict[int, Any], dict[sql.Order, Any]]:
+        members: defaultdict[str, list[int]] = defaultdict(list)
+        tags_of: defaultdict[int, list[str]] = defaultdict(list)
+        places: dict[sql.Order, dict[int, Any]] = {order: {} for order in WAYS}
+        names: dict[str, str] = {}  # one text for each name, or a million of them would stay
+        for entry in entries:
+            if isinstance(entry, Scored):
+                order = self._order_of[entry.key]
+                pk, key = WAYS[order].place(entry)
+                places[order][pk] = key
+                continue
+            pk = int(entry[1])
+            for key in entry.keys if isinstance(entry, Members) else (entry[0],):
+                name = names.get(key) or names.setdefault(key, key[self._tag_start :])
+                members[name].append(pk)
+                tags_of[pk].append(name)
+        return members, tags_of, places
+
+    # --- changes (mirror.local.Structure) -------------------------------------------------------
+
+    def add(self, entry: Entry) -> None:
+        """Take in an entry."""
+        self._remembered.clear()
+        if type(entry) is Member:
+            self._tag(entry.key[self._tag_start :], int(entry.member))
+        elif type(entry) is Scored:
+            order = self._order_of[entry.key]
+            pk, key = WAYS[order].place(entry)
+            self._orders[order].put(pk, key)
+            if order == "popular":
+                self._all.add(pk)
+
+    def remove(self, entry: Entry) -> None:
+        """Forget an entry. A text that a book no longer stands at says nothing about where it stands now."""
+        self._remembered.clear()
+        if type(entry) is Member:
+            self._untag(entry.key[self._tag_start :], int(entry.member))
+        elif type(entry) is Scored:
+            order = self._order_of[entry.key]
+            pk, key = WAYS[order].place(entry)
+            if order != "title" or self._orders[order].keys.get(pk) == key:
+                self._orders[order].drop(pk)
+            if order == "popular":
+                self._all.discard(pk)
+
+    def _tag(self, name: str, pk: int) -> None:
+        books = self._members.setdefault(name, BitMap64())
+        if pk not in books:
+            self._resize(name, len(books), len(books) + 1)
+            books.add(pk)
+            self._tags_of[pk] = (*self._tags_of.get(pk, ()), name)
+
+    def _untag(self, name: str, pk: int) -> None:
+        books = self._members.get(name, NONE)
+        if pk not in books:
+            return
+        self._resize(name, len(books), len(books) - 1)
+        books.discard(pk)
+        if not books:
+            del self._members[name]
+        left = tuple(other for other in self._tags_of[pk] if other != name)
+        if left:
+            self._tags_of[pk] = left
+        else:
+            del self._tags_of[pk]
+
+    def _resize(self, name: str, old: int, new: int) -> None:
+        if old:
+            del self._sizes[bisect_left(self._sizes, (-old, name))]
+        if new:
+            insort(self._sizes, (-new, name))
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def find(self, node: query.Node | None, order: sql.Order, after: sql.Position | None, limit: int) -> Found:
+        """The answer to a query; the page has up to ``limit`` positions after ``after``."""
+        books, counts = self._result(node)
+        way = WAYS[order]
+        inside = None if after is None else (way.inside(after[0]), after[1])
+        page = self._orders[order].page(books, inside, limit)
+        return Found(
+            count=len(books),
+            positions=[(way.outside(key), pk) for key, pk in page],
+            facets=counts,
+            unknown=self._unknown(node),
+        )
+
+    def _result(self, node: query.Node | None) -> tuple[BitMap64, Counts]:
+        name = query.canonical(node) if node else ""
+        known = self._remembered.get(name)
+        if known is None:
+            books = query.evaluate(node, self._books_with, lambda: self._all) if node else self._all
+            known = books, self._facets(books, query.terms(node) if node else frozenset())
+            self._remembered[name] = known
+            if len(self._remembered) > REMEMBERED:
+                self._remembered.popitem(last=False)
+        else:
+            self._remembered.move_to_end(name)
+        return known
+
+    def _books_with(self, name: str) -> BitMap64:
+        return self._members.get(name, NONE)
+
+    def _facets(self, books: BitMap64, without: frozenset[str]) -> Counts:
+        if len(books) <= COUNT_UP_TO:
+            return facets.by_counting((self._tags_of.get(pk, ()) for pk in books), FACETS, without)
+        return facets.by_threshold(books, self._sizes, self._members, FACETS, without)
+
+    def _unknown(self, node: query.Node | None) -> list[tuple[str, Counts]]:
+        names = [name for name in query.terms_in_order(node) if name not in self._members] if node else []
+        return [(name, self._nearest(name)) for name in names[: nearest.NAMES]]
+
+    def _nearest(self, name: str) -> Counts:
+        members = self._members
+        return nearest.best({text: len(members[text]) for text in nearest.variants(name) if text in members})
+
+
+copy = LocalCopy("book", keys.popular, Index)

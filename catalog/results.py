@@ -1,0 +1,172 @@
+"""What templates and the JSON are given: a book, and a page of books that a query found.
+
+Links are worked out when they are asked for: the JSON and the "more" of a list need few of them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import orjson
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from catalog import cursor, query, sql
+from catalog.found import Found
+from catalog.query import Node, QueryError
+
+PAGE: Final = 20  # books
+SORTS: Final[dict[sql.Order, Promise]] = {
+    "popular": _("Most read"),
+    "newest": _("Newest"),
+    "title": _("By title"),
+}
+
+
+class BookRecord(Mapping[str, Any]):
+    """A book as its record says it: id, title, authors, year, tags, ... by name, parsed when first asked for.
+
+    raw: the record's JSON, for who passes it on or remembers by it what was made of it.
+    """
+
+    __slots__ = ("_fields", "raw")
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+        self._fields: dict[str, Any] | None = None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All of it."""
+        if self._fields is None:
+            self._fields = orjson.loads(self.raw)
+        return self._fields
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __repr__(self) -> str:
+        return f"BookRecord({self.raw!r})"
+
+
+@dataclass(frozen=True)
+class Facet:
+    """A tag, how many books have it, and the query (with its address) that it leads to."""
+
+    name: str
+    count: int
+    query: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A tag of the query, whether it is asked against, and the query (with its address) without it."""
+
+    name: str
+    is_excluded: bool
+    query: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A tag of the query that no book has, and the query as it would be with tags that look like it."""
+
+    name: str
+    similar: list[Facet]
+
+
+@dataclass(frozen=True)
+class Sort:
+    """An order: its name in the address, what people call it, whether it is the present one."""
+
+    name: sql.Order
+    label: Promise
+    is_current: bool
+    url: str
+
+
+@dataclass
+class BookList:
+    """A page of books that a query found.
+
+    query: as it was typed. sort: the order. error: why the query cannot be read; then nothing was found.
+    node: the query as it was read; None: all books. books: this page's, at most PAGE.
+    """
+
+    query: str
+    sort: sql.Order
+    error: QueryError | None
+    node: Node | None
+    found: Found
+    books: list[BookRecord]
+
+    @property
+    def count(self) -> int:
+        """How many books the query found, on all pages."""
+        return self.found.count
+
+    @cached_property
+    def next(self) -> str | None:
+        """The cursor of the next page; None on the last."""
+        if len(self.found.positions) <= PAGE:
+            return None
+        return cursor.write(self.sort, self.found.positions[PAGE - 1])
+
+    @property
+    def next_url(self) -> str | None:
+        """The address of the next page; None on the last."""
+        return self._url(self.query, self.sort, self.next) if self.next else None
+
+    @cached_property
+    def sorts(self) -> list[Sort]:
+        """The orders there are."""
+        return [Sort(name, label, name == self.sort, self._url(self.query, name)) for name, label in SORTS.items()]
+
+    @cached_property
+    def facets(self) -> list[Facet]:
+        """The tags that most of the results have, other than the query's own, and the query narrowed by each."""
+        return [self._facet(name, count, query.with_term(self.node, name)) for name, count in self.found.facets]
+
+    @cached_property
+    def chips(self) -> list[Chip]:
+        """The query's own tags, in the order of the query, and the query without each."""
+        if self.node is None:
+            return []
+        wanted = query.positive_terms(self.node)
+        left = {name: query.without_term(self.node, name) for name in query.terms_in_order(self.node)}
+        return [Chip(name, name not in wanted, text, self._url(text, self.sort)) for name, text in left.items()]
+
+    @cached_property
+    def unknown(self) -> list[Unknown]:
+        """The first few of the query's tags that no book has."""
+        return [
+            Unknown(name, [self._facet(other, count, self._with(other, name)) for other, count in similar])
+            for name, similar in self.found.unknown
+        ]
+
+    def _with(self, other: str, name: str) -> str:
+        assert self.node is not None  # where nothing was asked for, nothing is unknown
+        return query.to_text(query.renamed(self.node, name, other))
+
+    def _facet(self, name: str, count: int, text: str) -> Facet:
+        return Facet(name, count, text, self._url(text, self.sort))
+
+    @cached_property
+    def _address(self) -> str:
+        return reverse("catalog:list")
+
+    def _url(self, text: str, order: sql.Order, after: str | None = None) -> str:
+        parameters = {"q": text, "sort": "" if order == "popular" else order, "after": after or ""}
+        given = urlencode({name: value for name, value in parameters.items() if value})
+        return f"{self._address}?{given}" if given else self._address

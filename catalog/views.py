@@ -1,0 +1,83 @@
+"""Pages of the catalogue, in HTML and (``Accept: application/json``) in JSON."""
+
+from typing import Any, Final
+
+import orjson
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import get_resolver
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from catalog.results import BookList
+from catalog.selectors import find_books, get_book
+
+JSON: Final = "application/json"
+
+
+@require_safe
+def book_list(request: HttpRequest) -> HttpResponse:
+    """``?q=QUERY&sort=&after=``. The templates get ``page``, a ``catalog.results.BookList``.
+
+    A query that cannot be read is answered with 400 and says what is wrong where. htmx asking for more gets
+    the cards of the next page alone.
+    """
+    given = request.GET
+    page = find_books(given.get("q", ""), given.get("sort", ""), given.get("after", ""))
+    status = 400 if page.error else 200
+    if _wants_json(request):
+        response = _json(_error(page) if page.error else _results(page), status)
+    else:
+        more = bool(given.get("after")) and _is_partial(request)
+        template = "catalog/_cards.html" if more else "catalog/list.html"
+        response = render(request, template, {"page": page}, status=status)
+    patch_vary_headers(response, ["Accept", "HX-Request"])
+    return response
+
+
+@require_safe
+def book_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One book. The template gets ``book``, a ``catalog.results.BookRecord``."""
+    book = get_book(pk)
+    if _wants_json(request):
+        missing = {"error": {"message": _("There is no such book.")}}
+        response = _json(missing, 404) if book is None else _json(orjson.Fragment(book.raw))
+    elif book is None:
+        # The site's own page, and not the exception, so that it says what it varies by.
+        not_found: Any = get_resolver().resolve_error_handler(404)
+        response = not_found(request, exception=Http404())
+    else:
+        response = render(request, "catalog/book.html", {"book": book})
+    patch_vary_headers(response, ["Accept"])
+    return response
+
+
+def _wants_json(request: HttpRequest) -> bool:
+    return request.get_preferred_type(["text/html", JSON]) == JSON
+
+
+def _is_partial(request: HttpRequest) -> bool:
+    """Whether htmx asks for a part of the page, and not for a page to stand in the place of this one."""
+    headers = request.headers
+    whole = "HX-Boosted" in headers or "HX-History-Restore-Request" in headers
+    return "HX-Request" in headers and not whole
+
+
+def _json(content: Any, status: int = 200) -> HttpResponse:
+    return HttpResponse(orjson.dumps(content), content_type=JSON, status=status)
+
+
+def _results(page: BookList) -> dict[str, Any]:
+    return {
+        "count": page.count,
+        "results": [orjson.Fragment(book.raw) for book in page.books],
+        "next": page.next_url,
+        "facets": [{"name": name, "count": count} for name, count in page.found.facets],
+    }
+
+
+def _error(page: BookList) -> dict[str, Any]:
+    error = page.error
+    assert error is not None
+    return {"error": {"message": str(error), "position": error.position, "length": error.length}}
