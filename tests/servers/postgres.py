@@ -56,9 +56,12 @@ class PostgresServer(Server):
         )
         if see is not None and see.returncode == 0:
             return binaries
-        home = self.folder / "postgres" / "pginstall"
-        shutil.copytree(binaries.parent, home, symlinks=True)
-        return home / "bin"
+        package = binaries.parents[1]  # a wheel's libraries lie beside its package
+        home = self.folder / "wheel" / package.name
+        shutil.copytree(binaries.parent, home / binaries.parent.name, symlinks=True)
+        if (libraries := package.with_name(f"{package.name}.libs")).exists():
+            shutil.copytree(libraries, home.with_name(libraries.name))
+        return home / binaries.parent.name / "bin"
 
     def _initdb(self) -> None:
         secret = self.folder / "password"
