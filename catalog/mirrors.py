@@ -8,7 +8,7 @@ from django.db.models import Model
 import mirror
 from catalog import keys
 from catalog.models import Author, Book, Tag
-from catalog.records import BookRow, Record, load_books, record
+from catalog.records import BookRow, Record, load_books, record, tag_names
 from mirror import Contribution, Family, Members, Mirror, Scored, Watch
 from mirror.conf import setting
 
@@ -103,12 +103,10 @@ class TagMirror(Mirror):
         return keys.tag_record(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        tags = Tag._base_manager.using(setting("DATABASE")).filter(pk__in=_ids(pks))
-        return {str(row[0]): row for row in tags.values_list("id", "name")}
+        return {str(pk): (pk, name) for pk, name in tag_names(_ids(pks)).items()}
 
     def record(self, row: Any) -> Record:
-        pk, name = row
-        return {"id": pk, "name": name}
+        return {"id": row[0], "name": row[1]}
 
     def index(self, record: Record) -> Iterable[Contribution]:
         return [Scored(keys.tag_names(), f"{record['name']}\0{record['id']}", 0)]

@@ -60,6 +60,12 @@ def load_books(ids: Sequence[int]) -> list[BookRow]:
     return [BookRow._make((*row[:8], _named(tags, row[8]), _named(authors, row[9]))) for row in rows]
 
 
+def tag_names(ids: Sequence[int]) -> dict[int, str]:
+    """The names of the tags among ``ids`` that there are."""
+    with connections[setting("DATABASE")].cursor() as cursor:
+        return _names(cursor, "catalog_tag", ids)
+
+
 def _names(cursor: Any, table: str, ids: Iterable[int]) -> dict[int, str]:
     if cursor.db.vendor == "postgresql":
         cursor.execute(f"SELECT id, name FROM {table} WHERE id = ANY(%s)", [list(ids)])

@@ -84,7 +84,6 @@ class PostgresCapture(Capture):
         when = f"AFTER {operation.upper()} ON {table}{referencing} FOR EACH STATEMENT"
         return [
             f"{make} SET search_path = {SEARCH_PATH} AS {literal(definition.body)}",
-            f"DROP TRIGGER IF EXISTS {name} ON {table}",
             f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION {function}()",
         ]
 

@@ -1,6 +1,6 @@
 """What SQL says Redis should hold, small enough to keep for any number of rows.
 
-For each key of a family only two numbers are kept: how many members it should have, and the sum of their hashes
+For each key of a family only one number is kept, made of how many members it should have and the sum of their hashes
 (64 bit). What Redis holds is summed up the same way while it is read, so two sets are compared in memory that
 grows with the number of keys and not with the number of members. Only keys whose sums differ are looked at closely.
 """
@@ -9,10 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from mirror.entries import Contribution, Entry, Field, Member, Members, Scored, Value
+from mirror.scan import Content
+
+ONE = 1 << 80  # what a member adds to its key's total besides its hash
 
 
 def says(entry: Entry) -> tuple[str, str, str]:
-    """An entry as (key, member, what it says), as ``scan.Content`` has it."""
+    """An entry as (key, member, what it says), as ``scan.Content.items`` has it."""
     match entry:
         case Member(key, member):
             return key, member, ""
@@ -25,26 +28,32 @@ def says(entry: Entry) -> tuple[str, str, str]:
 
 
 class Sums:
-    """Count and hash sum for each key."""
+    """One number for each key: the sum of its members' hashes, and their count in the high bits."""
 
     def __init__(self) -> None:
-        self.counts: defaultdict[str, int] = defaultdict(int)
-        self.hashes: defaultdict[str, int] = defaultdict(int)
+        self.totals: defaultdict[str, int] = defaultdict(int)
 
     def add(self, contributions: Iterable[Contribution]) -> None:
         """Count these in."""
-        counts, hashes = self.counts, self.hashes
+        totals = self.totals
         for contribution in contributions:
-            if type(contribution) is Members:  # one hash for all the sets that a row is in
-                hashed = hash((contribution.member, ""))
-                for key in contribution.keys:
-                    counts[key] += 1
-                    hashes[key] += hashed
-            else:
-                key, member, said = says(contribution)
-                counts[key] += 1
-                hashes[key] += hash((member, said))
+            match contribution:
+                case Members(keys, member):  # one hash for all the sets that a row is in
+                    one = ONE + hash(member.encode())
+                    for key in keys:
+                        totals[key] += one
+                case Member(key, member):
+                    totals[key] += ONE + hash(member.encode())
+                case Scored(key, member, score):
+                    totals[key] += ONE + hash((member.encode(), float(score)))
+                case Field(key, field, value):
+                    totals[key] += ONE + hash((field.encode(), value.encode()))
+                case Value(key, value):
+                    totals[key] += ONE + hash(value.encode())
 
-    def agree(self, key: str, items: list[tuple[str, str]]) -> bool:
-        """Whether a key that holds ``items`` is as it should be."""
-        return len(items) == self.counts.get(key, 0) and sum(map(hash, items)) == self.hashes.get(key, 0)
+    def agree(self, content: Content) -> bool:
+        """Whether a key holds what it should."""
+        found = content.raw
+        if content.family.kind == "zset":
+            found = [(member, float(score)) for member, score in found]
+        return len(found) * ONE + sum(map(hash, found)) == self.totals.get(content.key, 0)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mirror import apply, marker, naming, outbox, registry, relay, replay, scan
+from mirror.bulk import few_collections
 from mirror.conf import setting
 from mirror.declare import Mirror
 from mirror.lease import lease
@@ -62,7 +63,7 @@ def rebuild_if_cold(name: str) -> int:
 
 
 def _single(mirror: Mirror, redis: Any, progress: Progress) -> Rebuilt:
-    with lease(redis, f"rebuild:{mirror.name}", LEASE_SECONDS) as mine:
+    with few_collections(), lease(redis, f"rebuild:{mirror.name}", LEASE_SECONDS) as mine:
         if not mine:
             return Rebuilt(mirror.name, skipped=True)
         for _ in range(STARTS):

@@ -4,7 +4,7 @@ Nothing here is ever asked on behalf of a request. Keys are found by SCAN, sets 
 them in one round trip.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from redis.exceptions import ResponseError
@@ -17,11 +17,23 @@ PIPE = 250  # commands a round trip
 
 
 class Content(NamedTuple):
-    """What one key of a family holds: (member, what it says); what a set's member says is ""."""
+    """What one key of a family holds, as Redis gives it: members; or pairs of member and score or value; or [value]."""
 
     key: str
     family: Family
-    items: list[tuple[str, str]]
+    raw: list[Any]
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """(member, what it says) as text; what a set's member says is "", what a string says has no member."""
+        match self.family.kind:
+            case "set":
+                return ((member.decode(), "") for member in self.raw)
+            case "zset":
+                return ((member.decode(), repr(float(score))) for member, score in self.raw)
+            case "string":
+                return (("", value.decode()) for value in self.raw)
+            case _:
+                return ((name.decode(), value.decode()) for name, value in self.raw)
 
 
 class WrongType(Exception):
@@ -34,7 +46,7 @@ def keys(session: Session) -> Generator[list[str], None, None]:
     while True:
         cursor, found = session.ask([("SCAN", cursor, "COUNT", STEP)])[0]
         yield [name.decode(errors="surrogateescape") for name in found]
-        if cursor in (b"0", "0", 0):
+        if cursor in DONE:
             return
 
 
@@ -86,16 +98,25 @@ def _several(session: Session, named: Sequence[tuple[str, Family]]) -> Generator
     replies = _ask(session, named, [_first(key, family) for key, family in named])
     for (key, family), reply in zip(named, replies, strict=True):
         if family.kind == "string":
-            yield Content(key, family, [] if reply is None else [("", reply.decode())])
+            yield Content(key, family, [] if reply is None else [reply])
             continue
         cursor, raw = reply
-        items = items_of(family.kind, raw)
-        while cursor not in (b"0", "0", 0):
-            cursor, raw = _ask(session, [(key, family)], [_first(key, family, cursor)])[0]
-            items += items_of(family.kind, raw)
-        yield Content(key, family, items)
+        content = Content(key, family, _paired(family, raw))
+        if cursor not in DONE:
+            content = Content(key, family, list(dict.fromkeys([*content.raw, *_rest(session, key, family, cursor)])))
+        yield content
 
 
+def _rest(session: Session, key: str, family: Family, cursor: Any) -> list[Any]:
+    """The further steps of a scan (which may give a member twice)."""
+    found: list[Any] = []
+    while cursor not in DONE:
+        cursor, raw = _ask(session, [(key, family)], [_first(key, family, cursor)])[0]
+        found += _paired(family, raw)
+    return found
+
+
+DONE = (b"0", "0", 0)
 _SCANS = {"set": "SSCAN", "zset": "ZSCAN", "hash": "HSCAN"}
 
 
@@ -119,14 +140,10 @@ def _ask(session: Session, named: Sequence[tuple[str, Family]], commands: Sequen
     return session.ask(commands)
 
 
-def items_of(kind: str, raw: Any) -> list[tuple[str, str]]:
-    """The members of one SCAN reply, with what they say (scores as Python writes a float)."""
-    if kind == "set":
-        return [(member.decode(), "") for member in raw]
-    pairs = raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True)
-    if kind == "zset":
-        return [(member.decode(), repr(float(score))) for member, score in pairs]
-    return [(name.decode(), value.decode()) for name, value in pairs]
+def _paired(family: Family, raw: Any) -> list[Any]:
+    if family.kind == "set":
+        return list(raw)
+    return list(raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True))
 
 
 def remove_strays(mirror: Mirror, redis: Any) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 from django.db.models.functions import Now
 
 from mirror import outbox, registry, scan
+from mirror.bulk import few_collections
 from mirror.compare import Difference, differences
 from mirror.conf import setting
 from mirror.declare import Family, Mirror
@@ -38,7 +39,7 @@ def verify(
     sample: compare only that many rows, picked at random, and do not look for strays. Raises redis-py's errors
     when Redis is away, UnknownMirror, and ``scan.WrongType`` when a key holds something of another kind.
     """
-    with Session(redis or relay_client()) as session:
+    with few_collections(), Session(redis or relay_client()) as session:
         runs = [_Verification(mirror, session, progress) for mirror in registry.all_mirrors(names)]
         if sample is not None:
             return [difference for run in runs for difference in run.some(sample)]
@@ -91,8 +92,8 @@ class _Verification:
         """What really differs, when everything has been read and taken."""
         if len(self.records) != self.rows or self.suspects:
             self._records_without_row()
-        wrong = {c.key: c.family for c in self._contents(self.named) if not self.sums.agree(c.key, c.items)}
-        missing = self.sums.counts.keys() - self.named.keys()
+        wrong = {c.key: c.family for c in self._contents(self.named) if not self.sums.agree(c)}
+        missing = self.sums.totals.keys() - self.named.keys()
         if wrong or missing:
             self._look_closely(wrong, missing)
         pks = [*self.suspects, *self.strays]
@@ -146,7 +147,7 @@ class _Verification:
         """One more pass for the members of these keys alone: whose rows are to be compared?"""
         found: dict[tuple[str, str], str] = {}
         for content in self._contents(wrong):
-            found |= {(content.key, member): said for member, said in content.items}
+            found |= {(content.key, member): said for member, said in content.items()}
         keys = wrong.keys() | missing
         for _, targets in self._targets():
             for pk, target in targets.items():
