@@ -4,6 +4,7 @@ A cover is 120 wide and 180 high. Colours are classes (``static/css/shelf.css``)
 the content security policy forbids style attributes.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
@@ -13,6 +14,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 CLOTHS: Final = 10
+SERIES: Final = re.compile(r"\s*\([^()]*#[^()]*\)\s*\Z")
 SIZES: Final = (17.0, 15.0, 13.0, 11.5, 10.0, 9.0)
 LEADING: Final = 1.2
 
@@ -136,7 +138,8 @@ def cover(book_id: int, title: str, author: str) -> SafeString:
     """An SVG for a book, for the eye alone: the page says title and author in words."""
     mixed = (book_id * 2654435761 >> 7) & 0xFFFF  # neighbours look different
     cut = CUTS[mixed % len(CUTS)]
-    size, lines = _fit(title, cut.width, cut.height)
+    # "(The Hunger Games, #1)" is for shelves, not for covers.
+    size, lines = _fit(SERIES.sub("", title) or title, cut.width, cut.height)
     x = cut.left if cut.anchor == "start" else cut.left + cut.width / 2
     y = cut.top + size
     if cut.anchor == "middle":
