@@ -1,6 +1,7 @@
 """How books and tags show in Redis."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from django.db.models import Model
@@ -38,6 +39,26 @@ def _ids(pks: Iterable[str]) -> list[int]:
     return [int(pk) for pk in pks if pk.removeprefix("-").isdecimal()]
 
 
+class _TagKeys(dict[str, str]):
+    """Tag names to keys, made once: the same few thousand strings are needed for every book again."""
+
+    MOST = 100_000
+
+    def __init__(self, start: str) -> None:
+        super().__init__()
+        self.start = start
+
+    def __missing__(self, name: str) -> str:
+        if len(self) >= self.MOST:
+            self.clear()
+        return self.setdefault(name, self.start + name)
+
+
+@cache
+def _tag_keys(start: str) -> _TagKeys:
+    return _TagKeys(start)
+
+
 @mirror.register
 class BookMirror(Mirror):
     """A book's record, its place in the orders, and its id in the set of each of its tags."""
@@ -62,13 +83,13 @@ class BookMirror(Mirror):
         return record(row)
 
     def index(self, record: Record) -> Iterable[Contribution]:
-        pk, start = str(record["id"]), keys.tag("")
+        pk, tag_keys = str(record["id"]), _tag_keys(keys.tag(""))
         year = record["year"]
         return [
             Scored(keys.popular(), pk, record["popularity"]),
             Scored(keys.newest(), pk, UNKNOWN_YEAR if year is None else year),
             Scored(keys.titles(), f"{record['sort_title']}\0{pk}", 0),
-            Members([start + name for name in record["tags"]], pk),
+            Members(list(map(tag_keys.__getitem__, record["tags"])), pk),
         ]
 
     def families(self) -> Sequence[Family]:

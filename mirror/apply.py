@@ -17,7 +17,7 @@ between stays pending and is drained again. Both in one statement would be the s
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -43,6 +43,9 @@ class Drained(NamedTuple):
 
     rows: int
     changes: int
+
+
+Flight = Generator[None, None, Drained]
 
 
 class _Work(NamedTuple):
@@ -71,17 +74,38 @@ def drain(
     Raises Conflict when others were in the way again and again, redis-py's errors when Redis is away,
     ProgrammingError inside a transaction, and whatever the declaration raises.
     """
-    outbox.refuse_transaction()
-    shape, redis = shape_of(mirror), redis or relay_client()
     for attempt in range(TRIES):
         try:
-            return _try(shape, pks, redis, full, step)
+            return land(launch(mirror, pks, redis=redis, full=full, step=step))
         except Conflict:
             time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))
     raise Conflict(f"{mirror.name}: others kept writing the same rows")
 
 
-def _try(shape: JsonShape, pks: Sequence[str], redis: Any, full: bool, step: Step) -> Drained:
+def launch(
+    mirror: Mirror, pks: Sequence[str], *, redis: Any = None, full: bool = False, step: Step = _no_step
+) -> Flight:
+    """The first half of one try: all up to sending what is to be written. Redis works on it meanwhile.
+
+    ``land`` is the second half. A flight that is dropped leaves its changes pending. Raises as ``drain``.
+    """
+    outbox.refuse_transaction()
+    flight = _fly(shape_of(mirror), pks, redis or relay_client(), full, step)
+    next(flight)
+    return flight
+
+
+def land(flight: Flight) -> Drained:
+    """The second half: see what became of the write, and mark the changes. Raises Conflict: nothing was written."""
+    try:
+        next(flight)
+    except StopIteration as stop:
+        drained: Drained = stop.value
+        return drained
+    raise AssertionError("a flight has two halves")
+
+
+def _fly(shape: JsonShape, pks: Sequence[str], redis: Any, full: bool, step: Step) -> Flight:
     with Session(redis) as session:
         step("watch")
         watched = list(dict.fromkeys(map(shape.watched, pks)))
@@ -90,7 +114,9 @@ def _try(shape: JsonShape, pks: Sequence[str], redis: Any, full: bool, step: Ste
         work = _work(shape, pks, said, full)
         work = _settle_claims(session, shape, pks, said, full, work)
         step("write")
-        session.execute(_commands(shape, work))
+        session.post_transaction(_commands(shape, work))
+        yield
+        session.collect_transaction()
         incarnation = session.incarnation
     step("mark")
     outbox.mark_applied(work.ids, incarnation)

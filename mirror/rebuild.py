@@ -84,13 +84,25 @@ class _Run:
     def run(self) -> Rebuilt | None:
         """All steps; None when Redis changed underneath and it has to start again."""
         self._resume() or self._begin()
-        while pks := self.mirror.keys_after(self.state.rebuild_cursor, int(setting("CHUNK"))):
-            _drain_chunk(self.mirror, pks, self.redis)
-            self._note(pks)
-            if not self._still_ours():
-                return None
+        if not self._all_rows():
+            return None
         strays = 0 if self.token.endswith(":empty") else scan.remove_strays(self.mirror, self.redis)
         return Rebuilt(self.mirror.name, self.state.rebuild_rows, strays) if self._finish() else None
+
+    def _all_rows(self) -> bool:
+        """Drain chunk after chunk; while Redis writes one, the next is read from SQL. False: start again."""
+        cursor, before = self.state.rebuild_cursor, None
+        while pks := self.mirror.keys_after(cursor, int(setting("CHUNK"))):
+            cursor, chunk = pks[-1], _Chunk(self.mirror, pks, self.redis)
+            if before and not self._landed(before):
+                return False
+            before = chunk
+        return before is None or self._landed(before)
+
+    def _landed(self, chunk: "_Chunk") -> bool:
+        chunk.land()
+        self._note(chunk.pks)
+        return self._still_ours()
 
     def _resume(self) -> bool:
         """Whether an earlier start can be gone on with: its token is still in this very Redis."""
@@ -128,12 +140,25 @@ class _Run:
         return True
 
 
-def _drain_chunk(mirror: Mirror, pks: list[str], redis: Any) -> None:
-    """Drain a chunk whole; where a row fails, let the relay find it and count its failure."""
-    try:
-        apply.drain(mirror, pks, redis=redis, full=True)
-    except Exception as error:
-        relay.raise_if_away(error)
+class _Chunk:
+    """Rows on their way into Redis. Where a row fails, the others arrive and the relay counts its failure."""
+
+    def __init__(self, mirror: Mirror, pks: list[str], redis: Any) -> None:
+        self.mirror, self.pks, self.redis = mirror, pks, redis
+        self.flight: apply.Flight | None = None
+        try:
+            self.flight = apply.launch(mirror, pks, redis=redis, full=True)
+        except Exception as error:
+            relay.raise_if_away(error)
+
+    def land(self) -> None:
+        """Wait until they have arrived."""
+        try:
+            if self.flight is not None:
+                apply.land(self.flight)
+                return
+        except Exception as error:
+            relay.raise_if_away(error)
         failures: dict[str, Exception] = {}
-        relay.isolate(mirror, pks, redis, failures, full=True)
-        outbox.append(mirror.name, failures)  # the relay tries again, and sets aside what keeps failing
+        relay.isolate(self.mirror, self.pks, self.redis, failures, full=True)
+        outbox.append(self.mirror.name, failures)  # the relay tries again, and sets aside what keeps failing

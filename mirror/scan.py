@@ -4,7 +4,7 @@ Nothing here is ever asked on behalf of a request. Keys are found by SCAN, sets 
 them in one round trip.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from redis.exceptions import ResponseError
@@ -36,8 +36,8 @@ class Content(NamedTuple):
                 return ((name.decode(), value.decode()) for name, value in self.raw)
 
 
-class WrongType(Exception):
-    """A key of a family is not what it should be; ``args[0]`` is the key."""
+class WrongType(RuntimeError):
+    """A key of a family is not of the type that it should be."""
 
 
 def keys(session: Session) -> Generator[list[str], None, None]:
@@ -88,30 +88,51 @@ def is_empty(mirror: Mirror, redis: Any) -> bool:
 
 
 def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator[Content, None, None]:
-    """What these keys hold, many in a round trip. Raises WrongType."""
+    """What these keys hold, many in a round trip; Redis reads the next while these are looked at. Raises WrongType.
+
+    The session may not be used for anything else until the end.
+    """
     todo = list(named)
-    for start in range(0, len(todo), PIPE):
-        yield from _several(session, todo[start : start + PIPE])
+    batches = [todo[start : start + PIPE] for start in range(0, len(todo), PIPE)]
+    unfinished: list[tuple[Content, Any]] = []
+    for batch, replies in _read_ahead(session, batches):
+        for (key, family), reply in zip(batch, replies, strict=True):
+            if family.kind == "string":
+                yield Content(key, family, [] if reply is None else [reply])
+                continue
+            cursor, raw = reply
+            content = Content(key, family, _paired(family, raw))
+            if cursor in DONE:
+                yield content
+            else:
+                unfinished.append((content, cursor))
+    for content, cursor in unfinished:
+        rest = _rest(session, content.key, content.family, cursor)
+        yield content._replace(raw=list(dict.fromkeys([*content.raw, *rest])))
 
 
-def _several(session: Session, named: Sequence[tuple[str, Family]]) -> Generator[Content, None, None]:
-    replies = _ask(session, named, [_first(key, family) for key, family in named])
-    for (key, family), reply in zip(named, replies, strict=True):
-        if family.kind == "string":
-            yield Content(key, family, [] if reply is None else [reply])
-            continue
-        cursor, raw = reply
-        content = Content(key, family, _paired(family, raw))
-        if cursor not in DONE:
-            content = Content(key, family, list(dict.fromkeys([*content.raw, *_rest(session, key, family, cursor)])))
-        yield content
+def _read_ahead(
+    session: Session, batches: list[list[tuple[str, Family]]]
+) -> Generator[tuple[list[tuple[str, Family]], list[Any]], None, None]:
+    """Each batch with its replies; the next one is already asked for."""
+    for number, batch in enumerate(batches):
+        if number == 0:
+            session.post(_scans(batch))
+        replies = _collect(session, batch)
+        if number + 1 < len(batches):
+            session.post(_scans(batches[number + 1]))
+        yield batch, replies
+
+
+def _scans(batch: list[tuple[str, Family]]) -> list[tuple[Any, ...]]:
+    return [_first(key, family) for key, family in batch]
 
 
 def _rest(session: Session, key: str, family: Family, cursor: Any) -> list[Any]:
     """The further steps of a scan (which may give a member twice)."""
     found: list[Any] = []
     while cursor not in DONE:
-        cursor, raw = _ask(session, [(key, family)], [_first(key, family, cursor)])[0]
+        cursor, raw = session.ask([_first(key, family, cursor)])[0]
         found += _paired(family, raw)
     return found
 
@@ -126,18 +147,18 @@ def _first(key: str, family: Family, cursor: Any = 0) -> tuple[Any, ...]:
     return (_SCANS[family.kind], key, cursor, "COUNT", STEP)
 
 
-def _ask(session: Session, named: Sequence[tuple[str, Family]], commands: Sequence[Any]) -> list[Any]:
+def _collect(session: Session, batch: list[tuple[str, Family]]) -> list[Any]:
     try:
-        return session.ask(commands)
+        return session.collect()
     except ResponseError as error:
         if not str(error).startswith("WRONGTYPE"):
             raise
-    for (key, _), command in zip(named, commands, strict=True):
+    for key, family in batch:
         try:
-            session.ask([command])
+            session.ask([_first(key, family)])
         except ResponseError as error:
-            raise WrongType(key) from error
-    return session.ask(commands)
+            raise WrongType(f"the key {key!r} is not a {family.kind}") from error
+    return session.ask(_scans(batch))
 
 
 def _paired(family: Family, raw: Any) -> list[Any]:

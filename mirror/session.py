@@ -26,12 +26,13 @@ class Session:
     def __enter__(self) -> "Session":
         self._connection = self._pool.get_connection()
         self._watching = False
+        self._posted = 0
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None:
+        if kind is not None or self._posted:
             self._connection.disconnect()  # what is still under way, or watched, dies with it
         elif self._watching:
             self.ask([("UNWATCH",)])
@@ -44,11 +45,17 @@ class Session:
 
     def ask(self, commands: Sequence[Command]) -> list[Any]:
         """Send all commands in one round trip; one reply each. Raises the first error among them."""
-        replies = self._send(commands)
-        for reply in replies:
-            if isinstance(reply, Exception):
-                raise reply
-        return replies
+        self.post(commands)
+        return self.collect()
+
+    def post(self, commands: Sequence[Command]) -> None:
+        """Send the commands and leave the replies: Redis works while the caller does something else."""
+        self._connection.send_packed_command(self._connection.pack_commands(commands))
+        self._posted = len(commands)
+
+    def collect(self) -> list[Any]:
+        """The replies to what was posted. Raises the first error among them."""
+        return _raise_first(self._replies())
 
     def watch_and_ask(self, keys: Sequence[str], commands: Sequence[Command]) -> list[Any]:
         """Watch ``keys``, then ask ``commands``, in one round trip."""
@@ -61,27 +68,36 @@ class Session:
         Raises Conflict when a watched key was changed, and the first error among the replies (Redis
         carries out the other commands of the transaction all the same).
         """
-        *queued, done = self._send([("MULTI",), *commands, ("EXEC",)])
+        self.post_transaction(commands)
+        return self.collect_transaction()
+
+    def post_transaction(self, commands: Sequence[Command]) -> None:
+        """Send a transaction and leave the replies."""
+        self.post([("MULTI",), *commands, ("EXEC",)])
+
+    def collect_transaction(self) -> list[Any]:
+        """The replies to a transaction that was posted. Raises as ``execute``."""
+        *queued, done = self._replies()
         self._watching = False
-        for reply in queued:
-            if isinstance(reply, Exception):
-                raise reply
+        _raise_first(queued)
         if done is None:
             raise Conflict
-        if isinstance(done, Exception):
-            raise done
-        for reply in done:
-            if isinstance(reply, Exception):
-                raise reply
-        return list(done)
+        return _raise_first(done if isinstance(done, list) else [done])
 
-    def _send(self, commands: Sequence[Command]) -> list[Any]:
-        connection = self._connection
-        connection.send_packed_command(connection.pack_commands(commands))
-        return [self._read() for _ in commands]
+    def _replies(self) -> list[Any]:
+        replies = [self._read() for _ in range(self._posted)]
+        self._posted = 0
+        return replies
 
     def _read(self) -> Any:
         try:
             return self._connection.read_response()
         except ResponseError as error:
             return error
+
+
+def _raise_first(replies: list[Any]) -> list[Any]:
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies

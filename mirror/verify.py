@@ -72,8 +72,10 @@ class _Verification:
 
     def read_rows(self) -> None:
         """Every row: compare its record, and sum up what it contributes elsewhere."""
-        for pks, targets in self._targets():
-            self._compare_own(pks, targets)
+        for pks in self._chunks():
+            self.session.post(self.shape.ask(pks))  # Redis answers while SQL is read
+            targets = self.shape.targets(pks)
+            self._compare_own(pks, targets, self.session.collect())
             self.rows += sum(target.own is not None for target in targets.values())
             for target in targets.values():
                 self.sums.add(target.entries)
@@ -125,11 +127,10 @@ class _Verification:
         for pks in self._chunks():
             yield pks, self.shape.targets(pks)
 
-    def _compare_own(self, pks: Sequence[str], targets: dict[str, Target]) -> None:
-        asks = self.shape.ask(pks)
-        if not asks:  # edges have no key of their own
+    def _compare_own(self, pks: Sequence[str], targets: dict[str, Target], replies: list[Any]) -> None:
+        if not replies:  # edges have no key of their own
             return
-        for pk, said in zip(pks, self.shape.said(pks, self.session.ask(asks)), strict=True):
+        for pk, said in zip(pks, self.shape.said(pks, replies), strict=True):
             if said != targets.get(pk, ABSENT).own:
                 self.suspects[pk] = None
 
