@@ -1,0 +1,201 @@
+"""Books and their authors."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Model
+
+from catalog.importer import clean
+from catalog.importer.files import Dirt, Table, batches
+from catalog.models import Author, Book
+
+COLUMNS = (
+    "book_id", "goodreads_book_id", "authors", "original_publication_year", "original_title", "title",
+    "language_code", "isbn", "isbn13", "average_rating", "ratings_count",
+)  # fmt: skip
+BATCH = 2000  # rows a transaction
+UNTITLED = "[untitled]"
+LONGEST_TITLE = 500
+LONGEST_AUTHOR = 300
+LONGEST_LANGUAGE = 10
+
+Progress = Callable[[str, int], None]
+
+
+@dataclass
+class Tally:
+    """What was read, what was added, and what was wrong with it."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    added: Counter[str] = field(default_factory=Counter)
+    dirt: Dirt = field(default_factory=Dirt)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A usable row: the primary key that it asks for (if it does), the book, and its authors."""
+
+    wanted: int | None
+    book: Book
+    authors: list[str]
+
+
+def import_books(table: Table, limit: int | None, tally: Tally, progress: Progress) -> None:
+    """Add the books (the first ``limit`` usable ones) that are not there yet, with their authors.
+
+    A book's primary key is the file's ``book_id``, if that is free. The others are added after all of those, with
+    keys that the database chooses: a free one could be another row's own.
+    """
+    crowded = 0
+    for batch in batches(islice(_candidates(table, tally.dirt), limit), BATCH):
+        with transaction.atomic():
+            crowded += _add(batch, tally, own_keys=True)
+        tally.read["books"] += len(batch)
+        progress("books", len(batch))
+    if crowded:
+        for batch in batches(islice(_candidates(table, Dirt()), limit), BATCH):
+            with transaction.atomic():
+                _add(batch, tally, own_keys=False)
+
+
+def _candidates(table: Table, dirt: Dirt) -> Iterator[Candidate]:
+    seen: set[int] = set()
+    for line, cells in table.rows(dirt):
+        row = dict(zip(table.columns, cells, strict=True))
+        wrong: list[str] = []
+        candidate = _candidate(row, wrong)
+        if candidate is None:
+            wrong = ["books without a usable goodreads_book_id"]
+        elif candidate.book.goodreads_id in seen:
+            candidate, wrong = None, ["books listed twice"]
+        for kind in wrong:
+            dirt.note(kind, table.name, line)
+        if candidate is not None:
+            seen.add(candidate.book.goodreads_id or 0)
+            yield candidate
+
+
+def _candidate(row: dict[str, str], wrong: list[str]) -> Candidate | None:
+    """The row as a book; adds what is wrong with it to ``wrong``. None: not even known which book it is."""
+
+    def usable(name: str, value: Any, kind: str) -> Any:
+        if value is None and row[name]:
+            wrong.append(kind)
+        return value
+
+    goodreads_id = clean.number(row["goodreads_book_id"])
+    if not goodreads_id:
+        return None
+    wanted = clean.number(row["book_id"], most=2**31 - 1) or None
+    if wanted is None:
+        wrong.append("unusable book_id")
+    if not row["original_publication_year"]:
+        wrong.append("no year")
+    isbn = clean.isbn(row["isbn"], row["isbn13"])
+    if isbn is None and (row["isbn"] or row["isbn13"]):
+        wrong.append("unusable ISBN")
+    elif "e+" in row["isbn13"].lower():
+        wrong.append("ISBN-13 with lost digits")
+    book = Book(
+        goodreads_id=goodreads_id,
+        title=_title(row, wrong),
+        year=usable("original_publication_year", clean.year(row["original_publication_year"]), "unusable year"),
+        language=row["language_code"] if len(row["language_code"]) <= LONGEST_LANGUAGE else "",
+        isbn=isbn or "",
+        popularity=usable("ratings_count", clean.number(row["ratings_count"], most=2**53), "unusable count") or 0,
+        rating=usable("average_rating", clean.rating(row["average_rating"]), "unusable rating"),
+    )
+    return Candidate(wanted, book, _authors(row["authors"], wrong))
+
+
+def _title(row: dict[str, str], wrong: list[str]) -> str:
+    title = row["title"] or row["original_title"]
+    if not row["title"]:
+        wrong.append("no title: original title taken" if title else "no title at all")
+    if len(title) > LONGEST_TITLE:
+        wrong.append("title cut")
+    return clean.shortened(title, LONGEST_TITLE) or UNTITLED
+
+
+def _authors(text: str, wrong: list[str]) -> list[str]:
+    authors = clean.authors(text, LONGEST_AUTHOR)
+    if not authors:
+        wrong.append("no author")
+    if any(len(" ".join(name.split())) > LONGEST_AUTHOR for name in text.split(",")):
+        wrong.append("author's name cut")
+    return authors
+
+
+def _add(batch: Sequence[Candidate], tally: Tally, *, own_keys: bool) -> int:
+    """Add those that are new, and their authors. Returns how many are left, their own keys being taken."""
+    known = keys_of(candidate.book.goodreads_id for candidate in batch)
+    new = [candidate for candidate in batch if candidate.book.goodreads_id not in known]
+    chosen = _with_own_keys(new) if own_keys else new
+    Book.objects.bulk_create([candidate.book for candidate in chosen])
+    if own_keys and chosen:
+        _move_sequence()
+    _add_authors(chosen, tally)
+    tally.added["books"] += len(chosen)
+    return len(new) - len(chosen)
+
+
+def _with_own_keys(new: Iterable[Candidate]) -> list[Candidate]:
+    """Those that can have the key that they ask for; their books have it now."""
+    chosen = []
+    taken = set(Book.objects.filter(pk__in=[c.wanted for c in new if c.wanted]).values_list("pk", flat=True))
+    for candidate in new:
+        if candidate.wanted and candidate.wanted not in taken:
+            taken.add(candidate.wanted)
+            candidate.book.pk = candidate.wanted
+            chosen.append(candidate)
+    return chosen
+
+
+def _move_sequence() -> None:
+    """PostgreSQL does not know of keys that were given to it: the next one it chooses has to be above them."""
+    if connection.vendor != "postgresql":
+        return
+    table = Book._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT setval(s.name, GREATEST(nextval(s.name), (SELECT MAX(id) FROM {table})))"
+            " FROM (SELECT pg_get_serial_sequence(%s, 'id') AS name) s",
+            [table],
+        )
+
+
+def _add_authors(chosen: Sequence[Candidate], tally: Tally) -> None:
+    names = list(dict.fromkeys(name for candidate in chosen for name in candidate.authors))
+    ids: dict[str, int] = {}
+    for some in batches(names, 1000):
+        known = dict(Author.objects.filter(name__in=some).values_list("name", "pk"))
+        new = Author.objects.bulk_create([Author(name=name) for name in some if name not in known])
+        ids |= known | {author.name: author.pk for author in new}
+        tally.added["authors"] += len(new)
+    links = Book.authors.through
+    links._base_manager.bulk_create(
+        links(book_id=candidate.book.pk, author_id=ids[name]) for candidate in chosen for name in candidate.authors
+    )
+
+
+def keys_of(numbers: Iterable[int | None]) -> dict[int | None, int]:
+    """From goodreads numbers to the primary keys of the books that are there."""
+    return dict(Book.objects.filter(goodreads_id__in=list(numbers)).values_list("goodreads_id", "pk"))
+
+
+def ids_of(model: type[Model], names: Sequence[str]) -> tuple[dict[str, int], int]:
+    """From name to primary key, having added the names that were not there; and how many those were.
+
+    Asked for again, because SQLite before 3.35 does not tell the keys of what is inserted.
+    """
+    rows = model._base_manager.values_list("name", "pk")
+    known = dict(rows.filter(name__in=names))
+    new = [name for name in names if name not in known]
+    if new:
+        model._base_manager.bulk_create(model(name=name) for name in new)
+        known |= dict(rows.filter(name__in=new))
+    return known, len(new)

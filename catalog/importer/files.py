@@ -1,0 +1,130 @@
+"""CSV files as they come: streamed, with bad rows counted and bad files refused."""
+
+import codecs
+import csv
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+T = TypeVar("T")
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class BadFile(ValueError):
+    """A file that cannot be read at all; says which, and where in it."""
+
+
+class Dirt:
+    """What was wrong with the data: how often each kind, and where it was met first."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.first: dict[str, str] = {}
+
+    def note(self, kind: str, file: str, line: int) -> None:
+        """Count one of ``kind``."""
+        self.counts[kind] += 1
+        self.first.setdefault(kind, f"{file}:{line}")
+
+    def as_dict(self) -> dict[str, dict[str, Any]]:
+        """Kind to count and first place, most frequent first."""
+        return {kind: {"count": n, "first": self.first[kind]} for kind, n in self.counts.most_common()}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{kind} {n} (first: {self.first[kind]})" for kind, n in self.counts.most_common())
+
+
+class Table:
+    """A CSV file with a header. Making one checks that the file can be read and has ``columns``."""
+
+    def __init__(self, folder: Path, name: str, columns: Sequence[str]) -> None:
+        self.path, self.name, self.columns = folder / name, name, columns
+        self.current = ""
+        with self._open() as file:
+            self._indices(self._reader(file, Dirt()))
+
+    def lines(self) -> int:
+        """About how many rows there are (for a progress bar)."""
+        with self.path.open("rb") as file:
+            return max(0, sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b"")) - 1)
+
+    def rows(self, dirt: Dirt) -> Iterator[tuple[int, list[str]]]:
+        """Each good row: its line and the cells of ``columns``, in their order, without blanks at the ends.
+
+        Rows with too few or too many cells are counted and left out. Raises BadFile.
+        """
+        with self._open() as file:
+            reader = self._reader(file, dirt)
+            indices, width = self._indices(reader)
+            while True:
+                line = reader.line_num + 1
+                row = self._next(reader, line, dirt)
+                if row is None:
+                    return
+                if len(row) == width:
+                    yield line, [row[i].strip() for i in indices]
+                elif row:  # an empty line is nothing
+                    dirt.note("rows with too few or too many columns", self.name, line)
+
+    def _open(self) -> TextIO:
+        try:
+            with self.path.open("rb") as file:
+                encoding = "utf-16" if file.read(2) in UTF16 else "utf-8-sig"
+            # Bytes that are no UTF-8 come through, to be looked at line by line.
+            errors = "replace" if encoding == "utf-16" else "surrogateescape"
+            return self.path.open(encoding=encoding, errors=errors, newline="")
+        except OSError as error:
+            raise BadFile(f"{self.path}: {error.strerror or error}") from None
+
+    def _reader(self, file: TextIO, dirt: Dirt) -> Any:
+        return csv.reader(self._lines(file, dirt), strict=True)
+
+    def _lines(self, file: TextIO, dirt: Dirt) -> Iterator[str]:
+        for number, text in enumerate(file, 1):
+            line = text
+            if not line.isascii():
+                line = self._mended(line, number, dirt)
+            if "\0" in line:
+                dirt.note("NUL bytes", self.name, number)
+                line = line.replace("\0", "")
+            self.current = line
+            yield line
+
+    def _mended(self, line: str, number: int, dirt: Dirt) -> str:
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            dirt.note("lines that are not UTF-8, read as Windows-1252", self.name, number)
+            return line.encode("utf-8", "surrogateescape").decode("cp1252", "replace")
+        return line
+
+    def _next(self, reader: Any, line: int, dirt: Dirt) -> list[str] | None:
+        try:
+            row: list[str] | None = next(reader, None)
+        except csv.Error as error:
+            if "expected after" not in str(error):
+                text = f"{self.path}, line {line}: a quoted cell that begins here never ends ({error})"
+                raise BadFile(text) from None
+            dirt.note("quotes in the wrong place", self.name, line)
+            return next(csv.reader([self.current]))
+        return row
+
+    def _indices(self, reader: Any) -> tuple[list[int], int]:
+        """Where the columns are, and how many cells a row has."""
+        header = [cell.strip() for cell in self._next(reader, 1, Dirt()) or []]
+        if not any(header):
+            raise BadFile(f"{self.path}, line 1: there is no header")
+        for column in self.columns:
+            if header.count(column) != 1:
+                what = "is missing" if column not in header else "is there twice"
+                raise BadFile(f'{self.path}, line 1: the column "{column}" {what}')
+        return [header.index(column) for column in self.columns], len(header)
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lists of up to ``size`` items."""
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
