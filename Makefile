@@ -15,9 +15,9 @@ test: ## All tests, on SQLite and on PostgreSQL
 	.ci/venv requirements-dev.txt
 	.ci/test
 
-bench: ## Every promise of speed as a ratio. ONLY= one of them
+bench: ## Every promise of speed as a ratio. ONLY= a word of its name
 	.ci/venv requirements-dev.txt
-	$(PYTHON) -m bench $(ONLY)
+	$(PYTHON) -m tests.bench --only "$(ONLY)"
 
 lint: ## Format, rules, types, templates, migrations, message catalogues
 	.ci/venv requirements-dev.txt
@@ -25,4 +25,5 @@ lint: ## Format, rules, types, templates, migrations, message catalogues
 
 clean: ## What can be made again; the data under var/ stays
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis var/static
-	find . -name '*.mo' -delete -o -name __pycache__ -prune -exec rm -rf {} +
+	find . -path ./var -prune -o -name __pycache__ -type d -exec rm -rf {} +
+	find . -path ./var -prune -o -path '*/locale/*' -name '*.mo' -exec rm -f {} +

@@ -1,8 +1,9 @@
 """Keeps one command running: ``python keep.py RUNNER_PID COMMAND...``.
 
 Starts the command again when it ends by itself, gives up when it keeps ending at once, and stops it
-when asked to (SIGTERM) or when the runner is gone, however that came about. It leads a session of its
-own with the command in it, and is run as a file, so that it costs no more than Python itself.
+when asked to (SIGTERM) or when the runner is gone, however that came about. The command has a process
+group of its own: asked to stop, it sees to its children itself; what is left of the group is killed. Run
+as a file, it costs no more than Python itself.
 """
 
 import os
@@ -15,7 +16,7 @@ from types import FrameType
 
 HEALTHY_SECONDS = 10.0  # a command that ran this long has started well
 PATIENCE = 6  # starts in a row that may fail, at longer and longer intervals
-GRACE_SECONDS = 8.0  # between asking a command to stop and making it
+GRACE_SECONDS = 4.0  # between asking a command to stop and making it; honcho waits for 5
 
 stopping = False
 
@@ -37,12 +38,18 @@ def is_alive(pid: int) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Stop the command and all it started: they share this process's group."""
-    os.killpg(0, signal.SIGTERM)  # here it only sets ``stopping``
+    """Stop the command, and whatever it leaves behind."""
+    process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(GRACE_SECONDS)
-    if process.poll() is None:
-        os.killpg(0, signal.SIGKILL)
+    _clear(process)
+
+
+def _clear(process: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of the command's group: a crashed worker's children would work on without it."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def keep(runner: int, command: list[str]) -> int:
@@ -50,7 +57,7 @@ def keep(runner: int, command: list[str]) -> int:
     failures = 0
     while True:
         started = time.monotonic()
-        process = subprocess.Popen(command)
+        process = subprocess.Popen(command, process_group=0)
         while process.poll() is None and not stopping:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.2)
@@ -59,6 +66,7 @@ def keep(runner: int, command: list[str]) -> int:
         if stopping:
             _end(process)
             return 0
+        _clear(process)
         failures = 0 if time.monotonic() - started > HEALTHY_SECONDS else failures + 1
         print(f"ended with code {process.returncode}", flush=True)
         if failures >= PATIENCE:
