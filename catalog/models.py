@@ -22,10 +22,20 @@ class TagNameField(models.CharField):  # type: ignore[type-arg]
         return normalise(value) if isinstance(value, str) else value
 
 
+class NamedManager(models.Manager[Any]):
+    """For models whose rows are known by their names: fixtures need not say primary keys."""
+
+    def get_by_natural_key(self, name: str) -> Any:
+        """The row called ``name``. Raises DoesNotExist."""
+        return self.get(name=name)
+
+
 class Author(models.Model):
     """Who wrote a book."""
 
     name = models.CharField(_("name"), max_length=300, unique=True)
+
+    objects = NamedManager()
 
     class Meta:
         verbose_name = _("author")
@@ -35,11 +45,17 @@ class Author(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def natural_key(self) -> tuple[str]:
+        """What fixtures know it by."""
+        return (self.name,)
+
 
 class Tag(models.Model):
     """A word that readers put on books. Its name is normalised: "Sci-Fi" and "sci-fi" are one tag."""
 
     name = TagNameField(_("name"), max_length=200, unique=True)
+
+    objects = NamedManager()
 
     class Meta:
         verbose_name = _("tag")
@@ -48,6 +64,10 @@ class Tag(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def natural_key(self) -> tuple[str]:
+        """What fixtures know it by."""
+        return (self.name,)
 
 
 class Book(models.Model):

@@ -1,0 +1,116 @@
+"""A generated catalogue for ``make demo``: the same few hundred invented books on every machine."""
+
+import re
+from collections.abc import Iterator
+from random import Random
+from typing import NamedTuple
+
+from django.db import transaction
+
+from catalog.demo_words import CHINESE_AUTHORS, FIRST, GENRES, LAST, SHELVES, Genre
+from catalog.importer.books import ids_of
+from catalog.models import Author, Book, Tag
+
+BOOKS = 360
+SEED = "diptych"
+
+
+class DemoBook(NamedTuple):
+    """One generated book."""
+
+    title: str
+    authors: tuple[str, ...]
+    tags: tuple[str, ...]
+    year: int
+    language: str
+    popularity: int
+    rating: str
+
+
+def demo_books() -> list[DemoBook]:
+    """The generated catalogue: always the same, no title twice."""
+    random = Random(SEED)
+    authors = {genre: _authors(random, genre) for genre in GENRES}
+    books: dict[str, DemoBook] = {}
+    for genre in _genres(random):
+        if len(books) == BOOKS:
+            break
+        title = _title(random, genre)
+        if title not in books:
+            books[title] = _book(random, genre, title, authors[genre])
+    return list(books.values())
+
+
+def _genres(random: Random) -> Iterator[Genre]:
+    """One after the other, the first ones more often, for ever."""
+    weights = [len(GENRES) + 4 - i for i in range(len(GENRES))]
+    while True:
+        yield random.choices(GENRES, weights)[0]
+
+
+def _authors(random: Random, genre: Genre) -> tuple[str, ...]:
+    if genre.language == "zho":
+        return CHINESE_AUTHORS
+    return tuple(dict.fromkeys(f"{random.choice(FIRST)} {random.choice(LAST)}" for _ in range(12)))
+
+
+def _title(random: Random, genre: Genre) -> str:
+    nouns = random.sample(genre.nouns, min(2, len(genre.nouns)))
+    pattern = random.choice(genre.titles)
+    words = {
+        "a": random.choice(genre.adjectives),
+        "p": random.choice(genre.places),
+        "s": random.choice(genre.subjects) if genre.subjects else "",
+    }
+    first, _, rest = pattern.partition("{n}")
+    text = first + (nouns[0] + rest.replace("{n}", nouns[-1]) if "{n}" in pattern else "")
+    return re.sub(r"\bA (?=[AEIOU])", "An ", text.format(**words))
+
+
+def _book(random: Random, genre: Genre, title: str, authors: tuple[str, ...]) -> DemoBook:
+    writers = random.sample(authors, 2 if random.random() < 0.12 else 1)
+    named = [tag for tag in genre.often if tag in title.lower()]  # "Practical Ruby" is about ruby
+    tags = [
+        *genre.tags,
+        *named,
+        *random.sample(genre.often, random.randint(1, 4)),
+        *random.sample(SHELVES, random.randint(0, 3)),
+    ]
+    return DemoBook(
+        title=title,
+        authors=tuple(writers),
+        tags=tuple(dict.fromkeys(tags)),
+        year=random.randint(*genre.years) or 1,
+        language=genre.language,
+        popularity=int(120 * random.paretovariate(0.9)),
+        rating=f"{min(4.8, max(2.6, random.gauss(3.9, 0.35))):.2f}",
+    )
+
+
+def load_demo_books() -> int:
+    """Add the generated books that are not there yet (by title); returns how many were."""
+    there = set(Book.objects.values_list("title", flat=True))
+    new = [demo for demo in demo_books() if demo.title not in there]
+    with transaction.atomic():
+        tags, _ = ids_of(Tag, list({name for demo in new for name in demo.tags}))
+        authors, _ = ids_of(Author, list({name for demo in new for name in demo.authors}))
+        Book.objects.bulk_create(
+            Book(
+                title=demo.title,
+                year=demo.year,
+                language=demo.language,
+                popularity=demo.popularity,
+                rating=demo.rating,
+            )
+            for demo in new
+        )
+        titles = [demo.title for demo in new]
+        books = dict(Book.objects.filter(title__in=titles).values_list("title", "pk"))
+        wrote, tagged = Book.authors.through, Book.tags.through
+        wrote._base_manager.bulk_create(
+            wrote(book_id=books[demo.title], author_id=authors[name]) for demo in new for name in demo.authors
+        )
+        tagged._base_manager.bulk_create(
+            tagged(book_id=books[demo.title], tag_id=tags[name]) for demo in new for name in demo.tags
+        )
+    return len(new)
