@@ -32,11 +32,13 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None or self._posted:
-            self._connection.disconnect()  # what is still under way, or watched, dies with it
-        elif self._watching:
-            self.ask([("UNWATCH",)])
-        self._pool.release(self._connection)
+        try:
+            if self._posted or not (kind is None or issubclass(kind, Conflict)):
+                self._connection.disconnect()  # what is still under way, or watched, dies with it
+            elif self._watching:
+                self.ask([("UNWATCH",)])
+        finally:
+            self._pool.release(self._connection)
 
     @property
     def incarnation(self) -> str:

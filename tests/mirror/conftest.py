@@ -3,8 +3,50 @@
 from collections.abc import Iterator
 
 import pytest
+from django.db import connection, transaction
+from pytest_django import DjangoDbBlocker
 
-from mirror import registry, signals
+from mirror import hints, registry, signals
+from mirror.models import Change, Identity, State
+from tests.mirror.app.models import Follow, Group, Item, Label, Odd
+
+OURS = (Item.labels.through, Item, Label, Group, Follow, Odd, Change, State)  # the outbox last: triggers fill it
+
+
+def _empty() -> None:
+    with transaction.atomic():
+        for model in OURS:
+            model._base_manager.all()._raw_delete("default")
+        Identity.objects.update_or_create(pk=1, defaults={"incarnation": "", "replay_from": None})
+
+
+@pytest.fixture(scope="session")
+def _database(request: pytest.FixtureRequest) -> None:
+    """The test database, also when no test of this run has the mark that pytest-django looks for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pytest_django.fixtures._get_databases_for_setup", lambda items: ({"default"}, set()))
+        request.getfixturevalue("django_db_setup")
+
+
+@pytest.fixture
+def committed(_database: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The database with real commits and the mirror's own tables empty: what these tests write to, and no more.
+
+    (``django_db(transaction=True)`` empties every table of the site after each test, which takes far longer.)
+    """
+    with django_db_blocker.unblock():
+        _empty()
+        yield
+        if connection.in_atomic_block:  # a test that failed half way
+            connection.close()
+        hints._due.__init__()  # type: ignore[misc]  # what was rolled back, or silenced
+        _empty()
+
+
+@pytest.fixture
+def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is drained after a commit: changes wait until the test has them drained."""
+    monkeypatch.setattr(hints, "flush", lambda: None)
 
 
 @pytest.fixture

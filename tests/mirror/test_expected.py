@@ -1,0 +1,57 @@
+"""What SQL says and what Redis holds are compared as sums, which have to tell every difference."""
+
+from typing import Any
+
+import pytest
+
+from mirror import Family, Field, Member, Members, Scored, Value
+from mirror.declare import Kind
+from mirror.entries import Contribution
+from mirror.expected import Sums, says
+from mirror.scan import Content
+
+
+def agrees(given: list[Contribution], kind: Kind, raw: list[Any]) -> bool:
+    sums = Sums()
+    sums.add(given)
+    return sums.agree(Content("k", Family("k", kind, lambda key, member: member), raw))
+
+
+def test_what_is_as_it_should_be_agrees_in_any_order() -> None:
+    assert agrees([Member("k", "1"), Members(("k", "other"), "2")], "set", [b"2", b"1"])
+    assert agrees([Scored("k", "1", 3), Scored("k", "2", 0.5)], "zset", [(b"1", b"3"), (b"2", b"0.5")])
+    assert agrees([Field("k", "f", "v")], "hash", [(b"f", b"v")])
+    assert agrees([Value("k", "v")], "string", [b"v"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "raw"),
+    [
+        ("set", [Member("k", "1")], []),
+        ("set", [Member("k", "1")], [b"1", b"2"]),
+        ("set", [Member("k", "1")], [b"2"]),
+        ("set", [], [b"1"]),
+        ("zset", [Scored("k", "1", 3)], [(b"1", b"4")]),
+        ("zset", [Scored("k", "1", 3)], [(b"2", b"3")]),
+        ("hash", [Field("k", "f", "v")], [(b"f", b"w")]),
+        ("hash", [Field("k", "f", "v")], [(b"g", b"v")]),
+        ("string", [Value("k", "v")], [b"w"]),
+        ("string", [Value("k", "v")], []),
+    ],
+)
+def test_every_kind_of_difference_is_told(kind: Kind, given: list[Contribution], raw: list[Any]) -> None:
+    assert not agrees(given, kind, raw)
+
+
+def test_the_member_that_is_one_too_many_is_told_also_where_its_hash_is_nothing() -> None:
+    """An int's hash is the int: a member could be as good as not there, if it were not counted."""
+    sums = Sums()
+    sums.totals["k"] = 0
+    assert not sums.agree(Content("k", Family("k", "set", lambda key, member: member), [0]))
+
+
+def test_an_entry_says_its_key_its_member_and_its_value_as_text() -> None:
+    assert says(Member("k", "m")) == ("k", "m", "")
+    assert says(Scored("k", "m", 2)) == ("k", "m", "2.0")
+    assert says(Field("k", "f", "v")) == ("k", "f", "v")
+    assert says(Value("k", "v")) == ("k", "", "v")

@@ -1,0 +1,106 @@
+"""Each kind of mirror: which key is watched, what is asked, what it means, and what is written."""
+
+import pytest
+from redis import Redis
+
+from mirror import naming, registry
+from mirror.naming import key
+from mirror.redis import client
+from mirror.session import Session
+from mirror.shapes import ABSENT, EdgeShape, HashShape, JsonShape, SummaryShape, shape_of
+from tests.mirror.app.models import Follow, Group, Item
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+
+JSON = shape_of(registry.get("titem"))
+HASH = shape_of(registry.get("tgroup"))
+EDGE = shape_of(registry.get("tfollow"))
+SUMMARY = shape_of(registry.get("latest"))
+
+
+def test_each_kind_of_mirror_has_its_shape() -> None:
+    assert [type(shape) for shape in (JSON, HASH, EDGE, SUMMARY)] == [JsonShape, HashShape, EdgeShape, SummaryShape]
+
+
+def test_what_is_watched_is_the_own_key_or_a_guard() -> None:
+    assert JSON.watched("7") == key("titem:7")
+    assert EDGE.watched("1:2") == naming.guard("tfollow", "1:2")
+    assert SUMMARY.watched("7") == SUMMARY.watched("8") == key("titems:latest")
+
+
+def rows() -> dict[str, tuple[JsonShape, list[str]]]:
+    """A row of each kind that exists, and one that does not."""
+    group = Group.objects.create(name="g")
+    item = Item.objects.create(name="a", group=group)
+    Follow.objects.create(follower=1, followed=2)
+    return {
+        "json": (JSON, [str(item.pk), "999"]),
+        "hash": (HASH, [str(group.pk), "999"]),
+        "edge": (EDGE, ["1:2", "8:9"]),
+        "summary": (SUMMARY, [""]),
+    }
+
+
+@pytest.mark.parametrize("kind", ["json", "hash", "summary"])
+def test_what_is_written_is_what_is_read(kind: str) -> None:
+    shape, pks = rows()[kind]
+    targets = shape.targets(pks)
+    owns = {pk: targets.get(pk, ABSENT).own for pk in pks}
+    assert owns[pks[0]] is not None
+    with Session(client()) as session:
+        session.execute(shape.write(owns))
+        assert shape.said(pks, session.ask(shape.ask(pks))) == list(owns.values())
+
+
+@pytest.mark.parametrize("kind", ["json", "hash", "edge", "summary"])
+def test_a_row_that_is_gone_leaves_no_key_and_yet_breaks_the_watch_of_others(kind: str, redis: Redis) -> None:
+    shape, pks = rows()[kind]
+    with Session(client()) as session, redis.pipeline() as other:
+        other.watch(shape.watched(pks[-1]))
+        session.execute(shape.write({pks[-1]: None}))
+        other.multi()
+        other.set("x", "1")
+        with pytest.raises(Exception, match="Watched"):
+            other.execute()
+    assert redis.keys(key("*")) == []
+
+
+def test_writing_the_same_again_breaks_the_watch_of_others_too(redis: Redis) -> None:
+    for shape, pks in rows().values():
+        target = shape.targets(pks[:1])[pks[0]]
+        with Session(client()) as session, redis.pipeline() as other:
+            session.execute(shape.write({pks[0]: target.own}))
+            other.watch(shape.watched(pks[0]))
+            session.execute(shape.write({pks[0]: target.own}))
+            other.multi()
+            other.set("x", "1")
+            with pytest.raises(Exception, match="Watched"):
+                other.execute()
+
+
+def test_equal_records_are_equal_bytes_whatever_the_order_of_their_fields() -> None:
+    assert JSON.encode({"b": 1, "a": {"d": 1, "c": 2}}) == JSON.encode({"a": {"c": 2, "d": 1}, "b": 1})
+
+
+def test_what_a_record_accounts_for_is_worked_out_from_the_record_alone() -> None:
+    shape, pks = rows()["json"]
+    target = shape.targets(pks)[pks[0]]
+    Item.objects.all().delete()
+    assert list(shape.before(pks[0], target.own)) == list(target.entries)
+    assert list(shape.before(pks[0], None)) == []
+
+
+def test_an_edge_accounts_for_its_entries_also_when_it_is_gone() -> None:
+    assert list(EDGE.before("1:2", None)) == list(registry.get("tfollow").entries("1:2"))  # type: ignore[attr-defined]
+    assert EDGE.targets(["1:2"]) == {}
+
+
+def test_a_hash_that_loses_a_field_loses_it_in_redis_too(redis: Redis) -> None:
+    redis.hset(HASH.watched("7"), mapping={"name": "g", "old": "x"})
+    with Session(client()) as session:
+        session.execute(HASH.write({"7": {"name": "g"}}))
+    assert redis.hgetall(HASH.watched("7")) == {b"name": b"g"}
+
+
+def test_a_summary_of_nothing_is_no_key() -> None:
+    assert SUMMARY.targets([""]) == {}
