@@ -26,7 +26,7 @@ from mirror import outbox, plan
 from mirror.conf import setting
 from mirror.declare import Mirror
 from mirror.entries import Contribution, Entry, Field, Value
-from mirror.redis import relay_client
+from mirror.redis import RedisError, relay_client
 from mirror.session import Command, Conflict, Session
 from mirror.shapes import ABSENT, JsonShape, shape_of
 
@@ -116,12 +116,23 @@ def _fly(shape: JsonShape, pks: Sequence[str], redis: Any, full: bool, step: Ste
         step("write")
         session.post_transaction(_commands(shape, work))
         yield
-        session.collect_transaction()
+        _collect(session, work)
         incarnation = session.incarnation
     step("mark")
     outbox.mark_applied(work.ids, incarnation)
     step("done")
     return Drained(work.rows, len(work.ids))
+
+
+def _collect(session: Session, work: _Work) -> None:
+    """See what became of the write. Of a transaction in which a command fails, Redis carries out the others: the
+    record may be there and an entry not, and the next try must not believe the record.
+    """
+    try:
+        session.collect_transaction()
+    except RedisError:
+        outbox.write_anew(work.ids)
+        raise
 
 
 def _work(shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool) -> _Work:

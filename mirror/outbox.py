@@ -20,6 +20,7 @@ from mirror.models import Change
 
 PURGE = 5000  # applied changes that are deleted in one statement
 WHOLE = "*"  # the key of a change that concerns a whole mirror
+ANEW = "[]"  # strays of a change: none is known, but every entry has to be written again
 
 
 class Pending(NamedTuple):
@@ -75,6 +76,13 @@ def mark_applied(ids: Sequence[int], incarnation: str) -> None:
             f" WHERE applied_at IS NULL AND {condition}",
             [incarnation, values],
         )
+
+
+def write_anew(ids: Sequence[int]) -> None:
+    """Note that what Redis says of these changes' rows is no proof of what else is there."""
+    condition, values = _any("id", ids)
+    with connections[using()].cursor() as cursor:
+        cursor.execute(f"UPDATE mirror_change SET strays = %s WHERE strays = '' AND {condition}", [ANEW, values])
 
 
 _SQLITE_NOW = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"

@@ -161,4 +161,5 @@ class _Chunk:
             relay.raise_if_away(error)
         failures: dict[str, Exception] = {}
         relay.isolate(self.mirror, self.pks, self.redis, failures, full=True)
-        outbox.append(self.mirror.name, failures)  # the relay tries again, and sets aside what keeps failing
+        # The relay tries again, and sets aside what keeps failing.
+        outbox.append(self.mirror.name, failures, strays=outbox.ANEW)
