@@ -1,8 +1,9 @@
 """How books are shown. What is made of a record is remembered by the record itself, so it is never stale."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
 from functools import lru_cache
-from typing import Any, Final
+from itertools import chain
+from typing import Final
 from urllib.parse import urlencode
 
 import orjson
@@ -17,8 +18,10 @@ from catalog.results import BookList, BookRecord
 
 register = template.Library()
 
-TAGS: Final = 3  # shown on a card
-REMEMBERED: Final = 4096  # cards; each takes about 3 kB
+# Shown on a card: tags that several books beside it have, but not many of them: those tell books apart.
+TAGS: Final = 3
+CARDS: Final = 4096  # remembered; each takes about 3 kB
+PAGES: Final = 128  # of cards, remembered; each takes about 100 kB
 
 
 @register.simple_tag
@@ -35,7 +38,7 @@ def year(value: int) -> str:
 
 
 @register.simple_tag
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CARDS)
 def tag_link(name: str, css: str = "chip") -> SafeString:
     """A link to the books with a tag."""
     text = query.to_text(query.Tag(name))
@@ -43,31 +46,28 @@ def tag_link(name: str, css: str = "chip") -> SafeString:
 
 
 @register.simple_tag
-def cards(page: BookList) -> Iterator[SafeString]:
-    """The cards of a page, one after another."""
-    common = [name for name, _ in page.found.facets]
-    language = get_language() or ""
-    for book in page.books:
-        links = mark_safe("".join(tag_link(name, "tag") for name in _telling(_tags(book.raw), common)))
-        yield mark_safe(
-            f'{_card(book.raw, language)}<p class="card-tags">{links}</p>' if links else _card(book.raw, language)
-        )
+def cards(page: BookList) -> list[SafeString]:
+    """The cards of a page, one for each of its books."""
+    return _cards(tuple(book.raw for book in page.books), get_language() or "")
 
 
-def _telling(tags: Sequence[str], common: Iterable[str]) -> list[str]:
-    """A few of a book's tags that others of the result have too, and of those the ones that fewest have."""
-    own = frozenset(tags)
-    shared = [name for name in common if name in own]
-    return shared[-TAGS:] or list(tags[:TAGS])
+@lru_cache(maxsize=PAGES)
+def _cards(raws: tuple[bytes, ...], language: str) -> list[SafeString]:
+    tags = [orjson.loads(raw)["tags"] for raw in raws]
+    shared = Counter(chain.from_iterable(tags))
+
+    def telling(name: str) -> tuple[bool, bool, int, str]:
+        count = shared[name]
+        return count > len(raws) / 3, count < 2, -count, name
+
+    made = []
+    for raw, own in zip(raws, tags, strict=True):
+        links = "".join(tag_link(name, "tag") for name in sorted(own, key=telling)[:TAGS])
+        made.append(mark_safe(_card(raw, language) + (f'<p class="card-tags">{links}</p>' if links else "")))
+    return made
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _tags(raw: bytes) -> tuple[str, ...]:
-    return tuple(orjson.loads(raw)["tags"])
-
-
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CARDS)
 def _card(raw: bytes, language: str) -> SafeString:
-    """The part of a card that depends on nothing but the record (and the language, which is active)."""
-    book: dict[str, Any] = orjson.loads(raw)
-    return render_to_string("catalog/_card.html", {"book": book})
+    """What depends on nothing but the record (and the language, which is active)."""
+    return render_to_string("catalog/_card.html", {"book": orjson.loads(raw)})

@@ -1,0 +1,127 @@
+"""Finding books by their tags, as people do it: with JavaScript, without, and by keyboard."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from catalog.models import Book
+from tests.browser.conftest import OpenPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture(params=["person", "plain"])
+def page(request: pytest.FixtureRequest, books: list[Book]) -> Page:
+    """Each story twice: with JavaScript and without. There are books."""
+    page: Page = request.getfixturevalue(request.param)
+    return page
+
+
+def count(page: Page) -> str:
+    return page.locator("#results").inner_text()
+
+
+def test_tags_are_put_together_and_taken_away(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("searchbox").or_(page.get_by_label("Tags to search by")).fill("fantasy & young-adult")
+    page.get_by_role("main").get_by_role("button", name="Search").click()
+    expect(page.locator("#results")).to_have_text("13 books")
+    expect(page.locator(".card-title").first).to_have_text("Book 00")
+    page.get_by_role("link", name="young-adult (remove)").click()
+    expect(page.locator("#results")).to_have_text("25 books")
+    expect(page).to_have_url("/books/?q=fantasy")
+    page.get_by_role("navigation", name="Order").get_by_role("link", name="Newest").click()
+    expect(page.locator(".card-title").first).to_have_text("Book 24")
+    page.get_by_role("navigation", name="Tags of these books").get_by_role("link", name="young-adult").click()
+    expect(page.locator("#results")).to_have_text("13 books")
+    expect(page.get_by_label("Tags to search by")).to_have_value("fantasy & young-adult")
+    expect(page).to_have_url(re.compile("sort=newest"))
+
+
+def test_going_back_goes_back(page: Page) -> None:
+    page.goto("/books/")
+    page.get_by_role("navigation", name="Tags of these books").get_by_role("link", name="history").click()
+    expect(page.locator("#results")).to_have_text("5 books")
+    page.go_back()
+    expect(page.locator("#results")).to_have_text("30 books")
+    expect(page).to_have_url("/books/")
+
+
+def test_more_books_follow(page: Page) -> None:
+    page.goto("/books/")
+    page.get_by_role("link", name="More books").click()
+    expect(page.get_by_role("link", name="More books")).to_have_count(0)
+    expect(page.locator(".card-title").last).to_have_text("Book 29")
+
+
+def test_a_book_has_a_page_with_its_tags(page: Page) -> None:
+    page.goto("/books/")
+    page.get_by_role("link", name="Book 00").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Book 00")
+    page.get_by_role("link", name="young-adult").click()
+    expect(page.locator("#results")).to_have_text("13 books")
+
+
+def test_a_query_that_cannot_be_read_is_pointed_at_and_can_be_mended(page: Page) -> None:
+    page.goto("/books/")
+    query = page.get_by_label("Tags to search by")
+    query.fill("fantasy & | history")
+    query.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("missing")
+    expect(page.locator("mark")).to_have_text(re.compile("[&|]"))
+    expect(query).to_have_value("fantasy & | history")
+    query.fill("fantasy | history")
+    query.press("Enter")
+    expect(page.locator("#results")).to_have_text("30 books")
+
+
+def test_a_slip_of_the_finger_gets_a_suggestion(page: Page) -> None:
+    page.goto("/books/?q=fantsy")
+    page.get_by_role("link", name="fantasy", exact=True).click()
+    expect(page.locator("#results")).to_have_text("25 books")
+
+
+def test_facets_are_folded_on_a_phone_and_open_by_hand(open_page: OpenPage, books: list[Book]) -> None:
+    page = open_page(viewport={"width": 390, "height": 844}, java_script_enabled=False)
+    page.goto("/books/")
+    facet = page.get_by_role("navigation", name="Tags of these books").get_by_role("link", name="history")
+    expect(facet).to_be_hidden()
+    page.get_by_text("Narrow down").click()
+    facet.click()
+    expect(page.locator("#results")).to_have_text("5 books")
+
+
+def test_the_next_books_come_without_a_reload_and_the_keyboard_stays_there(person: Page, books: list[Book]) -> None:
+    person.goto("/books/")
+    person.evaluate("window.untouched = true")
+    person.get_by_role("link", name="More books").focus()
+    person.keyboard.press("Enter")
+    expect(person.locator(".card")).to_have_count(30)
+    expect(person.locator(".card").nth(20)).to_be_focused()
+    person.keyboard.press("Tab")
+    expect(person.get_by_role("link", name="Book 20")).to_be_focused()
+    assert person.evaluate("window.untouched")
+
+
+def test_a_facet_is_answered_without_a_reload_and_the_rest_of_the_page_follows(person: Page, books: list[Book]) -> None:
+    person.goto("/books/")
+    person.evaluate("window.untouched = true")
+    person.get_by_role("navigation", name="Tags of these books").get_by_role("link", name="history").click()
+    expect(person.locator("#results")).to_be_focused()
+    expect(person).to_have_title(re.compile("^history"))
+    assert person.evaluate("window.untouched")
+    log_in = person.get_by_role("banner").get_by_role("link", name="Log in")
+    expect(log_in).to_have_attribute("href", "/accounts/login/?next=%2Fbooks%2F%3Fq%3Dhistory")
+
+
+def test_titles_stay_inside_their_covers(person: Page, books: list[Book]) -> None:
+    titles = ["MMMMMMMM WWWWWWWWWWW", "Donaudampfschifffahrtsgesellschaftskapitän", "三体" * 40, "Word " * 60]
+    for book, title in zip(books, titles, strict=False):
+        Book.objects.filter(pk=book.pk).update(title=title)
+    person.goto("/books/")
+    outside = """() => [...document.querySelectorAll('.cover text')].filter(text => {
+        const box = text.getBBox();
+        return box.x < 4 || box.x + box.width > 116 || box.y < 4 || box.y + box.height > 178;
+    }).map(text => text.textContent)"""
+    assert person.evaluate(outside) == []

@@ -1,0 +1,133 @@
+"""What the pages of the catalogue show, and how: links, chips, facets, hints, and nothing inline."""
+
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.test import Client
+from django.utils import translation
+
+from catalog.models import Author, Book, Tag
+from catalog.results import BookRecord
+from catalog.templatetags.books import _cards, year
+from tests.site.html import what_the_policy_forbids
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shelf() -> dict[str, Book]:
+    """Three books: ruby has two of them, web one."""
+    ruby, web = Tag.objects.create(name="ruby"), Tag.objects.create(name="web & more")
+    made = {}
+    for n, (title, tags) in enumerate([("Eloquent <Ruby>", [ruby]), ("Rails", [ruby, web]), ("Emma", [])]):
+        book = Book.objects.create(title=title, year=-750 if n == 0 else 2000 + n, popularity=10_000 - n, rating=4)
+        book.authors.add(Author.objects.create(name=f"Author {n}"))
+        book.tags.set(tags)
+        made[title] = book
+    return made
+
+
+def page(client: Client, query: str = "", **more: str) -> str:
+    return client.get("/books/", {"q": query, **more}).content.decode()
+
+
+def test_a_card_says_title_authors_year_and_rating(client: Client, shelf: dict[str, Book]) -> None:
+    html = page(client)
+    assert "Eloquent &lt;Ruby&gt;" in html
+    assert "<Ruby>" not in html
+    for words in ("Author 0", "750 BC", "4.00", "3 books", f'href="/books/{shelf["Rails"].pk}/"'):
+        assert words in html
+
+
+def test_facets_lead_to_a_narrower_query(client: Client, shelf: dict[str, Book]) -> None:
+    html = page(client, "ruby")
+    assert 'href="/books/?q=ruby+%26+%22web+%26+more%22"' in html
+    assert page(client, 'ruby & "web & more"').count('class="card"') == 1
+
+
+def test_chips_take_tags_away(client: Client, shelf: dict[str, Book]) -> None:
+    html = page(client, 'ruby - "web & more"')
+    assert 'class="not"' in html
+    assert 'href="/books/?q=ruby"' in html
+    assert "1 book</h2>" in html
+
+
+def test_the_order_stays_while_searching(client: Client, shelf: dict[str, Book]) -> None:
+    html = page(client, "ruby", sort="title")
+    assert '<input type="hidden" name="sort" value="title">' in html
+    assert html.index("Eloquent") < html.index("Rails")
+
+
+def test_a_query_that_cannot_be_read_shows_the_place(client: Client, shelf: dict[str, Book]) -> None:
+    response = client.get("/books/", {"q": "ruby & <b> &"})
+    html = response.content.decode()
+    assert response.status_code == 400
+    assert "<mark>&amp;</mark>" in html
+    assert 'aria-invalid="true"' in html
+    assert "<b>" not in html.split("<main")[1]
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("ruby & emma", "Take one of your tags away"),
+        ("rubi", 'Did you mean <a href="/books/?q=ruby">ruby</a> (2)?'),
+        ("zzzzzz", "Try a tag that others use"),
+    ],
+)
+def test_when_nothing_is_found_the_page_says_what_to_do_next(
+    client: Client, shelf: dict[str, Book], query: str, hint: str
+) -> None:
+    Tag.objects.create(name="emma").books.add(shelf["Emma"])
+    assert hint in page(client, query)
+
+
+def test_empty_shelves_say_how_to_fill_them(client: Client) -> None:
+    assert "manage.py import_goodbooks" in page(client)
+
+
+def test_the_next_page_is_a_plain_link_and_a_part_for_htmx(client: Client) -> None:
+    Book.objects.bulk_create(Book(title=f"Book {n:02}", popularity=100 - n) for n in range(25))
+    html = page(client)
+    assert html.count('class="card"') == 20
+    link = unescape(html.split('rel="next" href="')[1].split('"')[0])
+    after = parse_qs(urlsplit(link).query)["after"][0]
+    whole, part = client.get(link), client.get(link, headers={"HX-Request": "true"})
+    for response in (whole, part):
+        text = response.content.decode()
+        assert text.count('class="card"') == 5
+        assert 'rel="next"' not in text
+    assert b"<html" in whole.content
+    assert b"<html" not in part.content
+    assert b"autofocus" in part.content
+    assert after not in part.content.decode()
+
+
+def test_a_book_page_has_all_its_tags_as_links(client: Client, shelf: dict[str, Book]) -> None:
+    html = client.get(f"/books/{shelf['Rails'].pk}/").content.decode()
+    assert 'href="/books/?q=ruby"' in html
+    assert 'href="/books/?q=%22web+%26+more%22"' in html
+    for words in ("Author 1", "2001", "4.00", "9,999 readers"):
+        assert words in html
+
+
+@pytest.mark.parametrize("path", ["/books/", "/books/?q=ruby", "/books/?q=ruby+%26", "/books/?q=none", "/books/{pk}/"])
+def test_nothing_is_inline_and_nothing_comes_from_elsewhere(client: Client, shelf: dict[str, Book], path: str) -> None:
+    html = client.get(path.format(pk=shelf["Rails"].pk)).content.decode()
+    assert what_the_policy_forbids(html) == []
+
+
+def test_cards_are_remembered_by_record_and_language() -> None:
+    raws = tuple(b'{"id":%d,"title":"T","authors":[],"year":-1,"rating":null,"tags":["a"]}' % n for n in range(2))
+    english = _cards(raws, "en")
+    assert _cards(raws, "en") is english
+    changed = (raws[0], raws[1].replace(b'"T"', b'"U"'))
+    assert ">U</a>" in _cards(changed, "en")[1]
+    with translation.override("zh-hans"):
+        assert _cards(raws, "zh-hans") is not english
+    assert BookRecord(raws[0])["year"] == -1
+
+
+def test_years_before_ours_are_said_so() -> None:
+    assert (year(1999), year(0), year(-750)) == ("1999", "0", "750 BC")
