@@ -1,0 +1,358 @@
+"""Copies of a mirror in the process: current, or not used."""
+
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from mirror import apply, local, naming, registry
+from mirror.entries import Contribution, Entry, Field, Value, single
+from mirror.local import LocalCopy
+from mirror.naming import key
+from mirror.plan import place
+from mirror.read import read
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from mirror.redis import breaker
+from mirror.relay import drain_all
+from mirror.sql_only import sql_only
+from tests.mirror.app.mirrors import ItemMirror
+from tests.mirror.app.models import Item, Label
+from tests.servers import RedisServer, wait_until
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_registry")]
+
+
+class FedItems(ItemMirror):
+    """Items, with a feed of what changes."""
+
+    def feed(self) -> str:
+        return key("titems:changes")
+
+
+class Plain:
+    """The plainest structure there is: what is where."""
+
+    def __init__(self, entries: Iterable[Contribution]) -> None:
+        self.held: dict[tuple[str, ...], Entry] = {}
+        for entry in single(entries):
+            self.add(entry)
+
+    def add(self, entry: Entry) -> None:
+        self.held[place(entry)] = entry
+
+    def remove(self, entry: Entry) -> None:
+        if not isinstance(entry, Field | Value) or self.held.get(place(entry)) == entry:
+            self.held.pop(place(entry), None)
+
+
+class Counting(LocalCopy[Plain]):
+    """Counts how often it was loaded."""
+
+    def __init__(self) -> None:
+        self.loads = 0
+        super().__init__("titem", lambda: key("titems:score"), self._make)
+
+    def _make(self, entries: Iterable[Contribution]) -> Plain:
+        self.loads += 1
+        return Plain(entries)
+
+    def now(self) -> set[Entry] | None:
+        """What the copy holds, or None when it is not current."""
+        answer = self.ask(lambda structure: set(structure.held.values()), lambda pipe, answer: None)
+        return None if answer is None else answer[0]
+
+
+@pytest.fixture
+def mirrored() -> FedItems:
+    """The declaration that is in force, and three items in a warm mirror."""
+    declared = FedItems()
+    registry._mirrors["titem"] = declared
+    for n in range(3):
+        Item.objects.create(name=f"item {n}", score=n)
+    rebuild(["titem"])
+    return declared
+
+
+@pytest.fixture
+def copy(mirrored: FedItems) -> Iterator[Counting]:
+    """A copy that is not loaded yet; its thread is not left behind."""
+    made = Counting()
+    yield made
+    if made._worker is not None:
+        made._worker.join(10)
+
+
+@pytest.fixture
+def loaded(copy: Counting) -> Counting:
+    assert copy.ensure_loaded()
+    assert copy.loads == 1
+    return copy
+
+
+def _truth(mirrored: ItemMirror) -> set[Entry]:
+    rows = mirrored.load([str(pk) for pk in Item.objects.values_list("pk", flat=True)])
+    return {entry for row in rows.values() for entry in single(mirrored.index(mirrored.record(row)))}
+
+
+def test_it_holds_every_entry(mirrored: FedItems, loaded: Counting) -> None:
+    assert len(loaded.now() or ()) == 6
+    assert loaded.now() == _truth(mirrored)
+
+
+def test_without_news_it_takes_one_round_trip(loaded: Counting) -> None:
+    with record() as seen:
+        assert loaded.now() is not None
+    assert (seen.round_trips, len(seen.sql)) == (1, 0)
+
+
+def test_before_it_is_loaded_sql_is_asked_at_once(copy: Counting) -> None:
+    with record() as seen:
+        assert copy.now() is None
+    assert seen.round_trips == 0
+    wait_until(lambda: copy.now() is not None, "the copy")
+
+
+def test_news_is_taken_in_and_costs_a_second_round_trip(mirrored: FedItems, loaded: Counting) -> None:
+    item = Item.objects.get(name="item 1")
+    item.labels.add(Label.objects.create(name="new"))
+    Item.objects.filter(pk=item.pk).update(score=77)
+    Item.objects.get(name="item 2").delete()
+    apply.drain(mirrored, [str(item.pk)])
+    with record() as seen:
+        assert loaded.now() == _truth(mirrored)
+    assert seen.round_trips == 2
+    with record() as seen:
+        assert loaded.now() == _truth(mirrored)
+    assert seen.round_trips == 1
+    assert loaded.loads == 1
+
+
+def test_replies_come_with_the_answer_that_asked_for_them(mirrored: FedItems, loaded: Counting) -> None:
+    added = Item.objects.create(name="added", score=9)
+
+    def newest(structure: Plain) -> str:
+        return max(entry[1] for entry in structure.held.values() if entry[0] == key("titems:score"))
+
+    answer = loaded.ask(newest, lambda pipe, pk: pipe.get(mirrored.key(pk)))
+    assert answer is not None
+    assert answer[0] == str(added.pk)
+    assert b'"added"' in answer[1][0]
+
+
+class Held:
+    """A build that has read everything, and waits to be let go."""
+
+    def __init__(self) -> None:
+        self.has_read, self.may_go = threading.Event(), threading.Event()
+
+    def __call__(self, entries: Iterable[Contribution]) -> Plain:
+        structure = Plain(entries)
+        self.has_read.set()
+        assert self.may_go.wait(10)
+        return structure
+
+
+@pytest.fixture
+def held(copy: Counting) -> Iterator[Held]:
+    """The copy is being loaded, and has read everything."""
+    build = Held()
+    copy._build = build
+    assert copy.now() is None
+    assert build.has_read.wait(10)
+    yield build
+    build.may_go.set()
+
+
+def test_what_changes_while_it_loads_is_in_it(mirrored: FedItems, copy: Counting, held: Held) -> None:
+    Item.objects.get(name="item 0").delete()
+    Item.objects.filter(name="item 1").update(score=50)
+    Item.objects.create(name="item 3").labels.add(Label.objects.create(name="late"))
+    drain_all()
+    held.may_go.set()
+    assert copy.ensure_loaded()
+    assert copy.now() == _truth(mirrored)
+
+
+def test_requests_do_not_wait_for_it_to_load_and_it_is_loaded_once(copy: Counting, held: Held) -> None:
+    worker = copy._worker
+    assert [copy.now() for _ in range(5)] == [None] * 5
+    assert copy._worker is worker
+
+
+def test_a_rebuild_while_it_loads_makes_it_start_over(mirrored: FedItems, copy: Counting, held: Held) -> None:
+    rebuild(["titem"])
+    held.may_go.set()
+    assert copy._worker is not None
+    copy._worker.join(10)
+    assert copy._held is None
+    assert copy.ensure_loaded()
+    assert copy.now() == _truth(mirrored)
+
+
+def test_after_a_rebuild_it_is_not_used_until_it_was_loaded_again(mirrored: FedItems, loaded: Counting) -> None:
+    rebuild(["titem"])
+    assert loaded.now() is None
+    assert loaded.ensure_loaded()
+    assert loaded.loads == 2
+    assert loaded.now() == _truth(mirrored)
+
+
+def test_a_cold_mirror_is_neither_answered_from_nor_loaded(loaded: Counting, redis: Redis) -> None:
+    redis.delete(naming.marker("titem"))
+    assert loaded.now() is None
+    other = Counting()
+    assert not other.ensure_loaded()
+    assert other.loads == 0
+
+
+def test_an_emptied_redis_is_noticed_between_marker_and_data(mirrored: FedItems, loaded: Counting) -> None:
+    answer = loaded.ask(lambda structure: None, lambda pipe, answer: (pipe.flushdb(), pipe.get(mirrored.key("1"))))
+    assert answer is None
+    rebuild(["titem"])
+
+    def ask(pipe: Any) -> None:
+        pipe.flushdb()
+        pipe.get(mirrored.key("1"))
+
+    assert read(["titem"], ask) is None
+
+
+def test_a_failed_load_is_left_alone_for_a_while(loaded: Counting, redis: Redis) -> None:
+    redis.delete(naming.marker("titem"))
+    other = Counting()
+    assert not other.ensure_loaded()
+    worker = other._worker
+    assert other.now() is None
+    assert other._worker is worker
+
+
+def test_when_its_last_news_was_trimmed_it_is_loaded_again(mirrored: FedItems, loaded: Counting, redis: Redis) -> None:
+    Item.objects.filter(name="item 1").update(score=50)
+    Item.objects.filter(name="item 2").update(score=60)
+    drain_all()
+    redis.xtrim(mirrored.feed(), maxlen=1, approximate=False)
+    assert loaded.now() is None
+    assert loaded.ensure_loaded()
+    assert loaded.loads == 2
+    assert loaded.now() == _truth(mirrored)
+
+
+@pytest.mark.parametrize(("news", "loads"), [(8, 1), (30, 2)])
+def test_far_behind_sql_is_asked_and_the_thread_catches_up(
+    mirrored: FedItems, loaded: Counting, monkeypatch: pytest.MonkeyPatch, news: int, loads: int
+) -> None:
+    monkeypatch.setattr(local, "NEWS", 5)
+    monkeypatch.setattr(local, "CATCH_UP", 20)
+    for n in range(news):
+        Item.objects.create(name=f"more {n}")
+    assert loaded.now() is None
+    assert loaded.ensure_loaded()
+    assert loaded.loads == loads
+    assert loaded.now() == _truth(mirrored)
+
+
+def test_while_somebody_writes_all_the_time_it_still_takes_two_round_trips(
+    mirrored: FedItems, loaded: Counting
+) -> None:
+    Item.objects.filter(name="item 1").update(score=50)
+    drain_all()
+    before, writes = _truth(mirrored), iter(range(100, 200))
+
+    def write(pipe: Any, answer: object) -> None:
+        with record() as own:
+            Item.objects.filter(name="item 2").update(score=next(writes))
+            drain_all()
+        others.append(own.round_trips)
+
+    others: list[int] = []
+    with record() as seen:
+        answer = loaded.ask(lambda structure: set(structure.held.values()), write)
+    assert seen.round_trips - sum(others) == 2
+    assert answer is not None
+    assert answer[0] >= {entry for entry in before if entry[1] != str(Item.objects.get(name="item 2").pk)}
+
+
+def test_a_structure_that_fails_is_thrown_away_and_sql_answers(mirrored: FedItems, loaded: Counting) -> None:
+    def fail(structure: Plain) -> None:
+        raise KeyError("a bug")
+
+    assert loaded.ask(fail, lambda pipe, answer: None) is None
+    assert loaded.ensure_loaded()
+    assert loaded.loads == 2
+
+
+def test_it_is_not_asked_for_a_request_that_has_to_see_its_own_write(loaded: Counting) -> None:
+    with record() as seen, sql_only():
+        assert loaded.now() is None
+    assert seen.round_trips == 0
+
+
+def test_it_is_not_asked_while_redis_is_left_alone(loaded: Counting) -> None:
+    breaker.failed()
+    with record() as seen:
+        assert loaded.now() is None
+    assert seen.round_trips == 0
+
+
+def test_no_answer_is_older_than_the_question(mirrored: FedItems, loaded: Counting) -> None:
+    """Readers in threads, while a writer counts up: each sees at least what was written before it asked."""
+    place_of_score = (key("titems:score"), str(Item.objects.get(name="item 0").pk))
+    written, is_over, answers = [0.0], threading.Event(), list[tuple[float, float]]()
+
+    def ask() -> None:
+        while not is_over.is_set():
+            floor = written[0]
+            answer = loaded.ask(lambda structure: structure.held[place_of_score][-1], lambda pipe, answer: None)
+            if answer is not None:
+                answers.append((floor, float(answer[0])))
+
+    readers = [threading.Thread(target=ask) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    try:
+        for n in range(1, 61):
+            Item.objects.filter(pk=place_of_score[1]).update(score=n)
+            drain_all()
+            written[0] = n
+        wait_until(lambda: bool(answers) and answers[-1][1] == 60, "the last score")
+    finally:
+        is_over.set()
+        for reader in readers:
+            reader.join(10)
+    assert all(floor <= answer for floor, answer in answers)
+    assert loaded.now() == _truth(mirrored)
+
+
+def test_redis_that_dies_while_it_loads_is_no_error_and_it_is_loaded_later(
+    redis_server: RedisServer, mirrored: FedItems, copy: Counting, held: Held
+) -> None:
+    redis_server.kill()
+    held.may_go.set()
+    assert copy._worker is not None
+    copy._worker.join(10)
+    assert copy.now() is None
+    redis_server.start()
+    breaker.reset()
+    rebuild(["titem"])
+    assert copy.ensure_loaded()
+    assert copy.now() == _truth(mirrored)
+
+
+def test_redis_gone_back_in_time_is_not_answered_from(
+    redis_server: RedisServer, mirrored: FedItems, copy: Counting, tmp_path: Path
+) -> None:
+    assert copy.ensure_loaded()
+    redis_server.copy_aof(tmp_path / "old")
+    Item.objects.filter(name="item 1").update(score=50)
+    drain_all()
+    assert copy.now() == _truth(mirrored)
+    redis_server.restore_aof(tmp_path / "old")
+    redis_server.start()
+    assert copy.now() is None
+    rebuild(["titem"])
+    assert copy.ensure_loaded()
+    assert copy.now() == _truth(mirrored)
