@@ -1,0 +1,79 @@
+"""Cells as they come in the goodbooks files, and what is made of them."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog.importer import clean
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("7", 7), ("0", 0), ("12.0", 12), ("1e3", 1000), ("", None), ("-1", None), ("1.5", None), ("x", None),
+        ("nan", None), ("inf", None), ("1e999999", None), ("9" * 30, None), ("９", None), ("1_0", None),
+    ],
+)  # fmt: skip
+def test_numbers_are_whole_and_not_negative(text: str, value: int | None) -> None:
+    assert clean.number(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("2008.0", 2008), ("-720.0", -720), ("1", 1), ("0", None), ("99999", None), ("1999.5", None), ("", None)],
+)
+def test_years_may_be_before_christ_but_not_in_a_year_that_never_was(text: str, value: int | None) -> None:
+    assert clean.year(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("4.34", "4.34"), ("4", "4.00"), ("0", "0.00"), ("5.01", None), ("-1", None), ("", None)]
+)
+def test_ratings_are_between_0_and_5(text: str, value: str | None) -> None:
+    assert clean.rating(text) == (None if value is None else Decimal(value))
+
+
+@pytest.mark.parametrize(
+    ("ten", "thirteen", "isbn"),
+    [
+        ("439023483", "9.78043902348e+12", "0439023483"),  # its leading zero was lost
+        ("0439023483", "", "0439023483"),
+        ("61120081", "", "0061120081"),
+        ("043902348x", "", None),  # the check digit is wrong
+        ("155404295x", "", "155404295X"),
+        ("439023484", "9780439023481", "9780439023481"),
+        ("9780439023481", "", "9780439023481"),
+        ("0-439-02348-3", "", "0439023483"),
+        ("", "9.78043902348e+12", None),
+        ("4.39023483e+08", "", None),
+        ("", "9780439023482", None),
+        ("0000000000", "", None),
+        ("12", "", None),
+        ("", "", None),
+    ],
+)
+def test_an_isbn_is_only_taken_when_its_check_digit_is_right(ten: str, thirteen: str, isbn: str | None) -> None:
+    assert clean.isbn(ten, thirteen) == isbn
+
+
+def test_authors_keep_their_order_and_come_once_with_single_blanks() -> None:
+    text = "William Shakespeare, Robert           Jackson,, Kurt Vonnegut Jr., William Shakespeare ,"
+    assert clean.authors(text, 300) == ["William Shakespeare", "Robert Jackson", "Kurt Vonnegut Jr."]
+    assert clean.authors("Mary GrandPre\u0301, Mary GrandPr\u00e9", 300) == ["Mary GrandPr\u00e9"]
+
+
+def test_what_is_too_long_is_cut_so_that_one_sees_it() -> None:
+    assert clean.shortened("abcdef", 6) == "abcdef"
+    assert clean.shortened("abcdefg", 6) == "abcde…"
+    assert clean.authors("x" * 400, 300) == ["x" * 299 + "…"]
+
+
+@given(st.text(), st.text())
+def test_no_text_is_too_strange(text: str, other: str) -> None:
+    assert clean.number(text) is None or text.isascii()
+    assert clean.year(text) != 0
+    assert clean.rating(text) is None or text.isascii()
+    assert len(clean.isbn(text, other) or "") in (0, 10, 13)
+    assert all(0 < len(name) <= 300 for name in clean.authors(text, 300))

@@ -1,0 +1,101 @@
+"""``import_goodbooks`` on the real files, held against counting in the files themselves."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.db.models import Max
+
+from catalog import sql
+from catalog.models import Author, Book, Tag
+from catalog.names import normalise
+from catalog.query import evaluate, parse
+from mirror.models import Change
+
+REAL = settings.BASE_DIR.parent / "shared" / "data" / "goodbooks"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not REAL.exists() and "CI" not in os.environ, reason="needs the goodbooks files in ../shared/data/goodbooks"
+    ),
+]
+
+
+def _rows(name: str) -> Iterator[dict[str, str]]:
+    with (REAL / name).open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def _tagged() -> dict[str, set[int]]:
+    """From a tag's name to the book_ids that have it, as the files say."""
+    books = {row["goodreads_book_id"]: int(row["book_id"]) for row in _rows("books.csv")}
+    names = {row["tag_id"]: normalise(row["tag_name"]) for row in _rows("tags.csv")}
+    tagged: dict[str, set[int]] = defaultdict(set)
+    for row in _rows("book_tags.csv"):
+        tagged[names[row["tag_id"]]].add(books[row["goodreads_book_id"]])
+    return tagged
+
+
+def _written() -> tuple[int, int | None]:
+    return Change.objects.count(), Change.objects.aggregate(Max("id"))["id__max"]
+
+
+@pytest.mark.django_db
+def test_the_catalogue_is_what_the_files_say_and_again_nothing_is_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    call_command("import_goodbooks", str(REAL), "--json")
+    report = json.loads(capsys.readouterr().out)
+    tagged = _tagged()
+    rows = list(_rows("books.csv"))
+    assert report["added"] == {
+        "books": len(rows),
+        "authors": len({" ".join(name.split()) for row in rows for name in row["authors"].split(",")}),
+        "tags": len({normalise(row["tag_name"]) for row in _rows("tags.csv")}),
+        "taggings": sum(map(len, tagged.values())),
+    }
+    assert Book.tags.through.objects.count() == report["added"]["taggings"]
+    assert dict(Book.objects.values_list("pk", "title")) == {int(r["book_id"]): r["title"].strip() for r in rows}
+    assert Book.objects.filter(year__lt=0).count() == sum(r["original_publication_year"][:1] == "-" for r in rows)
+    assert report["dirt"]["no year"]["count"] == Book.objects.filter(year=None).count() > 0
+    for text in ("fantasy & young-adult", "fantasy - romance", "(classics | 20th-century) & fiction", "-to-read"):
+        node = parse(text)
+        assert node is not None
+        expected = evaluate(node, tagged.__getitem__, lambda: {int(row["book_id"]) for row in rows})
+        assert set(sql.matching(node).values_list("pk", flat=True)) == expected
+        assert sql.count(node) == len(expected) > 0
+    before = _written()
+    call_command("import_goodbooks", str(REAL), "--json")
+    assert set(json.loads(capsys.readouterr().out)["added"].values()) == {0}
+    assert _written() == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_killed_at_any_moment_it_goes_on(environment: dict[str, str], tmp_path: Path) -> None:
+    command = [sys.executable, "manage.py", "import_goodbooks", str(REAL), "--limit", "2500"]
+    for is_due in (Author.objects.exists, Tag.objects.exists, Book.tags.through.objects.exists):
+        with subprocess.Popen(
+            command, cwd=settings.BASE_DIR, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            while not is_due() and process.poll() is None:
+                time.sleep(0.01)
+            process.kill()
+    done = subprocess.run(
+        [*command, "--json"], cwd=settings.BASE_DIR, env=environment, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["added"]["taggings"] > 0
+    expected = {name: found for name, books in _tagged().items() if (found := {pk for pk in books if pk <= 2500})}
+    tagged: dict[str, set[int]] = defaultdict(set)
+    for name, pk in Book.tags.through.objects.values_list("tag__name", "book_id"):
+        tagged[name].add(pk)
+    assert tagged == expected
+    assert Book.objects.count() == 2500
