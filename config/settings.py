@@ -128,6 +128,7 @@ def _redis(url: str, *, timeout: float) -> dict[str, object]:
         "OPTIONS": {
             "SOCKET_CONNECT_TIMEOUT": timeout,
             "SOCKET_TIMEOUT": timeout,
+            "CONNECTION_FACTORY": "mirror.redis.PoolFactory",
             "CONNECTION_POOL_CLASS": "mirror.redis.MirrorPool",
             "CONNECTION_POOL_KWARGS": {
                 # Once more, at once, for a pooled connection that a restart has closed;

@@ -1,8 +1,9 @@
 """Clients for Redis: what a connection learns when it opens, and a breaker for when it does not.
 
-``MirrorPool`` goes into django-redis' ``CONNECTION_POOL_CLASS``. Its connections ask the server who it
-is as they open (its *incarnation*: run id and replication id), so that a server that was restarted or
-replaced is noticed before anything is read from it; and they tell ``mirror.recorder`` what they send.
+``PoolFactory`` goes into django-redis' ``CONNECTION_FACTORY``, ``MirrorPool`` into its
+``CONNECTION_POOL_CLASS``. The pool's connections ask the server who it is as they open (its *incarnation*:
+run id and replication id), so that a server that was restarted or replaced is noticed before anything is
+read from it; and they tell ``mirror.recorder`` what they send.
 """
 
 import time
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django_redis import get_redis_connection
+from django_redis.pool import ConnectionFactory
 from redis import Redis
 from redis.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -108,6 +110,20 @@ class MirrorPool(ConnectionPool):
         connection = super().make_connection()
         connection.pool = self
         return connection
+
+
+class PoolFactory(ConnectionFactory):  # type: ignore[misc]
+    """Gives each alias connections with its own time-outs.
+
+    django-redis has one pool for each URL, with the time-outs of whichever alias asked first: requests would
+    wait as long as the relay may.
+    """
+
+    def get_or_create_connection_pool(self, params: dict[str, Any]) -> Any:
+        key = f"{params['url']} {params.get('socket_timeout')} {params.get('socket_connect_timeout')}"
+        if key not in self._pools:
+            self._pools[key] = self.get_connection_pool(params)
+        return self._pools[key]
 
 
 class Breaker:
