@@ -1,18 +1,24 @@
 """Sending tasks to Celery from a request: it must never fail, and never take long.
 
-``.delay()`` can hang when the broker is away (celery#4296), so the first failure silences it for a while; the
-sweep that beat starts does what was not sent.
+``.delay()`` can hang when the broker is away (celery#4296): Celery's own producers wait for as long as its workers
+may, and try again. So hints have producers of their own, which do not, and the first failure silences them for a
+while; the sweep that beat starts does what was not sent.
 """
 
 import logging
 from collections.abc import Callable
 from typing import Any
 
+import kombu.pools
+from celery import current_app
+
 from mirror.redis import Breaker
 
 logger = logging.getLogger("mirror")
 broker = Breaker()
 MOST = 1000  # keys in one task
+# How long a broker may take. Not its workers' time-out: they wait for tasks on their connections.
+HASTE = {"max_retries": 0, "socket_timeout": 0.3, "socket_connect_timeout": 0.3}
 failures = 0  # hints that could not be sent by this process
 
 
@@ -43,7 +49,9 @@ def _send(apply_async: Callable[..., Any], **options: Any) -> None:
     if broker.open():
         return
     try:
-        apply_async(retry=False, ignore_result=True, **options)
+        connection = current_app.connection_for_write(transport_options=HASTE)
+        with kombu.pools.producers[connection].acquire(block=True, timeout=HASTE["socket_timeout"]) as producer:
+            apply_async(producer=producer, retry=False, ignore_result=True, **options)
     except Exception as error:  # whatever kombu and its transports raise
         failures += 1
         broker.failed()
