@@ -7,23 +7,43 @@ read from it; and they tell ``mirror.recorder`` what they send.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django_redis import get_redis_connection
 from django_redis.pool import ConnectionFactory
+from hiredis import pack_command
 from redis import Redis
 from redis.connection import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
+from redis.exceptions import (
+    AskError,
+    ClusterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror import recorder
 from mirror.conf import setting
 
-# What says "Redis is away" (as opposed to "this command is wrong").
-AWAY_REPLIES = ("LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "OOM", "NOREPLICAS")
-AWAY = (RedisConnectionError, RedisTimeoutError)
+# What says "Redis is away", as opposed to "this command is wrong". redis-py has classes for some error replies, and
+# takes the word that they begin with off their text; the others are known by it.
+AWAY = (
+    RedisConnectionError,
+    RedisTimeoutError,
+    AskError,
+    ClusterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    TryAgainError,
+)
+AWAY_REPLIES = ("MISCONF", "NOREPLICAS", "BUSY", "UNKILLABLE")
 
 
 def is_away(error: BaseException) -> bool:
@@ -76,6 +96,26 @@ class _Learning:
             commands = list(commands)
             recorder.redis_sent(commands)
         return super().pack_commands(commands)  # type: ignore[misc]
+
+    def post(self, commands: Sequence[tuple[Any, ...]]) -> None:
+        """Send all commands at once. redis-py's own way takes three times as long for thousands of them."""
+        recorder.redis_sent(commands)
+        self.send_packed_command([b"".join(map(pack_command, commands))])  # type: ignore[attr-defined]
+
+    def collect(self, count: int) -> list[Any]:
+        """``count`` replies; those that are errors are given back, not raised.
+
+        redis-py's ``read_response`` spends 5 us a reply on what has to be done once for all of them.
+        """
+        try:
+            read = self._parser.read_response  # type: ignore[attr-defined]
+            return [read() for _ in range(count)]
+        except OSError as error:
+            self.disconnect()  # type: ignore[attr-defined]
+            raise RedisConnectionError(f"Error while reading: {error}") from error
+        except BaseException:
+            self.disconnect()  # type: ignore[attr-defined]
+            raise
 
 
 class LearningConnection(_Learning, Connection):

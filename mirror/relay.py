@@ -19,6 +19,7 @@ from mirror.redis import is_away, relay_client
 from mirror.session import Conflict
 
 logger = logging.getLogger("mirror")
+SLICES = 10  # of a source's rows (``spread.SLICE``), before what else is pending has its turn
 
 
 class Deadline:
@@ -40,38 +41,43 @@ def drain_all(seconds: float | None = None, *, redis: Any = None) -> int:
     """
     deadline, redis, total = Deadline(seconds), redis or relay_client(), 0
     tried: set[tuple[str, str]] = set()
+    unspread: set[int] = set()
     while not deadline.passed():
-        _spread_all(deadline)
+        spreads = _spread_some(deadline, unspread)
         done = _pass(deadline, redis, tried)
         total += done
-        if not done:
+        if not done and not spreads:
             break
     return total
 
 
-def _spread_all(deadline: Deadline) -> None:
-    while not deadline.passed() and (group := spread.next_group()):
-        if not _guarded_spread(group):
-            break
+def _spread_some(deadline: Deadline, failed: set[int]) -> int:
+    """Spread a few slices of changes with a source, then let others have their turn. Returns how many.
+
+    ``failed`` gathers the changes that cannot be spread.
+    """
+    for done in range(SLICES):
+        if deadline.passed() or not (group := spread.next_group(failed)):
+            return done
+        failed |= _guarded_spread(group)
+    return SLICES
 
 
-def _guarded_spread(group: list[Change]) -> bool:
-    """Spread one slice; False when it failed and the rest has to wait for the next time."""
+def _guarded_spread(group: Sequence[Change]) -> set[int]:
+    """Spread one slice of these together or, where that fails, of each alone. Returns those to blame."""
     try:
         spread.step(group)
     except registry.UnknownMirror:
         outbox.mark_applied([change.id for change in group], "")
     except Exception as error:
         raise_if_away(error)
+        by_key = {change.key: change for change in group}
+        if len(by_key) > 1:
+            return set().union(*(_guarded_spread([c for c in group if c.key == key]) for key in by_key))
         logger.exception("Could not work out what %s touches", group[0])
-        _count_failure(group, error)
-        return False
-    return True
-
-
-def _count_failure(group: list[Change], error: Exception) -> None:
-    for change in group:
-        outbox.failed(change.mirror, change.key, say(error), source=change.source)
+        outbox.failed(group[0].mirror, group[0].key, say(error), source=group[0].source)
+        return {change.id for change in group}
+    return set()
 
 
 def _pass(deadline: Deadline, redis: Any, tried: set[tuple[str, str]]) -> int:
@@ -126,12 +132,12 @@ def _batch(mirror: Mirror, pks: Sequence[str], redis: Any, tried: set[tuple[str,
         raise_if_away(error)
     failures: dict[str, Exception] = {}
     total = isolate(mirror, pks, redis, failures)
-    for pk, error in failures.items():
+    for pk, failure in failures.items():
         if tried is not None:
             tried.add((mirror.name, pk))
-        if not isinstance(error, Conflict):  # a conflict is bad luck and no fault: next time
-            logger.error("%s %s cannot be mirrored: %s", mirror.name, pk, say(error), exc_info=error)
-            outbox.failed(mirror.name, pk, say(error))
+        if not isinstance(failure, Conflict):  # a conflict is bad luck and no fault: next time
+            logger.error("%s %s cannot be mirrored: %s", mirror.name, pk, say(failure), exc_info=failure)
+            outbox.failed(mirror.name, pk, say(failure))
     return total
 
 

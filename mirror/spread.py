@@ -5,7 +5,7 @@ goes on later, and a link made meanwhile has a change of its own. The source's c
 slice is; what Redis has to say is then told by the appended changes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -44,10 +44,12 @@ def step(changes: Sequence[Change]) -> list[str]:
     return _save([first], keys, keys[-1] if keys else None, done=len(keys) < SLICE)
 
 
-def next_group() -> list[Change]:
-    """The next pending changes with a source that one step can take together; [] if there are none."""
-    found = list(pending_sources()[:TOGETHER])
-    return together(found)
+def next_group(leave: Collection[int] = ()) -> list[Change]:
+    """The next pending changes with a source that one step can take together; [] if there are none.
+
+    leave: ids of changes that are to wait.
+    """
+    return together(list(pending_sources().exclude(id__in=leave)[:TOGETHER]))
 
 
 def together(found: Sequence[Change]) -> list[Change]:

@@ -126,7 +126,9 @@ def test_a_drain_that_is_overtaken_by_the_same_values_starts_over_too(redis: Red
 def test_a_drain_that_is_always_overtaken_gives_up(redis: Redis) -> None:
     item = make("a")
     with pytest.raises(Conflict, match="titem"):
-        apply.drain(ITEM, [str(item.pk)], step=lambda at: redis.set(ITEM.key(str(item.pk)), "{}") if at == "read" else 0)
+        apply.drain(
+            ITEM, [str(item.pk)], step=lambda at: redis.set(ITEM.key(str(item.pk)), "{}") if at == "read" else 0
+        )
     assert Change.objects.pending().filter(mirror="titem").exists()
 
 

@@ -58,9 +58,7 @@ def test_commands_are_grouped_by_key_and_removals_come_first() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "each"), [(lambda i: Member("k", str(i)), 1), (lambda i: Scored("k", str(i), i), 2)]
-)
+@pytest.mark.parametrize(("kind", "each"), [(lambda i: Member("k", str(i)), 1), (lambda i: Scored("k", str(i), i), 2)])
 def test_no_command_has_more_arguments_than_are_quick(kind: object, each: int) -> None:
     entries = [kind(i) for i in range(2 * ARGUMENTS + 1)]  # type: ignore[operator]
     assert [(len(c) - 2) // each for c in commands([], entries)] == [ARGUMENTS, ARGUMENTS, 1]

@@ -1,0 +1,214 @@
+"""The relay takes everything that is pending to Redis; a key that cannot go holds up no other."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from django.db.utils import OperationalError
+from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from mirror import apply, marker, outbox, rebuild, registry, relay
+from mirror.models import Change
+from mirror.recorder import record
+from mirror.redis import client, relay_client
+from mirror.session import Conflict
+from tests.mirror import world
+from tests.mirror.app.models import Follow, Item, Odd
+from tests.servers import RedisServer
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+
+
+@pytest.fixture
+def poison(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Codes whose rows cannot be mirrored."""
+    bad: set[str] = set()
+    mirror = registry.get("t'odd")
+    good = mirror.record
+
+    def raising(row: Any) -> Mapping[str, Any]:
+        if row.code in bad:
+            raise ZeroDivisionError(f"no {row.code}")
+        return good(row)
+
+    monkeypatch.setattr(mirror, "record", raising)
+    return bad
+
+
+def codes(count: int) -> list[str]:
+    """So many new rows, each with a change pending."""
+    Odd.objects.bulk_create(Odd(code=f"c{n:03}") for n in range(count))
+    return [f"c{n:03}" for n in range(count)]
+
+
+def arrived(redis: Redis) -> set[str]:
+    return {name.decode().rpartition("todd:")[2] for name in redis.keys("*todd:*")}
+
+
+def test_everything_pending_arrives_however_much_it_is(redis: Redis, settings: Any) -> None:
+    settings.MIRROR = {**settings.MIRROR, "BATCH": 3}
+    made = codes(40)
+    assert relay.drain_all() == 40
+    assert arrived(redis) == set(made)
+    assert relay.drain_all() == 0
+
+
+def test_many_changes_of_one_row_are_one_write(redis: Redis) -> None:
+    Odd.objects.create(code="a")
+    for _ in range(10):
+        Odd.objects.update(code="a")
+    with record() as seen:
+        assert relay.drain_all() == 11
+    assert sum(command.name == "MSET" for command in seen.commands) == 1
+
+
+def test_one_row_that_fails_holds_up_no_other(poison: set[str], redis: Redis) -> None:
+    made = codes(20)
+    poison.add("c013")
+    assert relay.drain_all() == 19
+    assert arrived(redis) == set(made) - {"c013"}
+    assert Change.objects.pending().get().error == "ZeroDivisionError: no c013"
+
+
+def test_it_is_found_by_halving(poison: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    made = codes(64)
+    poison.add("c013")
+    tries: list[int] = []
+    drain = apply.drain
+    monkeypatch.setattr(apply, "drain", lambda mirror, pks, **o: tries.append(len(pks)) or drain(mirror, pks, **o))
+    failures: dict[str, Exception] = {}
+    assert relay.isolate(registry.get("t'odd"), made, relay_client(), failures) == 63
+    assert list(failures) == ["c013"]
+    assert len(tries) <= 2 * 7  # both halves of 64, 32, ... 2, and the one that is left
+
+
+def test_after_three_times_it_is_set_aside_and_seen_no_more(poison: set[str]) -> None:
+    codes(2)
+    poison.add("c001")
+    for attempts in (1, 2, 3):
+        relay.drain_all()
+        assert Change.objects.get(key="c001").attempts == attempts
+    assert [c.key for c in Change.objects.quarantined()] == ["c001"]
+    with record() as seen:
+        assert relay.drain_all() == 0
+    assert seen.commands == []
+
+
+def test_a_new_change_of_a_row_that_was_set_aside_is_tried_and_clears_it(poison: set[str]) -> None:
+    codes(1)
+    poison.add("c000")
+    for _ in range(3):
+        relay.drain_all()
+    poison.clear()
+    Odd.objects.update(code="c000")
+    assert relay.drain_all() == 2
+    assert not Change.objects.filter(applied_at=None).exists()
+
+
+def test_within_one_run_a_failing_row_is_tried_once(poison: set[str]) -> None:
+    """Else three tries would pass within milliseconds, and nothing that lasts a second would be forgiven."""
+    codes(1)
+    poison.add("c000")
+    relay.drain_all()
+    assert Change.objects.get().attempts == 1
+
+
+def test_others_that_are_in_the_way_are_no_fault_of_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_the_way(*args: object, **options: object) -> None:
+        raise Conflict
+
+    codes(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(apply, "drain", in_the_way)
+        assert relay.drain_all() == 0
+    assert {(c.attempts, c.error) for c in Change.objects.all()} == {(0, "")}
+    assert relay.drain_all() == 2
+
+
+@pytest.mark.parametrize("error", [RedisConnectionError("gone"), OperationalError("database is locked")])
+def test_a_server_that_is_away_is_no_fault_of_the_row(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(pks: Sequence[str]) -> None:
+        raise error
+
+    codes(2)
+    monkeypatch.setattr(registry.get("t'odd"), "load", away)
+    with pytest.raises(type(error)):
+        relay.drain_all()
+    assert {(c.attempts, c.error) for c in Change.objects.all()} == {(0, "")}
+
+
+def test_while_redis_is_away_everything_stays_pending(redis_server: RedisServer) -> None:
+    codes(2)
+    redis_server.kill()
+    with pytest.raises(RedisConnectionError):
+        relay.drain_all()
+    assert Change.objects.pending().count() == 2
+    redis_server.start()
+    assert relay.drain_all() == 2
+
+
+def test_a_redis_that_is_full_is_no_fault_of_the_row(redis_server: RedisServer) -> None:
+    codes(2)
+    with redis_server.client() as redis:
+        redis.config_set("maxmemory", "1")
+        with pytest.raises(Exception, match="OOM|maxmemory"):
+            relay.drain_all()
+        assert {(c.attempts, c.applied_at) for c in Change.objects.all()} == {(0, None)}
+        redis.config_set("maxmemory", "0")
+    assert relay.drain_all() == 2
+
+
+def test_no_time_is_no_work() -> None:
+    codes(3)
+    assert relay.drain_all(0) == 0
+    assert relay.drain_keys("t'odd", ["c000", "c001"], relay.Deadline(0)) == (0, ["c000", "c001"])
+
+
+def test_what_does_not_fit_the_time_is_left_over(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    settings.MIRROR = {**settings.MIRROR, "BATCH": 2}
+    made, deadline = codes(6), relay.Deadline()
+    looks = iter([False, False, True])
+    monkeypatch.setattr(deadline, "passed", lambda: next(looks))
+    assert relay.drain_keys("t'odd", made, deadline) == (4, made[4:])
+
+
+def test_changes_of_a_mirror_that_is_no_more_are_done() -> None:
+    outbox.append("gone", ["1", "2"])
+    relay.drain_all()
+    assert not Change.objects.pending().exists()
+
+
+def test_a_table_that_was_emptied_makes_its_mirror_cold_and_no_other(redis: Redis) -> None:
+    world.warm()
+    outbox.append("tfollow", [outbox.WHOLE])
+    relay.drain_all()
+    assert not marker.is_warm(client(), "tfollow")
+    assert marker.is_warm(client(), "titem")
+    assert not Change.objects.pending().exists()
+
+
+def test_a_rebuild_that_is_under_way_when_a_table_is_emptied_starts_again(redis: Redis) -> None:
+    Follow.objects.create(follower=1, followed=2)
+    seen: list[int] = []
+
+    def emptied_meanwhile(mirror: str, rows: int) -> None:
+        if not seen:
+            outbox.append("tfollow", [outbox.WHOLE])
+            relay.drain_all()
+        seen.append(rows)
+
+    rebuild.rebuild(["tfollow"], progress=emptied_meanwhile)
+    assert len(seen) == 2
+    assert marker.is_warm(client(), "tfollow")
+
+
+def test_a_row_that_takes_names_from_many_others_in_one_run_is_right(redis: Redis) -> None:
+    items = Item.objects.bulk_create([Item(name=str(n)) for n in range(6)])
+    relay.drain_all()
+    for n, item in enumerate(items):
+        Item.objects.filter(pk=item.pk).update(name=f"x{n}")
+    for n, item in enumerate(items):
+        Item.objects.filter(pk=item.pk).update(name=str((n + 1) % 6))
+    relay.drain_all()
+    assert world.dump(redis) == world.by_orm()

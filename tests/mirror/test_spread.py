@@ -1,0 +1,195 @@
+"""A change of a source (a label, a group) becomes changes of the rows that it touches, slice by slice."""
+
+from collections.abc import Iterable, Sequence
+
+import pytest
+from redis import Redis
+
+from mirror import registry, relay, spread
+from mirror.declare import Watch
+from mirror.models import Change
+from tests.mirror import world
+from tests.mirror.app.models import Item, Label
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+SOURCE = Label._meta.db_table
+Via = Sequence[str]
+
+
+@pytest.fixture
+def slices_of_ten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spread, "SLICE", 10)
+
+
+def link(label: Label, count: int) -> list[str]:
+    """Make so many items with this label. Returns their keys; no change is pending."""
+    items = Item.objects.bulk_create([Item(name=f"{label} {n}") for n in range(count)])
+    Item.labels.through.objects.bulk_create([Item.labels.through(item=i, label=label) for i in items])
+    relay.drain_all()
+    return [str(item.pk) for item in items]
+
+
+def rename(*labels: Label) -> None:
+    for label in labels:
+        Label.objects.filter(pk=label.pk).update(name=f"new {label.name}")
+
+
+def keys(changes: Iterable[Change] | None = None) -> list[str]:
+    """The items that have a change pending of their own, in the order of the changes."""
+    found = Change.objects.pending().filter(mirror="titem", source="")
+    return list(found.order_by("id").values_list("key", flat=True))
+
+
+def test_a_slice_is_written_with_its_progress(slices_of_ten: None) -> None:
+    label = Label.objects.create(name="red")
+    pks = link(label, 25)
+    rename(label)
+    for end in (10, 20):
+        assert spread.step(spread.next_group()) == pks[end - 10 : end]
+        assert Change.objects.pending().get(source=SOURCE).cursor == pks[end - 1]
+    assert spread.step(spread.next_group()) == pks[20:]
+    assert spread.next_group() == []
+    assert keys() == pks
+
+
+@pytest.mark.parametrize("count", [0, 10, 11])
+def test_the_last_slice_may_be_full_or_empty(count: int, slices_of_ten: None) -> None:
+    label = Label.objects.create(name="red")
+    pks = link(label, count)
+    rename(label)
+    while group := spread.next_group():
+        spread.step(group)
+    assert keys() == pks
+
+
+def test_killed_between_slices_it_goes_on_where_it_was(slices_of_ten: None, redis: Redis) -> None:
+    label = Label.objects.create(name="red")
+    link(label, 25)
+    rename(label)
+    spread.step(spread.next_group())  # and the process is gone
+    relay.drain_all()
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_killed_within_a_slice_nothing_of_the_slice_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill(*args: object, **options: object) -> None:
+        raise Killed
+
+    label = Label.objects.create(name="red")
+    pks = link(label, 5)
+    rename(label)
+    with monkeypatch.context() as patch:
+        patch.setattr(spread.outbox, "append", kill)
+        with pytest.raises(Killed):
+            spread.step(spread.next_group())
+    assert keys() == []
+    assert spread.step(spread.next_group()) == pks
+
+
+def test_two_at_the_same_slice_write_it_once(slices_of_ten: None) -> None:
+    label = Label.objects.create(name="red")
+    pks = link(label, 15)
+    rename(label)
+    theirs, ours = spread.next_group(), spread.next_group()
+    assert spread.step(theirs) == pks[:10]
+    assert spread.step(ours) == []
+    assert keys() == pks[:10]
+
+
+def test_a_link_made_meanwhile_has_a_change_of_its_own(slices_of_ten: None, redis: Redis) -> None:
+    label = Label.objects.create(name="red")
+    link(label, 15)
+    first = Item.objects.create(name="was there before the cursor")
+    relay.drain_all()
+    rename(label)
+    Item.objects.filter(pk=first.pk).update(id=-1)
+    spread.step(spread.next_group())
+    Item.labels.through.objects.create(item_id=-1, label=label)
+    relay.drain_all()
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_many_sources_that_touch_few_rows_are_one_step() -> None:
+    labels = [Label.objects.create(name=str(n)) for n in range(20)]
+    pks = [pk for label in labels for pk in link(label, 2)]
+    rename(*labels)
+    group = spread.next_group()
+    assert len(group) == 20
+    assert sorted(spread.step(group), key=int) == pks
+    assert spread.next_group() == []
+
+
+def test_many_sources_that_touch_many_rows_are_taken_one_by_one(slices_of_ten: None, redis: Redis) -> None:
+    labels = [Label.objects.create(name=str(n)) for n in range(3)]
+    for label in labels:
+        link(label, 8)
+    rename(*labels)
+    assert len(spread.step(spread.next_group())) == 8
+    relay.drain_all()
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_sources_that_have_been_begun_are_not_taken_together_with_others(slices_of_ten: None) -> None:
+    one, two = Label.objects.create(name="1"), Label.objects.create(name="2")
+    link(one, 15)
+    link(two, 1)
+    rename(one)
+    spread.step(spread.next_group())
+    rename(two)
+    assert [change.key for change in spread.next_group()] == [str(one.pk)]
+
+
+def test_a_source_that_nobody_watches_any_more_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    label = Label.objects.create(name="red")
+    link(label, 1)
+    rename(label)
+    mirror = registry.get("titem")
+    monkeypatch.setattr(mirror, "watches", [w for w in mirror.watches if not w.via])
+    spread.step(spread.next_group())
+    assert not Change.objects.pending().exists()
+
+
+def test_a_source_of_a_mirror_that_is_gone_is_done(own_registry: None) -> None:
+    label = Label.objects.create(name="red")
+    link(label, 1)
+    rename(label)
+    registry.unregister("titem")
+    relay.drain_all()
+    assert not Change.objects.pending().exists()
+
+
+@pytest.fixture
+def poisoned(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A label whose items cannot be worked out, among others that can. Gives its key."""
+    labels = [Label.objects.create(name=str(n)) for n in range(5)]
+    for label in labels:
+        link(label, 1)
+    mirror, bad = registry.get("titem"), str(labels[2].pk)
+    old = next(watch for watch in mirror.watches if watch.source == SOURCE)
+
+    def via(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+        if bad in values:
+            raise ZeroDivisionError("of all things")
+        assert old.via is not None
+        return old.via(values, after, limit)
+
+    monkeypatch.setattr(mirror, "watches", [Watch(Label, "id", via=via) if w is old else w for w in mirror.watches])
+    rename(*labels)
+    return bad
+
+
+def test_one_source_that_fails_holds_up_no_other(poisoned: str, redis: Redis) -> None:
+    relay.drain_all()
+    assert [change.key for change in Change.objects.pending()] == [poisoned]
+    assert len([key for key in world.dump(redis) if key.startswith("{tlabel}:new")]) == 4
+
+
+def test_one_source_that_fails_again_and_again_is_set_aside_with_its_error(poisoned: str) -> None:
+    for attempts in (1, 2, 3):
+        relay.drain_all()
+        assert Change.objects.get(source=SOURCE, key=poisoned, applied_at=None).attempts == attempts
+    aside = Change.objects.quarantined().get()
+    assert (aside.key, aside.error) == (poisoned, "ZeroDivisionError: of all things")
