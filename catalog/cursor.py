@@ -30,6 +30,6 @@ def read(text: str, order: Order) -> Position | None:
     """The position that ``text`` names; None (the first page) if it is not one of ours, or of another order."""
     try:
         of, key, pk = Signer(salt=SALT).unsign_object(text, serializer=_Json)
-    except (BadSignature, ValueError):  # tampered with; or signed, and yet not what this code writes
+    except (BadSignature, ValueError, TypeError):  # tampered with; or signed, and yet not what this code writes
         return None
     return (key, pk) if of == order else None

@@ -1,0 +1,63 @@
+"""Cursors: whatever is not ours, untouched and for this order, is the first page."""
+
+from typing import Any
+
+import pytest
+from django.core.signing import Signer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog import cursor
+from catalog.sql import ORDERS, Order
+
+
+@pytest.mark.parametrize(
+    ("order", "position"),
+    [
+        ("popular", (0, 1)),
+        ("popular", (2**62, 2**63 - 1)),
+        ("newest", (-300, 7)),
+        ("newest", (None, 7)),
+        ("title", ("鹿鼎记 & \\ \" 'é", 3)),
+        ("title", ("x" * 500, 3)),
+    ],
+)
+def test_a_position_reads_back(order: Order, position: tuple[Any, int]) -> None:
+    assert cursor.read(cursor.write(order, position), order) == position
+
+
+def test_a_long_title_fits_an_address() -> None:
+    assert len(cursor.write("title", ("".join(chr(0x4E00 + n) for n in range(500)), 3))) < 2500
+
+
+def test_a_cursor_is_good_for_its_order_only() -> None:
+    for order in ORDERS:
+        for other in ORDERS:
+            assert (cursor.read(cursor.write(order, (1999, 1)), other) is not None) is (order == other)
+
+
+@given(place=st.integers(min_value=0), letter=st.characters())
+def test_a_changed_letter_is_noticed(place: int, letter: str) -> None:
+    text = cursor.write("popular", (4711, 42))
+    place %= len(text)
+    changed = text[:place] + letter + text[place + 1 :]
+    assert cursor.read(changed, "popular") == ((4711, 42) if changed == text else None)
+
+
+@given(text=st.text())
+def test_any_text_is_the_first_page(text: str) -> None:
+    assert cursor.read(text, "popular") is None
+
+
+def test_surrogates_are_the_first_page() -> None:
+    assert cursor.read("\ud800:\udfff", "popular") is None
+
+
+@pytest.mark.parametrize("layout", [["popular", 1], ["popular", 1, 2, 3], {"a": 1}, 7, None, "abc"])
+def test_another_layout_with_a_good_signature_is_the_first_page(layout: object) -> None:
+    text = Signer(salt=cursor.SALT).sign_object(layout, serializer=cursor._Json, compress=True)  # type: ignore[arg-type]
+    assert cursor.read(text, "popular") is None
+
+
+def test_another_applications_signature_is_the_first_page() -> None:
+    assert cursor.read(Signer(salt="another").sign_object(["popular", 1, 2]), "popular") is None

@@ -1,0 +1,193 @@
+"""The copy of the catalogue answers as looking at each book would."""
+
+from collections import Counter
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog import index, keys, query, sql
+from catalog.index import Index
+from catalog.mirrors import BookMirror
+from catalog.query import Node, parse
+from mirror.entries import Member
+from mirror.local import _read
+from mirror.plan import difference, news
+from tests.catalog.queries import NAMES, nodes
+
+Records = dict[int, dict[str, Any]]
+YEARS = st.none() | st.integers(-400, 2030)
+TITLES = st.sampled_from(["", "a", "A", "b c", "é", "鹿鼎记", "𝔘"])
+IDS = st.integers(1, 2**40) | st.integers(1, 9)
+RECORDS = st.fixed_dictionaries(
+    {
+        "year": YEARS,
+        "sort_title": TITLES,
+        "popularity": st.integers(0, 3) | st.just(2**60 + 1),
+        "tags": st.lists(st.sampled_from(NAMES), unique=True).map(sorted),
+    }
+)
+SHELVES = st.dictionaries(IDS, RECORDS, max_size=12)
+
+
+def _numbered(shelf: Records) -> Records:
+    return {pk: {**record, "id": pk} for pk, record in shelf.items()}
+
+
+def _index(shelf: Records) -> Index:
+    return Index(entry for record in _numbered(shelf).values() for entry in BookMirror().index(record))
+
+
+def _place(order: sql.Order, pk: int, record: dict[str, Any]) -> tuple[Any, ...]:
+    if order == "popular":
+        return -record["popularity"], pk
+    if order == "newest":
+        return record["year"] is None, -(record["year"] or 0), pk
+    return record["sort_title"], pk
+
+
+def _matching(shelf: Records, node: Node | None) -> set[int]:
+    def having(name: str) -> set[int]:
+        return {pk for pk, record in shelf.items() if name in record["tags"]}
+
+    return set(shelf) if node is None else query.evaluate(node, having, lambda: set(shelf))
+
+
+def _sorted(shelf: Records, order: sql.Order, pks: set[int]) -> list[sql.Position]:
+    ordered = sorted(pks, key=lambda pk: _place(order, pk, shelf[pk]))
+    return [(shelf[pk][sql.FIELDS[order]], pk) for pk in ordered]
+
+
+def _agrees(found_in: Index, shelf: Records, node: Node | None, order: sql.Order) -> None:
+    """Count, facets and every page to the end are what looking at each book gives."""
+    pks = _matching(shelf, node)
+    without = query.terms(node) if node else frozenset()
+    counts = Counter(name for pk in pks for name in shelf[pk]["tags"] if name not in without)
+    expected, after = _sorted(shelf, order, pks), None
+    for start in range(0, len(expected) + 1, 3):
+        found = found_in.find(node, order, after, 3)
+        assert found.count == len(pks)
+        assert found.facets == sorted(counts.items(), key=lambda facet: (-facet[1], facet[0]))[: index.FACETS]
+        assert found.positions == expected[start : start + 3]
+        after = found.positions[-1] if found.positions else after
+
+
+@given(shelf=SHELVES, node=st.none() | nodes(), order=st.sampled_from(sql.ORDERS))
+def test_it_finds_what_looking_at_each_book_finds(shelf: Records, node: Node | None, order: sql.Order) -> None:
+    _agrees(_index(shelf), shelf, node, order)
+
+
+@given(
+    first=SHELVES,
+    steps=st.lists(st.tuples(IDS, st.none() | RECORDS), max_size=8),
+    node=st.none() | nodes(),
+    order=st.sampled_from(sql.ORDERS),
+)
+def test_news_leaves_it_as_if_it_were_new(
+    first: Records, steps: list[tuple[int, dict[str, Any] | None]], node: Node | None, order: sql.Order
+) -> None:
+    """Each step is told as the feed tells it; asking in between makes it remember answers."""
+    shelf, changed = dict(first), _index(first)
+    for pk, record in steps:
+        before = BookMirror().index({**shelf[pk], "id": pk}) if pk in shelf else []
+        after = list(BookMirror().index({**record, "id": pk})) if record else []
+        changed.find(node, order, None, 3)
+        for is_added, entry in _read(news(*difference(before, after))):
+            (changed.add if is_added else changed.remove)(entry)
+        shelf.pop(pk, None)
+        if record:
+            shelf[pk] = record
+    fresh = _index(shelf)
+    assert changed._members == fresh._members
+    assert {pk: set(names) for pk, names in changed._tags_of.items()} == {
+        pk: set(names) for pk, names in fresh._tags_of.items()
+    }
+    assert changed._sizes == fresh._sizes
+    assert changed._all == fresh._all
+    _agrees(changed, shelf, node, order)
+
+
+def test_the_same_news_twice_changes_nothing() -> None:
+    shelf = _numbered({1: {"year": None, "sort_title": "x", "popularity": 1, "tags": ["a", "b"]}})
+    changed = _index(shelf)
+    for entry in [*BookMirror().index(shelf[1])] * 2:
+        for one in [entry] if not hasattr(entry, "keys") else [Member(key, "1") for key in entry.keys]:
+            changed.add(one)
+    _agrees(changed, shelf, parse("a"), "newest")
+    for _ in range(2):
+        changed.remove(Member(keys.tag("a"), "1"))
+    _agrees(changed, {1: {**shelf[1], "tags": ["b"]}}, parse("a | b"), "title")
+
+
+def test_the_titles_of_two_books_may_be_exchanged_in_any_order() -> None:
+    """The news of one row never takes away what the news of another has said."""
+    shelf = _numbered(
+        {pk: {"year": 1, "sort_title": title, "popularity": 1, "tags": []} for pk, title in [(1, "x"), (2, "y")]}
+    )
+    changed = _index(shelf)
+    swapped = {1: {**shelf[1], "sort_title": "y"}, 2: {**shelf[2], "sort_title": "x"}}
+    for pk in (2, 1):
+        told = news(*difference(BookMirror().index(shelf[pk]), list(BookMirror().index(swapped[pk]))))
+        for is_added, entry in _read(told):
+            (changed.add if is_added else changed.remove)(entry)
+    _agrees(changed, swapped, None, "title")
+
+
+@pytest.fixture
+def many() -> Records:
+    """Enough books for facets to be sought by threshold; the twentieth place is a tie."""
+    names = [f"t{n:02}" for n in range(40)]
+    return {
+        pk: {
+            "year": pk % 50,
+            "sort_title": f"{pk % 7}",
+            "popularity": pk % 11,
+            "tags": [name for n, name in enumerate(names) if pk % (n // 2 + 1) == 0],
+        }
+        for pk in range(1, 1001)
+    }
+
+
+@pytest.mark.parametrize("text", ["", "t03", "-t03", "t03 | t10", "t00 - t09", "t38 & t30"])
+@pytest.mark.parametrize("order", sql.ORDERS)
+def test_large_results_are_as_exact_as_small_ones(many: Records, text: str, order: sql.Order) -> None:
+    found_in, node = _index(many), parse(text)
+    pks = _matching(many, node)
+    counts = Counter(name for pk in pks for name in many[pk]["tags"] if not node or name not in query.terms(node))
+    found = found_in.find(node, order, None, 25)
+    assert found.facets == sorted(counts.items(), key=lambda facet: (-facet[1], facet[0]))[: index.FACETS]
+    assert found.positions == _sorted(many, order, pks)[:25]
+
+
+def test_answers_are_remembered_until_something_changes(many: Records) -> None:
+    found_in, node = _index(many), parse("t03 & t00")
+    asked: list[str] = []
+    books_with = found_in._books_with
+    found_in._books_with = lambda name: (asked.append(name), books_with(name))[1]  # type: ignore[method-assign]
+    first = found_in.find(node, "popular", None, 5)
+    assert found_in.find(parse("t00 & (t03)"), "popular", None, 5) == first
+    assert len(asked) == 2
+    found_in.add(Member(keys.tag("t03"), "1"))
+    assert found_in.find(node, "popular", None, 5).count == first.count + 1
+    assert len(asked) == 4
+
+
+def test_it_remembers_so_many_answers_and_no_more(many: Records) -> None:
+    found_in = _index(many)
+    for n in range(index.REMEMBERED + 10):
+        found_in.find(query.Tag(f"nobody {n}"), "popular", None, 1)
+    assert len(found_in._remembered) == index.REMEMBERED
+
+
+def test_tags_that_no_book_has_are_named_with_those_that_look_like_them(many: Records) -> None:
+    found = _index(many).find(parse("t003 & t01 - t099"), "popular", None, 1)
+    assert found.unknown[0] == ("t003", [("t00", 1000), ("t03", 500)])
+    assert [name for name, _ in found.unknown] == ["t003", "t099"]
+
+
+def test_its_keys_are_json_as_the_cursor_writes_it(many: Records) -> None:
+    for order in sql.ORDERS:
+        positions = _index(many).find(None, order, None, 3).positions
+        assert orjson.loads(orjson.dumps(positions)) == [list(position) for position in positions]
