@@ -56,7 +56,11 @@ def flush() -> None:
     deadline = relay.Deadline(float(setting("BUDGET_SECONDS")))
     left: dict[str, list[str]] = defaultdict(list)
     for (mirror, source), keys in sorted(due.items()):
-        left[mirror] += _drain(mirror, source, sorted(keys), deadline)
+        rest = _drain(mirror, source, sorted(keys), deadline)
+        if rest and source:
+            send.sweep()  # which begins with what a source's change has to be spread over
+        else:
+            left[mirror] += rest
     for mirror, rest in left.items():
         if rest:
             send.drain(mirror, rest)
@@ -75,6 +79,8 @@ def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) 
         logger.warning("Redis did not answer, the relay will catch up: %s", error)
     except DatabaseError as error:
         logger.warning("SQL did not answer, the relay will catch up: %s", error)
+    except Exception:  # a declaration's; the relay finds out which key it is, and the other hints go on
+        logger.exception("%s could not be drained, the relay will see to it", mirror)
     return keys
 
 

@@ -163,6 +163,12 @@ class LocalCopy(Generic[S]):
                 return False
         return True
 
+    def forget(self) -> None:
+        """Hold nothing, as in a new process; waits for a load that is going on."""
+        if self._worker is not None:
+            self._worker.join()
+        self._held, self._worker, self._retry_at = None, None, 0.0
+
     def _is_working(self) -> bool:
         return self._worker is not None and self._worker.is_alive()
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from redis.exceptions import ResponseError
-
 Command = tuple[Any, ...]
 
 
@@ -52,7 +50,7 @@ class Session:
 
     def post(self, commands: Sequence[Command]) -> None:
         """Send the commands and leave the replies: Redis works while the caller does something else."""
-        self._connection.send_packed_command(self._connection.pack_commands(commands))
+        self._connection.post(commands)
         self._posted = len(commands)
 
     def collect(self) -> list[Any]:
@@ -87,15 +85,9 @@ class Session:
         return _raise_first(done if isinstance(done, list) else [done])
 
     def _replies(self) -> list[Any]:
-        replies = [self._read() for _ in range(self._posted)]
+        replies = self._connection.collect(self._posted)
         self._posted = 0
-        return replies
-
-    def _read(self) -> Any:
-        try:
-            return self._connection.read_response()
-        except ResponseError as error:
-            return error
+        return list(replies)
 
 
 def _raise_first(replies: list[Any]) -> list[Any]:

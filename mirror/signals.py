@@ -65,4 +65,5 @@ def _field(model: type[Model], column: str) -> str:
 
 
 def _column(instance: Model, column: str) -> Any:
-    return getattr(instance, _field(type(instance), column))
+    """The value, as far as it is known: asking for one that was not loaded would fail when the row is gone."""
+    return instance.__dict__.get(_field(type(instance), column))
