@@ -1,0 +1,81 @@
+"""The seed's own tables, and the invented books of the demo."""
+
+import json
+from collections import Counter
+
+import pytest
+from django.core.management import call_command
+
+from accounts.models import User
+from catalog import sql
+from catalog.demo import BOOKS, demo_books
+from catalog.models import Author, Book, Tag
+from catalog.query import parse
+from mirror.models import Change
+from tests.catalog.make import make_book
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(("text", "books"), [("ruby & web", {2}), ("ruby - web", {1}), ("web | erlang", {2, 3})])
+def test_the_seeds_queries_find_the_seeds_books(text: str, books: set[int]) -> None:
+    call_command("loaddata", "seed_examples", verbosity=0)
+    assert set(sql.matching(parse(text)).values_list("pk", flat=True)) == books
+
+
+def test_the_seeds_people_are_there_and_nobody_can_log_in_as_them() -> None:
+    call_command("loaddata", "seed_examples", verbosity=0)
+    people = User.objects.order_by("pk")
+    assert [(u.pk, u.username, u.last_login.date().isoformat() if u.last_login else "") for u in people] == [
+        (1, "ken thompson", "2011-01-01"),
+        (2, "dennis ritchie", "2011-02-01"),
+        (3, "Joe Armstrong", "2011-03-01"),
+    ]
+    assert not any(user.has_usable_password() for user in people)
+
+
+def test_the_seeds_books_have_their_authors() -> None:
+    call_command("loaddata", "seed_examples", verbosity=0)
+    assert [(r["title"], r["authors"]) for r in sql.book_records([1, 2, 3])] == [
+        ("The Ruby Programming Language", ["Mark Pilgrim"]),
+        ("Ruby on rail", ["David Flanagan"]),
+        ("Programming Erlang", ["Joe Armstrong"]),
+    ]
+
+
+def test_the_seed_can_be_loaded_twice_and_beside_tags_that_are_there() -> None:
+    make_book("Another", pk=99, tags="web other ruby", authors="Joe Armstrong")
+    for _ in range(2):
+        call_command("loaddata", "seed_examples", verbosity=0)
+    assert Book.objects.count() == 4
+    assert set(Tag.objects.values_list("name", flat=True)) == {"web", "other", "ruby", "erlang"}
+    assert Author.objects.count() == 3
+    assert set(sql.matching(parse("ruby & web")).values_list("pk", flat=True)) == {2, 99}
+    assert make_book("Made afterwards").pk > 3
+
+
+def test_the_demo_is_a_few_hundred_different_books_with_tags_that_overlap() -> None:
+    books = demo_books()
+    assert len({book.title for book in books}) == len(books) == BOOKS
+    assert books == demo_books()
+    tags = Counter(tag for book in books for tag in book.tags)
+    assert 50 <= len(tags) <= 90
+    assert min(len(book.tags) for book in books) >= 2
+    together = [book for book in books if {"fantasy", "young-adult"} <= set(book.tags)]
+    assert 0 < len(together) < tags["fantasy"]
+
+
+def test_the_demo_again_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("demo_books", "--json")
+    changes = Change.objects.count()
+    call_command("demo_books", "--json")
+    assert [json.loads(part + "}") for part in capsys.readouterr().out.split("}")[:2]] == [
+        {"added": BOOKS},
+        {"added": 0},
+    ]
+    assert Book.objects.count() == BOOKS
+    assert Change.objects.count() == changes
+    shown = {record["title"]: record for record in sql.book_records(list(Book.objects.values_list("pk", flat=True)))}
+    for demo in demo_books():
+        assert shown[demo.title]["authors"] == list(demo.authors)
+        assert shown[demo.title]["tags"] == sorted(demo.tags)
