@@ -78,7 +78,7 @@ def _names(cursor: Any, table: str, ids: Iterable[int]) -> dict[int, str]:
 def _named(names: dict[int, str], ids: list[int]) -> list[str]:
     """The names, without those that were deleted between the statements."""
     try:
-        return [names[pk] for pk in ids]
+        return list(map(names.__getitem__, ids))
     except KeyError:
         return [names[pk] for pk in ids if pk in names]
 

@@ -106,9 +106,21 @@ def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator
                 yield content
             else:
                 unfinished.append((content, cursor))
-    for content, cursor in unfinished:
-        rest = _rest(session, content.key, content.family, cursor)
-        yield content._replace(raw=list(dict.fromkeys([*content.raw, *rest])))
+    yield from _finish(session, unfinished)
+
+
+def _finish(session: Session, unfinished: list[tuple[Content, Any]]) -> Generator[Content, None, None]:
+    """The further steps of these scans, one of each in a round trip (a scan may give a member twice)."""
+    while unfinished:
+        replies = session.ask([_first(c.key, c.family, cursor) for c, cursor in unfinished])
+        again: list[tuple[Content, Any]] = []
+        for (content, _), (cursor, raw) in zip(unfinished, replies, strict=True):
+            content.raw.extend(_paired(content.family, raw))
+            if cursor in DONE:
+                yield content._replace(raw=list(dict.fromkeys(content.raw)))
+            else:
+                again.append((content, cursor))
+        unfinished = again
 
 
 def _read_ahead(
@@ -126,15 +138,6 @@ def _read_ahead(
 
 def _scans(batch: list[tuple[str, Family]]) -> list[tuple[Any, ...]]:
     return [_first(key, family) for key, family in batch]
-
-
-def _rest(session: Session, key: str, family: Family, cursor: Any) -> list[Any]:
-    """The further steps of a scan (which may give a member twice)."""
-    found: list[Any] = []
-    while cursor not in DONE:
-        cursor, raw = session.ask([_first(key, family, cursor)])[0]
-        found += _paired(family, raw)
-    return found
 
 
 DONE = (b"0", "0", 0)

@@ -1,0 +1,84 @@
+"""``python -m tests.bench [--only WORD] [--data DIR]``: the whole table, on SQLite and on PostgreSQL.
+
+Each database has a process of its own (``--on``). Writes the table to the terminal and ``var/bench.json``.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.bench.table import measure, render
+from tests.servers import PostgresServer, find_postgres, temporary_folder
+from tests.servers.redis import RedisServer
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RESULT = ROOT / "var" / "bench.json"
+DATA = ROOT.parent / "shared" / "data" / "goodbooks"
+
+
+def main() -> int:
+    """Parse, measure, print. Exit 1 when a target is missed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Every promise about speed as a ratio.")
+    parser.add_argument("--only", default="", help="only comparisons whose name has this word")
+    parser.add_argument("--data", type=Path, default=DATA, help="a folder in goodbooks format")
+    parser.add_argument("--on", choices=["sqlite", "postgres"], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.on:
+        return _one(options.on, options.only, options.data)
+    rows = []
+    for on in ["sqlite", *(["postgres"] if find_postgres() else [])]:
+        command = [sys.executable, "-m", "tests.bench", "--on", on, "--only", options.only, "--data", str(options.data)]
+        output = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True).stdout
+        rows += json.loads(output.splitlines()[-1])
+    if not find_postgres():
+        print("PostgreSQL is not installed: measured on SQLite only")
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(json.dumps(rows, indent=2), encoding="utf-8")
+    print(render(rows))
+    return 1 if any(row["met"] == "NO" for row in rows) else 0
+
+
+def _one(on: str, only: str, data: Path) -> int:
+    """Everything on one database, in servers of its own. The last line of the output is JSON."""
+    postgres = PostgresServer().start() if on == "postgres" else None
+    folder = temporary_folder()
+    os.environ["DATABASE_URL"] = postgres.url("postgres") if postgres else f"sqlite:///{folder / 'bench.sqlite3'}"
+    os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+    os.environ["REDIS_PREFIX"], os.environ["DEBUG"] = "", "false"
+    with RedisServer() as redis:
+        os.environ.update(redis.environment())
+        import django
+
+        django.setup()
+        rows = _measure(on, only, data)
+    if postgres:
+        postgres.stop()
+    print(json.dumps(rows))
+    return 0
+
+
+def _measure(on: str, only: str, data: Path) -> list[dict[str, object]]:
+    from django.core.management import call_command
+
+    from mirror.models import Change
+
+    call_command("migrate", verbosity=0)
+    if not data.is_dir():
+        sys.exit(f"{data} is not there: give --data a folder in goodbooks format")
+    call_command("import_goodbooks", str(data), stdout=sys.stderr)
+    Change.objects.all()._raw_delete("default")
+    from tests.bench import catalogue
+
+    found = []
+    for comparison in catalogue.comparisons():
+        if only in comparison.what:
+            row = measure(comparison).as_dict()
+            found.append({**row, "what": f"{row['what']} ({'SQLite' if on == 'sqlite' else 'PostgreSQL'})"})
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""Rebuild and verify of a whole catalogue, against the bare commands that write or read the same entries."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from redis import Redis
+
+from catalog import keys
+from catalog.models import Book
+from mirror import plan, rebuild, registry, verify
+from mirror.redis import relay_client
+from mirror.session import Command
+from mirror.shapes import shape_of
+from tests.bench.table import Comparison
+
+CHUNK = 1000
+PIPE = 250
+
+
+def comparisons() -> Iterator[Comparison]:
+    """Both, after checking that both sides do the same."""
+    redis = relay_client()
+    chunks = list(_commands())
+    sizes = f"{Book.objects.count():,} books, {Book.tags.through.objects.count():,} memberships"
+    _same(redis, chunks)
+    yield Comparison(
+        "rebuild of the catalogue",
+        "bare pipelined write of the same entries, grouped as well as can be",
+        sizes,
+        ours=rebuild.rebuild,
+        theirs=lambda: _write(redis, chunks),
+        target=0.5,
+        before=redis.flushdb,
+    )
+    yield Comparison(
+        "the same",
+        "bare pipelined write, one command an entry",
+        sizes,
+        ours=rebuild.rebuild,
+        theirs=lambda: _write(redis, _one_by_one(chunks)),
+        before=redis.flushdb,
+    )
+    redis.flushdb()
+    rebuild.rebuild()
+    yield Comparison(
+        "verify of the catalogue",
+        "bare read of the same entries",
+        sizes,
+        ours=_verify,
+        theirs=lambda: _read(redis),
+        target=0.5,
+    )
+
+
+def _commands() -> Iterator[list[Command]]:
+    """What a rebuild writes, made ready beforehand: all that is left to do is to send it."""
+    for mirror in registry.all_mirrors():
+        shape, after = shape_of(mirror), None
+        while pks := mirror.keys_after(after, CHUNK):
+            targets, after = shape.targets(pks), pks[-1]
+            entries = [entry for target in targets.values() for entry in target.entries]
+            yield shape.write({pk: t.own for pk, t in targets.items()}) + plan.commands([], entries)
+
+
+def _one_by_one(chunks: list[list[Command]]) -> Iterator[list[Command]]:
+    """The same, a command for each entry: what one would write without thinking about it."""
+    for chunk in chunks:
+        single: list[Command] = []
+        for name, *arguments in chunk:
+            if name == "MSET":
+                single += [("SET", *arguments[i : i + 2]) for i in range(0, len(arguments), 2)]
+            elif name == "SADD":
+                single += [(name, arguments[0], member) for member in arguments[1:]]
+            else:
+                single += [(name, arguments[0], *arguments[i : i + 2]) for i in range(1, len(arguments), 2)]
+        yield single
+
+
+def _write(redis: Redis, chunks: Any) -> None:
+    for chunk in chunks:
+        pipe = redis.pipeline(transaction=False)
+        for command in chunk:
+            pipe.execute_command(*command)
+        pipe.execute()
+
+
+def _read(redis: Redis) -> int:
+    """Everything: records by MGET, sets and sorted sets whole, many in a round trip. Returns how many entries."""
+    found = list(redis.scan_iter(count=CHUNK))
+    records = [key for key in found if key.startswith((keys.book("").encode(), keys.tag_record("").encode()))]
+    sets = [key for key in found if key.startswith(keys.tag("").encode())]
+    count = 0
+    for start in range(0, len(records), CHUNK):
+        count += len(redis.mget(records[start : start + CHUNK]))
+    for start in range(0, len(sets), PIPE):
+        pipe = redis.pipeline(transaction=False)
+        for key in sets[start : start + PIPE]:
+            pipe.smembers(key)
+        count += sum(map(len, pipe.execute()))
+    for key in (keys.popular(), keys.newest(), keys.titles(), keys.tag_names()):
+        count += len(redis.zrange(key, 0, -1, withscores=True))
+    return count
+
+
+def _verify() -> None:
+    found = verify.verify()
+    assert not found, found[:5]
+
+
+def _same(redis: Redis, chunks: list[list[Command]]) -> None:
+    """Both sides leave the same in Redis, and the bare read reads all of it."""
+    for chunk_list in (chunks, list(_one_by_one(chunks))):
+        redis.flushdb()
+        _write(redis, chunk_list)
+        _verify()
+    count = _read(redis)
+    redis.flushdb()
+    rebuild.rebuild()
+    assert _read(redis) == count
