@@ -24,8 +24,11 @@ from mirror.sql_only import sql_only
 logger = logging.getLogger("mirror")
 
 COOKIE = "mirror_behind"
-COOKIE_SECONDS = 60
-_WRITES = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|TRUNCATE|COPY|WITH)\b", re.IGNORECASE)
+COOKIE_SECONDS = outbox.AWAITED_SECONDS
+_COMMENTS = r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
+_WRITES = re.compile(
+    _COMMENTS + r"(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|TRUNCATE|COPY|CALL|DO|WITH)\b", re.IGNORECASE | re.DOTALL
+)
 _OWN = ("mirror_", "django_session")  # tables whose writes nobody reads through a mirror
 
 

@@ -7,11 +7,11 @@ Every statement runs by itself, outside any transaction of the caller's, and nam
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import connections, transaction
-from django.db.models import F
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.db.utils import ProgrammingError
 
@@ -20,6 +20,7 @@ from mirror.models import Change
 
 PURGE = 5000  # applied changes that are deleted in one statement
 WHOLE = "*"  # the key of a change that concerns a whole mirror
+AWAITED_SECONDS = 60  # how long readers who wrote are kept from Redis for a change that was set aside
 ANEW = "[]"  # strays of a change: none is known, but every entry has to be written again
 
 
@@ -127,19 +128,19 @@ def oldest_pending() -> datetime | None:
 
 
 def newest_unapplied() -> int | None:
-    """The highest id of a change that is not in Redis (pending or set aside)."""
-    return (
-        Change.objects.using(using())
-        .filter(applied_at__isnull=True)
-        .order_by("-id")
-        .values_list("id", flat=True)
-        .first()
-    )
+    """The highest id of a change that is not in Redis and is waited for."""
+    return _awaited().order_by("-id").values_list("id", flat=True).first()
 
 
 def is_unapplied_up_to(last: int) -> bool:
-    """Whether a change with an id of at most ``last`` is not in Redis."""
-    return Change.objects.using(using()).filter(applied_at__isnull=True, id__lte=last).exists()
+    """Whether a change with an id of at most ``last`` is not in Redis and is waited for."""
+    return _awaited().filter(id__lte=last).exists()
+
+
+def _awaited() -> QuerySet[Change]:
+    """What is pending, and what was set aside just now: older cases are for staff, and keep no reader on SQL."""
+    lately = Q(quarantined_at__gt=Now() - timedelta(seconds=AWAITED_SECONDS))
+    return Change.objects.using(using()).filter(Q(quarantined_at__isnull=True) | lately, applied_at__isnull=True)
 
 
 def purge(limit: int = PURGE) -> int:

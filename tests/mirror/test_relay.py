@@ -152,7 +152,7 @@ def test_a_redis_that_is_full_is_no_fault_of_the_row(redis_server: RedisServer) 
     codes(2)
     with redis_server.client() as redis:
         redis.config_set("maxmemory", "1")
-        with pytest.raises(Exception, match="OOM|maxmemory"):
+        with pytest.raises(Exception, match=r"OOM|maxmemory"):
             relay.drain_all()
         assert {(c.attempts, c.applied_at) for c in Change.objects.all()} == {(0, None)}
         redis.config_set("maxmemory", "0")

@@ -73,7 +73,7 @@ def test_an_error_inside_a_transaction_is_raised(redis: Redis) -> None:
 
 
 def test_a_command_that_cannot_be_queued_is_raised_and_nothing_is_done(redis: Redis) -> None:
-    with pytest.raises(ResponseError, match="(?i)unknown command"), Session(client()) as session:
+    with pytest.raises(ResponseError, match=r"(?i)unknown command"), Session(client()) as session:
         session.execute([("SET", "a", "1"), ("NONSENSE",)])
     assert redis.get("a") is None
 

@@ -1,0 +1,189 @@
+"""Hints: what was committed is in Redis at once, and nothing that goes wrong on the way reaches the caller."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from django.db import OperationalError, transaction
+from redis import Redis
+
+from mirror import hints, outbox, registry, relay, send
+from mirror.declare import Watch
+from mirror.models import Change
+from mirror.recorder import record
+from mirror.redis import breaker
+from tests.mirror import world
+from tests.mirror.app.models import Group, Item, Label, Odd
+from tests.servers import RedisServer
+
+pytestmark = pytest.mark.usefixtures("committed")
+Sent = list[tuple[str, list[str]]]
+
+
+@pytest.fixture(autouse=True)
+def no_hurry(settings: Any) -> None:
+    """Budgets are tested by their own tests, and this machine may be busy."""
+    settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 30.0}
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sent]:
+    """What went to Celery instead."""
+    found: Sent = []
+    monkeypatch.setattr(send, "drain", lambda mirror, keys: found.append((mirror, keys)))
+    monkeypatch.setattr(send, "sweep", lambda: found.append(("sweep", [])))
+    return found
+
+
+def pending() -> int:
+    return Change.objects.pending().count()
+
+
+def test_what_is_saved_is_in_redis_when_save_returns(redis: Redis) -> None:
+    Odd.objects.create(code="a")
+    assert redis.exists(registry.get("t'odd").key("a"))
+    assert pending() == 0
+
+
+def test_within_a_transaction_nothing_is_in_redis_until_it_is_committed(redis: Redis) -> None:
+    with transaction.atomic():
+        Odd.objects.create(code="a")
+        assert redis.keys("*todd*") == []
+    assert redis.keys("*todd*") != []
+
+
+def test_what_is_rolled_back_never_arrives(redis: Redis) -> None:
+    with transaction.atomic():
+        Odd.objects.create(code="a")
+        transaction.set_rollback(True)
+    Odd.objects.create(code="b")
+    assert [name.decode().rpartition(":")[2] for name in redis.keys("*todd*")] == ["b"]
+
+
+def test_a_hint_after_a_savepoint_that_was_rolled_back_is_followed(redis: Redis) -> None:
+    """One "registered already" for the whole transaction would have gone with the savepoint."""
+    with transaction.atomic():
+        with transaction.atomic():
+            Odd.objects.create(code="a")
+            transaction.set_rollback(True)
+        Odd.objects.create(code="a")
+    assert redis.exists(registry.get("t'odd").key("a"))
+
+
+def test_a_savepoint_alone_is_no_commit(redis: Redis) -> None:
+    with transaction.atomic():
+        with transaction.atomic():
+            Odd.objects.create(code="a")
+        assert redis.keys("*todd*") == []
+
+
+def test_many_saves_of_one_transaction_are_one_batch() -> None:
+    Odd.objects.create(code="warms the connections up")
+    with record() as seen, transaction.atomic():
+        for n in range(30):
+            Odd.objects.create(code=str(n))
+    assert seen.round_trips == 2
+    assert pending() == 0
+
+
+def test_a_renamed_label_is_renamed_on_its_items_at_once(redis: Redis) -> None:
+    item, label = Item.objects.create(name="a"), Label.objects.create(name="red")
+    item.labels.add(label)
+    label.name = "blue"
+    label.save()
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_a_group_and_its_items_that_are_deleted_are_gone_at_once(redis: Redis) -> None:
+    group = Group.objects.create(name="g")
+    Item.objects.create(name="a", group=group)
+    group.delete()
+    assert world.dump(redis) == world.by_orm() == {}
+
+
+def test_what_does_not_fit_the_budget_goes_to_celery(settings: Any, sent: Sent) -> None:
+    settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0.0}
+    with transaction.atomic():
+        Odd.objects.create(code="a")
+        Odd.objects.create(code="b")
+    assert sent == [("t'odd", ["a", "b"])]
+    assert pending() == 2
+
+
+def test_a_source_that_does_not_fit_the_budget_is_left_to_a_sweep(settings: Any, sent: Sent) -> None:
+    """Its key is no row of the mirror: a task that drained that key would do nothing, or another row."""
+    item, label = Item.objects.create(name="a"), Label.objects.create(name="red")
+    item.labels.add(label)
+    relay.drain_all()
+    settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0.0}
+    label.save()
+    assert sent == [("sweep", [])]
+
+
+def test_more_keys_than_a_hint_may_hold_are_left_to_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hints, "MOST", 3)
+    with transaction.atomic():
+        for n in range(5):
+            Odd.objects.create(code=str(n))
+        assert sum(map(len, hints._due.keys.values())) == 3
+    assert pending() == 2
+
+
+@pytest.mark.parametrize("harm", ["kill", "freeze"])
+def test_without_redis_a_write_succeeds_and_celery_is_asked(harm: str, redis_server: RedisServer, sent: Sent) -> None:
+    getattr(redis_server, harm)()
+    Odd.objects.create(code="a")
+    assert breaker.open()
+    Odd.objects.create(code="b")  # costs no time-out any more
+    assert sent == [("t'odd", ["a"]), ("t'odd", ["b"])]
+    assert pending() == 2
+
+
+def test_without_redis_and_broker_a_write_succeeds(redis_server: RedisServer) -> None:
+    redis_server.kill()
+    Odd.objects.create(code="a")
+    assert (breaker.open(), send.broker.open()) == (True, True)
+    assert pending() == 1
+
+
+def test_when_sql_fails_after_the_commit_the_write_has_succeeded(monkeypatch: pytest.MonkeyPatch, sent: Sent) -> None:
+    def away(*args: object) -> None:
+        raise OperationalError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(outbox, "pending_of", away)
+        Odd.objects.create(code="a")
+    assert pending() == 1
+
+
+def test_a_row_that_cannot_be_mirrored_fails_for_itself_alone(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
+    def bad(row: Odd) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch, transaction.atomic():
+        patch.setattr(registry.get("t'odd"), "record", bad)
+        Odd.objects.create(code="a")
+        item = Item.objects.create(name="x")
+    assert redis.exists(registry.get("titem").key(str(item.pk)))
+
+
+def test_a_source_that_cannot_be_worked_out_keeps_no_other_hint_back(
+    monkeypatch: pytest.MonkeyPatch, redis: Redis, sent: Sent
+) -> None:
+    def bad(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+        raise ZeroDivisionError
+
+    watch = Watch(Label, via=bad)
+    monkeypatch.setattr(registry.get("t'odd"), "watches", [watch])  # by its name the first to be drained
+    with transaction.atomic():
+        Change.objects.create(mirror="t'odd", source=watch.source, key="1")
+        hints.hint("t'odd", watch.source, ["1"])
+        item = Item.objects.create(name="b")
+    assert redis.exists(registry.get("titem").key(str(item.pk)))
+    assert sent == [("sweep", [])]
+
+
+def test_a_flush_without_hints_asks_nobody() -> None:
+    with record() as seen:
+        hints.flush()
+    assert (seen.commands, seen.sql) == ([], [])
