@@ -15,7 +15,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 CLOTHS: Final = 10
 SERIES: Final = re.compile(r"\s*\([^()]*#[^()]*\)\s*\Z")
-SIZES: Final = (17.0, 15.0, 13.0, 11.5, 10.0, 9.0)
+HYPHENED: Final = re.compile(r"[^-]+-*|-+")
+SIZES: Final = (17.0, 15.0, 13.0, 11.5, 10.0, 9.0, 8.0)
 LEADING: Final = 1.2
 
 NARROW: Final = frozenset(" .,:;'’!|()[]-ijlftrI")
@@ -90,15 +91,22 @@ def _clip(text: str, room: float) -> str:
     return text.rstrip() + "…"
 
 
-def _pieces(title: str, room: float) -> Iterator[str]:
-    """The words of a title; those wider than ``room`` em (and scripts without blanks) in pieces."""
+def _pieces(title: str, room: float) -> Iterator[tuple[str, str]]:
+    """What lines are made of, each with what joins it to the one before: a blank, or nothing inside a word.
+
+    Words wider than ``room`` em are parted at their hyphens, or anywhere.
+    """
     for word in title.split():
-        while advance(word) > room:
-            end = next(n for n in range(1, len(word) + 1) if advance(word[: n + 1]) > room)
-            yield word[:end]
-            word = word[end:]
-        if word:
-            yield word
+        joint = " "
+        for part in HYPHENED.findall(word) if advance(word) > room else [word]:
+            while part:
+                end = next((n for n in range(1, len(part)) if advance(part[: n + 1]) > room), len(part))
+                yield joint, part[:end]
+                joint, part = "", part[end:]
+
+
+def _unbreakable(title: str) -> list[str]:
+    return [part for word in title.split() for part in HYPHENED.findall(word)]
 
 
 def _breaks_anywhere(word: str) -> bool:
@@ -108,9 +116,9 @@ def _breaks_anywhere(word: str) -> bool:
 def wrap(title: str, room: float) -> list[str]:
     """The lines of a title, each at most ``room`` em wide."""
     lines: list[str] = []
-    for piece in _pieces(title, room):
-        if lines and advance(f"{lines[-1]} {piece}") <= room:
-            lines[-1] += f" {piece}"
+    for joint, piece in _pieces(title, room):
+        if lines and advance(lines[-1] + joint + piece) <= room:
+            lines[-1] += joint + piece
         else:
             lines.append(piece)
     return lines
@@ -120,7 +128,7 @@ def _fit(title: str, width: float, height: float) -> tuple[float, list[str]]:
     """The largest size at which the whole title fits its box; the smallest, cut short, if none does."""
     for size in SIZES:
         lines = wrap(title, width / size)
-        unbroken = all(_breaks_anywhere(word) or advance(word) <= width / size for word in title.split())
+        unbroken = all(_breaks_anywhere(word) or advance(word) <= width / size for word in _unbreakable(title))
         if len(lines) * size * LEADING <= height and (unbroken or size == SIZES[-1]):
             return size, lines
     most = int(height // (SIZES[-1] * LEADING))

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 
 from catalog import covers, query
+from catalog.languages import language_name
 from catalog.results import BookList, BookRecord
 
 register = template.Library()
@@ -35,6 +36,9 @@ def cover(book: BookRecord) -> SafeString:
 def year(value: int) -> str:
     """-750 -> "750 BC"."""
     return str(value) if value >= 0 else gettext("%(year)d BC") % {"year": -value}
+
+
+register.filter(language_name)
 
 
 @register.simple_tag

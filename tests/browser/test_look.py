@@ -53,6 +53,7 @@ PAGES = [
     "/books/",
     "/books/?q=fantasy+%26+young-adult",
     "/books/?q=fantasy+%26",
+    "/books/?q=a-tag-that-is-as-long-as-a-window-is-wide-and-longer+%26+%26+another-one-of-that-kind-and-more",
     "/books/?q=nothing-has-this",
     "/books/{book}/",
     "/no-such-page/",

@@ -58,6 +58,10 @@ def test_a_long_word_takes_a_smaller_size_before_it_is_broken() -> None:
     assert size < SIZES[0]
 
 
+def test_a_word_is_broken_at_its_hyphens_first() -> None:
+    assert [text for _, text in lines_of(cover(69, "Slaughterhouse-Five", ""))] == ["Slaughterhouse-", "Five"]
+
+
 def test_what_does_not_fit_ends_in_an_ellipsis() -> None:
     assert lines_of(cover(1, "word " * 100, ""))[-1][1].endswith("…")
 

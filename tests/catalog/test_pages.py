@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import translation
 
+from catalog.languages import language_name
 from catalog.models import Author, Book, Tag
 from catalog.results import BookRecord
 from catalog.templatetags.books import _cards, year
@@ -131,3 +132,16 @@ def test_cards_are_remembered_by_record_and_language() -> None:
 
 def test_years_before_ours_are_said_so() -> None:
     assert (year(1999), year(0), year(-750)) == ("1999", "0", "750 BC")
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [("eng", "English"), ("en-US", "English"), ("en", "English"), ("fre", "French"), ("mul", "mul"), ("", "")],
+)
+def test_languages_have_names(code: str, name: str) -> None:
+    assert language_name(code) == name
+
+
+def test_languages_are_named_in_the_readers_language() -> None:
+    with translation.override("zh-hans"):
+        assert language_name("eng") == "英语"

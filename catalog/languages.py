@@ -1,0 +1,25 @@
+"""What the languages of books are called. Book lists write them by two letters or three, or with a country."""
+
+from typing import Final
+
+from django.conf.locale import LANG_INFO
+from django.utils.translation import gettext
+
+# ISO 639-2 (both its forms) to the codes that Django has names for.
+THREE_LETTERS: Final = {
+    "ara": "ar", "chi": "zh-hans", "cze": "cs", "dan": "da", "dut": "nl", "eng": "en", "fin": "fi",
+    "fra": "fr", "fre": "fr", "ger": "de", "deu": "de", "gre": "el", "heb": "he", "hin": "hi", "hun": "hu",
+    "ind": "id", "ita": "it", "jpn": "ja", "kor": "ko", "nld": "nl", "nor": "nb", "per": "fa", "fas": "fa",
+    "pol": "pl", "por": "pt", "ron": "ro", "rum": "ro", "rus": "ru", "spa": "es", "swe": "sv", "tur": "tr",
+    "ukr": "uk", "vie": "vi", "zho": "zh-hans",
+}  # fmt: skip
+
+
+def language_name(code: str) -> str:
+    """ "eng", "en-US" and "en" -> "English", in the language that is active; an unknown code as it is."""
+    lowered = code.lower()
+    main = lowered.partition("-")[0]
+    for candidate in (lowered, main, THREE_LETTERS.get(main, "")):
+        if name := LANG_INFO.get(candidate, {}).get("name"):
+            return gettext(name)
+    return code
