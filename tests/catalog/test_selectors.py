@@ -1,0 +1,309 @@
+"""Finding and reading books: the copy and Redis, or SQL, and the same answer either way."""
+
+import random
+from typing import Any
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from redis import Redis
+
+from catalog import keys, sql
+from catalog.index import copy
+from catalog.models import Book, Tag
+from catalog.query import Node, parse, to_text
+from catalog.results import PAGE, BookList
+from catalog.selectors import find_books, get_book
+from mirror.recorder import Recording, record
+from mirror.redis import breaker
+from mirror.relay import drain_all
+from mirror.sql_only import sql_only
+from tests.catalog.make import make_book, make_links
+from tests.catalog.queries import NAMES, nodes
+from tests.catalog.warm import own_copy, warm_up
+from tests.servers import RedisServer
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
+__all__ = ["own_copy"]
+TITLES = ["Zebra", "apple", "Apple", "Ärger", "éclair", "鹿鼎记", "𝔘nicode", "zoo", "a b", "a-b", "_x"]
+
+
+@transaction.atomic
+def _fill(books: int = 70) -> None:
+    """Books with equal titles, years and popularities among them, for more than three pages."""
+    made = [
+        make_book(
+            TITLES[n % len(TITLES)],
+            popularity=n * 7 % 5,
+            year=[None, -300, 0, 1999, 2004][n % 5],
+            authors="Zoë, Adam" if n % 3 else "",
+            rating=n % 5 + 0.25 if n % 4 else None,
+        )
+        for n in range(books)
+    ]
+    make_links([(book, name) for n, book in enumerate(made) for j, name in enumerate(NAMES) if (n >> (j % 5)) & 1])
+
+
+@pytest.fixture
+def shelf() -> None:
+    _fill()
+    warm_up()
+
+
+def _shown(page: BookList) -> dict[str, Any]:
+    """All that a template can see."""
+    return {
+        "query": page.query,
+        "sort": page.sort,
+        "sorts": page.sorts,
+        "error": page.error and (str(page.error), page.error.position, page.error.length),
+        "count": page.count,
+        "books": [book.raw for book in page.books],
+        "next": page.next,
+        "next_url": page.next_url,
+        "facets": page.facets,
+        "chips": page.chips,
+        "unknown": page.unknown,
+    }
+
+
+def _both(text: str, sort: str = "", after: str = "") -> BookList:
+    """The page, having checked that Redis answered it, that SQL answers the same, and what each was asked."""
+    with record() as seen:
+        page = find_books(text, sort, after)
+    assert (seen.round_trips, seen.sql) == (1, [])
+    with record() as seen, sql_only():
+        by_sql = find_books(text, sort, after)
+    assert seen.round_trips == 0
+    assert _shown(page) == _shown(by_sql)
+    return page
+
+
+def _all_pages(text: str, sort: str) -> list[int]:
+    """The ids on all pages, both ways."""
+    page = _both(text, sort)
+    found = [book["id"] for book in page.books]
+    while page.next:
+        assert len(page.books) == PAGE
+        page = _both(text, sort, page.next)
+        found += [book["id"] for book in page.books]
+    assert len(found) == page.count
+    return found
+
+
+def test_the_examples_of_the_seed() -> None:
+    ruby, rails, erlang = make_book(tags="ruby"), make_book(tags="ruby web"), make_book(tags="erlang")
+    warm_up()
+    assert [book["id"] for book in _both("ruby & web").books] == [rails.pk]
+    assert [book["id"] for book in _both("ruby - web").books] == [ruby.pk]
+    assert {book["id"] for book in _both("web | erlang").books} == {rails.pk, erlang.pk}
+
+
+@pytest.mark.parametrize("sort", sql.ORDERS)
+@pytest.mark.parametrize("text", ["", "a", "-a", "a | young-adult", "武侠 - a", '"a b" & "\\""', "nobody"])
+def test_redis_and_sql_show_the_same_on_every_page_to_the_end(shelf: None, text: str, sort: sql.Order) -> None:
+    assert set(_all_pages(text, sort)) == set(sql.matching(parse(text)).values_list("pk", flat=True))
+
+
+def test_redis_and_sql_show_the_same_for_any_query(shelf: None) -> None:
+    @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.nested_given])
+    @given(node=nodes())
+    def same(node: Node) -> None:
+        _both(to_text(node), random.choice(sql.ORDERS))
+
+    same()
+
+
+def _after_news(text: str, sort: str = "", after: str = "") -> BookList:
+    """The same, once what is new has been taken in."""
+    drain_all()
+    shown = _shown(find_books(text, sort, after))
+    page = _both(text, sort, after)
+    assert _shown(page) == shown
+    return page
+
+
+def test_what_is_written_shows_in_the_next_answer(shelf: None) -> None:
+    book = make_book("Brand new", tags="a brand-new", popularity=99)
+    assert [found["title"] for found in _after_news("brand-new").books] == ["Brand new"]
+    Book.objects.filter(pk=book.pk).update(title="Not so new")
+    assert [found["title"] for found in _after_news("brand-new").books] == ["Not so new"]
+    Tag.objects.filter(name="brand-new").update(name="well-worn")
+    assert _after_news("brand-new").count == 0
+    assert _after_news("well-worn & a").count == 1
+    book.delete()
+    assert _after_news("well-worn").count == 0
+
+
+def test_news_costs_a_second_round_trip_and_no_sql(shelf: None) -> None:
+    make_book("Brand new", tags="a brand-new")
+    with record() as seen:
+        assert find_books("brand-new").count == 1
+    assert (seen.round_trips, seen.sql) == (2, [])
+
+
+def test_a_page_goes_on_where_its_cursor_says_also_when_books_come_and_go(shelf: None) -> None:
+    first = _both("", "title")
+    last = first.books[-1]["id"]
+    make_book("!", tags="a")  # before the cursor
+    Book.objects.get(pk=last).delete()
+    second = _after_news("", "title", first.next or "")
+    assert first.books[-1]["sort_title"] <= second.books[0]["sort_title"]
+    assert not {book["id"] for book in first.books} & {book["id"] for book in second.books}
+
+
+@pytest.mark.parametrize("after", ["x", "WyJ0aXRsZSIsIngiLDFd:abc", "\0", "é" * 5000])
+def test_a_cursor_that_is_not_ours_is_the_first_page(shelf: None, after: str) -> None:
+    assert _shown(_both("a", "title", after)) == _shown(_both("a", "title"))
+
+
+def test_a_cursor_of_another_order_is_the_first_page(shelf: None) -> None:
+    cursor = _both("a", "title").next
+    assert cursor
+    assert _shown(_both("a", "popular", cursor)) == _shown(_both("a", "popular"))
+
+
+def test_an_unknown_sort_is_the_most_read(shelf: None) -> None:
+    page = _both("a", "by-colour")
+    assert (page.sort, [sort.name for sort in page.sorts if sort.is_current]) == ("popular", ["popular"])
+
+
+@pytest.mark.parametrize(("text", "position"), [("ruby &", 5), ("((", 1), ("a" * 10_000, 2000)])
+def test_a_query_that_cannot_be_read_asks_nobody(text: str, position: int) -> None:
+    with record() as seen:
+        page = find_books(text)
+    assert (seen.round_trips, seen.sql) == (0, [])
+    assert page.error is not None
+    assert page.error.position == position
+    assert (page.count, page.books, page.next, page.facets, page.chips) == (0, [], None, [], [])
+
+
+def test_facets_narrow_and_chips_widen(shelf: None) -> None:
+    page = _both("a - b")
+    narrower = page.facets[0]
+    assert narrower.name not in ("a", "b")
+    assert _both(narrower.query).count == narrower.count
+    assert [(chip.name, chip.is_excluded, chip.query) for chip in page.chips] == [
+        ("a", False, "-b"),
+        ("b", True, "a"),
+    ]
+    assert _both(page.chips[1].query).count > page.count
+
+
+def test_addresses_keep_query_and_order(shelf: None) -> None:
+    page = _both("a & b", "title")
+    assert page.facets[0].url.startswith("/books/?q=a+%26+b+%26+")
+    assert all(facet.url.endswith("&sort=title") for facet in page.facets)
+    assert page.chips[0].url == "/books/?q=b&sort=title"
+    assert [sort.url for sort in page.sorts] == [
+        "/books/?q=a+%26+b",
+        "/books/?q=a+%26+b&sort=newest",
+        "/books/?q=a+%26+b&sort=title",
+    ]
+
+
+def test_a_tag_that_no_book_has_comes_with_those_that_look_like_it(shelf: None) -> None:
+    Tag.objects.create(name="yung-adult")  # exists, and no book has it
+    page = _both("a & yung-adult")
+    (unknown,) = page.unknown
+    assert (unknown.name, [(tag.name, tag.query) for tag in unknown.similar]) == (
+        "yung-adult",
+        [("young-adult", "a & young-adult")],
+    )
+
+
+def test_a_book_is_one_round_trip_and_no_sql_whether_it_exists_or_not(shelf: None) -> None:
+    made = Book.objects.order_by("pk")[1]
+    with record() as seen:
+        book = get_book(made.pk)
+    assert (seen.round_trips, seen.sql) == (1, [])
+    assert book is not None
+    assert book["title"] == made.title
+    assert book["authors"] == ["Zoë", "Adam"]
+    with record() as seen:
+        assert get_book(made.pk + 100_000) is None
+    assert (seen.round_trips, seen.sql) == (1, [])
+    with sql_only():
+        by_sql = get_book(made.pk)
+        assert by_sql is not None
+        assert by_sql.raw == book.raw
+        assert get_book(made.pk + 100_000) is None
+
+
+@pytest.mark.parametrize("pk", [0, -1, 2**63, 10**30])
+def test_what_can_be_no_id_is_no_book(pk: int) -> None:
+    with record() as seen:
+        assert get_book(pk) is None
+    assert (seen.round_trips, seen.sql) == (0, [])
+
+
+def test_a_record_is_parsed_when_it_is_looked_at(shelf: None) -> None:
+    book = get_book(Book.objects.order_by("pk")[0].pk)
+    assert book is not None
+    assert book._fields is None
+    assert book["tags"] == sorted(book["tags"])
+    assert {**book}.keys() >= {"id", "title", "authors", "tags", "year", "rating"}
+    assert len(book) == len(book.fields)
+
+
+# --- without Redis ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def expected(shelf: None) -> dict[str, Any]:
+    """What a warm catalogue shows."""
+    return _shown(_both("a - b", "title"))
+
+
+def _is_answered_by_sql(expected: dict[str, Any]) -> Recording:
+    with record() as seen:
+        assert _shown(find_books("a - b", "title")) == expected
+        book = get_book(Book.objects.order_by("pk")[0].pk)
+    assert book is not None
+    assert seen.sql
+    return seen
+
+
+def test_a_cold_mirror_is_answered_by_sql(expected: dict[str, Any], redis: Redis) -> None:
+    redis.flushdb()
+    _is_answered_by_sql(expected)
+
+
+def test_a_record_that_was_lost_is_shown_by_sql(shelf: None, redis: Redis) -> None:
+    page = find_books("")
+    redis.delete(keys.book(page.books[3]["id"]))
+    with record() as seen:
+        assert _shown(find_books("")) == _shown(page)
+    assert seen.sql
+
+
+@pytest.fixture
+def private(redis_server: RedisServer, shelf: None) -> RedisServer:
+    """A server of this test's own, with a warm catalogue."""
+    return redis_server
+
+
+def test_with_redis_stopped_sql_answers_the_same(private: RedisServer) -> None:
+    before = _shown(_both("a - b", "title"))
+    private.kill()
+    _is_answered_by_sql(before)
+    private.start()
+    breaker.reset()
+    drain_all()
+    warm_up()
+    assert _shown(_both("a - b", "title")) == before
+
+
+def test_with_redis_hung_sql_answers_the_same(private: RedisServer) -> None:
+    before = _shown(_both("a - b", "title"))
+    private.freeze()
+    seen = _is_answered_by_sql(before)
+    assert seen.round_trips <= 1  # after the first time-out it is left alone
+    private.thaw()
+
+
+def test_before_the_copy_is_loaded_sql_answers_the_same(expected: dict[str, Any]) -> None:
+    copy.forget()
+    _is_answered_by_sql(expected)
+    assert copy.ensure_loaded()
+    assert _shown(_both("a - b", "title")) == expected
