@@ -22,6 +22,7 @@ HEAD = """# Keys
 Every key there is. This page is generated from the code (`python -m config.keysdoc`); a test fails when it is out
 of date. `{}` are literal hash tags; the prefix setting `REDIS_PREFIX`, empty by default, goes before all of them.
 """
+COLUMNS = ("| key | type | holds | life | owner |", "|---|---|---|---|---|")
 
 
 class Undocumented(ValueError):
@@ -53,8 +54,8 @@ def render() -> str:
     for module in MODULES:
         if find_spec(module) is not None:
             rows = [row(function) for function in functions(module)]
-            parts.append(f"## {module.partition('.')[0]}\n\n| key | type | holds | life | owner |\n|---|---|---|---|---|")
-            parts[-1] += "\n" + "\n".join(rows) + "\n"
+            title = f"## {module.partition('.')[0]}\n"
+            parts.append("\n".join([title, *COLUMNS, *rows, ""]))
     return "\n".join(parts)
 
 

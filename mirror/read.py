@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mirror import marker, naming, sql_only
+from mirror import marker, naming, send, sql_only
 from mirror.redis import RedisError, breaker, client, is_away
 
 logger = logging.getLogger("mirror")
@@ -50,6 +50,7 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
         logger.warning("Redis did not answer, SQL does: %s", error)
         return None
     if generations is None:
+        send.sweep_soon()  # which replays, or has rebuilt, what is cold
         return None
     return Reading(replies, generations)
 

@@ -6,6 +6,7 @@ while; the sweep that beat starts does what was not sent.
 """
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,8 @@ broker = Breaker()
 MOST = 1000  # keys in one task
 # How long a broker may take. Not its workers' time-out: they wait for tasks on their connections.
 HASTE = {"max_retries": 0, "socket_timeout": 0.3, "socket_connect_timeout": 0.3}
+EVERY_SECONDS = 5.0  # how often the readers of one process ask for a sweep
+_asked_at = -EVERY_SECONDS
 failures = 0  # hints that could not be sent by this process
 
 
@@ -31,10 +34,19 @@ def drain(mirror: str, keys: list[str]) -> None:
 
 
 def sweep() -> None:
-    """Ask for a sweep soon: a reader found a mirror cold."""
+    """Ask for a sweep soon."""
     from mirror.tasks import sweep as task
 
     _send(task.apply_async, expires=10)
+
+
+def sweep_soon() -> None:
+    """Ask for a sweep, at most every few seconds: a reader found a mirror cold."""
+    global _asked_at
+    now = time.monotonic()
+    if now - _asked_at >= EVERY_SECONDS:
+        _asked_at = now
+        sweep()
 
 
 def rebuild(mirror: str) -> None:
