@@ -4,6 +4,7 @@ from typing import Any
 
 from mirror import naming, outbox
 from mirror.declare import Mirror
+from mirror.redis import incarnation
 
 
 def make_cold(name: str, redis: Any) -> None:
@@ -19,6 +20,7 @@ def obey(mirror: Mirror, redis: Any) -> int:
     """Carry out the pending changes that say "everything": cold first, marked afterwards."""
     changes = outbox.pending_of(mirror.name, [outbox.WHOLE]).get(outbox.WHOLE, [])
     if changes:
+        now = incarnation(redis, ask=True)  # before: if it changes in between, replay brings the order back
         make_cold(mirror.name, redis)
-        outbox.mark_applied([change.id for change in changes], "")
+        outbox.mark_applied([change.id for change in changes], now)
     return len(changes)

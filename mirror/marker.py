@@ -99,15 +99,16 @@ def set_after_rebuild(mirror: Mirror, redis: Any, token: str) -> bool:
     return True
 
 
-def restamp(mirror: Mirror, redis: Any, found: bytes) -> bool:
-    """After a replay: the marker ``found`` is good for the present incarnation too. Returns whether it was set.
+def restamp(mirror: Mirror, redis: Any, found: bytes, incarnation: str) -> bool:
+    """After a replay: the marker ``found`` is good for this incarnation too. Returns whether it was set.
 
-    It fails if the marker is no longer what was found: then Redis was emptied, or rebuilt, meanwhile.
+    It fails if the marker is no longer what was found, or Redis another: then it was emptied, rebuilt or replaced
+    meanwhile.
     """
     name, generation = naming.marker(mirror.name), found.decode().rpartition("|")[2]
     try:
         with Session(redis) as session:
-            if session.watch_and_ask([name], [("GET", name)]) != [found]:
+            if session.incarnation != incarnation or session.watch_and_ask([name], [("GET", name)]) != [found]:
                 return False
             fresh = value(mirror.name, session.incarnation, generation + "+")
             session.execute([("SET", name, fresh), *_reset(mirror, generation + "+")])

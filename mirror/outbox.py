@@ -66,7 +66,10 @@ def pending_of(mirror: str, keys: Sequence[str]) -> dict[str, list[Pending]]:
 
 
 def mark_applied(ids: Sequence[int], incarnation: str) -> None:
-    """Note that exactly these changes are in the Redis of that incarnation, by SQL's own clock."""
+    """Note that exactly these changes are in the Redis of that incarnation, by SQL's own clock.
+
+    incarnation "": there was nothing to do in Redis.
+    """
     if not ids:
         return
     condition, values = _any("id", ids)
@@ -158,11 +161,14 @@ def purge(limit: int = PURGE) -> int:
 
 
 def unapply_since(moment: datetime, incarnation: str) -> int:
-    """Make pending again what was applied since ``moment`` by another incarnation. Returns how many."""
+    """Make pending again what was applied since ``moment`` by another incarnation. Returns how many.
+
+    What was marked without any ("") did nothing in Redis: sources, whose rows' changes are here too.
+    """
     return (
         Change.objects.using(using())
         .filter(applied_at__gte=moment)
-        .exclude(incarnation=incarnation)
+        .exclude(incarnation__in=["", incarnation])
         .update(applied_at=None, incarnation="")
     )
 

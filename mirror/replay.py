@@ -13,15 +13,17 @@ from mirror import cold, marker, naming, outbox, registry, relay
 from mirror.conf import setting
 from mirror.declare import Mirror
 from mirror.models import Identity
+from mirror.session import Session
 
 logger = logging.getLogger("mirror")
 ROUNDS = 50  # of draining what late drains of the former incarnation have marked meanwhile
 
 
-def check(redis: Any) -> None:
+def check(redis: Any) -> str:
     """See which incarnation answers, and replay or have everything rebuilt if it is a new one.
 
-    Raises redis-py's errors when Redis is away. Safe to stop anywhere, and to run twice at once.
+    Returns that incarnation, or "" if something is left to replay. Raises redis-py's errors when Redis is away. Safe
+    to stop anywhere, and to run twice at once.
     """
     marker.database_identity()
     identity = Identity.objects.using(outbox.using()).get(pk=1)
@@ -29,13 +31,19 @@ def check(redis: Any) -> None:
     if identity.incarnation != now:
         _begin(redis, identity, now)
     stale = _stale_markers(redis, now)
-    if stale and identity.replay_from is not None:
-        _finish(redis, identity, now, stale)
+    if stale and identity.replay_from is not None and not _finish(redis, identity, now, stale):
+        return ""
+    return now
 
 
-def write_clock(redis: Any) -> None:
-    """Note in Redis how far it remembers, unless a replay is still going on."""
-    redis.set(naming.clock(), repr(outbox.clock()))
+def write_clock(redis: Any, incarnation: str) -> None:
+    """Note in Redis how far it remembers, if it is still the one that was checked.
+
+    Another one may have something to replay, and would forget it.
+    """
+    with Session(redis) as session:
+        if session.incarnation == incarnation:
+            session.ask([("SET", naming.clock(), repr(outbox.clock()))])
 
 
 def _begin(redis: Any, identity: Identity, now: str) -> None:
@@ -69,8 +77,8 @@ def _is_stale(mirror: Mirror, text: bytes, now: str) -> bool:
     return (layout, database) == (str(mirror.version), marker.database_identity()) and incarnation != now
 
 
-def _finish(redis: Any, identity: Identity, now: str, stale: dict[str, bytes]) -> None:
-    """Drain what is to be replayed until nothing of it is left, then call the mirrors whole again.
+def _finish(redis: Any, identity: Identity, now: str, stale: dict[str, bytes]) -> bool:
+    """Drain what is to be replayed until nothing of it is left, then call the mirrors whole again. Returns whether.
 
     A drain that the former incarnation answered may mark its changes while this goes on: so it is only over
     when, after everything was drained, no such mark is found.
@@ -81,5 +89,9 @@ def _finish(redis: Any, identity: Identity, now: str, stale: dict[str, bytes]) -
         relay.drain_all(redis=redis)
         if not again:
             break
+    else:
+        logger.warning("Changes of the former Redis keep coming in: the replay goes on with the next sweep")
+        return False
     for name, found in stale.items():
-        marker.restamp(registry.get(name), redis, found)
+        marker.restamp(registry.get(name), redis, found, now)
+    return True

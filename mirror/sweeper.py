@@ -11,7 +11,7 @@ from mirror.redis import is_away, relay_client
 
 logger = logging.getLogger("mirror")
 
-SECONDS = 5.0  # what one sweep may spend draining
+SECONDS = 5.0  # what one sweep may spend draining, and purging
 LEASE_SECONDS = 15.0
 
 
@@ -32,12 +32,13 @@ def sweep(redis: Any = None) -> int:
 
 
 def _sweep(redis: Any) -> int:
-    replay.check(redis)
+    checked = replay.check(redis)
     applied = relay.drain_all(SECONDS, redis=redis)
     for mirror in registry.all_mirrors():
         if not marker.is_warm(redis, mirror.name):
             send.rebuild(mirror.name)
-    while outbox.purge() == outbox.PURGE:
+    deadline = relay.Deadline(SECONDS)
+    while outbox.purge() == outbox.PURGE and not deadline.passed():
         pass
-    replay.write_clock(redis)
+    replay.write_clock(redis, checked)
     return applied
