@@ -9,7 +9,7 @@ from config.look import theme_of
 
 def _page(request: HttpRequest, status: int, title: str, message: str) -> HttpResponse:
     if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
-        return JsonResponse({"error": title, "detail": message}, status=status)
+        return JsonResponse({"error": {"message": title}}, status=status)
     context = {"status": status, "title": title, "message": message, "chosen_theme": theme_of(request)}
     # Rendered without the request: context processors know users, sessions and messages.
     return HttpResponse(render_to_string("error.html", context), status=status)

@@ -90,10 +90,11 @@ def test_a_stream_is_left_alone() -> None:
 
 
 def test_for_a_stranger_the_parameter_does_nothing(client: Client) -> None:
-    plain = client.get("/?explain=0").content  # the forms of the foot lead back to the whole address
+    plain = client.get("/?explain=0").content
     with record() as seen:
         explained = client.get("/?explain=1").content
-    assert explained == plain.replace(b"explain=0", b"explain=1")
+    # Links and forms lead back to the whole address; nothing else tells the pages apart.
+    assert explained == plain.replace(b"explain=0", b"explain=1").replace(b"explain%3D0", b"explain%3D1")
     assert (seen.round_trips, seen.sql) == (0, [])
 
 
