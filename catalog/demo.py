@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from django.db import transaction
 
+from catalog.bulk import add_tags, ids_of
 from catalog.demo_words import CHINESE_AUTHORS, FIRST, GENRES, LAST, SHELVES, Genre
-from catalog.importer.books import ids_of
 from catalog.models import Author, Book, Tag
 
 BOOKS = 360
@@ -106,11 +106,9 @@ def load_demo_books() -> int:
         )
         titles = [demo.title for demo in new]
         books = dict(Book.objects.filter(title__in=titles).values_list("title", "pk"))
-        wrote, tagged = Book.authors.through, Book.tags.through
+        wrote = Book.authors.through
         wrote._base_manager.bulk_create(
             wrote(book_id=books[demo.title], author_id=authors[name]) for demo in new for name in demo.authors
         )
-        tagged._base_manager.bulk_create(
-            tagged(book_id=books[demo.title], tag_id=tags[name]) for demo in new for name in demo.tags
-        )
+        add_tags((books[demo.title], tags[name]) for demo in new for name in demo.tags)
     return len(new)

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Model
 
 from catalog.importer import clean
 from catalog.importer.files import Dirt, Table, batches
@@ -185,17 +184,3 @@ def _add_authors(chosen: Sequence[Candidate], tally: Tally) -> None:
 def keys_of(numbers: Iterable[int | None]) -> dict[int | None, int]:
     """From goodreads numbers to the primary keys of the books that are there."""
     return dict(Book.objects.filter(goodreads_id__in=list(numbers)).values_list("goodreads_id", "pk"))
-
-
-def ids_of(model: type[Model], names: Sequence[str]) -> tuple[dict[str, int], int]:
-    """From name to primary key, having added the names that were not there; and how many those were.
-
-    Asked for again, because SQLite before 3.35 does not tell the keys of what is inserted.
-    """
-    rows = model._base_manager.values_list("name", "pk")
-    known = dict(rows.filter(name__in=names))
-    new = [name for name in names if name not in known]
-    if new:
-        model._base_manager.bulk_create(model(name=name) for name in new)
-        known |= dict(rows.filter(name__in=new))
-    return known, len(new)

@@ -1,12 +1,12 @@
 """Tags, and which book has which."""
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from django.db import connection, transaction
+from django.db import transaction
 
+from catalog.bulk import add_tags, ids_of
 from catalog.importer import clean
-from catalog.importer.books import Progress, Tally, ids_of, keys_of
+from catalog.importer.books import Progress, Tally, keys_of
 from catalog.importer.files import Table, batches
 from catalog.models import Tag
 from catalog.names import normalise
@@ -78,27 +78,6 @@ def import_links(table: Table, tags: TagIds, tally: Tally, progress: Progress) -
                 pairs[pair] = None
         if pairs:
             with transaction.atomic():
-                tally.added["taggings"] += _insert(pairs)
+                tally.added["taggings"] += add_tags(pairs)
         tally.read["taggings"] += len(batch)
         progress("taggings", len(batch))
-
-
-_INSERT = """
-    INSERT INTO catalog_book_tags (book_id, tag_id)
-    SELECT v.book, v.tag FROM ({pairs}) v
-    WHERE NOT EXISTS (SELECT 1 FROM catalog_book_tags l WHERE l.book_id = v.book AND l.tag_id = v.tag)
-    ON CONFLICT DO NOTHING
-"""
-
-
-def _insert(pairs: Iterable[tuple[int, int]]) -> int:
-    """Add these pairs of book and tag; returns how many were new. One statement: ten times bulk_create."""
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            books, tags = map(list, zip(*pairs, strict=True))
-            sql = _INSERT.format(pairs="SELECT * FROM unnest(%s::bigint[], %s::bigint[]) AS p(book, tag)")
-            cursor.execute(sql, [books, tags])
-        else:
-            each = "SELECT json_extract(value, '$[0]') AS book, json_extract(value, '$[1]') AS tag FROM json_each(%s)"
-            cursor.execute(_INSERT.format(pairs=each), [json.dumps(list(pairs))])
-        return int(cursor.rowcount)

@@ -1,0 +1,199 @@
+"""Books, authors and tags in the admin."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.core.exceptions import ValidationError
+from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+from unfold.forms import ActionForm
+
+from catalog import services
+from catalog.models import Author, Book, Tag
+
+FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
+
+
+class TagActionForm(ActionForm):
+    """An action, and the tag that it is about."""
+
+    tag = forms.CharField(
+        label="",
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(
+            attrs={"placeholder": _("tag"), "aria-label": _("tag"), "class": FIELD_CLASSES, "x-show": "action"}
+        ),
+    )
+
+
+class ForTag(ModelAdmin):
+    """With actions that need the name of a tag."""
+
+    action_form = TagActionForm
+
+    def _name(self, request: HttpRequest) -> str:
+        """The normalised name that was typed; "" (and a message) when it is none."""
+        try:
+            typed = forms.CharField(max_length=200).clean(request.POST.get("tag"))
+            return str(Tag._meta.get_field("name").clean(typed, None))
+        except ValidationError:
+            text = gettext("Say which tag: write its name beside the action.")
+            self.message_user(request, text, messages.WARNING)
+            return ""
+
+    def _existing(self, request: HttpRequest) -> Tag | None:
+        """The tag whose name was typed; None (and a message) when there is none."""
+        name = self._name(request)
+        tag: Tag | None = Tag.objects.filter(name=name).first() if name else None
+        if name and tag is None:
+            text = gettext("There is no tag called “%(name)s”.") % {"name": name}
+            self.message_user(request, text, messages.WARNING)
+        return tag
+
+
+def _log(request: HttpRequest, rows: Iterable[Model], message: str) -> None:
+    """Note what was done to each of ``rows``, in one statement or a few."""
+    assert request.user.pk is not None
+    LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, change_message=message)
+
+
+class YearFilter(admin.SimpleListFilter):
+    """By when a book came out first."""
+
+    title = _("year")
+    parameter_name = "years"
+    RANGES: ClassVar[dict[str, dict[str, Any]]] = {
+        "unknown": {"year__isnull": True},
+        "bc": {"year__lt": 0},
+        "1899": {"year__gte": 0, "year__lt": 1900},
+        "1999": {"year__gte": 1900, "year__lt": 2000},
+        "now": {"year__gte": 2000},
+    }
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [
+            ("now", _("since 2000")),
+            ("1999", _("20th century")),
+            ("1899", _("before 1900")),
+            ("bc", _("BC")),
+            ("unknown", _("unknown")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Book]) -> QuerySet[Book]:
+        return queryset.filter(**self.RANGES.get(self.value() or "", {}))
+
+
+@admin.register(Book)
+class BookAdmin(ForTag):
+    """Books. Tags are added to and taken off many at once."""
+
+    list_display = ["title", "author_names", "year", "popularity", "rating"]
+    list_filter = [YearFilter, "language"]
+    search_fields = ["title", "isbn", "authors__name"]
+    autocomplete_fields = ["authors", "tags"]
+    readonly_fields = ["goodreads_id"]
+    fields = ["title", "authors", "tags", "year", "language", "isbn", "popularity", "rating", "goodreads_id"]
+    actions = ["add_tag", "remove_tag"]
+    list_per_page = 50
+    show_full_result_count = False
+    ordering = ["-popularity", "pk"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Book]:
+        return super().get_queryset(request).prefetch_related("authors")
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        # The lists of tags and authors link to their books.
+        linked = lookup in ("tags__id__exact", "authors__id__exact")
+        return linked or super().lookup_allowed(lookup, value, request)
+
+    @display(description=_("authors"))
+    def author_names(self, book: Book) -> str:
+        return ", ".join(author.name for author in book.authors.all())
+
+    @admin.action(description=_("Add a tag to selected books"), permissions=["change"])
+    def add_tag(self, request: HttpRequest, books: QuerySet[Book]) -> None:
+        if name := self._name(request):
+            _log(request, books, gettext("Added the tag “%(name)s”.") % {"name": name})
+            count = services.add_tag(books, name)
+            text = ngettext("%(n)d book was tagged “%(name)s”.", "%(n)d books were tagged “%(name)s”.", count)
+            self.message_user(request, text % {"n": count, "name": name}, messages.SUCCESS)
+
+    @admin.action(description=_("Remove a tag from selected books"), permissions=["change"])
+    def remove_tag(self, request: HttpRequest, books: QuerySet[Book]) -> None:
+        if tag := self._existing(request):
+            _log(request, books, gettext("Removed the tag “%(name)s”.") % {"name": tag.name})
+            count = services.remove_tag(books, tag)
+            text = ngettext("“%(name)s” was taken off %(n)d book.", "“%(name)s” was taken off %(n)d books.", count)
+            self.message_user(request, text % {"n": count, "name": tag.name}, messages.SUCCESS)
+
+
+def _with_book_counts(rows: QuerySet[Any], links: type[Model], column: str) -> QuerySet[Any]:
+    """``rows`` with ``book_count``, counted for those that are shown and no others."""
+    counts = links._base_manager.filter(**{column: OuterRef("pk")}).order_by().values(column)
+    return rows.annotate(
+        book_count=Coalesce(Subquery(counts.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)
+    )
+
+
+def _books_link(lookup: str, row: Any) -> str:
+    """How many books there are, linked to the list of them."""
+    address = reverse("admin:catalog_book_changelist")
+    return format_html('<a href="{}?{}={}">{}</a>', address, lookup, row.pk, row.book_count)
+
+
+@admin.register(Author)
+class AuthorAdmin(ModelAdmin):
+    """Who wrote the books."""
+
+    list_display = ["name", "book_list"]
+    search_fields = ["name"]
+    ordering = ["name"]
+    list_per_page = 50
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Author]:
+        return _with_book_counts(super().get_queryset(request), Book.authors.through, "author_id")
+
+    @display(description=_("books"))
+    def book_list(self, author: Author) -> str:
+        return _books_link("authors__id__exact", author)
+
+
+@admin.register(Tag)
+class TagAdmin(ForTag):
+    """Tags: renamed by editing, or merged into one another."""
+
+    list_display = ["name", "book_list"]
+    search_fields = ["name"]
+    ordering = ["name"]
+    actions = ["merge"]
+    list_per_page = 50
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Tag]:
+        return _with_book_counts(super().get_queryset(request), Book.tags.through, "tag_id")
+
+    @display(description=_("books"))
+    def book_list(self, tag: Tag) -> str:
+        return _books_link("tags__id__exact", tag)
+
+    @admin.action(description=_("Merge selected tags into the tag named"), permissions=["change", "delete"])
+    def merge(self, request: HttpRequest, tags: QuerySet[Tag]) -> None:
+        if into := self._existing(request):
+            names = list(tags.exclude(pk=into.pk).values_list("name", flat=True)[:20])
+            count = services.merge_tags(tags, into)
+            merged = ", ".join(names) + (", …" if count > len(names) else "")
+            _log(request, [into], gettext("Merged in: %(names)s.") % {"names": merged})
+            text = ngettext("%(n)d tag was merged into “%(name)s”.", "%(n)d tags were merged into “%(name)s”.", count)
+            self.message_user(request, text % {"n": count, "name": into.name}, messages.SUCCESS)

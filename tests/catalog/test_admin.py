@@ -1,0 +1,190 @@
+"""Books, authors and tags in the admin: what staff do shows on the site at the next request."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from accounts.models import User
+from catalog.models import Author, Book, Tag
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from tests.catalog.make import make_book
+
+BOOKS, AUTHORS, TAGS = "/admin/catalog/book/", "/admin/catalog/author/", "/admin/catalog/tag/"
+rows = pytest.mark.django_db
+commits = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def staff(client: Client, request: pytest.FixtureRequest) -> Client:
+    request.getfixturevalue("db")
+    client.force_login(User.objects.create_superuser("carol"))
+    return client
+
+
+def act(staff: Client, path: str, action: str, pks: list[int], tag: str = "") -> str:
+    """Run an action on rows; the page that comes of it."""
+    asked = {"action": action, "_selected_action": [str(pk) for pk in pks], "tag": tag, "index": "0"}
+    response = staff.post(path, asked, follow=True)
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def names(book: Book) -> set[str]:
+    return set(book.tags.values_list("name", flat=True))
+
+
+@rows
+@pytest.mark.parametrize("path", [BOOKS, AUTHORS, TAGS, BOOKS + "add/", AUTHORS + "add/", TAGS + "add/"])
+def test_its_pages_are_there(staff: Client, path: str) -> None:
+    make_book(tags="a", authors="Ann")
+    assert staff.get(path).status_code == 200
+
+
+@rows
+@pytest.mark.parametrize("path", [BOOKS, AUTHORS, TAGS])
+def test_a_list_costs_the_same_for_any_number_of_rows(staff: Client, path: str) -> None:
+    make_book(tags="a b", authors="Ann,Bob")
+    staff.get(path)
+    with record() as few:
+        staff.get(path)
+    for n in range(20):
+        make_book(tags=f"a t{n}", authors=f"Ann,Author {n}")
+    with record() as many:
+        page = staff.get(path).content.decode()
+    assert "t19" in page or "Author 19" in page
+    assert len(many.sql) == len(few.sql)
+
+
+@rows
+def test_books_are_found_by_title_isbn_and_author_and_by_year(staff: Client) -> None:
+    make_book("Dune", authors="Frank Herbert", isbn="0441013597", year=1965)
+    make_book("Tao Te Ching", authors="Laozi", year=-350)
+    make_book("Undated")
+    for asked in ({"q": "dun"}, {"q": "0441013597"}, {"q": "herbert"}, {"years": "1999"}):
+        page = staff.get(BOOKS, asked).content.decode()
+        assert "Dune" in page, asked
+        assert "Tao Te Ching" not in page, asked
+    assert "Tao Te Ching" in staff.get(BOOKS, {"years": "bc"}).content.decode()
+    assert "Undated" in staff.get(BOOKS, {"years": "unknown"}).content.decode()
+
+
+@rows
+@pytest.mark.parametrize(("path", "lookup"), [(TAGS, "tags__id__exact"), (AUTHORS, "authors__id__exact")])
+def test_a_tag_and_an_author_lead_to_their_books(staff: Client, path: str, lookup: str) -> None:
+    book = make_book("Dune", tags="sf", authors="Frank Herbert")
+    make_book("Another")
+    row = book.tags.get() if path == TAGS else book.authors.get()
+    address = f"{BOOKS}?{lookup}={row.pk}"
+    assert f'<a href="{address}">1</a>' in staff.get(path).content.decode()
+    page = staff.get(address).content.decode()
+    assert "Dune" in page
+    assert "Another" not in page
+
+
+@rows
+def test_tags_and_authors_are_completed_as_one_types(staff: Client) -> None:
+    make_book(tags="classics sf", authors="Ann")
+    for field, term, found in (("tags", "clas", "classics"), ("authors", "an", "Ann")):
+        asked = {"app_label": "catalog", "model_name": "book", "field_name": field, "term": term}
+        results = staff.get("/admin/autocomplete/", asked).json()["results"]
+        assert [row["text"] for row in results] == [found]
+
+
+@rows
+def test_a_tag_is_added_to_many_books_and_taken_off_again(staff: Client) -> None:
+    books = [make_book(tags="a") for _ in range(3)]
+    books[0].tags.add(Tag.objects.create(name="new one"))
+    pks = [book.pk for book in books[:2]]
+    assert "1 book was tagged “new one”" in act(staff, BOOKS, "add_tag", pks, "  New   ONE ")
+    assert [names(book) for book in books] == [{"a", "new one"}, {"a", "new one"}, {"a"}]
+    assert LogEntry.objects.count() == 2
+    assert "“a” was taken off 2 books" in act(staff, BOOKS, "remove_tag", pks, "A")
+    assert [names(book) for book in books] == [{"new one"}, {"new one"}, {"a"}]
+
+
+@rows
+def test_adding_a_tag_costs_the_same_for_any_number_of_books(staff: Client) -> None:
+    pks = [make_book().pk for _ in range(40)]
+    act(staff, BOOKS, "add_tag", pks[:2], "warm")
+    with record() as few:
+        act(staff, BOOKS, "add_tag", pks[:2], "one")
+    with record() as many:
+        act(staff, BOOKS, "add_tag", pks, "two")
+    assert len(many.sql) <= len(few.sql)
+    assert Tag.objects.get(name="two").books.count() == 40
+
+
+@rows
+@pytest.mark.parametrize("tag", ["", "   ", "ﷺ" * 12])
+def test_without_the_name_of_a_tag_nothing_happens(staff: Client, tag: str) -> None:
+    book = make_book(tags="a")
+    assert "Say which tag" in act(staff, BOOKS, "add_tag", [book.pk], tag)
+    assert names(book) == {"a"}
+    assert Tag.objects.count() == 1
+
+
+@rows
+def test_a_tag_that_is_not_there_cannot_be_removed_or_merged_into(staff: Client) -> None:
+    book = make_book(tags="a")
+    assert "There is no tag called “b”" in act(staff, BOOKS, "remove_tag", [book.pk], "b")
+    assert "There is no tag called “b”" in act(staff, TAGS, "merge", [book.tags.get().pk], "b")
+    assert names(book) == {"a"}
+
+
+@rows
+def test_tags_are_merged_into_another(staff: Client) -> None:
+    books = [make_book(tags=tags) for tags in ("sf", "sf sci-fi", "scifi", "other")]
+    pks = list(Tag.objects.filter(name__in=["sf", "sci-fi", "scifi"]).values_list("pk", flat=True))
+    assert "2 tags were merged into “sci-fi”" in act(staff, TAGS, "merge", pks, "Sci-Fi")
+    assert [names(book) for book in books] == [{"sci-fi"}, {"sci-fi"}, {"sci-fi"}, {"other"}]
+    assert set(Tag.objects.values_list("name", flat=True)) == {"sci-fi", "other"}
+
+
+@rows
+def test_a_tag_cannot_take_the_name_that_another_has_in_other_letters(staff: Client) -> None:
+    make_book(tags="sf fantasy")
+    tag = Tag.objects.get(name="fantasy")
+    assert staff.post(f"{TAGS}{tag.pk}/change/", {"name": " ＳＦ"}).status_code == 200
+    assert staff.post(f"{TAGS}{tag.pk}/change/", {"name": "Fantasies"}).status_code == 302
+    assert set(Tag.objects.values_list("name", flat=True)) == {"sf", "fantasies"}
+
+
+@rows
+def test_who_may_only_look_has_no_actions(client: Client) -> None:
+    reader = User.objects.create_user("bob", is_staff=True)
+    reader.user_permissions.set(Permission.objects.filter(codename__in=["view_book", "view_tag"]))
+    client.force_login(reader)
+    book = make_book(tags="a")
+    act(client, BOOKS, "add_tag", [book.pk], "b")
+    act(client, TAGS, "merge", [book.tags.get().pk], "a")
+    assert names(book) == {"a"}
+
+
+def shown(client: Client, query: str) -> set[str]:
+    """The titles that the site finds."""
+    response = client.get("/books/", {"q": query}, headers={"accept": "application/json"})
+    return {book["title"] for book in response.json()["results"]}
+
+
+@commits
+def test_whatever_staff_do_shows_at_the_next_request(staff: Client) -> None:
+    dune, tao = make_book("Dune", tags="sf"), make_book("Tao", tags="classics")
+    rebuild()
+    assert shown(staff, "sf") == {"Dune"}
+    act(staff, BOOKS, "add_tag", [dune.pk, tao.pk], "desert")
+    assert shown(staff, "desert") == {"Dune", "Tao"}
+    act(staff, BOOKS, "remove_tag", [tao.pk], "desert")
+    assert shown(staff, "desert") == {"Dune"}
+    staff.post(f"{TAGS}{Tag.objects.get(name='sf').pk}/change/", {"name": "science-fiction"})
+    assert (shown(staff, "sf"), shown(staff, "science-fiction")) == (set(), {"Dune"})
+    act(staff, TAGS, "merge", [Tag.objects.get(name="desert").pk], "classics")
+    assert shown(staff, "classics") == {"Dune", "Tao"}
+    changed = {"title": "Tao Te Ching", "authors": [], "tags": [str(Tag.objects.get(name="classics").pk)]}
+    staff.post(f"{BOOKS}{tao.pk}/change/", {**changed, "popularity": "7"})
+    assert shown(staff, "classics") == {"Dune", "Tao Te Ching"}
+    staff.post(BOOKS, {"action": "delete_selected", "_selected_action": [str(dune.pk)], "post": "yes"})
+    assert not Book.objects.filter(pk=dune.pk).exists()
+    assert shown(staff, "classics") == {"Tao Te Ching"}
+    assert Author.objects.count() == 0
