@@ -38,7 +38,7 @@ def year(value: int) -> str:
     return str(value) if value >= 0 else gettext("%(year)d BC") % {"year": -value}
 
 
-register.filter(language_name)
+register.filter("language", language_name)  # "language_name" is Django's own, and knows only its own codes
 
 
 @register.simple_tag
