@@ -79,10 +79,10 @@ def test_staff_find_the_admin(client: Client) -> None:
 @pytest.mark.django_db
 def test_only_the_admin_gets_the_wider_policy_and_no_inline_script_runs_even_there(client: Client) -> None:
     client.force_login(User.objects.create_superuser("carol"))
-    policy = client.get("/admin/").headers["Content-Security-Policy"]
+    policy = client.get("/admin/").headers["Content-Security-Policy"].split("; ")
     for directive, sources in ADMIN_NEEDS.items():
         assert f"{directive} {' '.join(sources)}" in policy
-    assert "script-src 'self' 'unsafe-eval';" in policy
+    assert "script-src 'self' 'unsafe-eval'" in policy
     assert "unsafe" not in client.get("/").headers["Content-Security-Policy"]
 
 
