@@ -29,7 +29,9 @@ def titles() -> str:
 
 
 def changes() -> str:
-    """Stream: which entries of the catalogue changed, for copies kept in processes. Life: about the last 10,000. Owner: BookMirror."""
+    """Stream: which entries of the catalogue changed, for copies kept in processes.
+    Life: about the last 10,000. Owner: BookMirror.
+    """
     return key("books:changes")
 
 
