@@ -89,6 +89,19 @@ def test_nothing_is_wider_than_the_window(open_page: OpenPage, books: list[Book]
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
 
 
+ADMIN_PAGES = [
+    "accounts/user/",
+    "accounts/user/add/",
+    "auth/group/",
+    "auth/group/add/",
+    "password_change/",
+    "catalog/book/",
+    "catalog/book/add/",
+    "catalog/author/",
+    "catalog/tag/",
+]
+
+
 def test_the_admin_works_under_its_policy(person: Page) -> None:
     """Alpine, htmx and the switches run, and nothing is refused (the fixture looks at the console)."""
     User.objects.create_superuser("carol", password="a quiet bookshop")
@@ -97,7 +110,7 @@ def test_the_admin_works_under_its_policy(person: Page) -> None:
     person.get_by_label("Password").fill("a quiet bookshop")
     person.get_by_role("button", name="Log in").click()
     expect(person.get_by_role("link", name="Users").first).to_be_visible()
-    for path in ("accounts/user/", "accounts/user/add/", "auth/group/", "auth/group/add/", "password_change/"):
+    for path in ADMIN_PAGES:
         person.goto(f"/admin/{path}")
     person.goto("/admin/accounts/user/")
     person.get_by_role("main").or_(person.locator("#result_list")).get_by_role("link", name="carol").first.click()
