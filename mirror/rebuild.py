@@ -5,6 +5,7 @@ start: if Redis is emptied or replaced meanwhile the token is gone, or another's
 instead of calling an empty mirror whole. Progress is in SQL, so that a killed rebuild goes on where it was.
 """
 
+import time
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -59,17 +60,19 @@ def rebuild_if_cold(name: str) -> int:
     replay.check(redis)
     if marker.is_warm(redis, name):
         return 0
-    return _single(registry.get(name), redis, _silent).rows
+    return _single(registry.get(name), redis, _silent, if_cold=True).rows
 
 
-def _single(mirror: Mirror, redis: Any, progress: Progress) -> Rebuilt:
+def _single(mirror: Mirror, redis: Any, progress: Progress, *, if_cold: bool = False) -> Rebuilt:
     with few_collections(), lease(redis, f"rebuild:{mirror.name}", LEASE_SECONDS) as mine:
-        if not mine:
+        if not mine or (if_cold and marker.is_warm(redis, mirror.name)):
             return Rebuilt(mirror.name, skipped=True)
         for _ in range(STARTS):
             done = _Run(mirror, redis, progress).run()
             if done is not None:
                 return done
+            if marker.is_warm(redis, mirror.name):  # the lease ran out, and another one took it to the end
+                return Rebuilt(mirror.name, skipped=True)
     raise Interrupted(f"Redis kept changing under the rebuild of {mirror.name}")
 
 
@@ -78,15 +81,17 @@ class _Run:
 
     def __init__(self, mirror: Mirror, redis: Any, progress: Progress) -> None:
         self.mirror, self.redis, self.progress = mirror, redis, progress
+        self.beaten = time.monotonic()
         self.states = State.objects.using(outbox.using()).filter(mirror=mirror.name)
         self.state, _ = State.objects.using(outbox.using()).get_or_create(mirror=mirror.name)
 
     def run(self) -> Rebuilt | None:
         """All steps; None when Redis changed underneath and it has to start again."""
-        self._resume() or self._begin()
+        if not self._resume():
+            self._begin()
         if not self._all_rows():
             return None
-        strays = 0 if self.token.endswith(":empty") else scan.remove_strays(self.mirror, self.redis)
+        strays = 0 if self.token.endswith(":empty") else scan.remove_strays(self.mirror, self.redis, self._beat)
         return Rebuilt(self.mirror.name, self.state.rebuild_rows, strays) if self._finish() else None
 
     def _all_rows(self) -> bool:
@@ -125,8 +130,14 @@ class _Run:
         self.state.rebuild_cursor = pks[-1]
         self.state.rebuild_rows += len(pks)
         self.states.update(rebuild_cursor=pks[-1], rebuild_rows=self.state.rebuild_rows)
-        self.redis.pexpire(naming.lease(f"rebuild:{self.mirror.name}"), int(LEASE_SECONDS * 1000))
+        self._beat()
         self.progress(self.mirror.name, len(pks))
+
+    def _beat(self, *progress: object) -> None:
+        """Keep the lease while there is progress."""
+        if time.monotonic() - self.beaten > LEASE_SECONDS / 10:
+            self.beaten = time.monotonic()
+            self.redis.pexpire(naming.lease(f"rebuild:{self.mirror.name}"), int(LEASE_SECONDS * 1000))
 
     def _still_ours(self) -> bool:
         found = self.redis.get(naming.building(self.mirror.name))

@@ -4,7 +4,7 @@ Nothing here is ever asked on behalf of a request. Keys are found by SCAN, sets 
 them in one round trip.
 """
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from redis.exceptions import ResponseError
@@ -170,7 +170,7 @@ def _paired(family: Family, raw: Any) -> list[Any]:
     return list(raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True))
 
 
-def remove_strays(mirror: Mirror, redis: Any) -> int:
+def remove_strays(mirror: Mirror, redis: Any, progress: Callable[[str, int], None]) -> int:
     """After a rebuild: have everything taken away that no row accounts for. Returns how many entries."""
     from mirror import repair, verify
 
@@ -180,7 +180,7 @@ def remove_strays(mirror: Mirror, redis: Any) -> int:
             old = [key for key in found if owned.is_retired(key)]
             if old:
                 session.ask([("UNLINK", key) for key in old])
-    differences = verify.verify([mirror.name], redis=redis)
+    differences = verify.verify([mirror.name], progress=progress, redis=redis)
     repair.order(differences)
     repair.carry_out(differences, redis=redis)
     return sum(difference.kind == "stray" for difference in differences)

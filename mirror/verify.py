@@ -36,7 +36,8 @@ def verify(
 ) -> list[Difference]:
     """All differences between SQL and Redis in these mirrors (all by default).
 
-    sample: compare only that many rows, picked at random, and do not look for strays. Raises redis-py's errors
+    sample: compare only that many rows, picked at random, and do not look for strays. ``progress`` is called with the
+    mirror's name and the rows that were read (0: a sign of life while Redis is read). Raises redis-py's errors
     when Redis is away, UnknownMirror, and ``scan.WrongType`` when a key holds something of another kind.
     """
     with few_collections(), Session(redis or relay_client()) as session:
@@ -48,6 +49,7 @@ def verify(
         for keys in scan.keys(session):  # one walk through all keys, however many mirrors there are
             for run in runs:
                 run.take(keys)
+                progress(run.mirror.name, 0)
         return [difference for run in runs for difference in run.result()]
 
 
@@ -126,6 +128,7 @@ class _Verification:
     def _targets(self) -> Generator[tuple[list[str], dict[str, Target]], None, None]:
         for pks in self._chunks():
             yield pks, self.shape.targets(pks)
+            self.progress(self.mirror.name, 0)
 
     def _compare_own(self, pks: Sequence[str], targets: dict[str, Target], replies: list[Any]) -> None:
         if not replies:  # edges have no key of their own
@@ -135,7 +138,10 @@ class _Verification:
                 self.suspects[pk] = None
 
     def _contents(self, named: dict[str, Family]) -> Generator[scan.Content, None, None]:
-        return scan.contents(self.session, named.items())
+        for count, content in enumerate(scan.contents(self.session, named.items())):
+            if count % scan.PIPE == 0:
+                self.progress(self.mirror.name, 0)
+            yield content
 
     def _records_without_row(self) -> None:
         ordered, size = sorted(self.records), int(setting("CHUNK"))

@@ -1,0 +1,50 @@
+"""A lease keeps others from a job for a while, and nobody takes away another's."""
+
+import pytest
+from redis import Redis
+
+from mirror import naming
+from mirror.lease import delete_if_says, lease
+from mirror.redis import client
+from mirror.session import Session
+
+NAME = "job"
+
+
+def test_while_one_has_it_others_do_not() -> None:
+    with lease(client(), NAME, 30) as mine, lease(client(), NAME, 30) as theirs:
+        assert (mine, theirs) == (True, False)
+    with lease(client(), NAME, 30) as mine:
+        assert mine
+
+
+def test_it_is_given_back_also_after_an_error() -> None:
+    with pytest.raises(ZeroDivisionError), lease(client(), NAME, 30):
+        raise ZeroDivisionError
+    with lease(client(), NAME, 30) as mine:
+        assert mine
+
+
+def test_it_ends_by_itself(redis: Redis) -> None:
+    with lease(client(), NAME, 30):
+        assert 29_000 < redis.pttl(naming.lease(NAME)) <= 30_000
+
+
+def test_one_that_has_run_out_and_is_another_s_by_now_is_left_alone(redis: Redis) -> None:
+    with lease(client(), NAME, 30):
+        redis.set(naming.lease(NAME), "another's")
+    assert redis.get(naming.lease(NAME)) == b"another's"
+
+
+def test_one_that_changes_hands_at_the_last_moment_is_left_alone(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = Session.watch_and_ask
+
+    def overtaken(session: Session, *args: object) -> object:
+        found = ask(session, *args)  # type: ignore[arg-type]
+        redis.set(naming.lease(NAME), "another's")
+        return found
+
+    redis.set(naming.lease(NAME), "mine")
+    monkeypatch.setattr(Session, "watch_and_ask", overtaken)
+    delete_if_says(client(), naming.lease(NAME), "mine")
+    assert redis.get(naming.lease(NAME)) == b"another's"

@@ -1,0 +1,144 @@
+"""The warm marker: believed only if it is of this layout, this database and this life of this server."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from mirror import marker, naming, rebuild, registry
+from mirror.models import Identity
+from mirror.recorder import record
+from mirror.redis import client, incarnation
+from tests.mirror.app.mirrors import ItemMirror
+from tests.servers import RedisServer
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+NAME = "t'odd"
+
+
+def warm() -> bool:
+    return marker.is_warm(client(), NAME)
+
+
+def test_after_a_rebuild_a_mirror_is_warm_and_another_is_not() -> None:
+    rebuild.rebuild([NAME])
+    assert warm()
+    assert not marker.is_warm(client(), "titem")
+
+
+def another_layout(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(registry.get(NAME), "version", 2)
+
+
+def another_database(patch: pytest.MonkeyPatch) -> None:
+    Identity.objects.update(uuid=uuid.uuid4())
+    marker.database_identity.cache_clear()
+
+
+def another_incarnation(patch: pytest.MonkeyPatch) -> None:
+    layout, database, _, generation = client().get(naming.marker(NAME)).decode().split("|")
+    client().set(naming.marker(NAME), f"{layout}|{database}|somebody:else|{generation}")
+
+
+def emptied(patch: pytest.MonkeyPatch) -> None:
+    client().flushdb()
+
+
+def rubbish(patch: pytest.MonkeyPatch) -> None:
+    client().set(naming.marker(NAME), b"\xff|\x00")
+
+
+def nothing_said(patch: pytest.MonkeyPatch) -> None:
+    client().set(naming.marker(NAME), b"")
+
+
+@pytest.mark.parametrize(
+    "harm", [another_layout, another_database, another_incarnation, emptied, rubbish, nothing_said]
+)
+def test_what_is_not_known_to_be_whole_is_cold(
+    harm: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rebuild.rebuild([NAME])
+    harm(monkeypatch)
+    assert not warm()
+
+
+def test_a_server_that_was_restarted_is_cold_though_it_has_its_marker(redis_server: RedisServer) -> None:
+    rebuild.rebuild([NAME])
+    redis_server.restart()
+    with redis_server.client() as redis:
+        assert redis.exists(naming.marker(NAME))
+    assert not warm()
+
+
+def test_a_process_whose_connections_are_older_than_the_marker_asks_who_answers() -> None:
+    rebuild.rebuild([NAME])
+    client().connection_pool.incarnation = "learned:long ago"
+    client().connection_pool.asked_at = 0.0
+    assert warm()
+
+
+def test_it_does_not_ask_again_at_every_read() -> None:
+    rebuild.rebuild([NAME])
+    another_incarnation(pytest.MonkeyPatch())
+    client().connection_pool.asked_at = 0.0
+    assert not warm()
+    with record() as seen:
+        assert not warm()
+    assert [command.name for command in seen.commands] == ["GET"]
+
+
+def test_the_marker_is_set_only_while_the_token_of_the_rebuild_is_there(redis: Redis) -> None:
+    mirror, token = registry.get(NAME), f"1:{incarnation(client(), ask=True)}:abc"
+    assert not marker.set_after_rebuild(mirror, client(), token)
+    redis.set(naming.building(NAME), f"{token} of another rebuild")
+    assert not marker.set_after_rebuild(mirror, client(), token)
+    redis.set(naming.building(NAME), token)
+    assert marker.set_after_rebuild(mirror, client(), token)
+    assert warm()
+    assert not redis.exists(naming.building(NAME))
+
+
+@pytest.mark.parametrize("token", ["2:{now}:abc", "1:another:abc"])
+def test_the_marker_is_not_set_for_another_layout_or_server_than_was_rebuilt(token: str, redis: Redis) -> None:
+    token = token.format(now=incarnation(client(), ask=True))
+    redis.set(naming.building(NAME), token)
+    assert not marker.set_after_rebuild(registry.get(NAME), client(), token)
+
+
+def test_every_rebuild_is_another_generation() -> None:
+    found = set()
+    for _ in range(2):
+        rebuild.rebuild([NAME])
+        found.add(marker.generations(client(), [NAME], [client().get(naming.marker(NAME))]))
+    assert len(found) == 2
+    assert None not in found
+
+
+def test_a_marker_is_restamped_only_if_it_is_as_it_was_found_and_redis_is_the_same(redis: Redis) -> None:
+    rebuild.rebuild([NAME])
+    another_incarnation(pytest.MonkeyPatch())
+    mirror, now, found = registry.get(NAME), incarnation(client()), redis.get(naming.marker(NAME))
+    assert not marker.restamp(mirror, client(), b"something else", now)
+    assert not marker.restamp(mirror, client(), found, "another:incarnation")
+    assert not warm()
+    assert marker.restamp(mirror, client(), found, now)
+    assert warm()
+
+
+def test_the_feed_is_told_of_every_new_generation(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ItemMirror, "feed", lambda self: naming.key("titem:feed"))
+    rebuild.rebuild(["titem"])
+    (_, fields), *_ = redis.xrevrange(naming.key("titem:feed"), count=1)
+    generation: Any = redis.get(naming.marker("titem")).decode().rpartition("|")[2]
+    assert fields == {b"reset": generation.encode()}
+
+
+def test_the_database_says_who_it_is_once_and_for_all() -> None:
+    Identity.objects.all().delete()
+    marker.database_identity.cache_clear()
+    first = marker.database_identity()
+    marker.database_identity.cache_clear()
+    assert marker.database_identity() == first == Identity.objects.get().uuid.hex

@@ -1,0 +1,327 @@
+"""A rebuild ends with a mirror that is whole, whatever happens on the way, and never calls one whole that is not."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connections
+from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from mirror import apply, marker, naming, outbox, rebuild, registry, relay, scan, verify
+from mirror.lease import lease
+from mirror.models import Change, State
+from mirror.redis import client, relay_client
+from tests.mirror import world
+from tests.mirror.app.mirrors import GroupHash
+from tests.mirror.app.models import Follow, Group, Item, Label, Odd
+from tests.servers import RedisServer
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+
+
+@pytest.fixture(autouse=True)
+def chunks_of_ten(settings: Any) -> None:
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": 10}
+
+
+def codes(count: int) -> None:
+    Odd.objects.bulk_create(Odd(code=f"c{n:03}") for n in range(count))
+    Change.objects.all()._raw_delete("default")
+
+
+def arrived(redis: Redis) -> int:
+    return len(redis.keys("*todd:*"))
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def killed_after(rows: int) -> Callable[[str, int], None]:
+    """A progress that ends the process after so many rows."""
+    seen = [0]
+
+    def progress(mirror: str, done: int) -> None:
+        seen[0] += done
+        if seen[0] >= rows:
+            raise Killed
+
+    return progress
+
+
+def test_everything_there_is_is_in_redis_and_the_mirrors_are_warm(redis: Redis) -> None:
+    group, label = Group.objects.create(name="g"), Label.objects.create(name="red")
+    for n in range(25):
+        Item.objects.create(name=str(n), group=group).labels.add(label)
+    Follow.objects.bulk_create(Follow(follower=a, followed=b) for a in range(5) for b in range(5))
+    done = {r.mirror: r.rows for r in rebuild.rebuild()}
+    assert (done["titem"], done["tgroup"], done["tfollow"], done["latest"]) == (25, 1, 25, 1)
+    assert world.dump(redis) == world.by_orm()
+    assert all(marker.is_warm(client(), mirror.name) for mirror in registry.all_mirrors())
+
+
+@pytest.mark.parametrize("count", [0, 1, 10, 11])
+def test_no_row_is_left_out_at_the_ends_of_chunks(count: int, redis: Redis) -> None:
+    codes(count)
+    assert rebuild.rebuild(["t'odd"])[0].rows == arrived(redis) == count
+
+
+def test_one_that_was_killed_goes_on_where_it_was(redis: Redis) -> None:
+    codes(45)
+    with pytest.raises(Killed):
+        rebuild.rebuild(["t'odd"], progress=killed_after(20))
+    client().delete(naming.lease("rebuild:t'odd"))  # runs out by itself
+    assert not marker.is_warm(client(), "t'odd")
+    again: list[int] = []
+    done = rebuild.rebuild(["t'odd"], progress=lambda mirror, rows: again.append(rows))
+    assert (sum(again), done[0].rows) == (25, 45)
+    assert arrived(redis) == 45
+    assert marker.is_warm(client(), "t'odd")
+
+
+def test_one_that_was_killed_starts_again_in_a_redis_that_was_emptied(redis: Redis) -> None:
+    codes(45)
+    with pytest.raises(Killed):
+        rebuild.rebuild(["t'odd"], progress=killed_after(20))
+    redis.flushall()
+    assert rebuild.rebuild(["t'odd"])[0].rows == arrived(redis) == 45
+
+
+@pytest.mark.parametrize("when", [1, 3])
+def test_a_redis_that_is_emptied_meanwhile_is_not_called_whole(when: int, redis: Redis) -> None:
+    codes(25)
+    chunks = [0]
+
+    def emptied_meanwhile(mirror: str, rows: int) -> None:
+        chunks[0] += 1
+        if chunks[0] == when:
+            redis.flushall()
+
+    rebuild.rebuild(["t'odd"], progress=emptied_meanwhile)
+    assert arrived(redis) == 25
+    assert marker.is_warm(client(), "t'odd")
+
+
+def test_one_under_which_redis_is_emptied_again_and_again_gives_up(redis: Redis) -> None:
+    codes(5)
+    with pytest.raises(rebuild.Interrupted, match="t'odd"):
+        rebuild.rebuild(["t'odd"], progress=lambda mirror, rows: redis.flushall())
+    assert not marker.is_warm(client(), "t'odd")
+
+
+def test_a_redis_that_dies_is_an_error_and_the_next_try_succeeds(redis_server: RedisServer) -> None:
+    codes(25)
+    killed: list[int] = []
+
+    def dies(mirror: str, rows: int) -> None:
+        if not killed:
+            killed.append(rows)
+            redis_server.kill()
+
+    with pytest.raises(RedisConnectionError):
+        rebuild.rebuild(["t'odd"], progress=dies)
+    redis_server.start()
+    client().delete(naming.lease("rebuild:t'odd"))
+    rebuild.rebuild(["t'odd"])
+    assert marker.is_warm(client(), "t'odd")
+    with redis_server.client() as redis:
+        assert arrived(redis) == 25
+
+
+def test_while_one_is_at_it_another_leaves_it() -> None:
+    with lease(client(), "rebuild:t'odd", 30):
+        assert rebuild.rebuild(["t'odd"]) == [rebuild.Rebuilt("t'odd", skipped=True)]
+        assert rebuild.rebuild_if_cold("t'odd") == 0
+
+
+def test_two_at_once_whose_lease_ran_out_end_warm_and_do_not_start_anew(redis: Redis) -> None:
+    codes(45)
+    other: list[rebuild.Rebuilt] = []
+
+    def overtaken(mirror: str, rows: int) -> None:
+        if not other:
+            client().delete(naming.lease("rebuild:t'odd"))
+            other.extend(rebuild.rebuild(["t'odd"]))
+
+    mine = rebuild.rebuild(["t'odd"], progress=overtaken)
+    assert (other[0].skipped, mine[0].skipped) == (False, True)
+    assert marker.is_warm(client(), "t'odd")
+    assert arrived(redis) == 45
+
+
+def test_two_in_two_threads_at_once_end_warm(redis: Redis) -> None:
+    codes(60)
+    meet, results = threading.Barrier(2), list[rebuild.Rebuilt]()
+
+    def run() -> None:
+        try:
+            meet.wait()
+            results.extend(rebuild.rebuild(["t'odd"]))
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 2
+    assert marker.is_warm(client(), "t'odd")
+    assert arrived(redis) == 60
+
+
+def test_what_the_sweep_asks_for_is_done_only_when_it_is_cold() -> None:
+    codes(3)
+    assert rebuild.rebuild_if_cold("t'odd") == 3
+    before = client().get(naming.marker("t'odd"))
+    assert rebuild.rebuild_if_cold("t'odd") == 0
+    assert client().get(naming.marker("t'odd")) == before
+
+
+def test_one_that_was_finished_between_the_question_and_the_lease_is_not_done_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    codes(3)
+    rebuild.rebuild(["t'odd"])
+    answers = iter([False])
+    is_warm = marker.is_warm
+    monkeypatch.setattr(marker, "is_warm", lambda redis, name: next(answers, None) is None and is_warm(redis, name))
+    assert rebuild.rebuild_if_cold("t'odd") == 0
+
+
+def test_writes_that_go_on_meanwhile_are_all_there_in_the_end(redis: Redis) -> None:
+    label = Label.objects.create(name="red")
+    items = [Item.objects.create(name=f"n{n}") for n in range(30)]
+    step = [0]
+
+    def write(mirror: str, rows: int) -> None:
+        step[0] += 1
+        if step[0] > 3:
+            return
+        Item.objects.filter(pk=items[step[0]].pk).update(score=9)
+        items[-step[0]].delete()
+        Item.objects.create(name=f"new {step[0]}").labels.add(label)
+        Label.objects.update(name=f"red {step[0]}")
+        if step[0] == 2:
+            relay.drain_all()
+
+    rebuild.rebuild(["titem"], progress=write)
+    rebuild.rebuild(["tgroup", "latest", "tfollow"])
+    relay.drain_all()
+    assert world.dump(redis) == world.by_orm()
+    assert verify.verify(["titem"], redis=relay_client()) == []
+
+
+def test_one_poisoned_row_does_not_stop_it_and_waits_for_the_relay(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes(25)
+    mirror = registry.get("t'odd")
+    record = mirror.record
+
+    def bad(row: Odd) -> dict[str, Any]:
+        if row.code == "c013":
+            raise ZeroDivisionError
+        return record(row)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mirror, "record", bad)
+        rebuild.rebuild(["t'odd"])
+        assert arrived(redis) == 24
+        assert [change.key for change in Change.objects.pending()] == ["c013"]
+        assert marker.is_warm(client(), "t'odd")
+    relay.drain_all()
+    assert arrived(redis) == 25
+
+
+def test_an_entry_that_could_not_be_written_is_written_when_it_can(redis: Redis) -> None:
+    item = Item.objects.create(name="a", score=3)
+    relay.drain_all()
+    redis.delete(naming.key("titems:score"))
+    redis.set(naming.key("titems:score"), "of the wrong type")
+    with pytest.raises(scan.WrongType):
+        rebuild.rebuild(["titem"])
+    assert not marker.is_warm(client(), "titem")
+    redis.delete(naming.key("titems:score"))
+    relay.drain_all()
+    assert redis.zscore(naming.key("titems:score"), item.pk) == 3
+
+
+def test_a_new_layout_is_cold_and_its_rebuild_sweeps_the_old_keys(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = Group.objects.create(name="g")
+    rebuild.rebuild(["tgroup"])
+    mirror = registry.get("tgroup")
+    monkeypatch.setattr(mirror, "version", 2)
+    monkeypatch.setattr(GroupHash, "key", lambda self, pk: naming.key(f"tgroup2:{pk}"))
+    monkeypatch.setattr(GroupHash, "retired", lambda self: [naming.key("tgroup:")])
+    assert not marker.is_warm(client(), "tgroup")
+    rebuild.rebuild(["tgroup"])
+    assert marker.is_warm(client(), "tgroup")
+    assert not redis.exists(naming.key(f"tgroup:{group.pk}"))
+    assert redis.hgetall(naming.key(f"tgroup2:{group.pk}")) == {b"name": b"g", b"items": b"0"}
+
+
+def test_what_no_row_accounts_for_is_swept(redis: Redis) -> None:
+    item = Item.objects.create(name="a")
+    redis.set(naming.key("titem:999"), "{}")
+    redis.set(naming.key("titem:name:ghost"), "999")
+    redis.zadd(naming.key("titems:score"), {"998": 1})
+    redis.sadd(naming.key("{tlabel}:ghost"), "997", str(item.pk))
+    redis.set(naming.key("titemless"), "not the mirror's own")
+    done = rebuild.rebuild(["titem"])
+    assert done[0].strays == 5
+    assert redis.get(naming.key("titemless")) == b"not the mirror's own"
+    redis.delete(naming.key("titemless"))
+    rebuild.rebuild(["tgroup", "latest", "tfollow"])
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_while_it_sweeps_it_keeps_its_lease(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    Item.objects.create(name="a")
+    redis.set(naming.key("titem:999"), "{}")
+    name, left = naming.lease("rebuild:titem"), list[int]()
+    monkeypatch.setattr(rebuild, "LEASE_SECONDS", 40.0)
+    now = rebuild.time.monotonic
+    monkeypatch.setattr(rebuild.time, "monotonic", lambda: now() + 1000 * len(left))
+    sweep = scan.remove_strays
+
+    def slow(*args: Any) -> int:
+        redis.pexpire(name, 1000)
+        left.append(0)
+        found = sweep(*args)
+        left.append(redis.pttl(name))
+        return found
+
+    monkeypatch.setattr(scan, "remove_strays", slow)
+    rebuild.rebuild(["titem"])
+    assert left[1] > 10_000
+
+
+def test_a_rebuild_under_way_says_how_far_it_is() -> None:
+    codes(45)
+    with pytest.raises(Killed):
+        rebuild.rebuild(["t'odd"], progress=killed_after(20))
+    state = State.objects.get(mirror="t'odd")
+    assert (state.rebuild_rows, state.rebuild_cursor) == (20, "c019")
+    client().delete(naming.lease("rebuild:t'odd"))
+    rebuild.rebuild(["t'odd"])
+    state.refresh_from_db()
+    assert (state.rebuild_token, state.rebuild_cursor) == ("", None)
+
+
+def test_a_mirror_that_does_not_exist_is_named_with_those_that_do() -> None:
+    with pytest.raises(registry.UnknownMirror, match=r"'nothing'.*titem"):
+        rebuild.rebuild(["nothing"])
+
+
+def test_a_full_drain_writes_what_the_record_says_is_there_already(redis: Redis) -> None:
+    item = Item.objects.create(name="a")
+    relay.drain_all()
+    redis.delete(naming.key("titems:score"))
+    apply.drain(registry.get("titem"), [str(item.pk)], full=True)
+    assert redis.zscore(naming.key("titems:score"), item.pk) == 0
+    assert outbox.oldest_pending() is None

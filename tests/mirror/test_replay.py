@@ -1,0 +1,194 @@
+"""When another Redis answers: what it forgot is applied again, or everything is rebuilt, and nothing is forgotten.
+
+(Here the other incarnation is only believed in; ``tests/faults`` restarts real servers from older files.)
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from redis import Redis
+
+from mirror import marker, naming, outbox, registry, relay, replay, sweeper
+from mirror.models import Change, Identity
+from mirror.redis import client, incarnation, relay_client
+from tests.mirror import world
+from tests.mirror.app.models import Follow, Item, Label
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+OLD = "the:former"
+
+
+def clock(seconds_ago: float) -> None:
+    """Redis remembers up to so many seconds ago."""
+    client().set(naming.clock(), repr(outbox.clock() - seconds_ago))
+
+
+def another_answers() -> None:
+    """Everything that was done till now was done by another incarnation."""
+    now = incarnation(client(), ask=True)
+    Identity.objects.update(incarnation=OLD)
+    Change.objects.filter(incarnation=now).update(incarnation=OLD)
+    for mirror in registry.all_mirrors():
+        if found := client().get(naming.marker(mirror.name)):
+            client().set(naming.marker(mirror.name), found.decode().replace(now, OLD))
+
+
+def all_warm() -> bool:
+    return all(marker.is_warm(client(), mirror.name) for mirror in registry.all_mirrors())
+
+
+@pytest.fixture
+def lost(redis: Redis) -> list[Item]:
+    """Warm mirrors of a Redis that came back without its newest entries."""
+    world.warm()
+    items = [Item.objects.create(name=str(n)) for n in range(3)]
+    label = Label.objects.create(name="red")
+    items[0].labels.add(label)
+    relay.drain_all()
+    Label.objects.update(name="blue")
+    relay.drain_all()
+    another_answers()
+    markers = {name: redis.get(name) for name in redis.keys(f"{naming.prefix()}mirror:*")}
+    for name in redis.keys("*"):
+        if name not in markers:
+            redis.delete(name)
+    return items
+
+
+def test_the_first_redis_that_is_ever_seen_is_rebuilt_and_not_replayed() -> None:
+    assert replay.check(relay_client()) == incarnation(client())
+    assert Identity.objects.get().replay_from is None
+
+
+def test_the_same_redis_again_is_nothing_new(redis: Redis) -> None:
+    world.warm()
+    replay.check(relay_client())
+    assert all_warm()
+    assert not Change.objects.pending().exists()
+
+
+def test_what_was_applied_since_the_clock_is_applied_again_and_then_all_is_warm(lost: list[Item], redis: Redis) -> None:
+    clock(seconds_ago=60)
+    assert replay.check(relay_client()) == incarnation(client())
+    assert world.dump(redis) == world.by_orm()
+    assert all_warm()
+
+
+def test_what_was_applied_before_the_clock_is_left_alone(lost: list[Item]) -> None:
+    Change.objects.update(applied_at=datetime.now(UTC) - timedelta(seconds=120))
+    clock(seconds_ago=60)
+    replay.check(relay_client())
+    assert {change.incarnation for change in Change.objects.exclude(incarnation="")} == {OLD}
+
+
+def test_a_little_more_than_what_the_clock_says_is_applied_again(lost: list[Item]) -> None:
+    """It is written at intervals, and the clock of a mark is read a little after its EXEC."""
+    Change.objects.update(applied_at=datetime.now(UTC) - timedelta(seconds=62))
+    clock(seconds_ago=60)
+    replay.check(relay_client())
+    assert OLD not in {change.incarnation for change in Change.objects.all()}
+
+
+@pytest.mark.parametrize("remembered", ["nothing", "too little", "the future"])
+def test_a_redis_that_remembers_too_little_or_too_much_is_rebuilt(remembered: str, lost: list[Item]) -> None:
+    if remembered != "nothing":
+        clock(seconds_ago=700 if remembered == "too little" else -60)
+    replay.check(relay_client())
+    assert not any(client().exists(naming.marker(mirror.name)) for mirror in registry.all_mirrors())
+    assert Identity.objects.get().replay_from is None
+
+
+def test_a_replay_that_was_killed_goes_on(lost: list[Item], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill(**options: object) -> None:
+        raise Killed
+
+    clock(seconds_ago=60)
+    with monkeypatch.context() as patch:
+        patch.setattr(relay, "drain_all", kill)
+        with pytest.raises(Killed):
+            replay.check(relay_client())
+    assert not all_warm()
+    replay.check(relay_client())
+    assert world.dump(redis) == world.by_orm()
+    assert all_warm()
+
+
+def test_what_a_late_drain_of_the_former_redis_marks_meanwhile_is_applied_again(
+    lost: list[Item], redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was paused between its EXEC, which is lost, and its mark."""
+    clock(seconds_ago=60)
+    drain_all, late = relay.drain_all, [str(lost[0].pk)]
+
+    def marked_meanwhile(**options: object) -> int:
+        while late:
+            ids = [change.id for change in outbox.pending_of("titem", [late.pop()])[str(lost[0].pk)]]
+            outbox.mark_applied(ids, OLD)
+        return drain_all(**options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(relay, "drain_all", marked_meanwhile)
+    replay.check(relay_client())
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_a_replay_without_end_is_not_called_done_and_the_clock_is_not_written(
+    lost: list[Item], monkeypatch: pytest.MonkeyPatch, redis: Redis
+) -> None:
+    clock(seconds_ago=60)
+    before = redis.get(naming.clock())
+    monkeypatch.setattr(outbox, "unapply_since", lambda moment, incarnation: 1)
+    sweeper.sweep()
+    assert not all_warm()
+    assert redis.get(naming.clock()) == before
+
+
+def test_sources_and_changes_of_lost_mirrors_make_no_replay_go_round(lost: list[Item]) -> None:
+    outbox.append("gone", ["1"])
+    relay.drain_all()
+    assert Change.objects.filter(incarnation="", applied_at__isnull=False).count() > 1
+    moment = datetime.now(UTC) - timedelta(seconds=60)
+    assert outbox.unapply_since(moment, incarnation(client())) > 0
+    relay.drain_all()
+    assert outbox.unapply_since(moment, incarnation(client())) == 0
+
+
+def test_a_table_that_was_emptied_is_emptied_again(lost: list[Item], redis: Redis) -> None:
+    """The marker that was taken away is back with the older Redis."""
+    found = redis.get(naming.marker("tfollow"))
+    outbox.append("tfollow", [outbox.WHOLE])
+    relay.drain_all()
+    assert found is not None
+    redis.set(naming.marker("tfollow"), found)
+    Change.objects.filter(key=outbox.WHOLE).update(incarnation=OLD)
+    clock(seconds_ago=60)
+    replay.check(relay_client())
+    assert not marker.is_warm(client(), "tfollow")
+    assert marker.is_warm(client(), "titem")
+
+
+def test_a_mirror_that_was_cold_before_is_not_called_warm(lost: list[Item], redis: Redis) -> None:
+    redis.delete(naming.marker("tgroup"))
+    clock(seconds_ago=60)
+    replay.check(relay_client())
+    assert not marker.is_warm(client(), "tgroup")
+    assert marker.is_warm(client(), "titem")
+
+
+def test_the_clock_is_not_written_into_another_redis_than_was_checked(redis: Redis) -> None:
+    """It may have come back from an older file since, and would not be replayed any more."""
+    replay.write_clock(relay_client(), "another:one")
+    assert not redis.exists(naming.clock())
+    replay.write_clock(relay_client(), incarnation(client(), ask=True))
+    assert abs(float(redis.get(naming.clock())) - outbox.clock()) < 60
+
+
+def test_sql_s_clock_is_the_time(postgres: bool) -> None:
+    assert abs(outbox.clock() - datetime.now(UTC).timestamp()) < 60
+    Follow.objects.create(follower=1, followed=2)
+    relay.drain_all()
+    applied = Change.objects.get().applied_at
+    assert applied is not None
+    assert abs(outbox.clock() - applied.timestamp()) < 60
