@@ -149,7 +149,7 @@ def _with_book_counts(rows: QuerySet[Any], links: type[Model], column: str) -> Q
 def _books_link(lookup: str, row: Any) -> str:
     """How many books there are, linked to the list of them."""
     address = reverse("admin:catalog_book_changelist")
-    return format_html('<a href="{}?{}={}">{}</a>', address, lookup, row.pk, row.book_count)
+    return format_html('<a class="underline" href="{}?{}={}">{}</a>', address, lookup, row.pk, row.book_count)
 
 
 @admin.register(Author)

@@ -77,7 +77,7 @@ def test_a_tag_and_an_author_lead_to_their_books(staff: Client, path: str, looku
     make_book("Another")
     row = book.tags.get() if path == TAGS else book.authors.get()
     address = f"{BOOKS}?{lookup}={row.pk}"
-    assert f'<a href="{address}">1</a>' in staff.get(path).content.decode()
+    assert f'href="{address}">1</a>' in staff.get(path).content.decode()
     page = staff.get(address).content.decode()
     assert "Dune" in page
     assert "Another" not in page
