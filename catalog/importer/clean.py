@@ -11,6 +11,9 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,2})?", re.
 
 def number(text: str, most: int = 2**63 - 1) -> int | None:
     """A whole number from 0 to ``most``, also when written as 12.0."""
+    if len(text) < 19 and text.isascii() and text.isdigit():  # nearly always, and five times as fast
+        plain = int(text)
+        return plain if plain <= most else None
     value = _decimal(text)
     if value is None or value != value.to_integral_value() or not 0 <= value <= most:
         return None
