@@ -12,9 +12,7 @@ def to_text(node: Node) -> str:
     if isinstance(node, Not):
         return "-" + _tight(node.part)
     if isinstance(node, Or):
-        return " | ".join(
-            f"({to_text(part)})" if isinstance(part, Or) else to_text(part) for part in node.parts
-        )
+        return " | ".join(f"({to_text(part)})" if isinstance(part, Or) else to_text(part) for part in node.parts)
     first, *rest = node.parts
     text = _tight(first, may_negate=True)
     for part in rest:
