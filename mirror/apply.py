@@ -183,7 +183,7 @@ def _settle_claims(
         ordered = sorted(places)
         asks: list[Command] = [("GET", *p) if len(p) == 1 else ("HGET", *p) for p in ordered]
         replies = session.watch_and_ask(sorted({p[0] for p in ordered}), asks)
-        found = {p: None if r is None else r.decode() for p, r in zip(ordered, replies, strict=True)}
+        found = {p: None if r is None else r.decode(errors="replace") for p, r in zip(ordered, replies, strict=True)}
         seen |= found
         if any(found.get(plan.place(e)) not in (None, e[-1]) for e in work.add if type(e) in (Field, Value)):
             work = _work(shape, pks, said, full)

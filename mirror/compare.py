@@ -5,11 +5,11 @@ and after Redis was read, has no change pending, and still differs when looked a
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from mirror import outbox
-from mirror.declare import EdgeMirror, Mirror
+from mirror import outbox, scan
+from mirror.declare import EdgeMirror, Mirror, SummaryMirror
 from mirror.entries import Entry, Field, Member, Scored, Value, single
 from mirror.expected import says
 from mirror.session import Command, Session
@@ -57,7 +57,7 @@ def said(entry: Entry, reply: Any) -> str | None:
         return None
     if type(entry) is Scored:
         return repr(float(reply))
-    text: str = reply.decode()
+    text: str = reply.decode(errors="replace")
     return text
 
 
@@ -67,14 +67,14 @@ def look(
     """One look at these rows, and at entries in Redis that nobody seems to account for (by row)."""
     shape = shape_of(mirror)
     before = shape.targets(pks)
-    replies = session.ask(shape.ask(pks) or [("PING",)])
+    replies = scan.ask(session, shape.ask(pks) or [("PING",)])
     owns = dict(zip(pks, shape.said(pks, replies), strict=True))
     asked = [(pk, e) for pk in pks for e in {*single(before.get(pk, ABSENT).entries), *strays.get(pk, ())}]
     found: list[Any] = []
     for start in range(0, len(asked), 500):
-        found += session.ask([ask(entry) for _, entry in asked[start : start + 500]])
+        found += scan.ask(session, [ask(entry) for _, entry in asked[start : start + 500]])
     after = shape.targets(pks)
-    busy = outbox.pending_of(mirror.name, pks).keys()
+    busy = _busy(mirror, pks)
     steady = {pk for pk in pks if pk not in busy and before.get(pk) == after.get(pk)}
     own = [d for pk in pks if pk in steady for d in _own(shape, pk, before.get(pk, ABSENT), owns[pk])]
     expected = {pk: {says(e)[:2]: e for e in single(t.entries)} for pk, t in before.items()}
@@ -83,6 +83,13 @@ def look(
         for (pk, entry), reply in zip(asked, found, strict=True)
         if pk in steady and (difference := _entry(mirror, pk, entry, expected.get(pk, {}), reply))
     ]
+
+
+def _busy(mirror: Mirror, pks: Sequence[str]) -> Collection[str]:
+    """Those of ``pks`` that have a change pending; a summary has, whatever row it is of."""
+    if isinstance(mirror, SummaryMirror):
+        return pks if outbox.has_unapplied(mirror.name) else ()
+    return outbox.pending_of(mirror.name, pks).keys()
 
 
 def _own(shape: JsonShape, pk: str, target: Target, own: Any) -> list[Difference]:

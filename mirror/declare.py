@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from django.core.exceptions import ValidationError
-from django.db.models import IntegerField, Model, Q
+from django.db.models import Field, ForeignKey, IntegerField, Model, Q
 
 from mirror.conf import setting
 from mirror.entries import Contribution
@@ -118,14 +118,34 @@ class Mirror:
         if not (key.startswith(start) and key.endswith(end)):
             return None
         pk = key[len(start) : len(key) - len(end)]
-        if pk.isdecimal() and pk.isascii() and isinstance(self.model._meta.pk, IntegerField):
-            return pk if pk == "0" or pk[0] != "0" else None
         field = self.model._meta.pk
         assert field is not None
-        try:
-            return pk if str(field.to_python(pk)) == pk else None
-        except ValidationError:
-            return None
+        if len(pk) < 10 and pk.isdecimal() and pk.isascii() and isinstance(field, IntegerField):  # nearly all, quickly
+            return pk if pk == "0" or pk[0] != "0" else None
+        return pk if _fits(field, pk) else None
+
+    def is_possible(self, pk: str) -> bool:
+        """Whether a row could have this key, by the types of the columns that make it (a stray's may be anything)."""
+        watch = next((w for w in self.watches if w.via is None and w.model is self.model), None)
+        if watch is None:
+            return True
+        columns = watch.key_columns
+        parts = pk.split(":") if len(columns) > 1 else [pk]
+        fields = [f for c in columns for f in watch.model._meta.concrete_fields if f.column == c]
+        return len(parts) == len(fields) and all(map(_fits, fields, parts))
+
+
+def _fits(field: "Field[Any, Any]", text: str) -> bool:
+    """Whether a column can hold what a key says."""
+    while isinstance(field, ForeignKey):
+        field = field.target_field
+    try:
+        value = field.to_python(text)
+        if isinstance(field, IntegerField):
+            field.run_validators(value)  # is it small enough?
+    except ValidationError:
+        return False
+    return str(value) == text
 
 
 class EdgeMirror(Mirror):

@@ -65,6 +65,11 @@ def pending_of(mirror: str, keys: Sequence[str]) -> dict[str, list[Pending]]:
     return found
 
 
+def has_unapplied(mirror: str) -> bool:
+    """Whether any change of this mirror's rows is not applied."""
+    return Change.objects.using(using()).filter(mirror=mirror, source="", applied_at__isnull=True).exists()
+
+
 def mark_applied(ids: Sequence[int], incarnation: str) -> None:
     """Note that exactly these changes are in the Redis of that incarnation, by SQL's own clock.
 

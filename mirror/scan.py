@@ -4,13 +4,13 @@ Nothing here is ever asked on behalf of a request. Keys are found by SCAN, sets 
 them in one round trip.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from redis.exceptions import ResponseError
 
 from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror
-from mirror.session import Session
+from mirror.session import Command, Session
 
 STEP = 1000  # keys, or members, a command
 PIPE = 250  # commands a round trip
@@ -24,7 +24,16 @@ class Content(NamedTuple):
     raw: list[Any]
 
     def items(self) -> Iterator[tuple[str, str]]:
-        """(member, what it says) as text; what a set's member says is "", what a string says has no member."""
+        """(member, what it says) as text; what a set's member says is "", what a string says has no member.
+
+        Raises WrongType when something there is no text.
+        """
+        try:
+            yield from self._texts()
+        except UnicodeDecodeError as error:
+            raise WrongType(f"the key {self.key!r} holds something that is no text; delete it, then repair") from error
+
+    def _texts(self) -> Iterator[tuple[str, str]]:
         match self.family.kind:
             case "set":
                 return ((member.decode(), "") for member in self.raw)
@@ -37,7 +46,7 @@ class Content(NamedTuple):
 
 
 class WrongType(RuntimeError):
-    """A key of a family is not of the type that it should be."""
+    """A key is not of the type that it should be, or holds what is no text; the message names it."""
 
 
 def keys(session: Session) -> Generator[list[str], None, None]:
@@ -45,9 +54,18 @@ def keys(session: Session) -> Generator[list[str], None, None]:
     cursor: Any = b"0"
     while True:
         cursor, found = session.ask([("SCAN", cursor, "COUNT", STEP)])[0]
-        yield [name.decode(errors="surrogateescape") for name in found]
+        yield _texts(found)
         if cursor in DONE:
             return
+
+
+def _texts(names: list[bytes]) -> list[str]:
+    """These names as text, without those that are none: nobody here made them, nobody reads them."""
+    try:
+        return [name.decode() for name in names]
+    except UnicodeDecodeError:
+        texts = [name.decode(errors="replace") for name in names]
+        return [text for text, name in zip(texts, names, strict=True) if text.encode() == name]
 
 
 class Owned:
@@ -112,7 +130,7 @@ def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator
 def _finish(session: Session, unfinished: list[tuple[Content, Any]]) -> Generator[Content, None, None]:
     """The further steps of these scans, one of each in a round trip (a scan may give a member twice)."""
     while unfinished:
-        replies = session.ask([_first(c.key, c.family, cursor) for c, cursor in unfinished])
+        replies = ask(session, [_first(c.key, c.family, cursor) for c, cursor in unfinished])
         again: list[tuple[Content, Any]] = []
         for (content, _), (cursor, raw) in zip(unfinished, replies, strict=True):
             content.raw.extend(_paired(content.family, raw))
@@ -130,38 +148,49 @@ def _read_ahead(
     for number, batch in enumerate(batches):
         if number == 0:
             session.post(_scans(batch))
-        replies = _collect(session, batch)
+        replies = collect(session, _scans(batch))
         if number + 1 < len(batches):
             session.post(_scans(batches[number + 1]))
         yield batch, replies
 
 
-def _scans(batch: list[tuple[str, Family]]) -> list[tuple[Any, ...]]:
+def _scans(batch: list[tuple[str, Family]]) -> list[Command]:
     return [_first(key, family) for key, family in batch]
 
 
 DONE = (b"0", "0", 0)
 _SCANS = {"set": "SSCAN", "zset": "ZSCAN", "hash": "HSCAN"}
+# What has to be there for a command to read it.
+_READS = {command: kind for kind, command in _SCANS.items()}
+_READS |= {"GET": "string", "MGET": "string", "HGETALL": "hash", "HGET": "hash", "LRANGE": "list"}
+_READS |= {"SISMEMBER": "set", "ZSCORE": "zset"}
 
 
-def _first(key: str, family: Family, cursor: Any = 0) -> tuple[Any, ...]:
+def _first(key: str, family: Family, cursor: Any = 0) -> Command:
     if family.kind == "string":
         return ("GET", key)
     return (_SCANS[family.kind], key, cursor, "COUNT", STEP)
 
 
-def _collect(session: Session, batch: list[tuple[str, Family]]) -> list[Any]:
+def ask(session: Session, commands: Sequence[Command]) -> list[Any]:
+    """As ``session.ask``, but a key of the wrong type is named: raises WrongType."""
+    session.post(commands)
+    return collect(session, commands)
+
+
+def collect(session: Session, commands: Sequence[Command]) -> list[Any]:
+    """As ``session.collect`` after ``commands`` were posted; raises WrongType as ``ask``."""
     try:
         return session.collect()
     except ResponseError as error:
         if not str(error).startswith("WRONGTYPE"):
             raise
-    for key, family in batch:
+    for command in commands:
         try:
-            session.ask([_first(key, family)])
+            session.ask([command])
         except ResponseError as error:
-            raise WrongType(f"the key {key!r} is not a {family.kind}") from error
-    return session.ask(_scans(batch))
+            raise WrongType(f"the key {command[1]!r} is not a {_READS[command[0]]}; delete it, then repair") from error
+    return session.ask(commands)
 
 
 def _paired(family: Family, raw: Any) -> list[Any]:

@@ -57,10 +57,20 @@ class JsonShape:
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
         """What SQL says the rows should be; rows left out are absent."""
         index, target = self.mirror.index, {}
-        for pk, row in self.mirror.load(pks).items():
+        for pk, row in self.load(pks).items():
             record = self.mirror.record(row)
             target[pk] = Target(self.encode(record), list(index(record)))
         return target
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
+        """The rows. Keys that no row can have (a stray's) are left out, also where SQL would not take them."""
+        try:
+            return self.mirror.load(pks)
+        except Exception:
+            possible = [pk for pk in pks if self.mirror.is_possible(pk)]
+            if len(possible) == len(pks):
+                raise
+            return self.mirror.load(possible)
 
     def encode(self, record: Record) -> Said:
         """The record as the row's own key holds it."""
@@ -106,7 +116,7 @@ class HashShape(JsonShape):
 
 def _pairs(reply: Any) -> dict[str, str] | None:
     items = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
-    return {k.decode(): v.decode() for k, v in items} or None
+    return {k.decode(errors="replace"): v.decode(errors="replace") for k, v in items} or None
 
 
 class EdgeShape(JsonShape):
@@ -127,7 +137,7 @@ class EdgeShape(JsonShape):
         return self.mirror.entries(pk)
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        return {pk: Target(None, list(self.mirror.entries(pk))) for pk in self.mirror.load(pks)}
+        return {pk: Target(None, list(self.mirror.entries(pk))) for pk in self.load(pks)}
 
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
         return [command for pk in owns for command in _touch(self.watched(pk))]
@@ -145,7 +155,7 @@ class SummaryShape(JsonShape):
         return [("LRANGE", self.mirror.key(""), 0, -1)]
 
     def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
-        return [[item.decode() for item in replies[0]] or None] * len(pks)
+        return [[item.decode(errors="replace") for item in replies[0]] or None] * len(pks)
 
     def before(self, pk: str, said: Said) -> Iterable[Contribution]:
         return ()

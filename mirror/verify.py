@@ -75,9 +75,10 @@ class _Verification:
     def read_rows(self) -> None:
         """Every row: compare its record, and sum up what it contributes elsewhere."""
         for pks in self._chunks():
-            self.session.post(self.shape.ask(pks))  # Redis answers while SQL is read
+            asks = self.shape.ask(pks)
+            self.session.post(asks)  # Redis answers while SQL is read
             targets = self.shape.targets(pks)
-            self._compare_own(pks, targets, self.session.collect())
+            self._compare_own(pks, targets, scan.collect(self.session, asks))
             self.rows += sum(target.own is not None for target in targets.values())
             for target in targets.values():
                 self.sums.add(target.entries)

@@ -1,0 +1,246 @@
+"""Verify finds every difference between SQL and Redis, both ways, and calls nothing one that is only in motion."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from mirror import compare, outbox, registry, relay, scan, verify
+from mirror.compare import Difference
+from mirror.models import Change, State
+from mirror.naming import key
+from mirror.redis import relay_client
+from tests.mirror import world
+from tests.mirror.app.models import Follow, Group, Item, Label
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "PAUSE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def item(redis: Redis) -> Item:
+    """An item with all that belongs to it, in SQL and in Redis. Its key is 7, its group's 3."""
+    group, label = Group.objects.create(pk=3, name="g"), Label.objects.create(name="red")
+    item = Item.objects.create(pk=7, name="a", score=2, group=group)
+    item.labels.add(label)
+    Follow.objects.create(follower=1, followed=2)
+    relay.drain_all()
+    assert world.dump(redis) == world.by_orm()
+    return item
+
+
+def found(*names: str, **options: Any) -> list[Difference]:
+    return verify.verify(names, redis=relay_client(), **options)
+
+
+def told(differences: list[Difference]) -> list[tuple[str, str, str, str]]:
+    """Differences without their values and without the keys' prefix."""
+    return sorted((d.mirror, d.pk, d.kind, d.key.removeprefix(key(""))) for d in differences)
+
+
+def test_what_is_right_has_no_differences(item: Item) -> None:
+    assert found() == []
+
+
+def test_nothing_at_all_has_no_differences() -> None:
+    assert found() == []
+
+
+CASES: dict[str, tuple[Callable[[Redis], object], tuple[str, str, str, str]]] = {
+    "a record that is missing": (lambda r: r.delete(key("titem:7")), ("titem", "7", "missing", "titem:7")),
+    "a record that is stale": (lambda r: r.set(key("titem:7"), "{}"), ("titem", "7", "stale", "titem:7")),
+    "a record that is stray": (lambda r: r.set(key("titem:8"), "{}"), ("titem", "8", "stray", "titem:8")),
+    "a hash that is missing": (lambda r: r.delete(key("tgroup:3")), ("tgroup", "3", "missing", "tgroup:3")),
+    "a field that is stale": (lambda r: r.hset(key("tgroup:3"), "name", "x"), ("tgroup", "3", "stale", "tgroup:3")),
+    "a field too many": (lambda r: r.hset(key("tgroup:3"), "x", "y"), ("tgroup", "3", "stale", "tgroup:3")),
+    "a hash that is stray": (lambda r: r.hset(key("tgroup:4"), "a", "b"), ("tgroup", "4", "stray", "tgroup:4")),
+    "a member that is missing": (lambda r: r.srem(key("{tlabel}:red"), 7), ("titem", "7", "missing", "{tlabel}:red")),
+    "a member that is stray": (lambda r: r.sadd(key("{tlabel}:red"), 9), ("titem", "9", "stray", "{tlabel}:red")),
+    "a set that is stray": (lambda r: r.sadd(key("{tlabel}:x"), 7), ("titem", "7", "stray", "{tlabel}:x")),
+    "a score that is missing": (lambda r: r.zrem(key("titems:score"), 7), ("titem", "7", "missing", "titems:score")),
+    "a score that is stale": (lambda r: r.zadd(key("titems:score"), {"7": 5}), ("titem", "7", "stale", "titems:score")),
+    "a score that is stray": (lambda r: r.zadd(key("titems:score"), {"9": 5}), ("titem", "9", "stray", "titems:score")),
+    "a name that is missing": (lambda r: r.delete(key("titem:name:a")), ("titem", "7", "missing", "titem:name:a")),
+    "a name that is stale": (lambda r: r.set(key("titem:name:a"), "9"), ("titem", "7", "stale", "titem:name:a")),
+    "a name that is stray": (lambda r: r.set(key("titem:name:b"), "7"), ("titem", "7", "stray", "titem:name:b")),
+    "an edge that is missing": (
+        lambda r: r.srem(key("tuid:{1}:following"), 2),
+        ("tfollow", "1:2", "missing", "tuid:{1}:following"),
+    ),
+    "an edge that is stray": (
+        lambda r: r.sadd(key("tuid:{9}:followers"), 8),
+        ("tfollow", "8:9", "stray", "tuid:{9}:followers"),
+    ),
+    "a summary that is missing": (lambda r: r.delete(key("titems:latest")), ("latest", "", "missing", "titems:latest")),
+    "a summary that is stale": (lambda r: r.lpush(key("titems:latest"), 9), ("latest", "", "stale", "titems:latest")),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_finds(case: str, item: Item, redis: Redis) -> None:
+    harm, difference = CASES[case]
+    harm(redis)
+    stale_name = [("titem", "9", "stray", "titem:name:a")] if case == "a name that is stale" else []
+    assert [d for d in told(found()) if d not in stale_name] == [difference]
+
+
+def test_it_finds_a_summary_that_should_not_be(redis: Redis) -> None:
+    redis.rpush(key("titems:latest"), "9")
+    assert told(found()) == [("latest", "", "stray", "titems:latest")]
+
+
+def test_it_finds_many_differences_at_once_in_many_chunks(redis: Redis, settings: Any) -> None:
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": 10}
+    label = Label.objects.create(name="red")
+    for n in range(1, 36):
+        Item.objects.create(pk=n, name=str(n)).labels.add(label)
+    relay.drain_all()
+    redis.srem(key("{tlabel}:red"), *range(1, 36, 2))
+    redis.sadd(key("{tlabel}:red"), *range(100, 300))
+    differences = found()
+    assert sum(d.kind == "missing" for d in differences) == 18
+    assert sum(d.kind == "stray" for d in differences) == 200
+
+
+def test_a_difference_says_what_sql_and_redis_say(item: Item, redis: Redis) -> None:
+    redis.zadd(key("titems:score"), {"7": 5})
+    (difference,) = found()
+    assert str(difference) == f"titem 7: stale '{key('titems:score')} 7': SQL says 2.0, Redis 5.0"
+
+
+@pytest.mark.parametrize("mirror", ["titem", "latest"])
+def test_a_row_with_a_change_pending_is_passed_over(mirror: str, item: Item, redis: Redis) -> None:
+    Item.objects.update(name="b", score=9)
+    Item.objects.create(pk=8, name="c")
+    assert found(mirror) == []
+    relay.drain_all()
+    assert found(mirror) == []
+
+
+def test_a_row_whose_change_was_set_aside_is_passed_over_and_shown_by_status(item: Item) -> None:
+    Item.objects.update(name="b")
+    Change.objects.update(quarantined_at="2001-01-01T00:00:00Z")
+    assert found() == []
+
+
+def test_a_difference_that_is_gone_when_looked_at_again_is_none(
+    item: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis.srem(key("{tlabel}:red"), 7)
+    look, looks = compare.look, list[int]()
+
+    def arrives_meanwhile(*args: Any) -> list[Difference]:
+        seen = look(*args)
+        looks.append(len(seen))
+        redis.sadd(key("{tlabel}:red"), 7)
+        return seen
+
+    monkeypatch.setattr(compare, "look", arrives_meanwhile)
+    assert found() == []
+    assert looks == [1, 0]
+
+
+def test_a_row_that_changes_while_it_is_looked_at_is_no_difference(
+    item: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQL was read, then Redis, and in between the change was made, drained and marked."""
+    redis.set(key("titem:7"), "{}")
+    ask = compare.outbox.pending_of
+
+    def drained_meanwhile(*args: Any) -> Any:
+        if args[0] == "titem" and not Item.objects.filter(score=99).exists():
+            Item.objects.update(score=99)
+            Change.objects.update(strays=outbox.ANEW)
+            monkeypatch.setattr(compare.outbox, "pending_of", ask)
+            relay.drain_all()
+        return ask(*args)
+
+    monkeypatch.setattr(compare.outbox, "pending_of", drained_meanwhile)
+    assert found("titem") == []
+
+
+def test_only_the_mirrors_that_are_named_are_looked_at(item: Item, redis: Redis) -> None:
+    redis.delete(key("titem:7"), key("tgroup:3"))
+    assert {d.mirror for d in found("tgroup")} == {"tgroup"}
+
+
+def test_a_sample_looks_at_so_many_rows_and_not_for_strays(item: Item, redis: Redis) -> None:
+    for n in range(20, 40):
+        Item.objects.create(pk=n, name=str(n))
+    relay.drain_all()
+    redis.set(key("titem:999"), "{}")
+    for n in range(20, 40):
+        redis.delete(key(f"titem:{n}"))
+    redis.delete(key("titem:7"))
+    assert len({d.pk for d in found("titem", sample=5)}) == 5
+    assert len({d.pk for d in found("titem", sample=500)}) == 21
+
+
+@pytest.mark.parametrize("name", ["titems:score", "titem:name:a", "{tlabel}:red"])
+def test_a_key_of_the_wrong_type_is_named(name: str, item: Item, redis: Redis) -> None:
+    redis.delete(key(name))
+    redis.rpush(key(name), "x")
+    with pytest.raises(scan.WrongType, match=name.replace("{", r"\{")):
+        found()
+
+
+@pytest.mark.parametrize("name", ["tgroup:3", "titems:latest"])
+def test_a_row_s_own_key_of_the_wrong_type_is_named(name: str, item: Item, redis: Redis) -> None:
+    redis.delete(key(name))
+    redis.sadd(key(name), "x")
+    with pytest.raises(scan.WrongType, match=name):
+        found()
+
+
+def test_a_key_that_could_be_of_a_row_but_of_none_that_sql_can_hold_is_no_traceback(item: Item, redis: Redis) -> None:
+    redis.set(key("titem:99999999999999999999999"), "{}")
+    redis.set(key("titem:07"), "{}")
+    redis.set(key("titem:-1"), "{}")
+    assert told(found()) == [("titem", "-1", "stray", "titem:-1")]
+
+
+def test_members_that_are_no_text_are_said_with_their_key(item: Item, redis: Redis) -> None:
+    redis.sadd(key("{tlabel}:red"), b"\xff\xfe")
+    with pytest.raises(scan.WrongType, match=r"red.*no text"):
+        found()
+
+
+def test_keys_that_are_no_text_are_nobody_s(item: Item, redis: Redis) -> None:
+    redis.set(key("titem:name:").encode() + b"\xff", "7")
+    assert found() == []
+
+
+@pytest.mark.parametrize("member", ["x", "9" * 30, "", "7:7", "07"])
+def test_members_that_no_row_can_have_put_there_are_strays_like_any_other(
+    member: str, item: Item, redis: Redis
+) -> None:
+    redis.sadd(key("{tlabel}:red"), member)
+    redis.sadd(key("tuid:{1}:following"), member)
+    assert {(d.kind, d.pk) for d in found()} == {("stray", member), ("stray", f"1:{member}")}
+
+
+def test_what_verify_found_is_noted_for_the_admin(item: Item, redis: Redis) -> None:
+    redis.set(key("titem:8"), "{}")
+    found("titem")
+    state = State.objects.get(mirror="titem")
+    assert state.differences == 1
+    assert state.verified_at is not None
+    found("titem", sample=1)
+    state.refresh_from_db()
+    assert state.differences == 1
+
+
+def test_progress_counts_every_row_once(item: Item, redis: Redis) -> None:
+    rows: dict[str, int] = {}
+
+    def progress(mirror: str, count: int) -> None:
+        rows[mirror] = rows.get(mirror, 0) + count
+
+    found(progress=progress)
+    assert (rows["titem"], rows["tgroup"], rows["tfollow"], rows["latest"]) == (1, 1, 1, 1)
+    assert rows.keys() == {mirror.name for mirror in registry.all_mirrors()}
