@@ -36,20 +36,19 @@ class Sums:
     def add(self, contributions: Iterable[Contribution]) -> None:
         """Count these in."""
         totals = self.totals
-        for contribution in contributions:
-            match contribution:
-                case Members(keys, member):  # one hash for all the sets that a row is in
-                    one = ONE + hash(member.encode())
-                    for key in keys:
-                        totals[key] += one
-                case Member(key, member):
-                    totals[key] += ONE + hash(member.encode())
-                case Scored(key, member, score):
-                    totals[key] += ONE + hash((member.encode(), float(score)))
-                case Field(key, field, value):
-                    totals[key] += ONE + hash((field.encode(), value.encode()))
-                case Value(key, value):
-                    totals[key] += ONE + hash(value.encode())
+        for fact in contributions:  # no "match": it takes five times as long, and this runs for every row
+            if isinstance(fact, Members):  # one hash for all the sets that a row is in
+                one = ONE + hash(fact.member.encode())
+                for key in fact.keys:
+                    totals[key] += one
+            elif isinstance(fact, Scored):
+                totals[fact.key] += ONE + hash((fact.member.encode(), float(fact.score)))
+            elif isinstance(fact, Member):
+                totals[fact.key] += ONE + hash(fact.member.encode())
+            elif isinstance(fact, Value):
+                totals[fact.key] += ONE + hash(fact.value.encode())
+            else:
+                totals[fact.key] += ONE + hash((fact.field.encode(), fact.value.encode()))
 
     def agree(self, content: Content) -> bool:
         """Whether a key holds what it should."""

@@ -27,6 +27,9 @@ def difference(before: Iterable[Contribution], after: Sequence[Contribution]) ->
     return list(gone), [entry for entry in new if entry not in old]
 
 
+_Groups = defaultdict[str, list[Any]]
+
+
 def _chunks(key: str, command: str, arguments: list[Any], step: int = ARGUMENTS) -> Iterable[Command]:
     for start in range(0, len(arguments), step):
         yield (command, key, *arguments[start : start + step])
@@ -34,8 +37,7 @@ def _chunks(key: str, command: str, arguments: list[Any], step: int = ARGUMENTS)
 
 def commands(remove: Iterable[Entry], add: Iterable[Contribution]) -> list[Command]:
     """Commands for all of it, grouped by key; removals first, so that what is added stays."""
-    srem, zrem, hdel = defaultdict(list), defaultdict(list), defaultdict(list)
-    sadd, zadd, hset = defaultdict(list), defaultdict(list), defaultdict(list)
+    srem, zrem, hdel, sadd, zadd, hset = (_Groups(list) for _ in range(6))
     drop: list[Any] = []
     pairs: list[Any] = []
     for entry in remove:
@@ -48,19 +50,19 @@ def commands(remove: Iterable[Entry], add: Iterable[Contribution]) -> list[Comma
                 hdel[key].append(field)
             case Value(key, _):
                 drop.append(key)
-    for entry in add:
-        match entry:
-            case Members(keys, member):
-                for key in keys:
-                    sadd[key].append(member)
-            case Member(key, member):
+    for fact in add:  # no "match": it takes five times as long, and this runs for every row of a rebuild
+        if isinstance(fact, Members):
+            member = fact.member
+            for key in fact.keys:
                 sadd[key].append(member)
-            case Scored(key, member, score):
-                zadd[key] += (score, member)
-            case Field(key, field, value):
-                hset[key] += (field, value)
-            case Value(key, value):
-                pairs += (key, value)
+        elif isinstance(fact, Scored):
+            zadd[fact.key] += (fact.score, fact.member)
+        elif isinstance(fact, Member):
+            sadd[fact.key].append(fact.member)
+        elif isinstance(fact, Value):
+            pairs += fact
+        else:
+            hset[fact.key] += (fact.field, fact.value)
     found: list[Command] = [("DEL", key) for key in drop]
     for groups, command, step in (
         (srem, "SREM", ARGUMENTS),
