@@ -129,7 +129,7 @@ class _Run:
     def _note(self, pks: list[str]) -> None:
         self.state.rebuild_cursor = pks[-1]
         self.state.rebuild_rows += len(pks)
-        self.states.update(rebuild_cursor=pks[-1], rebuild_rows=self.state.rebuild_rows)
+        self._save(rebuild_cursor=pks[-1], rebuild_rows=self.state.rebuild_rows)
         self._beat()
         self.progress(self.mirror.name, len(pks))
 
@@ -147,8 +147,12 @@ class _Run:
         """Set the marker, if the token is still there: nothing was lost since it was set."""
         if not marker.set_after_rebuild(self.mirror, self.redis, self.token):
             return False
-        self.states.update(rebuild_token="", rebuild_cursor=None)
+        self._save(rebuild_token="", rebuild_cursor=None)
         return True
+
+    def _save(self, **progress: Any) -> None:
+        """Note progress, unless another rebuild has begun: it would go on from where its rows are not."""
+        self.states.filter(rebuild_token=self.token).update(**progress)
 
 
 class _Chunk:
