@@ -33,20 +33,21 @@ class Deadline:
         return self._at is not None and time.monotonic() >= self._at
 
 
-def drain_all(seconds: float | None = None, *, redis: Any = None) -> int:
+def drain_all(seconds: float | None = None, *, redis: Any = None, until: int | None = None) -> int:
     """Apply all pending changes, or as many as fit in ``seconds``. Returns how many were applied.
 
-    A key that fails is counted against, and set aside in the end; it stops nobody else. Raises redis-py's
-    errors when Redis is away: then everything stays pending.
+    until: go once through the changes up to this id, and wait for nothing that others write meanwhile. A key that
+    fails is counted against, and set aside in the end; it stops nobody else. Raises redis-py's errors when Redis is
+    away: then everything stays pending.
     """
     deadline, redis, total = Deadline(seconds), redis or relay_client(), 0
     tried: set[tuple[str, str]] = set()
     unspread: set[int] = set()
     while not deadline.passed():
-        spreads = _spread_some(deadline, unspread)
-        done = _pass(deadline, redis, tried)
+        spreads = _spread_some(deadline, unspread) if until is None else 0
+        done = _pass(deadline, redis, tried, until)
         total += done
-        if not done and not spreads:
+        if until is not None or not (done or spreads):
             break
     return total
 
@@ -80,10 +81,10 @@ def _guarded_spread(group: Sequence[Change]) -> set[int]:
     return set()
 
 
-def _pass(deadline: Deadline, redis: Any, tried: set[tuple[str, str]]) -> int:
+def _pass(deadline: Deadline, redis: Any, tried: set[tuple[str, str]], until: int | None) -> int:
     """Go once through what is pending, in the order of the ids. Returns how many changes were applied."""
     total, after = 0, 0
-    while not deadline.passed():
+    while not deadline.passed() and (until is None or after < until):
         keys, last = outbox.next_keys(after, 4 * int(setting("BATCH")))
         if last is None:
             break

@@ -81,13 +81,14 @@ def _finish(redis: Any, identity: Identity, now: str, stale: dict[str, bytes]) -
     """Drain what is to be replayed until nothing of it is left, then call the mirrors whole again. Returns whether.
 
     A drain that the former incarnation answered may mark its changes while this goes on: so it is only over
-    when, after everything was drained, no such mark is found.
+    when, after everything was drained, no such mark is found. What is written meanwhile is not waited for: on a
+    busy site that would have no end.
     """
     assert identity.replay_from is not None
+    outbox.unapply_since(identity.replay_from, now)
     for _ in range(ROUNDS):
-        again = outbox.unapply_since(identity.replay_from, now)
-        relay.drain_all(redis=redis)
-        if not again:
+        relay.drain_all(redis=redis, until=outbox.newest_unapplied() or 0)
+        if not outbox.unapply_since(identity.replay_from, now):
             break
     else:
         logger.warning("Changes of the former Redis keep coming in: the replay goes on with the next sweep")
