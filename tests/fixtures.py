@@ -78,6 +78,7 @@ def redis(server: RedisServer) -> Iterator[Redis]:
 @pytest.fixture
 def redis_server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisServer]:
     """A server for this test alone, that everything is pointed at: state, cache and broker."""
+    broker = os.environ["CELERY_BROKER_URL"]
     with RedisServer() as mine:
         for name, url in mine.environment().items():
             monkeypatch.setenv(name, url)
@@ -85,7 +86,6 @@ def redis_server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterato
             alias: {**cache, "LOCATION": mine.url(1 if alias == "default" else 0)}
             for alias, cache in settings.CACHES.items()
         }
-        broker = app.conf.broker_url
         _use_broker(f"redis+socket://{mine.socket}?virtual_host=2")
         _forget()
         yield mine
@@ -98,7 +98,7 @@ def redis_server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def _use_broker(url: str) -> None:
     """Send tasks there from now on."""
     kombu.pools.reset()
-    app.conf.broker_url = url
+    os.environ["CELERY_BROKER_URL"] = url  # which Celery asks before its settings
     app._after_fork()  # forgets the pools, as a new process does
 
 
