@@ -116,10 +116,13 @@ def next_keys(after: int, limit: int) -> tuple[dict[str, list[str]], int | None]
 
 
 def append(mirror: str, keys: Iterable[str], *, strays: str = "") -> None:
-    """Write changes by hand: for repair, and for what a source's change was spread over."""
-    Change.objects.using(using()).bulk_create(
-        (Change(mirror=mirror, key=key, source="", strays=strays) for key in keys), batch_size=1000
-    )
+    """Write changes by hand: for what a source's change was spread over, and for what could not be rebuilt."""
+    append_all(Change(mirror=mirror, key=key, strays=strays) for key in keys)
+
+
+def append_all(changes: Iterable[Change]) -> None:
+    """Write these changes."""
+    Change.objects.using(using()).bulk_create(changes, batch_size=1000)
 
 
 def failed(mirror: str, key: str, error: str, *, source: str = "") -> None:

@@ -9,6 +9,7 @@ import orjson
 from mirror import outbox, plan, relay
 from mirror.compare import Difference
 from mirror.entries import Entry
+from mirror.models import Change
 
 MOST_REMOVALS = 10_000
 
@@ -34,8 +35,10 @@ def order(differences: Sequence[Difference]) -> int:
         found = strays[difference.mirror, difference.pk]
         if difference.kind == "stray" and difference.entry is not None:
             found.append(difference.entry)
-    for (mirror, pk), entries in strays.items():
-        outbox.append(mirror, [pk], strays=orjson.dumps([plan.as_list(e) for e in entries]).decode())
+    outbox.append_all(
+        Change(mirror=mirror, key=pk, strays=orjson.dumps([plan.as_list(e) for e in entries]).decode())
+        for (mirror, pk), entries in strays.items()
+    )
     return len(strays)
 
 
