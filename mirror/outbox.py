@@ -122,7 +122,7 @@ def append(mirror: str, keys: Iterable[str], *, strays: str = "") -> None:
 
 def append_all(changes: Iterable[Change]) -> None:
     """Write these changes."""
-    Change.objects.using(using()).bulk_create(changes, batch_size=1000)
+    Change.objects.using(using()).bulk_create(list(changes), batch_size=1000)
 
 
 def failed(mirror: str, key: str, error: str, *, source: str = "") -> None:
