@@ -54,7 +54,11 @@ def book_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _wants_json(request: HttpRequest) -> bool:
-    return request.get_preferred_type(["text/html", JSON]) == JSON
+    """By quality, then by order; also where a parameter (a charset) says no more than JSON says anyway."""
+    preferred = request.get_preferred_type(["text/html", JSON])
+    if preferred is None:
+        return any((kind.main_type, kind.sub_type) == ("application", "json") for kind in request.accepted_types)
+    return preferred == JSON
 
 
 def _is_partial(request: HttpRequest) -> bool:

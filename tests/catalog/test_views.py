@@ -1,0 +1,259 @@
+"""The pages of the catalogue: HTML and JSON, what they cost, and what bad input gets."""
+
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import translation
+from pytest_django.fixtures import Settings
+
+from catalog.models import Book
+from catalog.results import PAGE
+from mirror.recorder import Recording, record
+from mirror.redis import breaker
+from mirror.sql_only import sql_only
+from tests.catalog.make import make_book
+from tests.catalog.warm import own_copy, warm_up
+from tests.servers import RedisServer
+
+__all__ = ["own_copy"]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
+JSON = "application/json"
+LARGEST = 2**63 - 1
+
+
+@pytest.fixture
+def shelf() -> list[Book]:
+    """More than a page of books about cats, and one about dogs."""
+    cats = [make_book(f"Cat {n:02}", tags="cats pets", authors="Ann, Bob", popularity=n) for n in range(PAGE + 5)]
+    books = [*cats, make_book("Dog", tags="dogs pets")]
+    warm_up()
+    return books
+
+
+def _get(client: Client, url: str, accept: str = "text/html", **headers: str) -> tuple[Any, Recording]:
+    with record() as seen:
+        response = client.get(url, headers={"Accept": accept, **headers})
+    return response, seen
+
+
+def _is_json(response: HttpResponse) -> bool:
+    return response.headers["Content-Type"] == JSON
+
+
+def test_the_list_works(client: Client, shelf: list[Book]) -> None:
+    response, seen = _get(client, "/books/?q=cats")
+    assert response.status_code == 200
+    assert (seen.round_trips, seen.sql) == (1, [])
+    html = response.content.decode()
+    assert f"{PAGE + 5} books" in html
+    assert "Cat 24" in html
+    assert "Cat 04" not in html
+
+
+@pytest.mark.parametrize("code", ["eng", "en-US", "en"])
+def test_a_book_names_its_language_however_its_code_is_spelled(client: Client, code: str) -> None:
+    book = make_book("Dog")
+    Book.objects.filter(pk=book.pk).update(language=code)
+    assert "<dd>English</dd>" in client.get(f"/books/{book.pk}/").content.decode()
+
+
+def test_the_list_in_json_is_as_the_contract_says(client: Client, shelf: list[Book]) -> None:
+    response, seen = _get(client, "/books/?q=cats", JSON)
+    assert (seen.round_trips, seen.sql) == (1, [])
+    assert _is_json(response)
+    found = response.json()
+    assert found["count"] == PAGE + 5
+    assert len(found["results"]) == PAGE
+    newest = shelf[PAGE + 4]
+    expected = {"id": newest.pk, "title": "Cat 24", "authors": ["Ann", "Bob"], "tags": ["cats", "pets"]}
+    assert found["results"][0].items() >= expected.items()
+    assert found["facets"] == [{"name": "pets", "count": PAGE + 5}]
+
+
+def test_next_can_be_followed_to_the_end(client: Client, shelf: list[Book]) -> None:
+    for sort in ("", "title", "newest"):
+        titles: list[str] = []
+        url: str | None = f"/books/?q=pets&sort={sort}"
+        while url:
+            response, seen = _get(client, url, JSON)
+            assert (seen.round_trips, seen.sql) == (1, [])
+            titles += [book["title"] for book in response.json()["results"]]
+            url = response.json()["next"]
+        assert sorted(titles) == sorted(book.title for book in shelf)
+
+
+def test_a_book_works(client: Client, shelf: list[Book]) -> None:
+    response, seen = _get(client, shelf[0].get_absolute_url())
+    assert response.status_code == 200
+    assert (seen.round_trips, seen.sql) == (1, [])
+    assert "Cat 00" in response.content.decode()
+
+
+def test_a_book_in_json_is_its_record(client: Client, shelf: list[Book]) -> None:
+    response, seen = _get(client, shelf[0].get_absolute_url(), JSON)
+    assert (seen.round_trips, seen.sql) == (1, [])
+    assert _is_json(response)
+    assert response.json().items() >= {"id": shelf[0].pk, "title": "Cat 00", "tags": ["cats", "pets"]}.items()
+
+
+@pytest.mark.parametrize("pk", ["987654321", "0", str(LARGEST), str(LARGEST + 1), "9" * 100, "9" * 5000])
+@pytest.mark.parametrize("accept", ["text/html", JSON])
+def test_an_unknown_book_is_404_and_costs_no_sql(client: Client, shelf: list[Book], pk: str, accept: str) -> None:
+    response, seen = _get(client, f"/books/{pk}/", accept)
+    assert response.status_code == 404
+    assert seen.round_trips <= 1
+    assert seen.sql == []
+    assert response.headers["Content-Type"].startswith(accept)
+
+
+def test_an_unknown_book_says_so_in_json(client: Client, shelf: list[Book]) -> None:
+    response, _ = _get(client, "/books/987654321/", JSON)
+    assert response.json() == {"error": {"message": "There is no such book."}}
+    assert "Accept" in response.headers["Vary"]
+
+
+@pytest.mark.parametrize(
+    ("q", "position", "length"),
+    [("ruby &", 5, 1), ("((", 1, 1), ("a" * 10_000, 2000, 8000), ('x "', 2, 1), ("a\0", 1, 1)],
+)
+def test_a_query_that_cannot_be_read_is_400_and_points_at_the_place(
+    client: Client, q: str, position: int, length: int
+) -> None:
+    with record() as seen:
+        response = client.get("/books/", {"q": q}, headers={"Accept": JSON})
+    assert response.status_code == 400
+    assert (seen.round_trips, seen.sql) == (0, [])
+    error = response.json()["error"]
+    assert (error["position"], error["length"]) == (position, length)
+    assert error["message"]
+    assert client.get("/books/", {"q": q}).status_code == 400
+
+
+def test_a_thousand_terms_are_refused(client: Client) -> None:
+    for q in ("&".join(["a"] * 1000), " ".join(f"t{n}" for n in range(1000)), "-" * 1999 + "a", "(" * 999 + "a"):
+        response = client.get("/books/", {"q": q}, headers={"Accept": JSON})
+        assert response.status_code == 400
+        assert response.json()["error"]["message"]
+
+
+def test_errors_are_said_in_the_readers_language(client: Client) -> None:
+    with translation.override("zh-hans"):
+        expected = translation.gettext("This bracket is never closed.")
+    response = client.get("/books/?q=(a", headers={"Accept": JSON, "Accept-Language": "zh-hans"})
+    assert response.json()["error"]["message"] == expected
+
+
+@pytest.mark.parametrize("after", ["nonsense", "W10:x", "%00", "%FF", "a" * 5000])
+def test_a_tampered_cursor_is_the_first_page(client: Client, shelf: list[Book], after: str) -> None:
+    first = _get(client, "/books/?q=cats", JSON)[0].json()
+    response, _ = _get(client, f"/books/?q=cats&after={after}", JSON)
+    assert response.json() == first
+
+
+def test_a_real_cursor_with_one_letter_changed_is_the_first_page(client: Client, shelf: list[Book]) -> None:
+    first = _get(client, "/books/?q=cats", JSON)[0].json()
+    changed = first["next"][:-1] + ("A" if first["next"][-1] != "A" else "B")
+    assert _get(client, changed, JSON)[0].json() == first
+
+
+def test_an_unknown_sort_is_the_default(client: Client, shelf: list[Book]) -> None:
+    expected = _get(client, "/books/?q=cats", JSON)[0].json()["results"]
+    assert _get(client, "/books/?q=cats&sort=colour", JSON)[0].json()["results"] == expected
+
+
+def test_head_is_answered_like_get_without_the_content(client: Client, shelf: list[Book]) -> None:
+    for url in ("/books/", "/books/?q=((", shelf[0].get_absolute_url(), "/books/987654321/"):
+        for accept in ("text/html", JSON):
+            response = client.head(url, headers={"Accept": accept})
+            got = client.get(url, headers={"Accept": accept})
+            assert response.status_code == got.status_code
+            assert response.headers["Content-Type"] == got.headers["Content-Type"]
+            assert response.content == b""
+
+
+def test_it_can_only_be_read(client: Client) -> None:
+    for url in ("/books/", "/books/1/"):
+        for method in (client.post, client.put, client.delete):
+            assert method(url).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_json"),
+    [
+        (JSON, True),
+        ("application/json, text/plain, */*", True),
+        ("application/json; charset=utf-8", True),
+        ("application/json;q=0.5, text/html", False),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", False),
+        ("*/*", False),
+        ("image/png", False),
+        ("nonsense", False),
+    ],
+)
+def test_what_is_accepted_decides(client: Client, shelf: list[Book], accept: str, is_json: bool) -> None:
+    for url in ("/books/", "/books/?q=((", shelf[0].get_absolute_url()):
+        response, _ = _get(client, url, accept)
+        assert _is_json(response) is is_json
+        assert "Accept" in response.headers["Vary"]
+
+
+def test_htmx_gets_the_next_cards_alone(client: Client, shelf: list[Book]) -> None:
+    after = _get(client, "/books/?q=cats", JSON)[0].json()["next"]
+    part, seen = _get(client, after, **{"HX-Request": "true"})
+    assert (seen.round_trips, seen.sql) == (1, [])
+    assert "Cat 04" in part.content.decode()
+    assert "<html" not in part.content.decode()
+    assert "HX-Request" in part.headers["Vary"]
+    for headers in ({}, {"HX-Request": "true", "HX-Boosted": "true"}):
+        whole, _ = _get(client, after, **headers)
+        assert "<html" in whole.content.decode()
+    first, _ = _get(client, "/books/?q=cats", **{"HX-Request": "true"})
+    assert "<html" in first.content.decode()
+
+
+def _bodies(client: Client, pk: int) -> list[Any]:
+    """What the pages say, in HTML and JSON."""
+    urls = ("/books/", "/books/?q=cats&sort=title", "/books/?q=nobody", f"/books/{pk}/", "/books/987654321/")
+    return [
+        (response.status_code, response.content)
+        for url in urls
+        for accept in ("text/html", JSON)
+        for response in [client.get(url, headers={"Accept": accept})]
+    ]
+
+
+def test_sql_gives_the_same_pages(client: Client, shelf: list[Book]) -> None:
+    warm = _bodies(client, shelf[0].pk)
+    with sql_only(), record() as seen:
+        assert _bodies(client, shelf[0].pk) == warm
+    assert seen.round_trips == 0
+
+
+def test_with_redis_killed_the_same_pages_come_from_sql(
+    redis_server: RedisServer, client: Client, shelf: list[Book]
+) -> None:
+    warm = _bodies(client, shelf[0].pk)
+    redis_server.kill()
+    breaker.reset()
+    assert _bodies(client, shelf[0].pk) == warm
+
+
+def test_with_redis_hung_the_same_pages_come_from_sql(
+    redis_server: RedisServer, client: Client, shelf: list[Book], settings: Settings
+) -> None:
+    settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 60}
+    warm = _bodies(client, shelf[0].pk)
+    redis_server.freeze()
+    with record() as seen:
+        assert _bodies(client, shelf[0].pk) == warm
+    assert seen.round_trips == 1  # waits for a time-out, and then Redis is left alone
+
+
+def test_somebody_logged_in_costs_redis_nothing_more(client: Client, shelf: list[Book], django_user_model: Any) -> None:
+    client.force_login(django_user_model.objects.create_user("alice"))
+    response, seen = _get(client, "/books/?q=cats")
+    assert seen.round_trips == 1
+    assert not any("catalog_" in sql for sql, _ in seen.sql)
+    assert "Cookie" in response.headers["Vary"]
