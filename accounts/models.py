@@ -5,6 +5,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 # Letters of any script, digits, and single blanks or . _ - ' between them: "ken thompson" is a name.
 valid_name = RegexValidator(
@@ -21,7 +22,7 @@ class User(AbstractUser):
         OFFICE = "office", _("office")
 
     username = models.CharField(
-        _("name"),
+        pgettext_lazy("of a reader", "name"),
         max_length=60,
         unique=True,
         validators=[valid_name],

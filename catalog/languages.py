@@ -3,7 +3,7 @@
 from typing import Final
 
 from django.conf.locale import LANG_INFO
-from django.utils.translation import gettext
+from django.utils.translation import get_language_info
 
 # ISO 639-2 (both its forms) to the codes that Django has names for.
 THREE_LETTERS: Final = {
@@ -20,6 +20,6 @@ def language_name(code: str) -> str:
     lowered = code.lower()
     main = lowered.partition("-")[0]
     for candidate in (lowered, main, THREE_LETTERS.get(main, "")):
-        if name := LANG_INFO.get(candidate, {}).get("name"):
-            return gettext(name)
+        if candidate in LANG_INFO:
+            return str(get_language_info(candidate)["name_translated"])
     return code

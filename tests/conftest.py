@@ -76,6 +76,9 @@ os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 import django
 
+from config import messages
+
+messages.compile_all()
 django.setup()
 del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this environment
 

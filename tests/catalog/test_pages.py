@@ -73,7 +73,7 @@ def test_a_query_that_cannot_be_read_shows_the_place(client: Client, shelf: dict
     ("query", "hint"),
     [
         ("ruby & emma", "Take one of your tags away"),
-        ("rubi", 'Did you mean <a href="/books/?q=ruby">ruby</a> (2)?'),
+        ("rubi", 'Did you mean: <a href="/books/?q=ruby">ruby</a> (2)'),
         ("zzzzzz", "Try a tag that others use"),
     ],
 )

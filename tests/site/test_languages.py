@@ -1,0 +1,114 @@
+"""Both languages, on every page: nothing is left untranslated, and each answer says which it is in."""
+
+import pytest
+from django.conf import settings
+from django.core import management
+from django.test import Client
+from django.utils import translation
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from catalog.models import Book, Tag
+from config import messages
+from tests.site.html import attributes_of
+
+# Of each page: what it says in English, and what in Chinese.
+PAGES = {
+    "/": [("Find your next book", "循着读者的标签"), ("Log in", "登录"), ("Skip to the content", "跳到正文")],
+    "/books/": [("1 book</h2>", "1 本书</h2>"), ("Most read", "读者最多"), ("Narrow down", "缩小范围")],
+    "/books/?q=ruby+%26": [("A tag is missing after “&amp;”.", "“&amp;”后面缺少标签。")],
+    "/books/?q=rubi": [
+        ("No book bears the tag “rubi”.", "没有书带“rubi”这个标签。"),
+        ("Did you mean:", "您要找的是不是："),
+    ],
+    "/books/?q=ruby+-+web": [
+        ("Nothing on the shelf", "书架上没有完全符合的书。"),
+        ('class="not">not<', 'class="not">不含<'),
+    ],
+    "/books/1/": [("750 BC", "公元前 750 年"), ("1,234 readers", "1234 位读者"), ("English</dd>", "英语</dd>")],
+    "/books/1/?explain=1": [("Behind this page", "页面背后"), ("1 round trip to Redis, ", "与 Redis 往返 1 次，")],
+    "/accounts/login/": [("New here?", "还没有账号？"), ("Name</label>", "用户名</label>")],
+    "/accounts/register/": [("Letters and digits", "文字和数字"), ("Password confirmation", "密码")],
+    "/no-such-page/": [("No such page", "找不到这个页面"), ("Error 404", "错误 404")],
+}
+LANGUAGES = ["en", "zh-hans"]
+
+
+@pytest.fixture
+def book(transactional_db: None) -> Book:
+    """The only book, with all its facts."""
+    book = Book.objects.create(id=1, title="Ruby", year=-750, language="eng", popularity=1234, rating="4.5")
+    book.tags.set([Tag.objects.create(name="ruby"), Tag.objects.create(name="web")])
+    management.call_command("mirror", "rebuild", verbosity=0)
+    return book
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.usefixtures("book")
+def test_a_page_speaks_the_language_that_was_chosen_and_no_other(
+    client: Client, settings: Settings, path: str, language: str
+) -> None:
+    settings.DEBUG = "explain" in path  # "Behind this page" is for developers
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = language
+    response = client.get(path, headers={"Accept-Language": "en" if language == "zh-hans" else "zh-CN"})
+    html = response.content.decode()
+    assert attributes_of(html, "html")["lang"] == language
+    assert response.headers["Content-Language"] == language
+    for english, chinese in PAGES[path]:
+        said, unsaid = (chinese, english) if language == "zh-hans" else (english, chinese)
+        assert said in html
+        assert unsaid not in html
+
+
+@pytest.mark.parametrize(
+    ("asked", "language"),
+    [
+        ("zh-CN,zh;q=0.9,en;q=0.5", "zh-hans"),
+        ("zh", "zh-hans"),
+        ("fr, zh;q=0.2", "zh-hans"),
+        ("en-GB", "en"),
+        ("fr", "en"),
+        ("", "en"),
+    ],
+)
+def test_without_a_choice_the_browser_is_asked(client: Client, asked: str, language: str) -> None:
+    response = client.get("/", headers={"Accept-Language": asked})
+    assert response.headers["Content-Language"] == language
+    assert "Accept-Language" in response.headers["Vary"]
+
+
+def test_a_cookie_that_names_no_language_is_no_choice(client: Client) -> None:
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = "tlh"
+    assert client.get("/", headers={"Accept-Language": "zh-CN"}).headers["Content-Language"] == "zh-hans"
+
+
+def test_every_message_is_translated() -> None:
+    assert messages.check() == []
+
+
+def test_what_is_compiled_is_loaded() -> None:
+    with translation.override("zh-hans"):
+        assert translation.gettext("Welcome, %(name)s.") % {"name": "alice"} == "alice，欢迎光临。"
+        assert translation.ngettext("%(shown)s book", "%(shown)s books", 1) == "%(shown)s 本书"
+
+
+def test_errors_in_forms_are_said_in_chinese(client: Client, book: Book) -> None:
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
+    User.objects.create_user("alice")
+    typed = {"username": "ALICE", "password1": "12345", "password2": "12345"}
+    html = client.post("/accounts/register/", typed).content.decode()
+    assert "这个用户名已被使用。" in html
+    html = client.post("/accounts/login/", {"username": "alice", "password": "wrong"}).content.decode()
+    assert "请输入一个正确的" in html
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/admin/catalog/book/", "/admin/catalog/tag/", "/admin/accounts/user/"])
+def test_the_admin_speaks_chinese_where_unfold_ships_no_words(client: Client, book: Book, path: str) -> None:
+    client.force_login(User.objects.create_superuser("carol"))
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
+    html = client.get(path).content.decode()
+    assert attributes_of(html, "html")["lang"] == "zh-hans"
+    assert "书店后台" in html
+    for english in ("All applications", "Search apps and models", "Select record", "Type to search", "Welcome back"):
+        assert english not in html
