@@ -16,7 +16,7 @@ LEASE_SECONDS = 15.0
 
 
 def sweep(redis: Any = None) -> int:
-    """Replay if Redis is a new one, drain, ask for rebuilds, purge. Returns how many changes were applied.
+    """Replay if Redis is a new one, ask for rebuilds, drain, purge. Returns how many changes were applied.
 
     While another process sweeps, or Redis is away, nothing is done: the next sweep comes in a second.
     """
@@ -33,10 +33,10 @@ def sweep(redis: Any = None) -> int:
 
 def _sweep(redis: Any) -> int:
     checked = replay.check(redis)
-    applied = relay.drain_all(SECONDS, redis=redis)
-    for mirror in registry.all_mirrors():
+    for mirror in registry.all_mirrors():  # first: draining can take all of the time, and readers wait for these
         if not marker.is_warm(redis, mirror.name):
             send.rebuild(mirror.name)
+    applied = relay.drain_all(SECONDS, redis=redis)
     deadline = relay.Deadline(SECONDS)
     while outbox.purge() == outbox.PURGE and not deadline.passed():
         pass
