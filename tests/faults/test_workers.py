@@ -3,13 +3,14 @@
 import random
 import signal
 import time
+from functools import partial
 
 import pytest
 from django.db.models import Value
 from django.db.models.functions import Concat
 from redis import Redis
 
-from mirror import naming, rebuild, relay
+from mirror import rebuild, relay
 from mirror.models import Change, State
 from tests.faults.tools import Crew, Storm, assert_comes_to_rest, assert_exact
 from tests.mirror import world
@@ -36,15 +37,20 @@ def test_workers_killed_again_and_again_leave_nothing_undone(crew: Crew, state: 
         storm.create()
         for _ in range(6):
             storm.strike()
-        before = Change.objects.pending().count()
+        begun = partial(_fewer_than, Change.objects.pending().count())
         crew.worker()
-        wait_until(lambda: Change.objects.pending().count() < before, "the start of a batch")
+        wait_until(begun, "the start of a batch")
         time.sleep(moments.uniform(0, 0.3))  # any moment will do
         crew.kill("worker")
+        crew.let_go()
         hit += Change.objects.pending().exists()
     assert hit, "no worker was killed while it had work to do"
     crew.worker()
     assert_comes_to_rest(state)
+
+
+def _fewer_than(count: int) -> bool:
+    return Change.objects.pending().count() < count
 
 
 def test_a_killed_rebuild_goes_on_where_it_was(crew: Crew, state: Redis) -> None:
@@ -53,10 +59,10 @@ def test_a_killed_rebuild_goes_on_where_it_was(crew: Crew, state: Redis) -> None
     crew.start("rebuild", "django mirror rebuild titem")
     wait_until(rebuilding.exists, "the middle of a rebuild")
     crew.kill("rebuild")
+    crew.let_go()
     stopped = rebuilding.get()
     assert 0 < stopped.rebuild_rows < 2000
     done: list[int] = []
-    wait_until(lambda: not state.exists(naming.lease("rebuild:titem")), "the end of the lease")
     [rebuilt] = rebuild.rebuild(["titem"], progress=lambda name, rows: done.append(rows))
     assert sum(done) == 2000 - stopped.rebuild_rows
     assert rebuilt.rows == 2000

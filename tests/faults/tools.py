@@ -16,14 +16,14 @@ from django.db import connection, connections
 from django.db.models import F, QuerySet
 from redis import Redis
 
-from mirror import status, verify
+from mirror import naming, status, verify
 from mirror.models import Change
 from mirror.naming import key
 from mirror.read import read
 from mirror.redis import relay_client
 from tests.mirror import world
 from tests.mirror.app.models import Follow, Item, Label
-from tests.servers import die_with_parent, wait_until
+from tests.servers import RedisServer, die_with_parent, wait_until
 
 WORKER = "celery -A config worker -Q relay,fanout,default -c 2 --without-mingle --without-gossip -l warning"
 BEAT = "celery -A config beat --pidfile= -l warning"
@@ -32,8 +32,8 @@ BEAT = "celery -A config beat --pidfile= -l warning"
 class Crew:
     """Child processes on the test's database and Redis, each in a process group of its own."""
 
-    def __init__(self, environment: dict[str, str], folder: Path) -> None:
-        self.environment, self.folder = environment, folder
+    def __init__(self, environment: dict[str, str], folder: Path, server: RedisServer) -> None:
+        self.environment, self.folder, self.server = environment, folder, server
         self.children: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, command: str, **environment: str) -> subprocess.Popen[bytes]:
@@ -64,6 +64,12 @@ class Crew:
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
+
+    def let_go(self) -> None:
+        """Take away the leases that killed processes held: they run out by themselves, in 15 and 30 seconds."""
+        with self.server.client() as client:
+            for name in client.scan_iter(naming.lease("*")):
+                client.delete(name)
 
     def kill_all(self) -> None:
         """SIGKILL for all that still runs."""
@@ -102,6 +108,11 @@ class Storm:
     def strike(self) -> None:
         """One write."""
         self.random.choice(self.kinds)()
+
+    def blow(self) -> None:
+        """One write, if the relay has kept up with those before it."""
+        if Change.objects.pending().count() < 5 * self.size:
+            self.strike()
 
     def name(self) -> str:
         return f"storm {next(self.numbers)}"
@@ -182,7 +193,7 @@ class Watcher:
         assert [names, *sets] == self.truth
         self.by_redis += 1
 
-    def _ask(self, pipe: "Redis[bytes]") -> None:
+    def _ask(self, pipe: Redis) -> None:
         pipe.mget([key(f"titem:{item.pk}") for item in self.items])
         pipe.smembers(key("{tlabel}:still"))
         pipe.smembers(key("tuid:{1000}:following"))

@@ -1,0 +1,98 @@
+"""Redis emptied: readers know at once, and it is filled again by itself; never is a part taken for the whole."""
+
+import random
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import count
+
+import pytest
+from django.db import connections
+from redis import Redis
+
+from mirror import naming, rebuild
+from tests.faults.tools import Crew, Storm, Watcher, again_and_again, assert_comes_to_rest, assert_exact
+from tests.mirror.app.mirrors import ItemMirror
+from tests.mirror.app.models import Item
+from tests.servers import wait_until
+
+
+def test_readers_of_an_emptied_redis_are_answered_by_sql_at_once(still: list[Item], state: Redis) -> None:
+    watcher = Watcher(still)
+    watcher.look()
+    state.flushall()
+    watcher.look()
+    assert (watcher.by_redis, watcher.by_sql) == (1, 1)
+
+
+@pytest.mark.slow
+def test_an_emptied_redis_is_filled_again_by_itself_under_load(still: list[Item], crew: Crew, state: Redis) -> None:
+    crew.worker()
+    crew.beat()
+    watcher, storm = Watcher(still), Storm(seed=7, size=50)
+    storm.create()
+    with again_and_again(watcher.look, storm.blow):
+        watcher.sees_redis()
+        state.flushall()
+        watcher.sees_sql()
+        watcher.sees_redis()
+    assert_comes_to_rest(state)
+
+
+@pytest.mark.slow
+def test_a_part_is_never_taken_for_the_whole_when_redis_is_emptied_during_rebuilds(
+    still: list[Item], state: Redis
+) -> None:
+    """Two at a time rebuild, since what is emptied has forgotten their leases as well."""
+    Storm(seed=8, size=1500).create()
+    watcher, moments = Watcher(still), random.Random(9)
+
+    def rebuilding() -> None:
+        for name in ("tfollow", "titem"):
+            with suppress(rebuild.Interrupted):
+                rebuild.rebuild_if_cold(name)
+
+    with again_and_again(watcher.look, rebuilding, rebuilding):
+        for _ in range(15):
+            time.sleep(moments.uniform(0, 0.3))  # any moment will do
+            state.flushall()
+        watcher.sees_redis()
+    rebuild.rebuild_if_cold("tgroup")
+    rebuild.rebuild_if_cold("latest")
+    assert_exact(state)
+
+
+def test_a_rebuild_does_not_spoil_the_progress_of_one_that_began_after_a_flush(
+    still: list[Item], state: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first has one part under way when Redis is emptied; the second begins, and stands still."""
+    load, go_on, parts = ItemMirror.load, threading.Event(), count()
+    watcher, second = Watcher(still), threading.Thread(target=_rebuild_items)
+
+    def load_in_a_bad_moment(self: ItemMirror, pks: Sequence[str]) -> Mapping[str, Item]:
+        if threading.current_thread() is second:
+            go_on.wait()
+        elif next(parts) == 1:
+            state.flushall()
+            second.start()
+            wait_until(lambda: state.exists(naming.building("titem")), "the start of the second rebuild")
+        return load(self, pks)
+
+    monkeypatch.setattr(ItemMirror, "load", load_in_a_bad_moment)
+    try:
+        rebuild.rebuild(["titem"])
+        rebuild.rebuild(["tfollow"])
+        watcher.look()
+    finally:
+        go_on.set()
+        second.join()
+    watcher.look()
+    assert watcher.by_redis
+
+
+def _rebuild_items() -> None:
+    try:
+        rebuild.rebuild(["titem"])
+    finally:
+        connections.close_all()

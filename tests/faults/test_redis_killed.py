@@ -1,0 +1,45 @@
+"""Redis that crashes and comes back: SQL answers meanwhile, and afterwards everything is right by itself."""
+
+import pytest
+from redis import Redis
+
+from mirror.redis import breaker
+from tests.faults.tools import Crew, Storm, Watcher, again_and_again, assert_comes_to_rest
+from tests.mirror.app.models import Item
+from tests.servers import RedisServer
+
+
+@pytest.mark.slow
+def test_a_crash_of_redis_under_load_is_survived(
+    still: list[Item], crew: Crew, redis_server: RedisServer, state: Redis
+) -> None:
+    crew.worker()
+    crew.beat()
+    watcher, storm = Watcher(still), Storm(seed=5)
+    storm.create()
+    with again_and_again(watcher.look, storm.blow):
+        watcher.sees_redis()
+        redis_server.kill()
+        watcher.sees_sql()
+        redis_server.start()
+        watcher.sees_redis()
+    breaker.reset()
+    assert_comes_to_rest(state)
+
+
+def test_writes_without_redis_arrive_when_it_is_back(
+    still: list[Item], redis_server: RedisServer, crew: Crew, state: Redis
+) -> None:
+    watcher = Watcher(still)
+    redis_server.kill()
+    for n in range(3):
+        Item.objects.create(name=f"saved while Redis was gone {n}")
+    Storm(seed=6).create()
+    watcher.look()
+    assert (watcher.by_redis, watcher.by_sql) == (0, 1)
+    redis_server.start()
+    crew.worker()
+    crew.beat()
+    assert_comes_to_rest(state)
+    watcher.look()
+    assert watcher.by_redis == 1
