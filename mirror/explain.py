@@ -2,10 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from django.db.models import Model
-
-from mirror import compare, outbox, registry
-from mirror.declare import EdgeMirror, Mirror
+from mirror import compare, outbox, registry, scan
+from mirror.declare import Mirror
 from mirror.entries import single
 from mirror.expected import says
 from mirror.redis import relay_client
@@ -27,40 +25,52 @@ class Explained(NamedTuple):
     entries: list[tuple[str, str, str | None, str | None]]
     pending: list[int]
 
+    @property
+    def differs(self) -> bool:
+        """Whether SQL and Redis do not say the same."""
+        return self.sql != self.redis or any(wanted != said for _, _, wanted, said in self.entries)
+
 
 def mirrors_of(name: str) -> list[Mirror]:
     """The mirrors of a model ("catalog.Book" or "book"), or of that name. Raises NothingToExplain."""
-    found = [m for m in registry.all_mirrors() if name in (m.name, _label(m.model))]
-    found = found or [m for m in registry.all_mirrors() if m.model._meta.model_name == name.lower()]
+    mirrors = {mirror: _label(mirror) for mirror in registry.all_mirrors()}
+    found = [mirror for mirror, label in mirrors.items() if name == mirror.name or name.lower() == label.lower()]
+    found = found or [m for m, label in mirrors.items() if name.lower() == label.lower().rpartition(".")[2]]
     if not found:
-        known = ", ".join(sorted({_label(m.model) for m in registry.all_mirrors()})) or "none"
+        known = ", ".join(sorted(set(mirrors.values()) - {""})) or "none"
         raise NothingToExplain(f"no mirror has a model called {name!r} (mirrored: {known})")
     return found
 
 
-def _label(model: type[Model]) -> str:
-    return str(model._meta.label)
+def _label(mirror: Mirror) -> str:
+    """The model's name; "" for a summary, which may have none."""
+    model = getattr(mirror, "model", None)
+    return str(model._meta.label) if model else ""
 
 
 def explain(name: str, pk: str, *, redis: Any = None) -> list[Explained]:
-    """What is to be said of row ``pk`` of a model, by each mirror that has it."""
+    """What is to be said of row ``pk`` of a model, by each mirror that has it. Raises NothingToExplain."""
+    mirrors = mirrors_of(name)
+    if not any(mirror.is_possible(pk) for mirror in mirrors):
+        raise NothingToExplain(f"{pk!r} cannot be the key of a {_label(mirrors[0]) or name}")
     with Session(redis or relay_client()) as session:
-        return [_one(mirror, pk, session) for mirror in mirrors_of(name)]
+        return [_one(mirror, pk, session) for mirror in mirrors]
 
 
 def _one(mirror: Mirror, pk: str, session: Session) -> Explained:
     shape = shape_of(mirror)
     target = shape.targets([pk]).get(pk, ABSENT)
-    said = shape.said([pk], session.ask(shape.ask([pk]) or [("PING",)]))[0]
-    stated = [] if isinstance(mirror, EdgeMirror) else _stated(shape.before, pk, said)
+    said = shape.said([pk], scan.ask(session, shape.ask([pk]) or [("PING",)]))[0]
+    stated = _stated(shape.before, pk, said)
     contributed = list(single(target.entries))
     entries = list(dict.fromkeys([*contributed, *single(stated)]))
-    replies = session.ask([compare.ask(entry) for entry in entries]) if entries else []
+    replies = scan.ask(session, [compare.ask(entry) for entry in entries]) if entries else []
     wanted = {says(entry)[:2]: says(entry)[2] for entry in contributed}
     rows = [
         (*says(entry)[:2], wanted.get(says(entry)[:2]), compare.said(entry, reply))
         for entry, reply in zip(entries, replies, strict=True)
     ]
+    rows = [row for row in rows if row[2:] != (None, None)]
     pending = [change.id for change in outbox.pending_of(mirror.name, [pk]).get(pk, [])]
     key = shape.watched(pk)
     return Explained(mirror.name, key, compare.show(target.own), compare.show(said), rows, pending)

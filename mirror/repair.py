@@ -44,7 +44,17 @@ def order(differences: Sequence[Difference]) -> int:
 
 def carry_out(differences: Sequence[Difference], *, redis: Any = None) -> int:
     """Have the relay drain the rows that differ now. Returns how many changes were applied."""
-    rows: dict[str, list[str]] = defaultdict(list)
+    return sum(relay.drain_keys(mirror, pks, redis=redis)[0] for mirror, pks in _rows(differences).items())
+
+
+def left_over(differences: Sequence[Difference]) -> int:
+    """How many of the rows that differ have a change that is not applied."""
+    return sum(len(outbox.pending_of(mirror, pks)) for mirror, pks in _rows(differences).items())
+
+
+def _rows(differences: Sequence[Difference]) -> dict[str, list[str]]:
+    """The rows that differ, by mirror, each once."""
+    rows: dict[str, dict[str, None]] = defaultdict(dict)
     for difference in differences:
-        rows[difference.mirror].append(difference.pk)
-    return sum(relay.drain_keys(m, list(dict.fromkeys(pks)), redis=redis)[0] for m, pks in rows.items())
+        rows[difference.mirror][difference.pk] = None
+    return {mirror: list(pks) for mirror, pks in rows.items()}

@@ -1,5 +1,6 @@
 """How the mirrors stand: for the command, the health page and the admin."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -7,9 +8,9 @@ from django.db.models import Count, Min, Q
 from redis.exceptions import RedisError
 
 from mirror import marker, naming, outbox, registry
-from mirror.declare import Mirror
+from mirror.declare import Mirror, SummaryMirror
 from mirror.models import Change, State
-from mirror.redis import breaker, client
+from mirror.redis import breaker, client, is_away
 
 UNKNOWN_WARM = None  # Redis could not be asked
 
@@ -48,9 +49,18 @@ def warm_mirrors(redis: Any = None) -> dict[str, bool | None]:
             pipe.get(naming.marker(name))
         found = pipe.execute()
         return {n: marker.generations(redis, [n], [f]) is not None for n, f in zip(names, found, strict=True)}
-    except RedisError:
-        breaker.failed()
+    except RedisError as error:
+        if is_away(error):
+            breaker.failed()
         return dict.fromkeys(names, UNKNOWN_WARM)
+
+
+def rows_of(name: str) -> int:
+    """How many rows a mirror has in SQL (those that it filters away included); a summary is one."""
+    mirror = registry.get(name)
+    if isinstance(mirror, SummaryMirror):
+        return 1
+    return mirror.model._base_manager.using(outbox.using()).count()
 
 
 def statuses(*, count_rows: bool = True) -> list[Status]:
@@ -63,7 +73,10 @@ def statuses(*, count_rows: bool = True) -> list[Status]:
     ]
 
 
-def _outstanding() -> dict[str, dict[str, Any]]:
+Outstanding = Mapping[str, Any]
+
+
+def _outstanding() -> dict[str, Outstanding]:
     rows = (
         Change.objects.using(outbox.using())
         .filter(applied_at__isnull=True)
@@ -74,17 +87,17 @@ def _outstanding() -> dict[str, dict[str, Any]]:
             oldest=Min("created_at", filter=Q(quarantined_at__isnull=True)),
         )
     )
-    return {row["mirror"]: row for row in rows}
+    return {row["mirror"]: {**row} for row in rows}
 
 
 def _status(
-    mirror: Mirror, warm: bool | None, state: State | None, outstanding: dict[str, Any], count_rows: bool
+    mirror: Mirror, warm: bool | None, state: State | None, outstanding: Outstanding, count_rows: bool
 ) -> Status:
     oldest = outstanding.get("oldest")
     return Status(
         mirror=mirror.name,
         warm=warm,
-        rows=mirror.model._base_manager.using(outbox.using()).count() if count_rows else -1,
+        rows=rows_of(mirror.name) if count_rows else -1,
         pending=outstanding.get("pending", 0),
         oldest_pending_seconds=round(max(0.0, outbox.clock() - oldest.timestamp()), 3) if oldest else 0.0,
         quarantined=outstanding.get("quarantined", 0),

@@ -1,12 +1,11 @@
 """What every reporting command has in common: exit codes, JSON, and errors in one line."""
 
 import sys
-from typing import Any
+from typing import IO, Any
 
 import orjson
-from django.core.management.base import BaseCommand
-from django.db.utils import DatabaseError
-from redis.exceptions import RedisError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.translation import gettext as _
 
 OK, FOUND, FAILED = 0, 1, 2
 
@@ -19,6 +18,10 @@ class ReportingCommand(BaseCommand):
 
     requires_system_checks: list[str] = []
 
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """A parser that says what is wrong with the arguments, and leaves the usage to ``--help``."""
+        return brief(super().create_parser(prog_name, subcommand, **kwargs))
+
     def run(self, **options: Any) -> int:
         """The command's work. Returns the exit code."""
         raise NotImplementedError
@@ -27,14 +30,13 @@ class ReportingCommand(BaseCommand):
         """Run, and turn what went wrong into a line and an exit code."""
         try:
             code = self.run(**options)
-        except (RedisError, DatabaseError, LookupError, RuntimeError, OSError, ValueError) as error:
+        except KeyboardInterrupt:
+            self.stderr.write(_("stopped; run it again to go on"))
+            code = FAILED
+        except Exception as error:
             if options.get("traceback"):
                 raise
-            text = " ".join(str(error).split()) or type(error).__name__
-            self.stderr.write(self.style.ERROR(f"{type(error).__name__}: {text}"))
-            code = FAILED
-        except KeyboardInterrupt:
-            self.stderr.write("stopped; run it again to go on")
+            self.stderr.write(self.style.ERROR(one_line(error)))
             code = FAILED
         if code != OK:
             sys.exit(code)
@@ -46,3 +48,21 @@ class ReportingCommand(BaseCommand):
         else:
             for line in lines:
                 self.stdout.write(line)
+
+
+def brief(parser: CommandParser) -> CommandParser:
+    """The parser, whose errors are one line from now on."""
+
+    def no_usage(file: IO[str] | None = None) -> None:
+        """The usage is for ``--help``."""
+
+    parser.print_usage = no_usage  # type: ignore[method-assign]
+    return parser
+
+
+def one_line(error: Exception) -> str:
+    """What an error says, with its kind where that does not go without saying."""
+    text = " ".join(str(error).split())
+    if isinstance(error, CommandError) and text:
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

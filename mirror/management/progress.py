@@ -1,12 +1,15 @@
 """Progress: a bar with rate and time left on a terminal, plain lines elsewhere."""
 
 import time
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
+from django.utils.translation import gettext as _
 from tqdm import tqdm
 
 EVERY_SECONDS = 5.0
+Totals = Mapping[str, int] | Callable[[str], int | None]
 
 
 def plain(count: int, noun: str) -> str:
@@ -15,13 +18,20 @@ def plain(count: int, noun: str) -> str:
 
 
 class Progress:
-    """Context manager and callback ``(what, rows)``: adds rows to the bar or line of ``what``."""
+    """Context manager and callback ``(what, rows)``: adds rows to the bar or line of ``what``.
 
-    def __init__(self, stream: Any, verb: str, totals: dict[str, int] | None = None) -> None:
-        self._stream, self._verb, self._totals = stream, verb, totals or {}
+    stream: what is written to (a command's stderr, so that stdout is the report alone). totals: how many rows there
+    are to come, by ``what``; a function is asked when the first row of ``what`` is told.
+    """
+
+    def __init__(self, stream: Any, verb: str, totals: Totals | None = None) -> None:
+        self._stream, self._verb = stream, verb
+        self._total = totals if callable(totals) else dict(totals or {}).get
+        self._totals: dict[str, int | None] = {}
         self._bars: dict[str, tqdm[Any]] = {}
         self._counts: dict[str, int] = {}
-        self._said = self._began = time.monotonic()
+        self._began: dict[str, float] = {}
+        self._said = time.monotonic()
 
     def __enter__(self) -> "Progress":
         return self
@@ -33,14 +43,33 @@ class Progress:
             bar.close()
 
     def __call__(self, what: str, rows: int) -> None:
+        if what not in self._totals:
+            self._totals[what], self._began[what], self._counts[what] = self._total(what), time.monotonic(), 0
+        self._counts[what] += rows
         if self._stream.isatty():
-            if what not in self._bars:
-                self._bars[what] = tqdm(desc=what, unit=" rows", total=self._totals.get(what))
-            self._bars[what].update(rows)
-            return
-        self._counts[what] = self._counts.get(what, 0) + rows
-        now = time.monotonic()
-        if now - self._said >= EVERY_SECONDS:
-            self._said = now
-            rate = sum(self._counts.values()) / (now - self._began)
-            self._stream.write(f"{what}: {self._counts[what]} rows {self._verb}, {rate:.0f} rows/s")
+            self._bar(what).update(rows)
+        elif time.monotonic() - self._said >= EVERY_SECONDS:
+            self._said = time.monotonic()
+            self._stream.write(self._line(what))
+
+    def _bar(self, what: str) -> "tqdm[Any]":
+        if what not in self._bars:
+            # Django's wrapper of a stream would end every movement of the bar with a new line.
+            stream = getattr(self._stream, "_out", self._stream)
+            unit = " " + _("rows")
+            self._bars[what] = tqdm(
+                desc=what, unit=unit, total=self._totals[what], file=stream, dynamic_ncols=True, miniters=1
+            )
+        return self._bars[what]
+
+    def _line(self, what: str) -> str:
+        done, total = self._counts[what], self._totals[what]
+        rate = done / max(time.monotonic() - self._began[what], 1e-3)
+        said = {"what": what, "done": done, "total": total, "verb": self._verb, "rate": f"{rate:.0f}"}
+        if not total:
+            return _("%(what)s: %(done)s rows %(verb)s, %(rate)s rows/s") % said
+        left = f"{max(total - done, 0) / rate:.0f}" if rate else "?"
+        return _("%(what)s: %(done)s of %(total)s rows %(verb)s, %(rate)s rows/s, %(left)s s left") % {
+            **said,
+            "left": left,
+        }

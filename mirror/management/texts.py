@@ -1,0 +1,100 @@
+"""What ``manage.py mirror`` prints for people."""
+
+from collections.abc import Sequence
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from mirror.compare import Difference
+from mirror.expected import says
+from mirror.explain import Explained
+from mirror.rebuild import Rebuilt
+from mirror.status import Status
+
+
+def statuses(found: Sequence[Status]) -> list[str]:
+    """A table of all mirrors, with a line that says what the columns are."""
+    if not found:
+        return [_("No mirrors are declared.")]
+    head = [_("mirror"), _("state"), _("rows"), _("pending"), _("oldest"), _("quarantined"), _("layout")]
+    rows = [
+        [
+            s.mirror,
+            state(s),
+            str(s.rows),
+            str(s.pending),
+            f"{s.oldest_pending_seconds:.1f} s",
+            str(s.quarantined),
+            str(s.layout_version),
+        ]
+        for s in found
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return ["  ".join(map(_aligned, row, widths, range(len(row)))).rstrip() for row in (head, *rows)]
+
+
+def _aligned(text: str, width: int, column: int) -> str:
+    return text.ljust(width) if column < 2 else text.rjust(width)
+
+
+def state(found: Status) -> str:
+    """Whether a mirror is warm, in words."""
+    if found.warm is None:
+        return _("unknown")
+    if found.warm:
+        return _("warm")
+    if found.rebuilding_rows is not None:
+        return _("cold, %(rows)s rows rebuilt") % {"rows": found.rebuilding_rows}
+    return _("cold")
+
+
+def rebuilt(done: Rebuilt) -> str:
+    """What became of one mirror's rebuild."""
+    if done.skipped:
+        return _("%(mirror)s: somebody else is rebuilding it") % {"mirror": done.mirror}
+    rows = ngettext("%(count)s row", "%(count)s rows", done.rows) % {"count": done.rows}
+    strays = ngettext("%(count)s stray removed", "%(count)s strays removed", done.strays) % {"count": done.strays}
+    return f"{done.mirror}: {rows}, {strays}"
+
+
+def drained(applied: int, left: int) -> str:
+    """What a drain did, and what it left."""
+    text = ngettext(
+        "%(count)s change applied, %(left)s pending", "%(count)s changes applied, %(left)s pending", applied
+    )
+    return text % {"count": applied, "left": left}
+
+
+def difference(found: Difference) -> str:
+    """One line: whose it is, where it is, and what either side says."""
+    kinds = {"missing": _("missing"), "stale": _("stale"), "stray": _("stray")}
+    where = found.key if found.entry is None else " ".join(filter(None, says(found.entry)[:2]))
+    return _("%(mirror)s %(pk)s: %(kind)s %(where)s: SQL says %(sql)s, Redis %(redis)s") % {
+        "mirror": found.mirror,
+        "pk": found.pk,
+        "kind": kinds[found.kind],
+        "where": where,
+        "sql": fact(found.expected),
+        "redis": fact(found.found),
+    }
+
+
+def explained(found: Explained) -> list[str]:
+    """One mirror's view of one row: its own key, then its entries ("=" where both agree)."""
+    lines = [
+        f"{found.mirror} {found.key}",
+        _("  SQL:   %(said)s") % {"said": fact(found.sql)},
+        _("  Redis: %(said)s") % {"said": fact(found.redis)},
+    ]
+    if found.pending:
+        lines.append(_("  pending changes: %(ids)s") % {"ids": ", ".join(map(str, found.pending))})
+    for key, member, wanted, said in found.entries:
+        mark = "=" if wanted == said else "!"
+        both = _("SQL: %(sql)s  Redis: %(redis)s") % {"sql": fact(wanted), "redis": fact(said)}
+        lines.append(f"  {mark} {key} {member}  {both}")
+    return lines
+
+
+def fact(said: str | None) -> str:
+    """What is said at a place: nothing, something, or (a set's member) that it is there."""
+    return _("nothing") if said is None else said or _("there")

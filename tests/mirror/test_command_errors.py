@@ -1,0 +1,127 @@
+"""``manage.py mirror`` when something is wrong: one line, no traceback, exit code 2; and its help."""
+
+import pytest
+from django.core.management import call_command, load_command_class
+from redis import Redis
+
+from mirror import rebuild, verify
+from mirror.management.commands.mirror import Command
+from mirror.naming import key
+from mirror.redis import client
+from tests.mirror import world
+from tests.mirror.app.models import Item, Label, Odd
+from tests.mirror.command import ACTIONS, from_shell, run
+from tests.servers import RedisServer
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+
+
+@pytest.fixture
+def item() -> Item:
+    """An item that is in Redis, in mirrors that are warm."""
+    item = Item.objects.create(pk=7, name="a", score=2)
+    item.labels.add(Label.objects.create(name="red"))
+    world.warm()
+    return item
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["verify", "nothing"], "there are: "),
+        (["rebuild", "titem", "nothing"], "'nothing'"),
+        (["repair", "nothing"], "titem"),
+        (["explain", "shoes", "1"], "mirrortest.Item"),
+        (["explain", "item", "x"], "'x'"),
+        (["explain", "item", "9" * 40], "cannot be the key"),
+        (["verify", "--sample", "-1"], "--sample"),
+        (["verify", "--sample", "0"], "--sample"),
+        (["repair", "--max-removals", "-1"], "--max-removals"),
+    ],
+)
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_what_is_asked_wrongly_is_one_line_and_ends_with_2(arguments: list[str], text: str, json: list[str]) -> None:
+    found = run(*arguments, *json)
+    assert (found.code, found.out) == (2, "")
+    assert text in found.err
+    assert found.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("action", [a for a in ACTIONS if a != "status"])
+def test_without_redis_every_action_that_needs_it_says_so_in_one_line(
+    action: str, item: Item, redis_server: RedisServer
+) -> None:
+    Odd.objects.create(code="a")
+    redis_server.kill()
+    found = run(action, *ACTIONS[action])
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("ConnectionError: ")
+    assert found.err.count("\n") == 1
+
+
+def test_without_redis_status_says_what_sql_knows(redis_server: RedisServer) -> None:
+    client().ping()
+    redis_server.kill()
+    found = run("status")
+    assert found.code == 0
+    assert "unknown" in found.out
+
+
+def test_a_key_of_the_wrong_type_is_named_and_nothing_is_done(item: Item, redis: Redis) -> None:
+    redis.delete(key("titems:score"))
+    redis.rpush(key("titems:score"), "x")
+    for action in ("verify", "repair", "rebuild"):
+        found = run(action, "titem")
+        assert (found.code, found.err.count("\n")) == (2, 1)
+        assert key("titems:score") in found.err
+
+
+def test_the_unforeseen_is_one_line_too_and_a_traceback_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*args: object, **options: object) -> None:
+        raise ZeroDivisionError("of all\nthings")
+
+    monkeypatch.setattr(verify, "verify", fails)
+    assert run("verify") == (2, "", "ZeroDivisionError: of all things\n")
+    with pytest.raises(ZeroDivisionError):
+        call_command("mirror", "--traceback", "verify")
+
+
+def test_one_that_is_stopped_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rebuild, "rebuild", stopped)
+    assert run("rebuild") == (2, "", "stopped; run it again to go on\n")
+
+
+def test_an_unknown_action_is_one_line_that_names_those_there_are() -> None:
+    found = from_shell("polish")
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert all(action in found.err for action in ACTIONS)
+
+
+@pytest.mark.parametrize("arguments", [["verify", "--sample", "many"], ["drain", "--quickly"], ["explain", "item"]])
+def test_arguments_that_are_wrong_are_one_line(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    parser = load_command_class("mirror", "mirror").create_parser("manage.py", "mirror")
+    parser.called_from_command_line = True
+    for action in parser._subparsers._group_actions[0].choices.values():  # type: ignore[union-attr]
+        action.called_from_command_line = True
+    with pytest.raises(SystemExit, match="2"):
+        parser.parse_args(arguments)
+    assert capfd.readouterr().err.count("\n") == 1
+
+
+def test_help_names_every_action(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        Command().create_parser("manage.py", "mirror").parse_args(["--help"])
+    text = capsys.readouterr().out
+    assert all(action in text for action in ACTIONS)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_action_has_help(action: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        Command().create_parser("manage.py", "mirror").parse_args([action, "--help"])
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: manage.py mirror {action}")
+    assert "--json" in text

@@ -1,0 +1,59 @@
+"""Long commands tell how far they are: a bar on a terminal, plain lines elsewhere, never in the report."""
+
+import io
+from typing import Any
+
+import pytest
+
+from mirror import relay
+from mirror.management import progress
+from tests.mirror.app.models import Odd
+from tests.mirror.command import Terminal, run
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+
+
+@pytest.fixture
+def rows(settings: Any) -> None:
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": 10}
+    Odd.objects.bulk_create(Odd(code=f"c{n:03}") for n in range(40))
+
+
+@pytest.mark.parametrize("action", ["rebuild", "verify", "repair"])
+def test_on_a_terminal_there_is_a_bar_with_rate_and_time_left(action: str, rows: None) -> None:
+    found = run(action, "t'odd", err=Terminal())
+    assert "40/40" in found.err
+    assert "rows/s" in found.err
+    assert "t'odd" in found.err
+
+
+@pytest.mark.parametrize("action", ["rebuild", "verify", "repair"])
+@pytest.mark.parametrize("form", ["--json", "plain"])
+def test_elsewhere_there_are_plain_lines_and_stdout_is_the_report_alone(
+    form: str, action: str, rows: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+    if action != "rebuild":
+        relay.drain_all()
+    found = run(action, "t'odd", *(["--json"] if form == "--json" else []))
+    assert found.code == 0
+    lines = found.err.splitlines()
+    assert any(line.startswith("t'odd: 20 of 40 rows ") and line.endswith(" s left") for line in lines)
+    assert "\r" not in found.err
+    if form == "--json":
+        assert isinstance(found.said, list)
+    else:
+        assert len(found.out.splitlines()) == 1
+
+
+def test_progress_of_an_unknown_number_of_rows_has_no_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+    err = io.StringIO()
+    with progress.Progress(err, "read") as told:
+        told("books", 7)
+    assert err.getvalue().startswith("books: 7 rows read, ")
+    assert "left" not in err.getvalue()
+
+
+def test_a_command_says_nothing_on_the_way_when_it_is_quick(rows: None) -> None:
+    assert run("rebuild", "t'odd").err == ""

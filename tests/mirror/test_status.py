@@ -1,0 +1,95 @@
+"""How the mirrors stand."""
+
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from mirror import naming, outbox, rebuild, registry, relay, status
+from mirror.models import Change, State
+from mirror.recorder import record
+from mirror.redis import breaker, client
+from mirror.status import Status
+from tests.mirror.app.mirrors import LatestItems
+from tests.mirror.app.models import Item, Odd
+from tests.servers import RedisServer
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+
+
+def of(name: str, **options: Any) -> Status:
+    return next(found for found in status.statuses(**options) if found.mirror == name)
+
+
+def test_a_mirror_says_how_many_rows_wait_for_how_long_and_which_were_set_aside() -> None:
+    Odd.objects.bulk_create(Odd(code=str(n)) for n in range(4))
+    Change.objects.filter(key="0").update(created_at="2020-01-01T00:00:00Z")
+    Change.objects.filter(key="1").update(quarantined_at="2020-01-01T00:00:00Z")
+    found = of("t'odd")
+    assert (found.rows, found.pending, found.quarantined, found.layout_version) == (4, 3, 1, 1)
+    assert found.oldest_pending_seconds > 86400
+
+
+def test_nothing_pending_is_no_waiting() -> None:
+    found = of("t'odd")
+    assert (found.rows, found.pending, found.oldest_pending_seconds, found.warm) == (0, 0, 0.0, False)
+
+
+def test_a_mirror_is_warm_after_its_rebuild_and_cold_when_redis_was_emptied(redis: Redis) -> None:
+    rebuild.rebuild(["t'odd"])
+    assert of("t'odd").warm is True
+    redis.flushall()
+    assert of("t'odd").warm is False
+
+
+def test_all_mirrors_are_asked_after_in_one_round_trip() -> None:
+    rebuild.rebuild()
+    with record() as seen:
+        status.statuses()
+    assert seen.round_trips == 1
+
+
+def test_rows_need_not_be_counted() -> None:
+    with record() as seen:
+        assert of("t'odd", count_rows=False).rows == -1
+    assert len(seen.sql) == 2
+
+
+@pytest.mark.parametrize("harm", ["kill", "freeze"])
+def test_without_redis_nobody_knows_whether_a_mirror_is_warm(harm: str, redis_server: RedisServer) -> None:
+    client().ping()
+    getattr(redis_server, harm)()
+    assert of("t'odd").warm is None
+    assert breaker.open()
+    assert of("t'odd").warm is None
+
+
+def test_a_marker_of_the_wrong_type_is_not_taken_for_a_redis_that_is_away(redis: Redis) -> None:
+    redis.sadd(naming.marker("titem"), "x")
+    assert of("t'odd").warm is None
+    assert not breaker.open()
+
+
+def test_a_rebuild_under_way_and_the_last_verification_are_told() -> None:
+    State.objects.create(
+        mirror="titem", rebuild_token="x", rebuild_rows=5, verified_at="2020-01-01T00:00:00Z", differences=2
+    )
+    found = of("titem")
+    assert (found.rebuilding_rows, found.differences) == (5, 2)
+    assert found.verified_at == "2020-01-01T00:00:00+00:00"
+    assert of("tgroup").rebuilding_rows is None
+
+
+def test_a_summary_is_one_row_also_when_it_has_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    Item.objects.bulk_create([Item(name="a"), Item(name="b")])
+    assert of("latest").rows == 1
+    monkeypatch.delattr(LatestItems, "model")
+    assert of("latest").rows == 1
+
+
+def test_pending_changes_of_sources_count() -> None:
+    relay.drain_all()
+    Change.objects.create(mirror="titem", source="somewhere", key="1")
+    assert of("titem").pending == 1
+    assert outbox.oldest_pending() is not None
+    assert registry.get("titem").name == "titem"
