@@ -17,7 +17,7 @@ between stays pending and is drained again. Both in one statement would be the s
 
 import random
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -31,7 +31,8 @@ from mirror.session import Command, Conflict, Session
 from mirror.shapes import ABSENT, JsonShape, shape_of
 
 TRIES = 20
-Step = Callable[[str], None]
+Step = Callable[[str], object]
+Claim = Field | Value  # what rows may take over from one another
 
 
 def _no_step(name: str) -> None:
@@ -185,18 +186,22 @@ def _settle_claims(
         replies = session.watch_and_ask(sorted({p[0] for p in ordered}), asks)
         found = {p: None if r is None else r.decode(errors="replace") for p, r in zip(ordered, replies, strict=True)}
         seen |= found
-        if any(found.get(plan.place(e)) not in (None, e[-1]) for e in work.add if type(e) in (Field, Value)):
+        if any(found.get(plan.place(e)) not in (None, e[-1]) for e in _claiming(work.add)):
             work = _work(shape, pks, said, full)
-    added = {plan.place(e) for e in work.add if type(e) in (Field, Value)}
-    kept = [e for e in work.remove if type(e) not in (Field, Value) or _is_own(e, seen, added)]
+    added = {plan.place(e) for e in _claiming(work.add)}
+    kept = [e for e in work.remove if not isinstance(e, Claim) or _is_own(e, seen, added)]
     return work._replace(remove=kept)
 
 
 def _claims(work: _Work) -> set[tuple[str, ...]]:
-    return {plan.place(e) for entries in (work.add, work.remove) for e in entries if type(e) in (Field, Value)}
+    return {plan.place(e) for entries in (work.add, work.remove) for e in _claiming(entries)}
 
 
-def _is_own(entry: Entry, seen: dict[tuple[str, ...], str | None], added: set[tuple[str, ...]]) -> bool:
+def _claiming(entries: Iterable[Contribution]) -> Iterator[Claim]:
+    return (entry for entry in entries if isinstance(entry, Claim))
+
+
+def _is_own(entry: Claim, seen: dict[tuple[str, ...], str | None], added: set[tuple[str, ...]]) -> bool:
     place = plan.place(entry)
     return place not in added and seen[place] == entry[-1]
 

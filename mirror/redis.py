@@ -147,12 +147,12 @@ class MirrorPool(ConnectionPool):
         super().__init__(_LEARNING.get(connection_class, connection_class), **kwargs)
 
     def make_connection(self) -> Any:
-        connection = super().make_connection()
+        connection: Any = super().make_connection()
         connection.pool = self
         return connection
 
 
-class PoolFactory(ConnectionFactory):  # type: ignore[misc]
+class PoolFactory(ConnectionFactory):
     """Gives each alias connections with its own time-outs.
 
     django-redis has one pool for each URL, with the time-outs of whichever alias asked first: requests would
@@ -192,17 +192,17 @@ class Breaker:
 breaker = Breaker()
 
 
-def client() -> "Redis[bytes]":
+def client() -> Redis:
     """The client of requests: short time-outs."""
     return get_redis_connection(setting("ALIAS"))
 
 
-def relay_client() -> "Redis[bytes]":
+def relay_client() -> Redis:
     """The client of workers and commands: it can wait longer."""
     return get_redis_connection(setting("RELAY_ALIAS") or setting("ALIAS"))
 
 
-def incarnation(redis: "Redis[bytes]", *, ask: bool = False) -> str:
+def incarnation(redis: Any, *, ask: bool = False) -> str:
     """The incarnation that ``redis`` speaks to: as learned on connect, or asked for now.
 
     Raises redis-py's errors when the server does not answer.

@@ -60,7 +60,7 @@ def _ends(through: type[Model], watch: Watch, instance: Model, reverse: bool, pk
     return [str(v) for v in links.values_list(_field(through, watch.key_columns[0]), flat=True)[:1000]]
 
 
-def _field(model: type[Model], column: str) -> str:
+def _field(model: type[Model], column: str | None) -> str:
     return next(f.attname for f in model._meta.concrete_fields if f.column == column)
 
 

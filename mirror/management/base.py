@@ -1,7 +1,7 @@
 """What every reporting command has in common: exit codes, JSON, and errors in one line."""
 
 import sys
-from typing import IO, Any
+from typing import Any
 
 import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -53,7 +53,7 @@ class ReportingCommand(BaseCommand):
 def brief(parser: CommandParser) -> CommandParser:
     """The parser, whose errors are one line from now on."""
 
-    def no_usage(file: IO[str] | None = None) -> None:
+    def no_usage(file: object = None) -> None:
         """The usage is for ``--help``."""
 
     parser.print_usage = no_usage  # type: ignore[method-assign]

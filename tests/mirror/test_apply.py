@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import orjson
 import pytest
 from django.db import ProgrammingError, transaction
 from redis import Redis
 from redis.exceptions import ResponseError
 
 from mirror import Member, Scored, Value, apply, outbox, plan, registry, relay
+from mirror.entries import Entry
 from mirror.models import Change
 from mirror.naming import key
 from mirror.recorder import record
@@ -33,9 +35,8 @@ def make(name: str, *labels: str, **values: Any) -> Item:
     return item
 
 
-def name_of(redis: Redis, name: str) -> bytes | None:
-    found: bytes | None = redis.get(key(f"titem:name:{name}"))
-    return found
+def name_of(redis: Redis, name: str) -> object:
+    return redis.get(key(f"titem:name:{name}"))
 
 
 def test_a_known_key_is_two_round_trips_and_three_statements() -> None:
@@ -241,13 +242,13 @@ def test_a_drain_that_read_sql_before_a_name_went_elsewhere_does_not_take_it_bac
 def test_strays_that_a_change_names_are_taken_away(redis: Redis) -> None:
     item = make("a", "red")
     drained()
-    strays = [Member(key("{tlabel}:blue"), str(item.pk)), Value(key("titem:name:x"), str(item.pk))]
+    strays: list[Entry] = [Member(key("{tlabel}:blue"), str(item.pk)), Value(key("titem:name:x"), str(item.pk))]
     strays_of_another = Value(key("titem:name:y"), str(item.pk))
     for stray in (*strays, strays_of_another):
         redis.sadd(stray.key, stray.member) if type(stray) is Member else redis.set(*stray)
     redis.set(key("titem:name:y"), "another's by now")
     told = [plan.as_list(stray) for stray in (*strays, strays_of_another)]
-    outbox.append("titem", [str(item.pk)], strays=apply.orjson.dumps(told).decode())
+    outbox.append("titem", [str(item.pk)], strays=orjson.dumps(told).decode())
     drained()
     assert name_of(redis, "y") == b"another's by now"
     redis.delete(key("titem:name:y"))
@@ -256,8 +257,8 @@ def test_strays_that_a_change_names_are_taken_away(redis: Redis) -> None:
 
 def test_a_stray_that_has_become_true_meanwhile_stays(redis: Redis) -> None:
     item = make("a", "red", score=4)
-    told = [Member(key("{tlabel}:red"), str(item.pk)), Scored(key("titems:score"), str(item.pk), 1.0)]
-    outbox.append("titem", [str(item.pk)], strays=apply.orjson.dumps([plan.as_list(e) for e in told]).decode())
+    told: list[Entry] = [Member(key("{tlabel}:red"), str(item.pk)), Scored(key("titems:score"), str(item.pk), 1.0)]
+    outbox.append("titem", [str(item.pk)], strays=orjson.dumps([plan.as_list(e) for e in told]).decode())
     drained()
     assert world.dump(redis) == world.by_orm()
 
@@ -307,7 +308,8 @@ class Told(ItemMirror):
 
 def told(redis: Redis) -> list[list[Any]]:
     """What the feed says since it was last asked."""
-    found = [apply.orjson.loads(fields[b"d"]) for _, fields in redis.xrange(key("titem:feed"))]
+    entries: Any = redis.xrange(key("titem:feed"))
+    found = [orjson.loads(fields[b"d"]) for _, fields in entries]
     redis.delete(key("titem:feed"))
     return [sorted(news) for news in found]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror import compare, rebuild, registry, relay
+from mirror import apply, compare, rebuild, registry
 from mirror.models import Change
 from mirror.naming import key
 from tests.mirror import world
@@ -142,14 +142,14 @@ def test_repair_refuses_more_removals_than_it_may(spoilt: None, redis: Redis) ->
 
 
 def test_repair_says_which_rows_it_could_not_put_right(spoilt: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    drain = relay.apply.drain
+    drain = apply.drain
 
     def fails_for_seven(mirror: Any, pks: list[str], **options: Any) -> Any:
         if "7" in pks:
             raise ZeroDivisionError
         return drain(mirror, pks, **options)
 
-    monkeypatch.setattr(relay.apply, "drain", fails_for_seven)
+    monkeypatch.setattr(apply, "drain", fails_for_seven)
     found = run("repair", "titem")
     assert found.code == 1
     assert found.out.endswith("1 row put right\n")

@@ -104,7 +104,7 @@ def test_an_unknown_action_is_one_line_that_names_those_there_are() -> None:
 def test_arguments_that_are_wrong_are_one_line(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     parser = load_command_class("mirror", "mirror").create_parser("manage.py", "mirror")
     parser.called_from_command_line = True
-    for action in parser._subparsers._group_actions[0].choices.values():  # type: ignore[union-attr]
+    for action in parser._subparsers._group_actions[0].choices.values():
         action.called_from_command_line = True
     with pytest.raises(SystemExit, match="2"):
         parser.parse_args(arguments)

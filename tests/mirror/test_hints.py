@@ -1,6 +1,6 @@
 """Hints: what was committed is in Redis at once, and nothing that goes wrong on the way reaches the caller."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -27,7 +27,7 @@ def no_hurry(settings: Any) -> None:
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sent]:
+def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
     """What went to Celery instead."""
     found: Sent = []
     monkeypatch.setattr(send, "drain", lambda mirror, keys: found.append((mirror, keys)))

@@ -18,6 +18,15 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 NAME = "t'odd"
 
 
+def pool() -> Any:
+    return client().connection_pool
+
+
+def said(name: str = NAME) -> Any:
+    """The marker in Redis."""
+    return client().get(naming.marker(name))
+
+
 def warm() -> bool:
     return marker.is_warm(client(), NAME)
 
@@ -38,7 +47,7 @@ def another_database(patch: pytest.MonkeyPatch) -> None:
 
 
 def another_incarnation(patch: pytest.MonkeyPatch) -> None:
-    layout, database, _, generation = client().get(naming.marker(NAME)).decode().split("|")
+    layout, database, _, generation = said().decode().split("|")
     client().set(naming.marker(NAME), f"{layout}|{database}|somebody:else|{generation}")
 
 
@@ -75,15 +84,15 @@ def test_a_server_that_was_restarted_is_cold_though_it_has_its_marker(redis_serv
 
 def test_a_process_whose_connections_are_older_than_the_marker_asks_who_answers() -> None:
     rebuild.rebuild([NAME])
-    client().connection_pool.incarnation = "learned:long ago"
-    client().connection_pool.asked_at = 0.0
+    pool().incarnation = "learned:long ago"
+    pool().asked_at = 0.0
     assert warm()
 
 
 def test_it_does_not_ask_again_at_every_read() -> None:
     rebuild.rebuild([NAME])
     another_incarnation(pytest.MonkeyPatch())
-    client().connection_pool.asked_at = 0.0
+    pool().asked_at = 0.0
     assert not warm()
     with record() as seen:
         assert not warm()
@@ -112,7 +121,7 @@ def test_every_rebuild_is_another_generation() -> None:
     found = set()
     for _ in range(2):
         rebuild.rebuild([NAME])
-        found.add(marker.generations(client(), [NAME], [client().get(naming.marker(NAME))]))
+        found.add(marker.generations(client(), [NAME], [said()]))
     assert len(found) == 2
     assert None not in found
 
@@ -120,7 +129,7 @@ def test_every_rebuild_is_another_generation() -> None:
 def test_a_marker_is_restamped_only_if_it_is_as_it_was_found_and_redis_is_the_same(redis: Redis) -> None:
     rebuild.rebuild([NAME])
     another_incarnation(pytest.MonkeyPatch())
-    mirror, now, found = registry.get(NAME), incarnation(client()), redis.get(naming.marker(NAME))
+    mirror, now, found = registry.get(NAME), incarnation(client()), said()
     assert not marker.restamp(mirror, client(), b"something else", now)
     assert not marker.restamp(mirror, client(), found, "another:incarnation")
     assert not warm()
@@ -131,9 +140,8 @@ def test_a_marker_is_restamped_only_if_it_is_as_it_was_found_and_redis_is_the_sa
 def test_the_feed_is_told_of_every_new_generation(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ItemMirror, "feed", lambda self: naming.key("titem:feed"))
     rebuild.rebuild(["titem"])
-    (_, fields), *_ = redis.xrevrange(naming.key("titem:feed"), count=1)
-    generation: Any = redis.get(naming.marker("titem")).decode().rpartition("|")[2]
-    assert fields == {b"reset": generation.encode()}
+    news: Any = redis.xrevrange(naming.key("titem:feed"), count=1)
+    assert news[0][1] == {b"reset": said("titem").rpartition(b"|")[2]}
 
 
 def test_the_database_says_who_it_is_once_and_for_all() -> None:

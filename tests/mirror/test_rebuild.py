@@ -1,6 +1,7 @@
 """A rebuild ends with a mirror that is whole, whatever happens on the way, and never calls one whole that is not."""
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,10 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 @pytest.fixture(autouse=True)
 def chunks_of_ten(settings: Any) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 10}
+
+
+def empty(redis: Redis) -> None:
+    redis.flushall()
 
 
 def codes(count: int) -> None:
@@ -107,7 +112,7 @@ def test_a_redis_that_is_emptied_meanwhile_is_not_called_whole(when: int, redis:
 def test_one_under_which_redis_is_emptied_again_and_again_gives_up(redis: Redis) -> None:
     codes(5)
     with pytest.raises(rebuild.Interrupted, match="t'odd"):
-        rebuild.rebuild(["t'odd"], progress=lambda mirror, rows: redis.flushall())
+        rebuild.rebuild(["t'odd"], progress=lambda mirror, rows: empty(redis))
     assert not marker.is_warm(client(), "t'odd")
 
 
@@ -285,8 +290,8 @@ def test_while_it_sweeps_it_keeps_its_lease(redis: Redis, monkeypatch: pytest.Mo
     redis.set(naming.key("titem:999"), "{}")
     name, left = naming.lease("rebuild:titem"), list[int]()
     monkeypatch.setattr(rebuild, "LEASE_SECONDS", 40.0)
-    now = rebuild.time.monotonic
-    monkeypatch.setattr(rebuild.time, "monotonic", lambda: now() + 1000 * len(left))
+    now = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: now() + 1000 * len(left))
     sweep = scan.remove_strays
 
     def slow(*args: Any) -> int:

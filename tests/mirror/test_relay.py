@@ -8,7 +8,7 @@ from django.db.utils import OperationalError
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from mirror import apply, marker, outbox, rebuild, registry, relay
+from mirror import Mirror, apply, marker, outbox, rebuild, registry, relay
 from mirror.models import Change
 from mirror.recorder import record
 from mirror.redis import client, relay_client
@@ -76,7 +76,12 @@ def test_it_is_found_by_halving(poison: set[str], monkeypatch: pytest.MonkeyPatc
     poison.add("c013")
     tries: list[int] = []
     drain = apply.drain
-    monkeypatch.setattr(apply, "drain", lambda mirror, pks, **o: tries.append(len(pks)) or drain(mirror, pks, **o))
+
+    def counted(mirror: Mirror, pks: Sequence[str], **options: Any) -> apply.Drained:
+        tries.append(len(pks))
+        return drain(mirror, pks, **options)
+
+    monkeypatch.setattr(apply, "drain", counted)
     failures: dict[str, Exception] = {}
     assert relay.isolate(registry.get("t'odd"), made, relay_client(), failures) == 63
     assert list(failures) == ["c013"]

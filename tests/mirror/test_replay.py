@@ -4,6 +4,7 @@
 """
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -182,7 +183,8 @@ def test_the_clock_is_not_written_into_another_redis_than_was_checked(redis: Red
     replay.write_clock(relay_client(), "another:one")
     assert not redis.exists(naming.clock())
     replay.write_clock(relay_client(), incarnation(client(), ask=True))
-    assert abs(float(redis.get(naming.clock())) - outbox.clock()) < 60
+    written: Any = redis.get(naming.clock())
+    assert abs(float(written) - outbox.clock()) < 60
 
 
 def test_sql_s_clock_is_the_time(postgres: bool) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 from redis import Redis
 
-from mirror import registry, relay, spread
+from mirror import outbox, registry, relay, spread
 from mirror.declare import Watch
 from mirror.models import Change
 from tests.mirror import world
@@ -82,7 +82,7 @@ def test_killed_within_a_slice_nothing_of_the_slice_is_written(monkeypatch: pyte
     pks = link(label, 5)
     rename(label)
     with monkeypatch.context() as patch:
-        patch.setattr(spread.outbox, "append", kill)
+        patch.setattr(outbox, "append", kill)
         with pytest.raises(Killed):
             spread.step(spread.next_group())
     assert keys() == []

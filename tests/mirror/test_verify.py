@@ -150,17 +150,17 @@ def test_a_row_that_changes_while_it_is_looked_at_is_no_difference(
 ) -> None:
     """SQL was read, then Redis, and in between the change was made, drained and marked."""
     redis.set(key("titem:7"), "{}")
-    ask = compare.outbox.pending_of
+    ask = outbox.pending_of
 
     def drained_meanwhile(*args: Any) -> Any:
         if args[0] == "titem" and not Item.objects.filter(score=99).exists():
             Item.objects.update(score=99)
             Change.objects.update(strays=outbox.ANEW)
-            monkeypatch.setattr(compare.outbox, "pending_of", ask)
+            monkeypatch.setattr(outbox, "pending_of", ask)
             relay.drain_all()
         return ask(*args)
 
-    monkeypatch.setattr(compare.outbox, "pending_of", drained_meanwhile)
+    monkeypatch.setattr(outbox, "pending_of", drained_meanwhile)
     assert found("titem") == []
 
 
