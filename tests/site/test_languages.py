@@ -19,7 +19,7 @@ PAGES = {
     "/books/?q=ruby+%26": [("A tag is missing after “&amp;”.", "“&amp;”后面缺少标签。")],
     "/books/?q=rubi": [
         ("No book bears the tag “rubi”.", "没有书带“rubi”这个标签。"),
-        ("Did you mean:", "您要找的是不是："),
+        ("Did you mean:", "是不是要找："),
     ],
     "/books/?q=ruby+-+web": [
         ("Nothing on the shelf", "书架上没有完全符合的书。"),
