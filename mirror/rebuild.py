@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mirror import apply, marker, naming, outbox, registry, relay, replay, scan
+from mirror import apply, cold, marker, naming, outbox, registry, relay, replay, scan, spread
 from mirror.bulk import few_collections
 from mirror.conf import setting
 from mirror.declare import Mirror
@@ -82,6 +82,7 @@ class _Run:
     def __init__(self, mirror: Mirror, redis: Any, progress: Progress) -> None:
         self.mirror, self.redis, self.progress = mirror, redis, progress
         self.beaten = time.monotonic()
+        self.sources: list[int] = []  # changes of other tables that were pending when this start began
         self.states = State.objects.using(outbox.using()).filter(mirror=mirror.name)
         self.state, _ = State.objects.using(outbox.using()).get_or_create(mirror=mirror.name)
 
@@ -118,6 +119,8 @@ class _Run:
         return f"{self.mirror.version}:{marker.now(self.redis)}:"
 
     def _begin(self) -> None:
+        cold.obey(self.mirror, self.redis)  # what says "everything" is done by what begins now
+        self.sources = list(spread.pending_sources().filter(mirror=self.mirror.name).values_list("id", flat=True))
         empty = "empty" if scan.is_empty(self.mirror, self.redis) else "kept"
         self.token = f"{self._prefix()}{uuid.uuid4().hex[:12]}:{empty}"
         name = self.mirror.name
@@ -148,6 +151,8 @@ class _Run:
         if not marker.set_after_rebuild(self.mirror, self.redis, self.token):
             return False
         self._save(rebuild_token="", rebuild_cursor=None)
+        # Every row was read after these were seen: to spread them would be to drain everything again.
+        outbox.mark_applied(self.sources, ":".join(self.token.split(":")[1:3]))
         return True
 
     def _save(self, **progress: Any) -> None:

@@ -1,0 +1,63 @@
+"""What a rebuild has done needs no doing again."""
+
+import pytest
+
+from mirror import marker, naming, outbox
+from mirror.models import Change
+from mirror.rebuild import _Run, rebuild
+from mirror.recorder import record
+from mirror.redis import breaker, client
+from mirror.registry import get
+from mirror.relay import drain_all
+from mirror.verify import verify
+from tests.mirror.app.models import Item, Label
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def pending() -> list[Item]:
+    """Labelled items that Redis has not heard of: every change is still pending."""
+    breaker.failed()
+    items = [Item.objects.create(name=f"item {n}") for n in range(3)]
+    Label.objects.create(name="old").items.set(items)
+    Label.objects.filter(name="old").update(name="new")
+    outbox.append("titem", [outbox.WHOLE])
+    breaker.reset()
+    assert Change.objects.pending().filter(mirror="titem").exclude(source="").exists()
+    return items
+
+
+def test_after_a_rebuild_nothing_that_was_pending_before_is_left(pending: list[Item]) -> None:
+    rebuild(["titem"])
+    assert list(Change.objects.pending().filter(mirror="titem")) == []
+    with record() as seen:
+        drain_all(redis=client())
+    asked = [name for name in seen.keys() if naming.key("titem:") in name]  # noqa: SIM118
+    assert asked == []
+    assert marker.is_warm(client(), "titem")
+    assert verify(["titem"]) == []
+
+
+def test_what_is_changed_while_it_goes_on_is_drained_afterwards(pending: list[Item]) -> None:
+    run = _Run(get("titem"), client(), lambda name, rows: None)
+    run._begin()
+    breaker.failed()
+    Label.objects.filter(name="new").update(name="newer")
+    breaker.reset()
+    assert run._all_rows()
+    assert run._finish()
+    assert Change.objects.pending().filter(mirror="titem").exclude(source="").count() == 1
+    drain_all()
+    assert verify(["titem"]) == []
+    assert marker.is_warm(client(), "titem")
+
+
+def test_everything_said_while_it_goes_on_makes_it_cold_again(pending: list[Item]) -> None:
+    run = _Run(get("titem"), client(), lambda name, rows: None)
+    run._begin()
+    outbox.append("titem", [outbox.WHOLE])
+    assert run._all_rows()
+    assert run._finish()
+    drain_all()
+    assert not marker.is_warm(client(), "titem")
