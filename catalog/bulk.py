@@ -40,3 +40,15 @@ def add_tags(pairs: Iterable[tuple[int, int]]) -> int:
             each = "SELECT json_extract(value, '$[0]') AS book, json_extract(value, '$[1]') AS tag FROM json_each(%s)"
             cursor.execute(_TAG.format(pairs=each), [json.dumps(list(zip(books, tags, strict=True)))])
         return int(cursor.rowcount)
+
+
+def update_statistics(models: Iterable[type[Model]]) -> None:
+    """Have PostgreSQL count these models' tables anew, which it does by itself only within a minute.
+
+    A planner that believes a table empty that was just filled joins by nested loops over all of it: minutes
+    instead of milliseconds.
+    """
+    if connection.vendor == "postgresql":
+        tables = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in models)
+        with connection.cursor() as cursor:
+            cursor.execute(f"ANALYZE {tables}")

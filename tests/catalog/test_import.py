@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.db.models import Max
 
 from catalog.importer import books as importing
@@ -299,3 +300,13 @@ def test_the_closing_line_tells_what_was_added_and_what_was_wrong(tmp_path: Path
     first, last = capsys.readouterr().out.splitlines()
     assert first.startswith("added 1 books, 1 authors, 1 tags, 1 taggings in ")
     assert last == "dirt: no year 1 (first: books.csv:2), ISBN-13 with lost digits 1 (first: books.csv:2)"
+
+
+@pytest.mark.on_postgres
+def test_a_planner_that_thinks_the_tables_empty_is_told_better(tmp_path: Path, capsys: Capture) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE pg_class SET reltuples = 0, relpages = 5 WHERE relname LIKE 'catalog_%%'")
+        write(tmp_path, books_csv({}), tags_csv(("1", "a")), links_csv(("101", "1")))
+        load(tmp_path, capsys)
+        cursor.execute("SELECT reltuples FROM pg_class WHERE relname IN ('catalog_book', 'catalog_book_tags')")
+        assert [count for (count,) in cursor.fetchall()] == [1, 1]

@@ -6,9 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from catalog.bulk import update_statistics
 from catalog.importer.books import COLUMNS, Tally, import_books
 from catalog.importer.files import Table
 from catalog.importer.tags import LINK_COLUMNS, TAG_COLUMNS, import_links, import_tags
+from catalog.models import Author, Book, Tag
 from mirror.management.base import FOUND, OK, ReportingCommand
 from mirror.management.progress import Progress
 
@@ -40,6 +42,8 @@ class Command(ReportingCommand):
             import_books(books, limit, tally, progress)
             numbers = import_tags(tags, tally, progress)
             import_links(links, numbers, tally, progress)
+        if any(tally.added.values()):
+            update_statistics([Book, Author, Tag, Book.authors.through, Book.tags.through])
         seconds = time.monotonic() - began
         self.report(_as_dict(tally, seconds), _lines(tally, seconds), options["json"])
         return OK if tally.read["books"] else FOUND
