@@ -55,7 +55,7 @@ def test_surrogates_are_the_first_page() -> None:
 
 @pytest.mark.parametrize("layout", [["popular", 1], ["popular", 1, 2, 3], {"a": 1}, 7, None, "abc"])
 def test_another_layout_with_a_good_signature_is_the_first_page(layout: object) -> None:
-    text = Signer(salt=cursor.SALT).sign_object(layout, serializer=cursor._Json, compress=True)  # type: ignore[arg-type]
+    text = Signer(salt=cursor.SALT).sign_object(layout, serializer=cursor._Json, compress=True)
     assert cursor.read(text, "popular") is None
 
 

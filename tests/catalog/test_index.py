@@ -7,8 +7,10 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyroaring import BitMap64
 
 from catalog import index, keys, query, sql
+from catalog.found import FACETS
 from catalog.index import Index
 from catalog.mirrors import BookMirror
 from catalog.query import Node, parse
@@ -69,7 +71,7 @@ def _agrees(found_in: Index, shelf: Records, node: Node | None, order: sql.Order
     for start in range(0, len(expected) + 1, 3):
         found = found_in.find(node, order, after, 3)
         assert found.count == len(pks)
-        assert found.facets == sorted(counts.items(), key=lambda facet: (-facet[1], facet[0]))[: index.FACETS]
+        assert found.facets == sorted(counts.items(), key=lambda facet: (-facet[1], facet[0]))[:FACETS]
         assert found.positions == expected[start : start + 3]
         after = found.positions[-1] if found.positions else after
 
@@ -157,7 +159,7 @@ def test_large_results_are_as_exact_as_small_ones(many: Records, text: str, orde
     pks = _matching(many, node)
     counts = Counter(name for pk in pks for name in many[pk]["tags"] if not node or name not in query.terms(node))
     found = found_in.find(node, order, None, 25)
-    assert found.facets == sorted(counts.items(), key=lambda facet: (-facet[1], facet[0]))[: index.FACETS]
+    assert found.facets == sorted(counts.items(), key=lambda facet: (-facet[1], facet[0]))[:FACETS]
     assert found.positions == _sorted(many, order, pks)[:25]
 
 
@@ -165,7 +167,12 @@ def test_answers_are_remembered_until_something_changes(many: Records) -> None:
     found_in, node = _index(many), parse("t03 & t00")
     asked: list[str] = []
     books_with = found_in._books_with
-    found_in._books_with = lambda name: (asked.append(name), books_with(name))[1]  # type: ignore[method-assign]
+
+    def counted(name: str) -> BitMap64:
+        asked.append(name)
+        return books_with(name)
+
+    found_in._books_with = counted  # type: ignore[method-assign]
     first = found_in.find(node, "popular", None, 5)
     assert found_in.find(parse("t00 & (t03)"), "popular", None, 5) == first
     assert len(asked) == 2

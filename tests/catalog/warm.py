@@ -16,8 +16,8 @@ from mirror.sql_only import sql_only
 
 def warm_up() -> None:
     """Bring everything up to date: Redis, and this process's copy."""
-    drain_all()
     rebuild(["book", "tag"])
+    drain_all()
     assert copy.ensure_loaded()
 
 
