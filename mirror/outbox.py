@@ -133,6 +133,21 @@ def failed(mirror: str, key: str, error: str, *, source: str = "") -> None:
         changes.filter(attempts__gte=setting("ATTEMPTS")).update(quarantined_at=Now())
 
 
+def retry(changes: QuerySet[Change]) -> int:
+    """Make those of ``changes`` that were set aside pending again, with all their attempts. Returns how many."""
+    return _set_aside(changes).update(quarantined_at=None, attempts=0)
+
+
+def discard(changes: QuerySet[Change]) -> int:
+    """Delete those of ``changes`` that were set aside: Redis stays as it is (verify tells). Returns how many."""
+    count, _ = _set_aside(changes).delete()
+    return count
+
+
+def _set_aside(changes: QuerySet[Change]) -> QuerySet[Change]:
+    return Change.objects.using(using()).quarantined().filter(id__in=changes.order_by().values("id"))
+
+
 def oldest_pending() -> datetime | None:
     """When the oldest pending change was made."""
     return Change.objects.using(using()).pending().order_by("id").values_list("created_at", flat=True).first()

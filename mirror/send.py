@@ -49,17 +49,24 @@ def sweep_soon() -> None:
         sweep()
 
 
-def rebuild(mirror: str) -> None:
-    """Ask for a rebuild of this mirror."""
+def rebuild(mirror: str, *, if_cold: bool = True) -> bool:
+    """Ask for a rebuild of this mirror. Returns whether the broker took it."""
     from mirror.tasks import rebuild as task
 
-    _send(task.apply_async, args=(mirror,), expires=60)
+    return _send(task.apply_async, args=(mirror,), kwargs={"if_cold": if_cold}, expires=60)
 
 
-def _send(apply_async: Callable[..., Any], **options: Any) -> None:
+def verify(mirror: str) -> bool:
+    """Ask for a verification of this mirror. Returns whether the broker took it."""
+    from mirror.tasks import verify as task
+
+    return _send(task.apply_async, args=(mirror,), expires=600)
+
+
+def _send(apply_async: Callable[..., Any], **options: Any) -> bool:
     global failures
     if broker.open():
-        return
+        return False
     try:
         connection = current_app.connection_for_write(transport_options=HASTE)
         with kombu.pools.producers[connection].acquire(block=True, timeout=HASTE["socket_timeout"]) as producer:
@@ -68,3 +75,5 @@ def _send(apply_async: Callable[..., Any], **options: Any) -> None:
         failures += 1
         broker.failed()
         logger.warning("The broker did not take a hint, the sweep will do it: %s", error)
+        return False
+    return True

@@ -4,6 +4,7 @@ from celery import shared_task
 
 from mirror import rebuild as rebuilding
 from mirror import relay, sweeper
+from mirror import verify as verifying
 
 
 @shared_task(name="mirror.tasks.drain_keys")
@@ -19,6 +20,14 @@ def sweep() -> int:
 
 
 @shared_task(name="mirror.tasks.rebuild")
-def rebuild(mirror: str) -> int:
-    """Rebuild a cold mirror, unless somebody is at it."""
-    return rebuilding.rebuild_if_cold(mirror)
+def rebuild(mirror: str, *, if_cold: bool = True) -> int:
+    """Rebuild a mirror (only if it is cold), unless somebody is at it. Returns the rows written."""
+    if if_cold:
+        return rebuilding.rebuild_if_cold(mirror)
+    return sum(done.rows for done in rebuilding.rebuild([mirror]))
+
+
+@shared_task(name="mirror.tasks.verify")
+def verify(mirror: str) -> int:
+    """Compare a mirror with SQL, both ways, and note what was found. Returns the number of differences."""
+    return len(verifying.verify([mirror]))

@@ -1,0 +1,175 @@
+"""The outbox and the mirrors in the admin: to be looked at, not to be edited.
+
+What can be done here is done elsewhere: changes that were set aside are tried again, or given up, by
+``mirror.outbox``; a verification or a rebuild is asked of Celery.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+
+from mirror import outbox, registry, send, status
+from mirror.management import texts
+from mirror.models import Change, State
+
+
+class ReadOnly(ModelAdmin):
+    """Nothing is added, edited or deleted; its actions are for those who may change the model."""
+
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        """Whether the actions are offered."""
+        options = self.model._meta
+        return bool(request.user.has_perm(f"{options.app_label}.change_{options.model_name}"))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).using(outbox.using())
+
+
+class Standing(admin.SimpleListFilter):
+    """Where changes stand; without a choice, those that are not in Redis."""
+
+    title = _("standing")
+    parameter_name = "standing"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("pending", _("pending")), ("aside", _("set aside")), ("applied", _("applied"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Change]) -> QuerySet[Change]:
+        match self.value():
+            case "pending":
+                return queryset.filter(applied_at__isnull=True, quarantined_at__isnull=True)
+            case "aside":
+                return queryset.filter(applied_at__isnull=True, quarantined_at__isnull=False)
+            case "applied":
+                return queryset.filter(applied_at__isnull=False)
+            case _:
+                return queryset.filter(applied_at__isnull=True)
+
+
+@admin.register(Change)
+class ChangeAdmin(ReadOnly):
+    """The outbox: what is on its way to Redis, and what could not go."""
+
+    list_display = ["id", "mirror", "source", "key", "created_at", "standing", "attempts", "error"]
+    list_filter = [Standing, "mirror"]
+    search_fields = ["=key"]
+    search_help_text = _("the whole key")
+    ordering = ["-id"]
+    actions = ["retry", "discard"]
+
+    @display(description=_("standing"), label={"aside": "danger", "pending": "info", "applied": "success"})
+    def standing(self, change: Change) -> tuple[str, Any]:
+        """Where a change stands, and its name for people."""
+        if change.applied_at is not None:
+            return "applied", _("applied")
+        return ("pending", _("pending")) if change.quarantined_at is None else ("aside", _("set aside"))
+
+    @admin.action(description=_("Try again what was set aside"), permissions=["act"])
+    def retry(self, request: HttpRequest, queryset: QuerySet[Change]) -> None:
+        count = outbox.retry(queryset)
+        send.sweep()
+        text = ngettext("%(count)s change is tried again.", "%(count)s changes are tried again.", count)
+        self.message_user(request, text % {"count": count}, messages.SUCCESS if count else messages.WARNING)
+
+    @admin.action(description=_("Give up what was set aside (Redis stays as it is)"), permissions=["act"])
+    def discard(self, request: HttpRequest, queryset: QuerySet[Change]) -> None:
+        count = outbox.discard(queryset)
+        text = ngettext("%(count)s change was given up.", "%(count)s changes were given up.", count)
+        self.message_user(request, text % {"count": count}, messages.SUCCESS if count else messages.WARNING)
+
+
+@admin.register(State)
+class StateAdmin(ReadOnly):
+    """The mirrors: how each stands, and what can be asked for."""
+
+    list_display = ["mirror", "warm", "rows", "pending", "oldest", "aside", "layout", "verified_at", "differences"]
+    list_display_links = None
+    actions = ["verify", "rebuild"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[State]:
+        return super().get_queryset(request).filter(mirror__in=[mirror.name for mirror in registry.all_mirrors()])
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The list, with every mirror in it, also one that was never rebuilt."""
+        states = State.objects.using(outbox.using())
+        known = set(states.values_list("mirror", flat=True))
+        new = [State(mirror=mirror.name) for mirror in registry.all_mirrors() if mirror.name not in known]
+        if new:
+            states.bulk_create(new, ignore_conflicts=True)
+        return super().changelist_view(request, extra_context)
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """The page of the list, with the status of each mirror on it (asked for all of them at once)."""
+        changelist: ChangeList = super().get_changelist_instance(request)
+        statuses = {found.mirror: found for found in status.statuses()}
+        for state in changelist.result_list:
+            state.status = statuses[state.mirror]
+        return changelist
+
+    @display(description=_("state"), label={"warm": "success", "cold": "warning", "unknown": "danger"})
+    def warm(self, state: Any) -> tuple[str, str]:
+        """Whether it is warm, and how far its rebuild is."""
+        warm = state.status.warm
+        return "unknown" if warm is None else "warm" if warm else "cold", texts.state(state.status)
+
+    @display(description=_("rows"))
+    def rows(self, state: Any) -> int:
+        """Rows in SQL."""
+        return int(state.status.rows)
+
+    @display(description=_("pending"))
+    def pending(self, state: Any) -> int:
+        """Changes that are not in Redis."""
+        return int(state.status.pending)
+
+    @display(description=_("oldest"))
+    def oldest(self, state: Any) -> str:
+        """How long the oldest of them has waited."""
+        return f"{state.status.oldest_pending_seconds:.1f} s"
+
+    @display(description=_("set aside"))
+    def aside(self, state: Any) -> int:
+        """Changes that could not go to Redis."""
+        return int(state.status.quarantined)
+
+    @display(description=_("layout"))
+    def layout(self, state: Any) -> int:
+        """The version of keys and records."""
+        return int(state.status.layout_version)
+
+    @admin.action(description=_("Verify: compare with SQL, both ways"), permissions=["act"])
+    def verify(self, request: HttpRequest, queryset: QuerySet[State]) -> None:
+        self._ask(request, queryset, send.verify)
+
+    @admin.action(description=_("Rebuild from SQL (SQL answers meanwhile)"), permissions=["act"])
+    def rebuild(self, request: HttpRequest, queryset: QuerySet[State]) -> None:
+        self._ask(request, queryset, lambda mirror: send.rebuild(mirror, if_cold=False))
+
+    def _ask(self, request: HttpRequest, queryset: QuerySet[State], ask: Callable[[str], bool]) -> None:
+        """Ask Celery for something, mirror by mirror, and say whether it was told."""
+        for state in queryset:
+            if ask(state.mirror):
+                text = gettext("%(mirror)s: asked for; the result will be seen here.") % {"mirror": state.mirror}
+                self.message_user(request, text, messages.SUCCESS)
+            else:
+                text = gettext("%(mirror)s: the broker does not answer.") % {"mirror": state.mirror}
+                self.message_user(request, text, messages.ERROR)

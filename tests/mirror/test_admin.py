@@ -1,0 +1,201 @@
+"""The outbox and the mirrors in the admin: seen by staff, edited by nobody."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from mirror import outbox, rebuild, registry, send, tasks, verify
+from mirror.models import Change, State
+from mirror.recorder import record
+from tests.servers import RedisServer
+
+pytestmark = pytest.mark.django_db
+CHANGES, STATES = "/admin/mirror/change/", "/admin/mirror/state/"
+LONG_AGO = "2020-01-01T00:00:00Z"
+Sent = list[tuple[Any, ...]]
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(get_user_model().objects.create_superuser("carol"))
+    return client
+
+
+@pytest.fixture
+def watcher(client: Client) -> Client:
+    """Somebody who may look and do nothing."""
+    user = get_user_model().objects.create_user("dave", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=["view_change", "view_state"]))
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
+    """What Celery was asked for."""
+    found: Sent = []
+
+    def take(task: str) -> Callable[..., bool]:
+        def taken(*names: str, **options: Any) -> bool:
+            found.append((task, *names, options))
+            return True
+
+        return taken
+
+    for task in ("verify", "rebuild", "sweep"):
+        monkeypatch.setattr(send, task, take(task))
+    return found
+
+
+@pytest.fixture
+def changes() -> dict[str, Change]:
+    """One change of each standing."""
+    make = Change.objects.create
+    return {
+        "pending": make(mirror="titem", key="waits"),
+        "aside": make(mirror="titem", key="cannot", attempts=3, quarantined_at=LONG_AGO, error="ZeroDivisionError: no"),
+        "applied": make(mirror="titem", key="arrived", applied_at=LONG_AGO),
+    }
+
+
+def page(client: Client, path: str, **asked: str) -> str:
+    response = client.get(path, asked)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def act(client: Client, path: str, action: str, *chosen: object) -> str:
+    asked = {"action": action, "_selected_action": [str(getattr(c, "pk", c)) for c in chosen]}
+    return client.post(path, asked, follow=True).content.decode()
+
+
+def test_the_outbox_shows_what_waits_and_what_was_set_aside_with_its_error(
+    staff: Client, changes: dict[str, Change]
+) -> None:
+    text = page(staff, CHANGES)
+    assert "waits" in text
+    assert "cannot" in text
+    assert "ZeroDivisionError: no" in text
+    assert "arrived" not in text
+
+
+@pytest.mark.parametrize(("standing", "shown"), [("pending", "waits"), ("aside", "cannot"), ("applied", "arrived")])
+def test_the_outbox_can_be_asked_for_each_standing(
+    standing: str, shown: str, staff: Client, changes: dict[str, Change]
+) -> None:
+    text = page(staff, CHANGES, standing=standing)
+    assert [key for key in ("waits", "cannot", "arrived") if key in text] == [shown]
+
+
+def test_a_change_is_found_by_its_whole_key(staff: Client, changes: dict[str, Change]) -> None:
+    assert "waits" in page(staff, CHANGES, q="waits")
+    assert "cannot" not in page(staff, CHANGES, q="waits")
+
+
+def test_what_was_set_aside_is_tried_again_and_nothing_else_is_touched(
+    staff: Client, changes: dict[str, Change], sent: Sent
+) -> None:
+    text = act(staff, CHANGES, "retry", *changes.values())
+    assert "1 change is tried again." in text
+    again = Change.objects.get(key="cannot")
+    assert (again.quarantined_at, again.attempts, again.applied_at) == (None, 0, None)
+    assert Change.objects.get(key="arrived").applied_at is not None
+    assert sent == [("sweep", {})]
+
+
+def test_what_was_set_aside_is_given_up_and_nothing_else_is_touched(staff: Client, changes: dict[str, Change]) -> None:
+    assert "1 change was given up." in act(staff, CHANGES, "discard", *changes.values())
+    assert {change.key for change in Change.objects.filter(mirror="titem")} == {"waits", "arrived"}
+
+
+def test_the_list_of_mirrors_shows_every_one_also_when_it_was_never_rebuilt(staff: Client) -> None:
+    State.objects.create(mirror="titem", verified_at=LONG_AGO, differences=12345)
+    State.objects.create(mirror="was declared once")
+    text = page(staff, STATES)
+    assert "12345" in text
+    assert all(mirror.name.replace("'", "&#x27;") in text for mirror in registry.all_mirrors())
+    assert "was declared once" not in text
+    assert "cold" in text
+
+
+def test_the_list_of_mirrors_asks_redis_once(staff: Client) -> None:
+    page(staff, STATES)
+    with record() as seen:
+        page(staff, STATES)
+    assert sum(command.name == "GET" for command in seen.commands) == len(registry.all_mirrors())
+
+
+@pytest.mark.parametrize("harm", ["kill", "freeze"])
+def test_without_redis_the_list_of_mirrors_is_shown_all_the_same(
+    harm: str, staff: Client, redis_server: RedisServer
+) -> None:
+    getattr(redis_server, harm)()
+    assert "unknown" in page(staff, STATES)
+
+
+@pytest.mark.parametrize(("action", "options"), [("verify", {}), ("rebuild", {"if_cold": False})])
+def test_verifying_and_rebuilding_are_asked_of_celery(
+    action: str, options: dict[str, Any], staff: Client, sent: Sent
+) -> None:
+    page(staff, STATES)
+    assert "titem: asked for" in act(staff, STATES, action, "titem", "tgroup")
+    assert sorted(sent) == [(action, "tgroup", options), (action, "titem", options)]
+
+
+def test_a_broker_that_does_not_answer_is_said(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    page(staff, STATES)
+    monkeypatch.setattr(send, "verify", lambda mirror: False)
+    assert "titem: the broker does not answer." in act(staff, STATES, "verify", "titem")
+
+
+@pytest.mark.parametrize("path", [CHANGES, STATES])
+def test_nobody_can_add_edit_or_delete(path: str, staff: Client, changes: dict[str, Change]) -> None:
+    page(staff, STATES)
+    pk = changes["pending"].pk if path == CHANGES else "titem"
+    assert staff.get(f"{path}add/").status_code == 403
+    assert staff.post(f"{path}{pk}/delete/", {"post": "yes"}).status_code == 403
+    assert staff.post(f"{path}{pk}/change/", {"key": "x", "mirror": "x"}).status_code == 403
+    assert 'name="_save"' not in page(staff, f"{path}{pk}/change/")
+    act(staff, path, "delete_selected", pk)
+    assert Change.objects.get(pk=changes["pending"].pk).key == "waits"
+    assert State.objects.filter(mirror="titem").exists()
+
+
+def test_somebody_who_may_only_look_is_offered_no_action_and_has_none(
+    watcher: Client, changes: dict[str, Change], sent: Sent
+) -> None:
+    assert "discard" not in page(watcher, CHANGES)
+    act(watcher, CHANGES, "discard", changes["aside"])
+    act(watcher, STATES, "rebuild", "titem")
+    assert Change.objects.quarantined().exists()
+    assert sent == []
+
+
+def test_strangers_see_nothing(client: Client) -> None:
+    assert client.get(CHANGES).status_code == 302
+    assert client.get(STATES).status_code == 302
+
+
+def test_the_tasks_do_what_the_admin_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def note(names: object) -> list[Any]:
+        asked.append(names)
+        return []
+
+    monkeypatch.setattr(rebuild, "rebuild", note)
+    monkeypatch.setattr(rebuild, "rebuild_if_cold", note)
+    monkeypatch.setattr(verify, "verify", note)
+    tasks.rebuild("titem", if_cold=False)
+    tasks.rebuild("titem")
+    tasks.verify("titem")
+    assert asked == [["titem"], "titem", ["titem"]]
+
+
+def test_retrying_and_discarding_count_only_what_was_set_aside(changes: dict[str, Change]) -> None:
+    assert outbox.retry(Change.objects.all()) == 1
+    assert outbox.discard(Change.objects.all()) == 0

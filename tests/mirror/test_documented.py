@@ -1,0 +1,57 @@
+"""The mirror stands on its own feet, and what can be set or run is written down."""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirror.conf import DEFAULTS
+from mirror.management.commands.mirror import Command
+from tests.mirror.command import ACTIONS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "mirror.md").read_text(encoding="utf-8")
+SOURCES = sorted((ROOT / "mirror").rglob("*.py"))
+OTHERS = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"mirror"}
+
+
+def imports(source: Path) -> set[str]:
+    """The top-level packages that a file imports, at its top or anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{source} imports relatively"
+            found.add(str(node.module).partition(".")[0])
+    return found
+
+
+def test_the_mirror_imports_no_other_application() -> None:
+    assert {"accounts", "catalog", "config", "tests"} <= OTHERS
+    assert len(SOURCES) > 40
+    assert {str(source): found for source in SOURCES if (found := imports(source) & OTHERS)} == {}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_every_setting_is_documented_with_its_default(name: str) -> None:
+    row = re.search(rf"^\| `{name}` \| `(.+?)` \| .+ \|$", PAGE, re.MULTILINE)
+    assert row, f"docs/mirror.md does not say what {name} is"
+    assert ast.literal_eval(row[1]) == DEFAULTS[name]
+
+
+def test_no_setting_is_documented_that_does_not_exist() -> None:
+    assert set(re.findall(r"^\| `([A-Z_]+)` \|", PAGE, re.MULTILINE)) == set(DEFAULTS)
+
+
+def test_every_action_is_documented_with_all_its_options() -> None:
+    parser = Command().create_parser("manage.py", "mirror")
+    actions: Any = parser._subparsers._group_actions[0].choices
+    assert set(actions) == set(ACTIONS)
+    for name, action in actions.items():
+        row = re.search(rf"^\| `manage.py mirror {name}(.*?)` \| .+ \|$", PAGE, re.MULTILINE)
+        assert row, f"docs/mirror.md does not say what {name} does"
+        own = {option for a in action._actions for option in a.option_strings if option.startswith("--")}
+        assert set(re.findall(r"--[a-z-]+", row[1])) == own - {"--help", "--json"}
