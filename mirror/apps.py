@@ -2,10 +2,12 @@
 
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext_lazy as _
 
 
 class MirrorConfig(AppConfig):
     name = "mirror"
+    verbose_name = _("mirrors")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
