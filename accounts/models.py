@@ -1,5 +1,7 @@
 """Who uses the site."""
 
+from typing import ClassVar
+
 from django.contrib.auth.models import AbstractUser, UserManager
 from django.core.validators import RegexValidator
 from django.db import models
@@ -32,7 +34,7 @@ class User(AbstractUser):
         _("type"), max_length=20, choices=Type.choices, default=Type.CLIENT, db_default=Type.CLIENT
     )
 
-    objects = UserManager()
+    objects: ClassVar[UserManager["User"]] = UserManager()
 
     class Meta:
         verbose_name = _("user")

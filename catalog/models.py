@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from catalog.names import normalise
 
 
-class TagNameField(models.CharField):  # type: ignore[type-arg]
+class TagNameField(models.CharField):
     """Text that is normalised on every way into SQL: save, bulk_create, update and lookups alike."""
 
     def get_prep_value(self, value: Any) -> Any:
