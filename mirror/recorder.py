@@ -14,18 +14,35 @@ from typing import Any
 
 from django.db import connections
 
+# Commands that name many keys, or none; all others have one, which comes first.
+_ONLY_KEYS = {"DEL", "EXISTS", "MGET", "PFCOUNT", "SDIFF", "SINTER", "SUNION", "TOUCH", "UNLINK", "WATCH"}
+_NO_KEYS = {"CLIENT", "CONFIG", "DBSIZE", "ECHO", "FLUSHALL", "FLUSHDB", "INFO", "PING", "PUBLISH", "SCAN", "SCRIPT"}
+
 
 @dataclass(frozen=True)
 class Command:
-    """One Redis command, its keys (as the first argument says), and the round trip it went in (from 1)."""
+    """One Redis command, and the round trip it went in (from 1)."""
 
     name: str
     args: tuple[Any, ...]
     trip: int
 
     def __str__(self) -> str:
-        shown = [a.decode(errors="replace") if isinstance(a, bytes) else str(a) for a in self.args]
-        return " ".join([self.name, *shown])
+        return " ".join([self.name, *map(_text, self.args)])
+
+    def named(self) -> list[str]:
+        """The keys that it names."""
+        if self.name in _NO_KEYS:
+            return []
+        if self.name in _ONLY_KEYS:
+            return list(map(_text, self.args))
+        if self.name == "MSET":
+            return list(map(_text, self.args[::2]))
+        return list(map(_text, self.args[:1]))
+
+
+def _text(argument: Any) -> str:
+    return argument.decode(errors="replace") if isinstance(argument, bytes) else str(argument)
 
 
 @dataclass
@@ -37,9 +54,8 @@ class Recording:
     sql: list[tuple[str, float]] = field(default_factory=list)
 
     def keys(self) -> list[str]:
-        """The first argument of each command, without doubles: the keys for most commands."""
-        names = (c.args[0] for c in self.commands if c.args)
-        return list(dict.fromkeys(n.decode() if isinstance(n, bytes) else str(n) for n in names))
+        """The keys of all commands, each once, in the order they were first named."""
+        return list(dict.fromkeys(key for command in self.commands for key in command.named()))
 
 
 _recordings: ContextVar[tuple[Recording, ...]] = ContextVar("recordings", default=())

@@ -1,0 +1,72 @@
+"""Asking Celery never fails, and a broker that is away is asked once and then left alone."""
+
+import json
+from base64 import b64decode
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from mirror import send
+from tests.servers import RedisServer
+
+
+@pytest.fixture
+def broker(redis_server: RedisServer) -> Redis:
+    """The broker's own data."""
+    return redis_server.client(2)
+
+
+def queued(broker: Redis) -> list[Any]:
+    """(task, arguments) of everything that waits for the relay's workers, oldest first."""
+    raw: Any = broker.lrange("relay", 0, -1)
+    messages = [json.loads(message) for message in reversed(raw)]
+    return [(m["headers"]["task"], *json.loads(b64decode(m["body"]))[:2]) for m in messages]
+
+
+def test_what_is_asked_for_waits_for_a_worker(broker: Redis) -> None:
+    send.drain("titem", ["1", "2"])
+    send.sweep()
+    assert send.rebuild("titem")
+    assert send.rebuild("titem", if_cold=False)
+    assert send.verify("titem")
+    assert queued(broker) == [
+        ("mirror.tasks.drain_keys", ["titem", ["1", "2"]], {}),
+        ("mirror.tasks.sweep", [], {}),
+        ("mirror.tasks.rebuild", ["titem"], {"if_cold": True}),
+        ("mirror.tasks.rebuild", ["titem"], {"if_cold": False}),
+        ("mirror.tasks.verify", ["titem"], {}),
+    ]
+
+
+def test_many_keys_are_several_tasks(broker: Redis) -> None:
+    send.drain("titem", list(map(str, range(2 * send.MOST + 1))))
+    assert [len(arguments[1]) for _, arguments, _ in queued(broker)] == [send.MOST, send.MOST, 1]
+
+
+@pytest.mark.parametrize("harm", ["kill", "freeze"])
+def test_a_broker_that_is_away_is_no_error_is_counted_and_then_left_alone(harm: str, redis_server: RedisServer) -> None:
+    getattr(redis_server, harm)()
+    before = send.failures
+    assert send.verify("titem") is False
+    assert send.broker.open()
+    assert send.verify("titem") is False
+    assert send.failures == before + 1
+
+
+def test_a_broker_that_is_back_is_asked_again(redis_server: RedisServer) -> None:
+    redis_server.kill()
+    send.sweep()
+    redis_server.start()
+    send.broker.reset()
+    send.sweep()
+    assert len(queued(redis_server.client(2))) == 1
+
+
+def test_readers_of_a_cold_mirror_do_not_ask_one_after_the_other(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(send, "_asked_at", -send.EVERY_SECONDS)
+    for _ in range(5):
+        send.sweep_soon()
+    assert len(queued(broker)) == 1
