@@ -61,6 +61,17 @@ WAYS: dict[sql.Order, _Way] = {
 }
 
 
+class _Names(dict[str, str]):
+    """From a tag's key to its name: one text for each, or every tagging would keep its own."""
+
+    def __init__(self) -> None:
+        self.start = len(keys.tag(""))
+
+    def __missing__(self, key: str) -> str:
+        name = self[key] = key[self.start :]
+        return name
+
+
 class Index:
     """All books by tag and in order. Changed and asked under the lock of the copy."""
 
@@ -73,7 +84,7 @@ class Index:
         }
         members, tags_of, places = self._sort_out(entries)
         self._members = {name: BitMap64(pks) for name, pks in members.items()}
-        self._tags_of = {pk: tuple(names) for pk, names in tags_of.items()}
+        self._tags_of = {pk: tuple(names) for pk, names in tags_of.items() if names}
         self._sizes = sorted((-len(books), name) for name, books in self._members.items())
         self._orders = {order: Order(found) for order, found in places.items()}
         self._all = BitMap64(places["popular"])
@@ -83,7 +94,7 @@ class Index:
         members: defaultdict[str, list[int]] = defaultdict(list)
         tags_of: defaultdict[int, list[str]] = defaultdict(list)
         places: dict[sql.Order, dict[int, Any]] = {order: {} for order in WAYS}
-        names: dict[str, str] = {}  # one text for each name, or a million of them would stay
+        names = _Names()
         for entry in entries:
             if isinstance(entry, Scored):
                 order = self._order_of[entry.key]
@@ -91,10 +102,10 @@ class Index:
                 places[order][pk] = key
                 continue
             pk = int(entry[1])
-            for key in entry.keys if isinstance(entry, Members) else (entry[0],):
-                name = names.get(key) or names.setdefault(key, key[self._tag_start :])
+            own = [*map(names.__getitem__, entry.keys if isinstance(entry, Members) else entry[:1])]
+            tags_of[pk] += own
+            for name in own:
                 members[name].append(pk)
-                tags_of[pk].append(name)
         return members, tags_of, places
 
     # --- changes (mirror.local.Structure) -------------------------------------------------------

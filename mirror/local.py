@@ -24,7 +24,7 @@ logger = logging.getLogger("mirror")
 
 NEWS = 200  # feed entries that a request takes in; more is left to the thread
 CATCH_UP = 2000  # feed entries that are still cheaper to apply than to load everything anew
-STEP = 500  # rows a round trip when loading
+STEP = 250  # rows a round trip when loading
 SLICE = 20  # feed entries applied at a time, so that nobody waits long for the lock
 RETRY_SECONDS = 1.0  # how long a failed load is left alone
 
