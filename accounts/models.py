@@ -34,7 +34,7 @@ class User(AbstractUser):
         _("type"), max_length=20, choices=Type.choices, default=Type.CLIENT, db_default=Type.CLIENT
     )
 
-    objects: ClassVar[UserManager["User"]] = UserManager()
+    objects: ClassVar[UserManager] = UserManager()
 
     class Meta:
         verbose_name = _("user")
