@@ -86,16 +86,16 @@ def redis_server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterato
             alias: {**cache, "LOCATION": mine.url(1 if alias == "default" else 0)}
             for alias, cache in settings.CACHES.items()
         }
-        _use_broker(f"redis+socket://{mine.socket}?virtual_host=2")
+        use_broker(f"redis+socket://{mine.socket}?virtual_host=2")
         _forget()
         yield mine
         mine.thaw()
-        _use_broker(broker)
+        use_broker(broker)
         for url in [url for url in ConnectionFactory._pools if str(mine.socket) in url]:
             ConnectionFactory._pools.pop(url).disconnect()
 
 
-def _use_broker(url: str) -> None:
+def use_broker(url: str) -> None:
     """Send tasks there from now on."""
     kombu.pools.reset()
     os.environ["CELERY_BROKER_URL"] = url  # which Celery asks before its settings

@@ -1,6 +1,7 @@
 """Fixtures: a crew of real processes, and a mirror that is warm to begin with."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from tests.faults.tools import Crew, make_still
+from tests.fixtures import use_broker
 from tests.mirror import world
 from tests.mirror.app.models import Item
 from tests.servers import RedisServer
@@ -33,6 +35,7 @@ def crew(
         {
             **environment,
             **redis_server.environment(),
+            "CELERY_BROKER_URL": os.environ["CELERY_BROKER_URL"],
             "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
             "MIRROR_SETTINGS": json.dumps(small_steps),
         },
@@ -41,6 +44,18 @@ def crew(
     )
     yield made
     made.kill_all()
+    made.show()
+
+
+@pytest.fixture
+def broker_server(redis_server: RedisServer) -> Iterator[RedisServer]:
+    """A server for the broker alone; state and cache stay on ``redis_server``. Ask for it before the crew."""
+    before = os.environ["CELERY_BROKER_URL"]
+    with RedisServer() as mine:
+        use_broker(f"redis+socket://{mine.socket}?virtual_host=2")
+        yield mine
+        mine.thaw()
+        use_broker(before)
 
 
 @pytest.fixture

@@ -3,10 +3,11 @@
 import pytest
 from redis import Redis
 
+from mirror import naming
 from mirror.redis import breaker
 from tests.faults.tools import Crew, Storm, Watcher, again_and_again, assert_comes_to_rest
 from tests.mirror.app.models import Item
-from tests.servers import RedisServer
+from tests.servers import RedisServer, wait_until
 
 
 @pytest.mark.slow
@@ -18,6 +19,7 @@ def test_a_crash_of_redis_under_load_is_survived(
     watcher, storm = Watcher(still), Storm(seed=5)
     storm.create()
     with again_and_again(watcher.look, storm.blow):
+        wait_until(lambda: state.exists(naming.clock()), "the first sweep")
         watcher.sees_redis()
         redis_server.kill()
         watcher.sees_sql()

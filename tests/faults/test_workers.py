@@ -76,7 +76,7 @@ def test_a_drain_that_is_killed_at_any_step_is_harmless(crew: Crew, state: Redis
     world.warm()
     Item.objects.filter(pk__gt=0).update(name=Concat(Value("new "), "name"))
     before = world.dump(state)
-    child = crew.start("drain", f"tests.faults.killed_drain {step}")
+    child = crew.start("drain", f"tests.faults.drainer die {step}")
     assert child.wait(60) == -signal.SIGKILL, crew.said("drain")
     written, pending = world.dump(state) != before, Change.objects.pending().filter(mirror="titem").exists()
     assert (written, pending) == AFTER[step]

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -75,6 +76,11 @@ class Crew:
         """SIGKILL for all that still runs."""
         for name in list(self.children):
             self.kill(name)
+
+    def show(self) -> None:
+        """Print what all of them have printed: pytest shows it if the test failed."""
+        for log in sorted(self.folder.glob("*.log")):
+            print(f"--- {log.stem}", self.said(log.stem)[-5000:], sep="\n")
 
     def said(self, name: str) -> str:
         """What a child has printed."""
@@ -210,14 +216,13 @@ class Watcher:
 
 
 @contextmanager
-def again_and_again(*jobs: Callable[[], None]) -> Generator[None, None, None]:
-    """Each job over and over in a thread of its own, until the block ends. Raises what a job raised."""
-    stop, errors = threading.Event(), list[BaseException]()
+def at_once(*jobs: Callable[[], None]) -> Generator[None, None, None]:
+    """Each job in a thread of its own beside the block, which ends when they have. Raises what a job raised."""
+    errors = list[BaseException]()
 
     def run(job: Callable[[], None]) -> None:
         try:
-            while not stop.is_set():
-                job()
+            job()
         except BaseException as error:
             errors.append(error)
         finally:
@@ -229,8 +234,23 @@ def again_and_again(*jobs: Callable[[], None]) -> Generator[None, None, None]:
     try:
         yield
     finally:
-        stop.set()
         for thread in threads:
             thread.join()
     if errors:
         raise errors[0]
+
+
+@contextmanager
+def again_and_again(*jobs: Callable[[], None]) -> Generator[None, None, None]:
+    """Each job over and over in a thread of its own, until the block ends. Raises what a job raised."""
+    stop = threading.Event()
+
+    def repeat(job: Callable[[], None]) -> None:
+        while not stop.is_set():
+            job()
+
+    with at_once(*(partial(repeat, job) for job in jobs)):
+        try:
+            yield
+        finally:
+            stop.set()

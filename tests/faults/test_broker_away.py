@@ -1,0 +1,57 @@
+"""The broker away, dead or hung: writes are as quick as ever and succeed once, and beat catches up afterwards."""
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from mirror import send
+from tests.faults.tools import Crew, assert_comes_to_rest
+from tests.mirror.app.models import Item
+from tests.servers import RedisServer
+
+WRITES = 30
+
+
+@pytest.fixture
+def one_attempt(settings: Settings, small_steps: dict[str, object]) -> None:
+    """No write fits the budget, so each wants to send a hint; the breaker stays open, so attempts can be counted."""
+    settings.ROOT_URLCONF = "tests.faults.urls"
+    settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0, "BREAKER_SECONDS": 600}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["dead", "hung"])
+def test_a_broker_that_is_away_costs_one_attempt_and_no_change(
+    how: str, still: list[Item], broker_server: RedisServer, crew: Crew, one_attempt: None, state: Redis
+) -> None:
+    crew.worker()
+    crew.beat()
+    client, before, count = Client(), send.failures, Item.objects.count()
+    if how == "dead":
+        broker_server.kill()
+    else:
+        broker_server.freeze()
+    for n in range(WRITES):
+        Item.objects.create(name=f"committed {n}")
+        assert client.post(f"/item/{still[n].pk}/", {"name": f"renamed {n}"}).status_code == 200
+        assert client.get(f"/item/{still[n].pk}/").json()["name"] == f"renamed {n}"
+    assert send.failures - before == 1
+    assert Item.objects.count() == count + WRITES
+    if how == "dead":
+        broker_server.start()
+    else:
+        broker_server.thaw()
+    assert_comes_to_rest(state)
+
+
+def test_a_broker_that_is_back_gets_hints_again(
+    still: list[Item], broker_server: RedisServer, one_attempt: None
+) -> None:
+    broker_server.kill()
+    Item.objects.create(name="while it is away")
+    broker_server.start()
+    send.broker.reset()  # as time does
+    Item.objects.create(name="when it is back")
+    with broker_server.client(2) as client:
+        assert client.llen("relay") > 0

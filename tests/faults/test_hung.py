@@ -1,0 +1,109 @@
+"""Redis, or the broker, hung (it keeps its connections and answers nothing): pages still answer, within a second."""
+
+from http.cookiejar import CookieJar
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, build_opener
+
+import orjson
+import pytest
+from redis import Redis
+
+from catalog.models import Book
+from mirror.redis import client, relay_client
+from tests.catalog.make import make_book
+from tests.faults.tools import Crew, assert_comes_to_rest
+from tests.mirror import world
+from tests.mirror.app.models import Item
+from tests.servers import RedisServer, free_port, wait_until
+
+WEB = "granian --interface wsgi --workers 1 --blocking-threads 4 --log-level warning config.wsgi:application"
+BOUND_SECONDS = 1.0  # the promise itself
+
+
+class Web:
+    """The site as a process of its own, and somebody who visits it."""
+
+    def __init__(self, crew: Crew) -> None:
+        self.address = f"http://127.0.0.1:{free_port()}"
+        crew.start("web", f"{WEB} --port {self.address.rpartition(':')[2]}")
+        self.visitor = build_opener(HTTPCookieProcessor(CookieJar()))
+        wait_until(self.is_up, "the start of the web server")
+
+    def is_up(self) -> bool:
+        try:
+            return self.ask("/healthz", seconds=5) is not None
+        except (URLError, OSError):
+            return False
+
+    def ask(self, path: str, *, seconds: float = BOUND_SECONDS, **form: str) -> str:
+        """The page. Raises TimeoutError when it takes longer, HTTPError when it is an error."""
+        data = urlencode(form).encode() if form else None
+        with self.visitor.open(self.address + path, data, timeout=seconds) as response:
+            text: str = response.read().decode()
+        return text
+
+    def item(self, pk: int, **form: str) -> dict[str, Any]:
+        found: dict[str, Any] = orjson.loads(self.ask(f"/item/{pk}/", **form))
+        return found
+
+
+@pytest.fixture
+def book(still: list[Item]) -> Book:
+    made = make_book("The Book of Sand", tags="fantasy")
+    world.rest()
+    return made
+
+
+@pytest.fixture
+def web(book: Book, still: list[Item], broker_server: RedisServer, crew: Crew) -> Web:
+    """A site that has shown each of its pages once, from Redis where it can be."""
+    site = Web(crew)
+    for path in ("/", "/accounts/login/", f"/books/{book.pk}/", "/books/"):
+        site.ask(path, seconds=30)
+    wait_until(lambda: site.item(still[0].pk)["by"] == "redis", "an answer by Redis")
+    return site
+
+
+@pytest.mark.slow
+def test_every_page_answers_within_a_second_while_redis_is_hung(
+    web: Web, book: Book, still: list[Item], redis_server: RedisServer, broker_server: RedisServer
+) -> None:
+    redis_server.freeze()
+    broker_server.freeze()
+    assert web.item(still[0].pk) == {"name": still[0].name, "by": "sql"}
+    assert book.title in web.ask("/books/")
+    assert book.title in web.ask("/books/?q=fantasy")
+    assert book.title in web.ask(f"/books/{book.pk}/")
+    assert "<html" in web.ask("/")
+    assert "password" in web.ask("/accounts/login/")
+    redis_server.thaw()
+    wait_until(lambda: web.item(still[0].pk)["by"] == "redis", "an answer by Redis")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bulk", [{}, {"bulk": "1"}], ids=["with signals", "without signals"])
+def test_a_write_while_redis_is_hung_succeeds_once_and_is_seen_at_once(
+    bulk: dict[str, str], web: Web, still: list[Item], redis_server: RedisServer, broker_server: RedisServer,
+    crew: Crew, state: Redis,
+) -> None:  # fmt: skip
+    count = Item.objects.count()
+    redis_server.freeze()
+    broker_server.freeze()
+    assert web.item(still[0].pk, name="renamed", **bulk) == {"name": "renamed", "by": "sql"}
+    assert web.item(still[0].pk) == {"name": "renamed", "by": "sql"}
+    assert (Item.objects.count(), Item.objects.filter(name="renamed").count()) == (count, 1)
+    redis_server.thaw()
+    broker_server.thaw()
+    assert web.item(still[0].pk)["name"] == "renamed"
+    crew.worker()
+    crew.beat()
+    assert_comes_to_rest(state)
+    wait_until(lambda: web.item(still[0].pk) == {"name": "renamed", "by": "redis"}, "an answer by Redis")
+
+
+def test_requests_do_not_wait_as_long_as_the_relay_may(redis_server: RedisServer) -> None:
+    """Whichever asked first, on one URL."""
+    patience = [of.connection_pool.connection_kwargs["socket_timeout"] for of in (relay_client(), client())]
+    assert patience[0] > BOUND_SECONDS > patience[1]

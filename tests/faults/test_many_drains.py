@@ -1,0 +1,144 @@
+"""Many drains of one row at once, and drains that stand still between their steps while others go on."""
+
+import threading
+from contextlib import suppress
+from itertools import count
+
+import pytest
+from django.db import Error as DatabaseError
+from django.db import connection
+from redis import Redis
+
+from mirror import apply, hints, registry, relay
+from mirror.models import Change
+from mirror.session import Conflict
+from tests.faults.tools import Crew, assert_exact, at_once
+from tests.mirror import world
+from tests.mirror.app.models import Follow, Group, Item, Label
+from tests.servers import wait_until
+
+THREADS, DRAINS = 8, 150
+PROCESSES, DRAINS_OF_EACH = 3, 100
+STEPS = ("watch", "read", "write", "mark", "done")
+
+
+@pytest.fixture(autouse=True)
+def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what the test has drained is drained."""
+    monkeypatch.setattr(hints, "flush", lambda: None)
+
+
+@pytest.fixture
+def item(transactional_db: None) -> Item:
+    """A row that shows everything a row can show."""
+    made = Item.objects.create(name="one", group=Group.objects.create(name="group"))
+    Label.objects.bulk_create(Label(name=f"label {n}") for n in range(3))
+    return made
+
+
+def write(item: Item, number: int) -> None:
+    """Change all that it shows: its name, its score, its labels, whether it shows at all; and an edge."""
+    Item.objects.filter(pk=item.pk).update(name=f"name {number}", score=number, hidden=number % 5 == 4)
+    item.labels.set(Label.objects.filter(name__in=[f"label {number % 3}", f"label {number % 2}"]))
+    if number % 2:
+        Follow.objects.get_or_create(follower=1, followed=2)
+    else:
+        Follow.objects.all()._raw_delete("default")
+
+
+@pytest.mark.slow
+def test_many_threads_that_drain_one_row_leave_it_as_sql_has_it(item: Item, redis: Redis) -> None:
+    world.warm()
+    drains, numbers = count(), count()
+
+    def drain() -> None:
+        while next(drains) < THREADS * DRAINS:
+            for name, pk in (("titem", str(item.pk)), ("tfollow", "1:2"), ("latest", "")):
+                with suppress(Conflict):  # the others were there twenty times: theirs is as good
+                    apply.drain(registry.get(name), [pk])
+
+    with at_once(*[drain] * THREADS):
+        while next(drains) < THREADS * DRAINS:
+            write(item, next(numbers))
+    relay.drain_all()
+    assert next(numbers) > 20
+    assert_exact(redis)
+
+
+@pytest.mark.slow
+def test_many_processes_that_drain_one_row_leave_it_as_sql_has_it(crew: Crew, item: Item, state: Redis) -> None:
+    world.warm()
+    numbers = count()
+    for n in range(PROCESSES):
+        crew.start(f"drainer {n}", f"tests.faults.drainer on {item.pk}")
+
+    def all_have_drained() -> bool:
+        write(item, next(numbers))
+        done = state.hvals("drains")
+        return len(done) == PROCESSES and min(map(int, done)) >= DRAINS_OF_EACH
+
+    wait_until(all_have_drained, "so many drains by each process")
+    crew.kill_all()
+    relay.drain_all()
+    assert_exact(state)
+
+
+class Standing(threading.Event):
+    """A drain that stands still before one of its steps until it is let go; its database may die meanwhile."""
+
+    def __init__(self, step: str, name: str, *pks: object, database_dies: bool) -> None:
+        super().__init__()
+        self.step, self.name, self.pks, self.dies = step, name, [str(pk) for pk in pks], database_dies
+        self.stands = threading.Event()
+
+    def drain(self) -> None:
+        errors = (DatabaseError,) if self.dies else ()
+        with suppress(*errors):
+            apply.drain(registry.get(self.name), self.pks, step=self.stand)
+
+    def stand(self, step: str) -> None:
+        if step == self.step and not self.stands.is_set():
+            connection.ensure_connection()
+            self.stands.set()
+            self.wait()
+            if self.dies:
+                assert connection.connection is not None
+                connection.connection.close()  # Django does not know
+
+
+@pytest.mark.parametrize("database_dies", [False, True], ids=["and goes on", "and has lost SQL"])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_drain_that_stands_still_overwrites_nothing_newer(
+    step: str, database_dies: bool, item: Item, redis: Redis
+) -> None:
+    gone, one, two = (Item.objects.create(name=name) for name in ("gone", "first", "second"))
+    write(item, 0)
+    world.warm()
+    write(item, 1)
+    Follow.objects.create(follower=3, followed=4)
+    drains = [
+        Standing(step, name, *pks, database_dies=database_dies)
+        for name, *pks in (
+            ("titem", item.pk, gone.pk, one.pk, two.pk),
+            ("tfollow", "1:2", "3:4", "5:6"),
+            ("tgroup", item.group_id),
+            ("latest", item.pk),
+        )
+    ]
+    with at_once(*(drain.drain for drain in drains)):
+        for drain in drains:
+            drain.stands.wait()
+        write(item, 2)
+        gone.delete()
+        Item.objects.filter(pk=one.pk).update(name="third")
+        Item.objects.filter(pk=two.pk).update(name="first")
+        Item.objects.filter(pk=one.pk).update(name="second")
+        Follow.objects.create(follower=5, followed=6)
+        Item.objects.create(name="newest", group=item.group)
+        relay.drain_all()
+        for drain in drains:
+            drain.set()
+    assert world.dump(redis) == world.by_orm()
+    relay.drain_all()
+    assert not Change.objects.pending().exists()
+    assert_exact(redis)

@@ -1,0 +1,59 @@
+"""What every drain rests upon, of the server itself: any write breaks a WATCH, also one that leaves nothing behind."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis, WatchError
+
+from config.devserver.redis_server import find_redis, version_of, wheel_redis
+from tests.servers import RedisServer
+
+BINARIES = sorted({path for path in (find_redis(), wheel_redis()) if path})
+
+
+@pytest.fixture(params=BINARIES, ids=lambda path: "redis {}.{}".format(*version_of(path)))
+def client(request: pytest.FixtureRequest) -> Iterator[Redis]:
+    """A client of each server that is at hand."""
+    binary: Path = request.param
+    with RedisServer(binary=binary) as server, server.client() as made:
+        yield made
+
+
+@pytest.mark.parametrize("before", [None, "said"], ids=["of nothing", "of a record"])
+def test_set_and_del_in_a_transaction_break_another_s_watch(client: Redis, before: str | None) -> None:
+    if before:
+        client.set("record", before)
+    with client.pipeline() as watching:
+        watching.watch("record")
+        watching.multi()
+        watching.set("stale", "1")
+        with client.pipeline(transaction=True) as touching:
+            touching.set("record", "").delete("record").execute()
+        with pytest.raises(WatchError):
+            watching.execute()
+    assert client.keys() == []
+
+
+def test_the_same_value_again_breaks_another_s_watch(client: Redis) -> None:
+    client.mset({"record": "same"})
+    with client.pipeline() as watching:
+        watching.watch("record")
+        watching.multi()
+        watching.set("stale", "1")
+        client.mset({"record": "same"})
+        with pytest.raises(WatchError):
+            watching.execute()
+    assert not client.exists("stale")
+
+
+def test_emptying_the_server_breaks_the_watch_of_what_there_was(client: Redis) -> None:
+    client.set("record", "said")
+    with client.pipeline() as watching:
+        watching.watch("record")
+        watching.multi()
+        watching.set("stale", "1")
+        client.flushall()
+        with pytest.raises(WatchError):
+            watching.execute()
+    assert not client.exists("stale")
