@@ -9,13 +9,11 @@ a mirror that was rebuilt, makes the copy start over, in a thread of its own, wh
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-import orjson
-
-from mirror import marker, naming, plan, registry, sql_only
+from mirror import loading, marker, naming, registry, sql_only
 from mirror.entries import Contribution, Entry
 from mirror.read import read
 from mirror.redis import RedisError, breaker, relay_client
@@ -24,7 +22,6 @@ logger = logging.getLogger("mirror")
 
 NEWS = 200  # feed entries that a request takes in; more is left to the thread
 CATCH_UP = 2000  # feed entries that are still cheaper to apply than to load everything anew
-STEP = 250  # rows a round trip when loading
 SLICE = 20  # feed entries applied at a time, so that nobody waits long for the lock
 RETRY_SECONDS = 1.0  # how long a failed load is left alone
 
@@ -140,13 +137,13 @@ class LocalCopy(Generic[S]):
         for start in range(0, len(news), SLICE):
             with self._lock:
                 for entry_id, fields in news[start : start + SLICE]:
-                    if _number(entry_id) > _number(held.last):
+                    if loading.number(entry_id) > loading.number(held.last):
                         self._take(held.structure, fields)
                         held.last = entry_id
 
     def _take(self, structure: S, fields: dict[bytes, bytes]) -> None:
         if b"d" in fields:
-            for is_added, entry in _read(fields[b"d"]):
+            for is_added, entry in loading.news_of(fields[b"d"]):
                 (structure.add if is_added else structure.remove)(entry)
 
     # --- loading, in a thread of its own --------------------------------------------------------
@@ -206,7 +203,9 @@ class LocalCopy(Generic[S]):
         generations, newest = self._generations(redis), redis.xrevrange(self._feed(), count=1)
         if not newest:
             raise NotNow("there is no feed")
-        held = _Held(self._build(self._entries(redis)), newest[0][0], generations)
+        held = _Held(
+            self._build(loading.entries(redis, registry.get(self.name), self._rows())), newest[0][0], generations
+        )
         self._follow(redis, held)
         if self._generations(redis) != generations:
             raise NotNow("the mirror was rebuilt meanwhile")
@@ -217,27 +216,6 @@ class LocalCopy(Generic[S]):
         if found is None:
             raise NotNow("the mirror is cold")
         return found
-
-    def _entries(self, redis: Any) -> Generator[Contribution, None, None]:
-        """All entries, worked out from the records: they account for every one, and one command reads many."""
-        mirror = registry.get(self.name)
-        for pks in self._pks(redis):
-            for record in redis.mget([mirror.key(pk) for pk in pks]):
-                if record is not None:  # else it went meanwhile
-                    yield from mirror.index(orjson.loads(record))
-
-    def _pks(self, redis: Any) -> Generator[list[str], None, None]:
-        """The rows' keys in steps, each once."""
-        seen: set[bytes] = set()
-        cursor: Any = 0
-        while True:
-            cursor, found = redis.zscan(self._rows(), cursor, count=STEP)
-            fresh = [member for member, _ in found if member not in seen]
-            seen.update(fresh)
-            for start in range(0, len(fresh), STEP):  # a small set comes whole, whatever is asked
-                yield [member.decode() for member in fresh[start : start + STEP]]
-            if not int(cursor):
-                return
 
     def _follow(self, redis: Any, held: _Held[S], most: int | None = None) -> None:
         """Apply the feed until there is no more of it. Raises NotNow when it is trimmed, or longer than ``most``."""
@@ -253,16 +231,3 @@ class LocalCopy(Generic[S]):
             if most is not None and taken > most:
                 raise NotNow("it is too far behind")
             self._apply(held, news)
-
-
-def _number(entry_id: bytes) -> tuple[int, int]:
-    milliseconds, _, sequence = entry_id.partition(b"-")
-    return int(milliseconds), int(sequence)
-
-
-def _read(news: bytes) -> Generator[tuple[bool, Entry], None, None]:
-    """What ``plan.news`` wrote: whether it is added (else removed), and the entry, in order."""
-    for op, kind, *parts in orjson.loads(news):
-        if kind == "zset" and isinstance(parts[2], str):
-            parts[2] = float(parts[2])
-        yield op == 1, plan.from_list([kind, *parts])

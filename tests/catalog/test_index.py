@@ -15,7 +15,7 @@ from catalog.index import Index
 from catalog.mirrors import BookMirror
 from catalog.query import Node, parse
 from mirror.entries import Member
-from mirror.local import _read
+from mirror.loading import news_of
 from mirror.plan import difference, news
 from tests.catalog.queries import NAMES, nodes
 
@@ -96,7 +96,7 @@ def test_news_leaves_it_as_if_it_were_new(
         before = BookMirror().index({**shelf[pk], "id": pk}) if pk in shelf else []
         after = list(BookMirror().index({**record, "id": pk})) if record else []
         changed.find(node, order, None, 3)
-        for is_added, entry in _read(news(*difference(before, after))):
+        for is_added, entry in news_of(news(*difference(before, after))):
             (changed.add if is_added else changed.remove)(entry)
         shelf.pop(pk, None)
         if record:
@@ -132,7 +132,7 @@ def test_the_titles_of_two_books_may_be_exchanged_in_any_order() -> None:
     swapped = {1: {**shelf[1], "sort_title": "y"}, 2: {**shelf[2], "sort_title": "x"}}
     for pk in (2, 1):
         told = news(*difference(BookMirror().index(shelf[pk]), list(BookMirror().index(swapped[pk]))))
-        for is_added, entry in _read(told):
+        for is_added, entry in news_of(told):
             (changed.add if is_added else changed.remove)(entry)
     _agrees(changed, swapped, None, "title")
 

@@ -9,10 +9,10 @@ import pytest
 from redis import Redis
 
 from mirror import apply, local, naming, registry
-from mirror.entries import Contribution, Entry, Field, Value, single
+from mirror.entries import Contribution, Entry, Field, Scored, Value, single
 from mirror.local import LocalCopy
 from mirror.naming import key
-from mirror.plan import place
+from mirror.plan import news, place
 from mirror.read import read
 from mirror.rebuild import rebuild
 from mirror.recorder import record
@@ -241,13 +241,13 @@ def test_when_its_last_news_was_trimmed_it_is_loaded_again(mirrored: FedItems, l
     assert loaded.now() == _truth(mirrored)
 
 
-@pytest.mark.parametrize(("news", "loads"), [(8, 1), (30, 2)])
+@pytest.mark.parametrize(("changes", "loads"), [(8, 1), (30, 2)])
 def test_far_behind_sql_is_asked_and_the_thread_catches_up(
-    mirrored: FedItems, loaded: Counting, monkeypatch: pytest.MonkeyPatch, news: int, loads: int
+    mirrored: FedItems, loaded: Counting, monkeypatch: pytest.MonkeyPatch, changes: int, loads: int
 ) -> None:
     monkeypatch.setattr(local, "NEWS", 5)
     monkeypatch.setattr(local, "CATCH_UP", 20)
-    for n in range(news):
+    for n in range(changes):
         Item.objects.create(name=f"more {n}")
     assert loaded.now() is None
     assert loaded.ensure_loaded()
@@ -274,6 +274,18 @@ def test_while_somebody_writes_all_the_time_it_still_takes_two_round_trips(
     assert seen.round_trips - sum(others) == 2
     assert answer is not None
     assert answer[0] >= {entry for entry in before if entry[1] != str(Item.objects.get(name="item 2").pk)}
+
+
+def test_what_happens_between_the_commands_of_one_round_trip_is_news(mirrored: FedItems, loaded: Counting) -> None:
+    """The feed is read after everything else, so that nothing that was read can be younger than the answer."""
+    came = Scored(key("titems:score"), "999", 1.0)
+
+    def meanwhile(pipe: Any, answer: object) -> None:
+        pipe.xadd(mirrored.feed(), {"d": news([], [came])})
+
+    answer = loaded.ask(lambda structure: came in structure.held.values(), meanwhile)
+    assert answer is not None
+    assert answer[0] is True
 
 
 def test_a_structure_that_fails_is_thrown_away_and_sql_answers(mirrored: FedItems, loaded: Counting) -> None:
