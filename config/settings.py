@@ -95,6 +95,8 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     }
 else:
     DATABASES["default"]["CONN_MAX_AGE"] = 600
+    # A database that does not answer must not keep a page (or /readyz) waiting for minutes.
+    DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 3)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Redis: what is read --------------------------------------------------------------------
@@ -250,5 +252,6 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {"mirror": {"level": "INFO"}},
+    # "django" has a console of its own by default, and would say everything twice.
+    "loggers": {"mirror": {"level": "INFO"}, "django": {"level": "INFO", "handlers": []}},
 }

@@ -52,7 +52,8 @@ def _begin(redis: Any, identity: Identity, now: str) -> None:
     sql_now = outbox.clock()
     since = float(remembered) - float(setting("SLACK_SECONDS")) if remembered else None
     if since is None or since < sql_now - float(setting("KEEP_SECONDS")) or float(remembered) > sql_now + 1:
-        logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
+        if identity.incarnation:  # else it is the first one there is
+            logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
         for mirror in registry.all_mirrors():
             cold.make_cold(mirror.name, redis)
         identity.replay_from = None
