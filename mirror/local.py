@@ -68,6 +68,7 @@ class LocalCopy(Generic[S]):
         self._starting = threading.Lock()
         self._worker: threading.Thread | None = None
         self._retry_at = 0.0
+        self._reason = ""  # why the last load failed: said once, and not every second
 
     def ask(self, compute: Callable[[S], A], commands: Callable[[Any, A], object]) -> tuple[A, list[Any]] | None:
         """What ``compute`` makes of the current structure, and the replies to ``commands``; None: ask SQL.
@@ -183,30 +184,31 @@ class LocalCopy(Generic[S]):
             redis, held = relay_client(), self._held
             if held is None or not self._caught_up(redis, held):
                 self._held = self._load(redis)
+            self._reason = ""
         except (NotNow, RedisError) as error:
             self._retry_at = time.monotonic() + RETRY_SECONDS
-            logger.info("No copy of %s for now: %s", self.name, error)
+            is_known, self._reason = str(error) == self._reason, str(error)
+            logger.log(logging.DEBUG if is_known else logging.INFO, "No copy of %s for now: %s", self.name, error)
         except Exception:
             self._retry_at = time.monotonic() + RETRY_SECONDS
             logger.exception("The copy of %s could not be made", self.name)
 
     def _caught_up(self, redis: Any, held: _Held[S]) -> bool:
         try:
-            self._follow(redis, held, CATCH_UP)
+            self._follow(redis, held)
         except NotNow:
             self._drop(held)
             return False
         return True
 
     def _load(self, redis: Any) -> _Held[S]:
-        """Everything, from what is in Redis; what changed meanwhile is in the feed, and absolute."""
+        """Everything that is in Redis. What changed meanwhile comes as news, which is absolute: it mends all."""
         generations, newest = self._generations(redis), redis.xrevrange(self._feed(), count=1)
         if not newest:
             raise NotNow("there is no feed")
         held = _Held(
             self._build(loading.entries(redis, registry.get(self.name), self._rows())), newest[0][0], generations
         )
-        self._follow(redis, held)
         if self._generations(redis) != generations:
             raise NotNow("the mirror was rebuilt meanwhile")
         return held
@@ -217,10 +219,10 @@ class LocalCopy(Generic[S]):
             raise NotNow("the mirror is cold")
         return found
 
-    def _follow(self, redis: Any, held: _Held[S], most: int | None = None) -> None:
-        """Apply the feed until there is no more of it. Raises NotNow when it is trimmed, or longer than ``most``."""
+    def _follow(self, redis: Any, held: _Held[S]) -> None:
+        """Apply the feed until there is no more of it. Raises NotNow when it is trimmed, or too long."""
         taken = 0
-        while True:
+        while taken <= CATCH_UP:
             asked = held.last
             news = redis.xrange(self._feed(), asked, "+", NEWS)
             if not news or news[0][0] != asked:
@@ -228,6 +230,5 @@ class LocalCopy(Generic[S]):
             if len(news) == 1:
                 return
             taken += len(news) - 1
-            if most is not None and taken > most:
-                raise NotNow("it is too far behind")
             self._apply(held, news)
+        raise NotNow("it is too far behind")

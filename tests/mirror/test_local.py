@@ -310,6 +310,20 @@ def test_it_is_not_asked_while_redis_is_left_alone(loaded: Counting) -> None:
     assert seen.round_trips == 0
 
 
+def test_old_news_that_comes_late_is_not_taken_in_again(mirrored: FedItems, loaded: Counting, redis: Redis) -> None:
+    """Two readers get the same news; the slower one has it after the faster one took in what came next."""
+    Item.objects.filter(name="item 1").update(score=50)
+    drain_all()
+    late: Any = redis.xrange(mirrored.feed())
+    Item.objects.filter(name="item 1").update(score=60)
+    drain_all()
+    assert loaded.now() == _truth(mirrored)
+    held = loaded._held
+    assert held is not None
+    loaded._apply(held, late)
+    assert loaded.now() == _truth(mirrored)
+
+
 def test_no_answer_is_older_than_the_question(mirrored: FedItems, loaded: Counting) -> None:
     """Readers in threads, while a writer counts up: each sees at least what was written before it asked."""
     place_of_score = (key("titems:score"), str(Item.objects.get(name="item 0").pk))
