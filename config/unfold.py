@@ -45,6 +45,13 @@ UNFOLD: Final[dict[str, Any]] = {
                     _item(_("Tags"), "sell", "catalog.tag"),
                 ],
             },
+            {
+                "title": _("Redis"),
+                "items": [
+                    _item(_("Mirrors"), "sync_alt", "mirror.state"),
+                    _item(_("Changes"), "list_alt", "mirror.change"),
+                ],
+            },
             {"title": _("People"), "items": [_item(_("Users"), "person", "accounts.user")]},
         ],
     },
