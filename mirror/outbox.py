@@ -148,11 +148,6 @@ def _set_aside(changes: QuerySet[Change]) -> QuerySet[Change]:
     return Change.objects.using(using()).quarantined().filter(id__in=changes.order_by().values("id"))
 
 
-def oldest_pending() -> datetime | None:
-    """When the oldest pending change was made."""
-    return Change.objects.using(using()).pending().order_by("id").values_list("created_at", flat=True).first()
-
-
 def newest_unapplied() -> int | None:
     """The highest id of a change that is not in Redis and is waited for."""
     return _awaited().order_by("-id").values_list("id", flat=True).first()

@@ -37,10 +37,13 @@ def _chunks(key: str, command: str, arguments: list[Any], step: int = ARGUMENTS)
 
 def commands(remove: Iterable[Entry], add: Iterable[Contribution]) -> list[Command]:
     """Commands for all of it, grouped by key; removals first, so that what is added stays."""
-    srem, zrem, hdel, sadd, zadd, hset = (_Groups(list) for _ in range(6))
-    drop: list[Any] = []
-    pairs: list[Any] = []
-    for entry in remove:
+    return [*_removals(remove), *_additions(add)]
+
+
+def _removals(entries: Iterable[Entry]) -> list[Command]:
+    srem, zrem, hdel = (_Groups(list) for _ in range(3))
+    found: list[Command] = []
+    for entry in entries:
         match entry:
             case Member(key, member):
                 srem[key].append(member)
@@ -49,8 +52,17 @@ def commands(remove: Iterable[Entry], add: Iterable[Contribution]) -> list[Comma
             case Field(key, field, _):
                 hdel[key].append(field)
             case Value(key, _):
-                drop.append(key)
-    for fact in add:  # no "match": it takes five times as long, and this runs for every row of a rebuild
+                found.append(("DEL", key))
+    for groups, command in ((srem, "SREM"), (zrem, "ZREM"), (hdel, "HDEL")):
+        for key, arguments in groups.items():
+            found += _chunks(key, command, arguments)
+    return found
+
+
+def _additions(contributions: Iterable[Contribution]) -> list[Command]:
+    sadd, zadd, hset = (_Groups(list) for _ in range(3))
+    pairs: list[Any] = []
+    for fact in contributions:  # no "match": it takes five times as long, and this runs for every row of a rebuild
         if isinstance(fact, Members):
             member = fact.member
             for key in fact.keys:
@@ -63,17 +75,10 @@ def commands(remove: Iterable[Entry], add: Iterable[Contribution]) -> list[Comma
             pairs += fact
         else:
             hset[fact.key] += (fact.field, fact.value)
-    found: list[Command] = [("DEL", key) for key in drop]
-    for groups, command, step in (
-        (srem, "SREM", ARGUMENTS),
-        (zrem, "ZREM", ARGUMENTS),
-        (hdel, "HDEL", ARGUMENTS),
-        (sadd, "SADD", ARGUMENTS),
-        (zadd, "ZADD", 2 * ARGUMENTS),
-        (hset, "HSET", 2 * ARGUMENTS),
-    ):
+    found: list[Command] = []
+    for groups, command, step in ((sadd, "SADD", 1), (zadd, "ZADD", 2), (hset, "HSET", 2)):
         for key, arguments in groups.items():
-            found += _chunks(key, command, arguments, step)
+            found += _chunks(key, command, arguments, step * ARGUMENTS)
     if pairs:
         found.append(("MSET", *pairs))
     return found

@@ -130,13 +130,6 @@ def test_rows_that_are_to_be_written_anew_keep_the_strays_that_they_name() -> No
     assert Change.objects.get(pk=named).strays == '[["set", "k", "m"]]'
 
 
-def test_the_oldest_pending_change_is_the_one_with_the_lowest_id() -> None:
-    assert outbox.oldest_pending() is None
-    make("1", created_at="2020-01-01T00:00:00Z")
-    make("2", created_at="2021-01-01T00:00:00Z")
-    assert outbox.oldest_pending() == datetime(2020, 1, 1, tzinfo=UTC)
-
-
 def test_inside_a_transaction_the_relay_is_refused() -> None:
     outbox.refuse_transaction()
     with pytest.raises(ProgrammingError, match="transaction"), transaction.atomic():

@@ -10,12 +10,11 @@ from django.db import connections
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from mirror import apply, marker, naming, outbox, rebuild, registry, relay, scan, verify
+from mirror import apply, marker, naming, rebuild, registry, relay, scan
 from mirror.lease import lease
 from mirror.models import Change, State
-from mirror.redis import client, relay_client
+from mirror.redis import client
 from tests.mirror import world
-from tests.mirror.app.mirrors import GroupHash
 from tests.mirror.app.models import Follow, Group, Item, Label, Odd
 from tests.servers import RedisServer
 
@@ -196,95 +195,6 @@ def test_one_that_was_finished_between_the_question_and_the_lease_is_not_done_ag
     assert rebuild.rebuild_if_cold("t'odd") == 0
 
 
-def test_writes_that_go_on_meanwhile_are_all_there_in_the_end(redis: Redis) -> None:
-    label = Label.objects.create(name="red")
-    items = [Item.objects.create(name=f"n{n}") for n in range(30)]
-    step = [0]
-
-    def write(mirror: str, rows: int) -> None:
-        step[0] += 1
-        if step[0] > 3:
-            return
-        Item.objects.filter(pk=items[step[0]].pk).update(score=9)
-        items[-step[0]].delete()
-        Item.objects.create(name=f"new {step[0]}").labels.add(label)
-        Label.objects.update(name=f"red {step[0]}")
-        if step[0] == 2:
-            relay.drain_all()
-
-    rebuild.rebuild(["titem"], progress=write)
-    rebuild.rebuild(["tgroup", "latest", "tfollow"])
-    relay.drain_all()
-    assert world.dump(redis) == world.by_orm()
-    assert verify.verify(["titem"], redis=relay_client()) == []
-
-
-def test_one_poisoned_row_does_not_stop_it_and_waits_for_the_relay(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    codes(25)
-    mirror = registry.get("t'odd")
-    record = mirror.record
-
-    def bad(row: Odd) -> dict[str, Any]:
-        if row.code == "c013":
-            raise ZeroDivisionError
-        return record(row)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(mirror, "record", bad)
-        rebuild.rebuild(["t'odd"])
-        assert arrived(redis) == 24
-        assert [change.key for change in Change.objects.pending()] == ["c013"]
-        assert marker.is_warm(client(), "t'odd")
-    relay.drain_all()
-    assert arrived(redis) == 25
-
-
-def test_an_entry_that_could_not_be_written_is_written_when_it_can(redis: Redis) -> None:
-    item = Item.objects.create(name="a", score=3)
-    relay.drain_all()
-    redis.delete(naming.key("titems:score"))
-    redis.set(naming.key("titems:score"), "of the wrong type")
-    with pytest.raises(scan.WrongType):
-        rebuild.rebuild(["titem"])
-    assert not marker.is_warm(client(), "titem")
-    redis.delete(naming.key("titems:score"))
-    relay.drain_all()
-    assert redis.zscore(naming.key("titems:score"), item.pk) == 3
-
-
-def test_a_new_layout_is_cold_and_its_rebuild_sweeps_the_old_keys(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    group = Group.objects.create(name="g")
-    rebuild.rebuild(["tgroup"])
-    mirror = registry.get("tgroup")
-    monkeypatch.setattr(mirror, "version", 2)
-    monkeypatch.setattr(GroupHash, "key", lambda self, pk: naming.key(f"tgroup2:{pk}"))
-    monkeypatch.setattr(GroupHash, "retired", lambda self: [naming.key("tgroup:")])
-    assert not marker.is_warm(client(), "tgroup")
-    rebuild.rebuild(["tgroup"])
-    assert marker.is_warm(client(), "tgroup")
-    assert not redis.exists(naming.key(f"tgroup:{group.pk}"))
-    assert redis.hgetall(naming.key(f"tgroup2:{group.pk}")) == {b"name": b"g", b"items": b"0"}
-
-
-def test_what_no_row_accounts_for_is_swept(redis: Redis) -> None:
-    item = Item.objects.create(name="a")
-    redis.set(naming.key("titem:999"), "{}")
-    redis.set(naming.key("titem:name:ghost"), "999")
-    redis.zadd(naming.key("titems:score"), {"998": 1})
-    redis.sadd(naming.key("{tlabel}:ghost"), "997", str(item.pk))
-    redis.set(naming.key("titemless"), "not the mirror's own")
-    done = rebuild.rebuild(["titem"])
-    assert done[0].strays == 5
-    assert redis.get(naming.key("titemless")) == b"not the mirror's own"
-    redis.delete(naming.key("titemless"))
-    rebuild.rebuild(["tgroup", "latest", "tfollow"])
-    assert world.dump(redis) == world.by_orm()
-
-
 def test_while_it_sweeps_it_keeps_its_lease(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     Item.objects.create(name="a")
     redis.set(naming.key("titem:999"), "{}")
@@ -329,4 +239,3 @@ def test_a_full_drain_writes_what_the_record_says_is_there_already(redis: Redis)
     redis.delete(naming.key("titems:score"))
     apply.drain(registry.get("titem"), [str(item.pk)], full=True)
     assert redis.zscore(naming.key("titems:score"), item.pk) == 0
-    assert outbox.oldest_pending() is None

@@ -1,0 +1,207 @@
+"""What a drain takes away, hands over, writes again and tells: the entries of its rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import orjson
+import pytest
+from django.db import transaction
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from mirror import Member, Scored, Value, apply, outbox, plan, registry, relay
+from mirror.entries import Entry
+from mirror.models import Change
+from mirror.naming import key
+from tests.mirror import world
+from tests.mirror.app.mirrors import ItemMirror
+from tests.mirror.app.models import Item
+from tests.mirror.items import drained, make
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+ITEM = registry.get("titem")
+
+
+def name_of(redis: Redis, name: str) -> object:
+    return redis.get(key(f"titem:name:{name}"))
+
+
+class Late(ItemMirror):
+    """Somebody commits a change while the rows are being read."""
+
+    meanwhile: Callable[[], object]
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Item]:
+        rows = super().load(pks)
+        self.meanwhile()
+        return rows
+
+
+# --- what rows take over from one another --------------------------------------------------------
+
+
+def swapped() -> tuple[Item, Item]:
+    """Two items that are in Redis under their first names, and have changed them for each other's in SQL."""
+    one, two = make("a"), make("b")
+    drained()
+    with transaction.atomic():
+        Item.objects.filter(pk=one.pk).update(name="c")
+        Item.objects.filter(pk=two.pk).update(name="a")
+        Item.objects.filter(pk=one.pk).update(name="b")
+    return one, two
+
+
+def test_names_that_two_rows_swap_are_right_when_drained_together(redis: Redis) -> None:
+    one, two = swapped()
+    apply.drain(ITEM, [str(one.pk), str(two.pk)])
+    assert (name_of(redis, "b"), name_of(redis, "a")) == (b"%d" % one.pk, b"%d" % two.pk)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_names_that_two_rows_swap_are_right_when_drained_one_after_the_other(first: int, redis: Redis) -> None:
+    pair = swapped()
+    apply.drain(ITEM, [str(pair[first].pk)])
+    apply.drain(ITEM, [str(pair[1 - first].pk)])
+    drained()
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_a_name_that_went_to_another_row_is_not_taken_away_from_it(redis: Redis) -> None:
+    one = make("a")
+    drained()
+    Item.objects.filter(pk=one.pk).update(name="b")
+    two = make("a")
+    apply.drain(ITEM, [str(two.pk)])
+    apply.drain(ITEM, [str(one.pk)])
+    assert name_of(redis, "a") == b"%d" % two.pk
+
+
+def test_a_drain_that_read_sql_before_a_name_went_elsewhere_does_not_take_it_back(redis: Redis) -> None:
+    one = make("a")
+    tries: list[str] = []
+
+    def overtake(at: str) -> None:
+        if at == "read" and not tries:
+            tries.append(at)
+            mirror.meanwhile = go_elsewhere
+
+    def go_elsewhere() -> None:
+        mirror.meanwhile = lambda: None
+        Item.objects.filter(pk=one.pk).update(name="b")
+        apply.drain(ITEM, [str(make("a").pk)])
+
+    mirror = Late()
+    mirror.meanwhile = lambda: None
+    apply.drain(mirror, [str(one.pk)], step=overtake)
+    drained()
+    assert world.dump(redis) == world.by_orm()
+
+
+# --- what should not be there ---------------------------------------------------------------------
+
+
+def test_strays_that_a_change_names_are_taken_away(redis: Redis) -> None:
+    item = make("a", "red")
+    drained()
+    strays: list[Entry] = [Member(key("{tlabel}:blue"), str(item.pk)), Value(key("titem:name:x"), str(item.pk))]
+    strays_of_another = Value(key("titem:name:y"), str(item.pk))
+    for stray in (*strays, strays_of_another):
+        redis.sadd(stray.key, stray.member) if type(stray) is Member else redis.set(*stray)
+    redis.set(key("titem:name:y"), "another's by now")
+    told = [plan.as_list(stray) for stray in (*strays, strays_of_another)]
+    outbox.append("titem", [str(item.pk)], strays=orjson.dumps(told).decode())
+    drained()
+    assert name_of(redis, "y") == b"another's by now"
+    redis.delete(key("titem:name:y"))
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_a_stray_that_has_become_true_meanwhile_stays(redis: Redis) -> None:
+    item = make("a", "red", score=4)
+    told: list[Entry] = [Member(key("{tlabel}:red"), str(item.pk)), Scored(key("titems:score"), str(item.pk), 1.0)]
+    outbox.append("titem", [str(item.pk)], strays=orjson.dumps([plan.as_list(e) for e in told]).decode())
+    drained()
+    assert world.dump(redis) == world.by_orm()
+
+
+def test_a_change_that_names_strays_writes_every_entry_again(redis: Redis) -> None:
+    item = make("a", "red")
+    drained()
+    redis.delete(key("{tlabel}:red"))
+    outbox.append("titem", [str(item.pk)], strays="[]")
+    drained()
+    assert world.dump(redis) == world.by_orm()
+
+
+@pytest.mark.parametrize("garbage", ["nonsense", "[]", '{"id": 1}', '{"other": "layout"}'])
+def test_a_record_that_cannot_be_read_is_written_anew_with_all_its_entries(garbage: str, redis: Redis) -> None:
+    item = make("a", "red")
+    redis.set(ITEM.key(str(item.pk)), garbage)
+    drained()
+    assert world.dump(redis) == world.by_orm()
+
+
+# --- errors of single commands --------------------------------------------------------------------
+
+
+def test_an_entry_that_could_not_be_written_is_not_acknowledged(redis: Redis) -> None:
+    """The record was written in the same transaction: it must not hide that an entry is missing."""
+    item = make("a", "red", score=1)
+    redis.set(key("titems:score"), "of the wrong type")
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        apply.drain(ITEM, [str(item.pk)])
+    relay.drain_all()
+    assert Change.objects.pending().filter(mirror="titem", key=str(item.pk)).exists()
+    redis.delete(key("titems:score"))
+    drained()
+    assert world.dump(redis) == world.by_orm()
+
+
+# --- the feed ---------------------------------------------------------------------------------------
+
+
+class Told(ItemMirror):
+    """Items with a feed."""
+
+    def feed(self) -> str:
+        return key("titem:feed")
+
+
+def told(redis: Redis) -> list[list[Any]]:
+    """What the feed says since it was last asked."""
+    entries: Any = redis.xrange(key("titem:feed"))
+    found = [orjson.loads(fields[b"d"]) for _, fields in entries]
+    redis.delete(key("titem:feed"))
+    return [sorted(news) for news in found]
+
+
+def test_the_feed_tells_what_came_what_went_and_what_has_another_score(redis: Redis) -> None:
+    item = make("a", "red", score=1)
+    pk, score, red = str(item.pk), key("titems:score"), key("{tlabel}:red")
+    apply.drain(Told(), [pk])
+    came = [[1, "set", red, pk], [1, "string", key("titem:name:a"), pk], [1, "zset", score, pk, 1]]
+    assert told(redis) == [came]
+    Item.objects.update(score=2)
+    apply.drain(Told(), [pk])
+    assert told(redis) == [[[1, "zset", score, pk, 2]]]
+    item.delete()
+    apply.drain(Told(), [pk])
+    went = [[0, "set", red, pk], [0, "string", key("titem:name:a"), pk], [0, "zset", score, pk, 2]]
+    assert told(redis) == [went]
+
+
+def test_the_feed_is_silent_when_nothing_changed_and_in_a_full_drain(redis: Redis) -> None:
+    item = make("a")
+    apply.drain(Told(), [str(item.pk)], full=True)
+    assert told(redis) == []
+    apply.drain(Told(), [str(item.pk)])
+    assert told(redis) == []
+
+
+def test_the_feed_is_kept_to_its_length(redis: Redis, settings: Any) -> None:
+    settings.MIRROR = {**settings.MIRROR, "FEED_LENGTH": 100}
+    item = make("a")
+    for score in range(400):
+        redis.xadd(key("titem:feed"), {"d": str(score)})
+    apply.drain(Told(), [str(item.pk)])
+    assert redis.xlen(key("titem:feed")) < 300  # "about": whole nodes of a hundred go

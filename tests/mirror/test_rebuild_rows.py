@@ -1,0 +1,118 @@
+"""What a rebuild writes and sweeps: beside writers, poisoned rows, old layouts and strays."""
+
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from mirror import marker, naming, rebuild, registry, relay, scan, verify
+from mirror.models import Change
+from mirror.redis import client, relay_client
+from tests.mirror import world
+from tests.mirror.app.mirrors import GroupHash
+from tests.mirror.app.models import Group, Item, Label, Odd
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+
+
+@pytest.fixture(autouse=True)
+def chunks_of_ten(settings: Any) -> None:
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": 10}
+
+
+def codes(count: int) -> None:
+    Odd.objects.bulk_create(Odd(code=f"c{n:03}") for n in range(count))
+    Change.objects.all()._raw_delete("default")
+
+
+def arrived(redis: Redis) -> int:
+    return len(redis.keys("*todd:*"))
+
+
+def test_writes_that_go_on_meanwhile_are_all_there_in_the_end(redis: Redis) -> None:
+    label = Label.objects.create(name="red")
+    items = [Item.objects.create(name=f"n{n}") for n in range(30)]
+    step = [0]
+
+    def write(mirror: str, rows: int) -> None:
+        step[0] += 1
+        if step[0] > 3:
+            return
+        Item.objects.filter(pk=items[step[0]].pk).update(score=9)
+        items[-step[0]].delete()
+        Item.objects.create(name=f"new {step[0]}").labels.add(label)
+        Label.objects.update(name=f"red {step[0]}")
+        if step[0] == 2:
+            relay.drain_all()
+
+    rebuild.rebuild(["titem"], progress=write)
+    rebuild.rebuild(["tgroup", "latest", "tfollow"])
+    relay.drain_all()
+    assert world.dump(redis) == world.by_orm()
+    assert verify.verify(["titem"], redis=relay_client()) == []
+
+
+def test_one_poisoned_row_does_not_stop_it_and_waits_for_the_relay(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes(25)
+    mirror = registry.get("t'odd")
+    record = mirror.record
+
+    def bad(row: Odd) -> dict[str, Any]:
+        if row.code == "c013":
+            raise ZeroDivisionError
+        return record(row)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mirror, "record", bad)
+        rebuild.rebuild(["t'odd"])
+        assert arrived(redis) == 24
+        assert [change.key for change in Change.objects.pending()] == ["c013"]
+        assert marker.is_warm(client(), "t'odd")
+    relay.drain_all()
+    assert arrived(redis) == 25
+
+
+def test_an_entry_that_could_not_be_written_is_written_when_it_can(redis: Redis) -> None:
+    item = Item.objects.create(name="a", score=3)
+    relay.drain_all()
+    redis.delete(naming.key("titems:score"))
+    redis.set(naming.key("titems:score"), "of the wrong type")
+    with pytest.raises(scan.WrongType):
+        rebuild.rebuild(["titem"])
+    assert not marker.is_warm(client(), "titem")
+    redis.delete(naming.key("titems:score"))
+    relay.drain_all()
+    assert redis.zscore(naming.key("titems:score"), item.pk) == 3
+
+
+def test_a_new_layout_is_cold_and_its_rebuild_sweeps_the_old_keys(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = Group.objects.create(name="g")
+    rebuild.rebuild(["tgroup"])
+    mirror = registry.get("tgroup")
+    monkeypatch.setattr(mirror, "version", 2)
+    monkeypatch.setattr(GroupHash, "key", lambda self, pk: naming.key(f"tgroup2:{pk}"))
+    monkeypatch.setattr(GroupHash, "retired", lambda self: [naming.key("tgroup:")])
+    assert not marker.is_warm(client(), "tgroup")
+    rebuild.rebuild(["tgroup"])
+    assert marker.is_warm(client(), "tgroup")
+    assert not redis.exists(naming.key(f"tgroup:{group.pk}"))
+    assert redis.hgetall(naming.key(f"tgroup2:{group.pk}")) == {b"name": b"g", b"items": b"0"}
+
+
+def test_what_no_row_accounts_for_is_swept(redis: Redis) -> None:
+    item = Item.objects.create(name="a")
+    redis.set(naming.key("titem:999"), "{}")
+    redis.set(naming.key("titem:name:ghost"), "999")
+    redis.zadd(naming.key("titems:score"), {"998": 1})
+    redis.sadd(naming.key("{tlabel}:ghost"), "997", str(item.pk))
+    redis.set(naming.key("titemless"), "not the mirror's own")
+    done = rebuild.rebuild(["titem"])
+    assert done[0].strays == 5
+    assert redis.get(naming.key("titemless")) == b"not the mirror's own"
+    redis.delete(naming.key("titemless"))
+    rebuild.rebuild(["tgroup", "latest", "tfollow"])
+    assert world.dump(redis) == world.by_orm()
