@@ -1,16 +1,25 @@
 """Celery's side of the relay."""
 
+import logging
+
 from celery import shared_task
+from redis.exceptions import RedisError
 
 from mirror import rebuild as rebuilding
 from mirror import relay, sweeper
 from mirror import verify as verifying
 
+logger = logging.getLogger("mirror")
+
 
 @shared_task(name="mirror.tasks.drain_keys")
 def drain_keys(mirror: str, keys: list[str]) -> int:
-    """Drain these keys: what did not fit a request's budget."""
-    return relay.drain_keys(mirror, keys)[0]
+    """Drain these keys: what did not fit a request's budget. The sweep does what cannot be done now."""
+    try:
+        return relay.drain_keys(mirror, keys)[0]
+    except RedisError as error:
+        logger.warning("Redis is away, changes wait: %s", error)
+        return 0
 
 
 @shared_task(name="mirror.tasks.sweep")

@@ -75,6 +75,13 @@ def test_a_command_that_is_wrong_is_an_error_and_not_taken_for_absence(redis: Re
         sweeper.sweep()
 
 
+def test_without_redis_the_task_leaves_its_keys_to_the_next_sweep(redis_server: RedisServer) -> None:
+    Odd.objects.create(code="a")
+    redis_server.kill()
+    assert tasks.drain_keys("t'odd", ["a"]) == 0
+    assert Change.objects.pending().exists()
+
+
 def test_the_task_drains_the_keys_that_it_is_given() -> None:
     Odd.objects.bulk_create([Odd(code="a"), Odd(code="b")])
     assert tasks.drain_keys("t'odd", ["a"]) == 1
