@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Model
 
@@ -12,6 +12,7 @@ from catalog.models import Author, Book, Tag
 from catalog.records import BookRow, Record, load_books, record, tag_names
 from mirror import Contribution, Family, Members, Mirror, Scored, Watch
 from mirror.conf import setting
+from mirror.naming import prefix
 
 UNKNOWN_YEAR = float("-inf")  # sorts after every year there can be, the newest being first
 
@@ -54,9 +55,19 @@ class _TagKeys(dict[str, str]):
         return self.setdefault(name, self.start + name)
 
 
+class _Places(NamedTuple):
+    """Where a book's entries are: the keys, worked out once and not for every book."""
+
+    popular: str
+    newest: str
+    titles: str
+    tags: _TagKeys
+
+
 @cache
-def _tag_keys(start: str) -> _TagKeys:
-    return _TagKeys(start)
+def _places(prefix: str) -> _Places:
+    """The places under the prefix that all keys have now."""
+    return _Places(keys.popular(), keys.newest(), keys.titles(), _TagKeys(keys.tag("")))
 
 
 @mirror.register
@@ -83,13 +94,12 @@ class BookMirror(Mirror):
         return record(row)
 
     def index(self, record: Record) -> Iterable[Contribution]:
-        pk, tag_keys = str(record["id"]), _tag_keys(keys.tag(""))
-        year = record["year"]
+        pk, places, year = str(record["id"]), _places(prefix()), record["year"]
         return [
-            Scored(keys.popular(), pk, record["popularity"]),
-            Scored(keys.newest(), pk, UNKNOWN_YEAR if year is None else year),
-            Scored(keys.titles(), f"{record['sort_title']}\0{pk}", 0),
-            Members(list(map(tag_keys.__getitem__, record["tags"])), pk),
+            Scored(places.popular, pk, record["popularity"]),
+            Scored(places.newest, pk, UNKNOWN_YEAR if year is None else year),
+            Scored(places.titles, f"{record['sort_title']}\0{pk}", 0),
+            Members(list(map(places.tags.__getitem__, record["tags"])), pk),
         ]
 
     def families(self) -> Sequence[Family]:

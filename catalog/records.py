@@ -55,8 +55,8 @@ def load_books(ids: Sequence[int]) -> list[BookRow]:
         else:
             cursor.execute(_SQLITE, [orjson.dumps(list(ids)).decode()])
             rows = [(*row[:8], orjson.loads(row[8]), orjson.loads(row[9])) for row in cursor.fetchall()]
-        tags = _names(cursor, "catalog_tag", {pk for row in rows for pk in row[8]})
-        authors = _names(cursor, "catalog_author", {pk for row in rows for pk in row[9]})
+        tags = _names(cursor, "catalog_tag", set().union(*(row[8] for row in rows)))
+        authors = _names(cursor, "catalog_author", set().union(*(row[9] for row in rows)))
     return [BookRow._make((*row[:8], _named(tags, row[8]), _named(authors, row[9]))) for row in rows]
 
 
