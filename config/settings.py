@@ -176,7 +176,12 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "default"
-CELERY_TASK_ROUTES = {"mirror.tasks.*": {"queue": "relay"}}
+# Rebuild and verify take long: they must not stand in front of the changes that people wait for.
+CELERY_TASK_ROUTES = {
+    "mirror.tasks.rebuild": {"queue": "default"},
+    "mirror.tasks.verify": {"queue": "default"},
+    "mirror.tasks.*": {"queue": "relay"},
+}
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "mirror-sweep": {"task": "mirror.tasks.sweep", "schedule": 1.0, "options": {"expires": 5}},
