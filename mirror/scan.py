@@ -13,7 +13,7 @@ from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror
 from mirror.session import Command, Session
 
 STEP = 1000  # keys, or members, a command
-PIPE = 250  # commands a round trip
+PIPE = 500  # commands a round trip
 
 
 class Content(NamedTuple):
@@ -76,11 +76,19 @@ class Owned:
         self.families = tuple(mirror.families())
         self.retired = tuple(mirror.retired())
         self.has_records = not isinstance(mirror, EdgeMirror | SummaryMirror)
-        self._start = mirror.key("\0").partition("\0")[0] if self.has_records else ""
+        self._start, _, end = mirror.key("\0").partition("\0") if self.has_records else ("", "", "")
+        # Whether what comes after the start is a number and nothing else, as for nearly all mirrors.
+        self._numbered = self.has_records and not end and mirror.pk_of(f"{self._start}1") == "1"
 
     def pk_of(self, key: str) -> str | None:
         """The row whose record ``key`` is, or None."""
-        return self.mirror.pk_of(key) if self.has_records and key.startswith(self._start) else None
+        if not (self.has_records and key.startswith(self._start)):
+            return None
+        if self._numbered:
+            rest = key[len(self._start) :]
+            if len(rest) < 10 and rest.isdecimal() and rest.isascii() and rest[0] != "0":
+                return rest
+        return self.mirror.pk_of(key)
 
     def family_of(self, key: str) -> Family | None:
         """The family that ``key`` belongs to, or None."""
@@ -195,7 +203,7 @@ def collect(session: Session, commands: Sequence[Command]) -> list[Any]:
 
 def _paired(family: Family, raw: Any) -> list[Any]:
     if family.kind == "set":
-        return list(raw)
+        return raw if isinstance(raw, list) else list(raw)
     return list(raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True))
 
 
