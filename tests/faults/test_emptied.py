@@ -11,7 +11,8 @@ import pytest
 from django.db import connections
 from redis import Redis
 
-from mirror import naming, rebuild
+from mirror import marker, naming, rebuild
+from mirror.declare import Mirror
 from tests.faults.tools import Crew, Storm, Watcher, again_and_again, assert_comes_to_rest, assert_exact
 from tests.mirror.app.mirrors import ItemMirror
 from tests.mirror.app.models import Item
@@ -87,6 +88,22 @@ def test_a_rebuild_does_not_spoil_the_progress_of_one_that_began_after_a_flush(
     finally:
         go_on.set()
         second.join()
+    watcher.look()
+    assert watcher.by_redis
+
+
+def test_a_redis_that_is_emptied_right_before_the_marker_is_set_is_not_called_whole(
+    still: list[Item], state: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_after_rebuild, flushes, watcher = marker.set_after_rebuild, count(), Watcher(still)
+
+    def flush_first(mirror: Mirror, redis: Redis, token: str) -> bool:
+        if next(flushes) == 0:
+            state.flushall()
+        return set_after_rebuild(mirror, redis, token)
+
+    monkeypatch.setattr(marker, "set_after_rebuild", flush_first)
+    rebuild.rebuild(["titem", "tfollow"])
     watcher.look()
     assert watcher.by_redis
 

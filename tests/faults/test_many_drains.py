@@ -1,6 +1,7 @@
 """Many drains of one row at once, and drains that stand still between their steps while others go on."""
 
 import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 
@@ -14,6 +15,7 @@ from mirror.models import Change
 from mirror.session import Conflict
 from tests.faults.tools import Crew, assert_exact, at_once
 from tests.mirror import world
+from tests.mirror.app.mirrors import ItemMirror
 from tests.mirror.app.models import Follow, Group, Item, Label
 from tests.servers import wait_until
 
@@ -141,4 +143,23 @@ def test_a_drain_that_stands_still_overwrites_nothing_newer(
     assert world.dump(redis) == world.by_orm()
     relay.drain_all()
     assert not Change.objects.pending().exists()
+    assert_exact(redis)
+
+
+def test_a_change_that_is_committed_while_rows_are_read_stays_pending(
+    item: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.warm()
+    write(item, 1)
+    load, loads = ItemMirror.load, count()
+
+    def load_and_be_late(self: ItemMirror, pks: Sequence[str]) -> Mapping[str, Item]:
+        rows = load(self, pks)
+        if next(loads) == 0:
+            write(item, 2)
+        return rows
+
+    monkeypatch.setattr(ItemMirror, "load", load_and_be_late)
+    apply.drain(registry.get("titem"), [str(item.pk)])
+    relay.drain_all()
     assert_exact(redis)

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import connection, connections
 from redis import Redis
 
 from mirror import apply, marker, naming, outbox, registry, relay, sweeper
@@ -115,15 +116,14 @@ def test_without_a_clock_that_can_be_trusted_everything_is_rebuilt(
     assert_exact(state)
 
 
-def test_a_table_that_was_emptied_and_filled_again_since_is_right(
+@pytest.mark.on_postgres
+def test_a_table_that_was_truncated_since_is_not_full_again(
     storm: Storm, redis_server: RedisServer, state: Redis, tmp_path: Path
 ) -> None:
+    """The older Redis has its marker, and what a TRUNCATE took away is named by no change of its own."""
     past = Past(redis_server, tmp_path)
-    Item.labels.through.objects.all()._raw_delete("default")
-    Item.objects.all()._raw_delete("default")
-    outbox.append("titem", [outbox.WHOLE])
-    sweeper.sweep()
-    Item.objects.create(name="the only one")
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE mirrortest_follow")
     world.rest()
     past.comes_back()
     sweeper.sweep()
@@ -136,14 +136,15 @@ def test_redis_may_go_back_in_the_middle_of_anything(
     what: str, storm: Storm, redis_server: RedisServer, state: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was drained in vain is not forgotten, and the clock of the former does not get into the later one."""
-    past, drain_all = Past(redis_server, tmp_path), relay.drain_all
+    past, drain_all, times = Past(redis_server, tmp_path), relay.drain_all, count()
     strike(storm, 3)
     if what == "replay":
         past.comes_back()
 
     def drain_and_go_back(*args: Any, **options: Any) -> int:
         found = drain_all(*args, **options)
-        past.comes_back()
+        if next(times) == 0:
+            past.comes_back()
         return found
 
     with monkeypatch.context() as patch:

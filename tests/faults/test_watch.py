@@ -7,6 +7,7 @@ import pytest
 from redis import Redis, WatchError
 
 from config.devserver.redis_server import find_redis, version_of, wheel_redis
+from mirror.shapes import _touch
 from tests.servers import RedisServer
 
 BINARIES = sorted({path for path in (find_redis(), wheel_redis()) if path})
@@ -29,7 +30,9 @@ def test_set_and_del_in_a_transaction_break_another_s_watch(client: Redis, befor
         watching.multi()
         watching.set("stale", "1")
         with client.pipeline(transaction=True) as touching:
-            touching.set("record", "").delete("record").execute()
+            for command in _touch("record"):
+                touching.execute_command(*command)
+            touching.execute()
         with pytest.raises(WatchError):
             watching.execute()
     assert client.keys() == []

@@ -123,10 +123,13 @@ class Storm:
     def name(self) -> str:
         return f"storm {next(self.numbers)}"
 
-    def some(self) -> "QuerySet[Item]":
+    def third(self, which: int) -> "QuerySet[Item]":
         """A third of the storm's items."""
-        items = Item.objects.filter(name__startswith="storm").annotate(third=F("pk") % 3)
-        return items.filter(third=self.random.randrange(3))
+        return Item.objects.filter(name__startswith="storm").annotate(third=F("pk") % 3).filter(third=which % 3)
+
+    def some(self) -> "QuerySet[Item]":
+        """One third or another."""
+        return self.third(self.random.randrange(3))
 
     def create(self) -> None:
         made = Item.objects.bulk_create(Item(name=self.name(), score=n) for n in range(self.size))
