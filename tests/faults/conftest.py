@@ -9,7 +9,8 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from tests.faults.tools import Crew, make_still
+from tests.faults.crew import Crew
+from tests.faults.tools import make_still
 from tests.fixtures import use_broker
 from tests.mirror import world
 from tests.mirror.app.models import Item

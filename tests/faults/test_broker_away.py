@@ -6,7 +6,8 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import send
-from tests.faults.tools import Crew, assert_comes_to_rest
+from tests.faults.crew import Crew
+from tests.faults.tools import assert_comes_to_rest
 from tests.mirror.app.models import Item
 from tests.servers import RedisServer
 

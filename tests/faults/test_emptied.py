@@ -13,7 +13,8 @@ from redis import Redis
 
 from mirror import marker, naming, rebuild
 from mirror.declare import Mirror
-from tests.faults.tools import Crew, Storm, Watcher, again_and_again, assert_comes_to_rest, assert_exact
+from tests.faults.crew import Crew
+from tests.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest, assert_exact
 from tests.mirror.app.mirrors import ItemMirror
 from tests.mirror.app.models import Item
 from tests.servers import wait_until

@@ -14,7 +14,8 @@ from redis import Redis
 from catalog.models import Book
 from mirror.redis import client, relay_client
 from tests.catalog.make import make_book
-from tests.faults.tools import Crew, assert_comes_to_rest
+from tests.faults.crew import Crew
+from tests.faults.tools import assert_comes_to_rest
 from tests.mirror import world
 from tests.mirror.app.models import Item
 from tests.servers import RedisServer, free_port, wait_until

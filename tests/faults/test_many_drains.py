@@ -13,7 +13,8 @@ from redis import Redis
 from mirror import apply, hints, registry, relay
 from mirror.models import Change
 from mirror.session import Conflict
-from tests.faults.tools import Crew, assert_exact, at_once
+from tests.faults.crew import Crew
+from tests.faults.tools import assert_exact, at_once
 from tests.mirror import world
 from tests.mirror.app.mirrors import ItemMirror
 from tests.mirror.app.models import Follow, Group, Item, Label

@@ -13,7 +13,8 @@ from redis import Redis
 from mirror import apply, marker, naming, outbox, registry, relay, sweeper
 from mirror.models import Change, State
 from mirror.redis import relay_client
-from tests.faults.tools import Crew, Storm, Watcher, assert_comes_to_rest, assert_exact, is_at_rest
+from tests.faults.crew import Crew
+from tests.faults.tools import Storm, Watcher, assert_comes_to_rest, assert_exact, is_at_rest
 from tests.mirror import world
 from tests.mirror.app.models import Item
 from tests.servers import RedisServer, wait_until
@@ -120,11 +121,11 @@ def test_without_a_clock_that_can_be_trusted_everything_is_rebuilt(
 def test_a_table_that_was_truncated_since_is_not_full_again(
     storm: Storm, redis_server: RedisServer, state: Redis, tmp_path: Path
 ) -> None:
-    """The older Redis has its marker, and what a TRUNCATE took away is named by no change of its own."""
+    """The mirror was cold and to be rebuilt, and now its marker is back."""
     past = Past(redis_server, tmp_path)
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE mirrortest_follow")
-    world.rest()
+    sweeper.sweep()
     past.comes_back()
     sweeper.sweep()
     world.rest()

@@ -5,7 +5,8 @@ from redis import Redis
 
 from mirror import naming
 from mirror.redis import breaker
-from tests.faults.tools import Crew, Storm, Watcher, again_and_again, assert_comes_to_rest
+from tests.faults.crew import Crew
+from tests.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest
 from tests.mirror.app.models import Item
 from tests.servers import RedisServer, wait_until
 

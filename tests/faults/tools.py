@@ -1,90 +1,25 @@
-"""What the tests of faults share: processes that can be killed, writers, readers, and what "right" means."""
+"""What the tests of faults share: writers, readers, threads, and what "right" means."""
 
-import os
 import random
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
-from pathlib import Path
 
 import orjson
 from django.db import connection, connections
 from django.db.models import F, QuerySet
 from redis import Redis
 
-from mirror import naming, status, verify
+from mirror import status, verify
 from mirror.models import Change
 from mirror.naming import key
 from mirror.read import read
 from mirror.redis import relay_client
 from tests.mirror import world
 from tests.mirror.app.models import Follow, Item, Label
-from tests.servers import RedisServer, die_with_parent, wait_until
-
-WORKER = "celery -A config worker -Q relay,fanout,default -c 2 --without-mingle --without-gossip -l warning"
-BEAT = "celery -A config beat --pidfile= -l warning"
-
-
-class Crew:
-    """Child processes on the test's database and Redis, each in a process group of its own."""
-
-    def __init__(self, environment: dict[str, str], folder: Path, server: RedisServer) -> None:
-        self.environment, self.folder, self.server = environment, folder, server
-        self.children: dict[str, subprocess.Popen[bytes]] = {}
-
-    def start(self, name: str, command: str, **environment: str) -> subprocess.Popen[bytes]:
-        """Run ``python -m COMMAND`` under this name; what it says goes into NAME.log in the folder."""
-        with (self.folder / f"{name}.log").open("ab") as log:
-            self.children[name] = subprocess.Popen(
-                [sys.executable, "-m", *command.split()],
-                env={**self.environment, **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=die_with_parent(),
-            )
-        return self.children[name]
-
-    def worker(self) -> None:
-        """Start a Celery worker with two processes."""
-        self.start("worker", WORKER)
-
-    def beat(self) -> None:
-        """Start the clock that asks for a sweep every second."""
-        self.start("beat", f"{BEAT} -s {self.folder / 'schedule'}")
-
-    def kill(self, name: str) -> None:
-        """SIGKILL for all of its processes at once."""
-        child = self.children.pop(name)
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-
-    def let_go(self) -> None:
-        """Take away the leases that killed processes held: they run out by themselves, in 15 and 30 seconds."""
-        with self.server.client() as client:
-            for name in client.scan_iter(naming.lease("*")):
-                client.delete(name)
-
-    def kill_all(self) -> None:
-        """SIGKILL for all that still runs."""
-        for name in list(self.children):
-            self.kill(name)
-
-    def show(self) -> None:
-        """Print what all of them have printed: pytest shows it if the test failed."""
-        for log in sorted(self.folder.glob("*.log")):
-            print(f"--- {log.stem}", self.said(log.stem)[-5000:], sep="\n")
-
-    def said(self, name: str) -> str:
-        """What a child has printed."""
-        return (self.folder / f"{name}.log").read_text(errors="replace")
+from tests.servers import wait_until
 
 
 def is_at_rest() -> bool:
