@@ -35,9 +35,12 @@ def books_by_authors(values: Sequence[str], after: str | None, limit: int) -> li
     return _books(Book.authors.through, "author_id", values, after, limit)
 
 
-def _ids(pks: Iterable[str]) -> list[int]:
+def _ids(pks: Sequence[str]) -> list[int]:
     """Primary keys as numbers; what is none is no row's."""
-    return [int(pk) for pk in pks if pk.removeprefix("-").isdecimal()]
+    try:
+        return list(map(int, pks))
+    except ValueError:
+        return [int(pk) for pk in pks if pk.removeprefix("-").isdecimal()]
 
 
 class _TagKeys(dict[str, str]):

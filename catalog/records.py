@@ -52,12 +52,17 @@ def load_books(ids: Sequence[int]) -> list[BookRow]:
         if connection.vendor == "postgresql":
             cursor.execute(_POSTGRESQL, [list(ids)])
             rows = cursor.fetchall()
+            tag_ids, author_ids = [row[8] for row in rows], [row[9] for row in rows]
         else:
             cursor.execute(_SQLITE, [orjson.dumps(list(ids)).decode()])
-            rows = [(*row[:8], orjson.loads(row[8]), orjson.loads(row[9])) for row in cursor.fetchall()]
-        tags = _names(cursor, "catalog_tag", set().union(*(row[8] for row in rows)))
-        authors = _names(cursor, "catalog_author", set().union(*(row[9] for row in rows)))
-    return [BookRow._make((*row[:8], _named(tags, row[8]), _named(authors, row[9]))) for row in rows]
+            rows = cursor.fetchall()
+            tag_ids, author_ids = [orjson.loads(row[8]) for row in rows], [orjson.loads(row[9]) for row in rows]
+        tags = _names(cursor, "catalog_tag", set().union(*tag_ids))
+        authors = _names(cursor, "catalog_author", set().union(*author_ids))
+    return [
+        BookRow._make((*row[:8], _named(tags, of_tags), _named(authors, of_authors)))
+        for row, of_tags, of_authors in zip(rows, tag_ids, author_ids, strict=True)
+    ]
 
 
 def tag_names(ids: Sequence[int]) -> dict[int, str]:

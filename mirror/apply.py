@@ -109,8 +109,7 @@ def land(flight: Flight) -> Drained:
 def _fly(shape: JsonShape, pks: Sequence[str], redis: Any, full: bool, step: Step) -> Flight:
     with Session(redis) as session:
         step("watch")
-        watched = list(dict.fromkeys(map(shape.watched, pks)))
-        said = shape.said(pks, session.watch_and_ask(watched, shape.ask(pks)))
+        said = shape.said(pks, session.watch_and_ask(shape.watches(pks), shape.ask(pks)))
         step("read")
         work = _work(shape, pks, said, full)
         work = _settle_claims(session, shape, pks, said, full, work)

@@ -78,7 +78,7 @@ class Mirror:
     record_kind: ClassVar[Literal["json", "hash"]] = "json"
 
     def key(self, pk: str) -> str:
-        """The name of the record of row ``pk``."""
+        """The name of the record of row ``pk``: always the same text around it."""
         raise NotImplementedError
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:

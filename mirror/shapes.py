@@ -37,7 +37,7 @@ class JsonShape:
     """A record as one JSON string; keys sorted, so that equal records are equal bytes."""
 
     # The record as the row's own key holds it. Not a method: it runs for every row of a rebuild.
-    encode: Callable[[Record], Said] = partial(orjson.dumps, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    encode: Callable[[Record], Said] = partial(orjson.dumps, option=orjson.OPT_SORT_KEYS)
 
     def __init__(self, mirror: Mirror) -> None:
         self.mirror = mirror
@@ -46,9 +46,18 @@ class JsonShape:
         """The key that every drain of the row watches and writes."""
         return self.mirror.key(pk)
 
+    def watches(self, pks: Sequence[str]) -> list[str]:
+        """The keys that a drain of these rows watches, each once."""
+        return self.keys(pks)
+
+    def keys(self, pks: Iterable[str]) -> list[str]:
+        """The names of these rows' records, from what the declaration makes of one."""
+        start, _, end = self.mirror.key("\0").partition("\0")
+        return [f"{start}{pk}{end}" for pk in pks]
+
     def ask(self, pks: Sequence[str]) -> list[Command]:
         """Commands that read what is said of these rows now."""
-        return [("MGET", *map(self.mirror.key, pks))]
+        return [("MGET", *self.keys(pks))]
 
     def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
         """What the replies to ``ask`` say, one for each row."""
@@ -79,13 +88,14 @@ class JsonShape:
 
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
         """Commands that make the rows' own keys say this: always a write, also of the same."""
-        key = self.mirror.key
-        pairs = [part for pk, own in owns.items() if own is not None for part in (key(pk), own)]
-        commands: list[Command] = [("MSET", *pairs)] if pairs else []
-        for pk, own in owns.items():
+        pairs: list[Said] = []
+        gone: list[Command] = []
+        for key, own in zip(self.keys(owns), owns.values(), strict=True):
             if own is None:
-                commands += _touch(key(pk))
-        return commands
+                gone += _touch(key)
+            else:
+                pairs += (key, own)
+        return [("MSET", *pairs), *gone] if pairs else gone
 
 
 class HashShape(JsonShape):
@@ -129,6 +139,9 @@ class EdgeShape(JsonShape):
     def watched(self, pk: str) -> str:
         return naming.guard(self.mirror.name, pk)
 
+    def watches(self, pks: Sequence[str]) -> list[str]:
+        return list(map(self.watched, pks))
+
     def ask(self, pks: Sequence[str]) -> list[Command]:
         return []
 
@@ -152,6 +165,9 @@ class SummaryShape(JsonShape):
 
     def watched(self, pk: str) -> str:
         return self.mirror.key("")
+
+    def watches(self, pks: Sequence[str]) -> list[str]:
+        return [self.mirror.key("")]
 
     def ask(self, pks: Sequence[str]) -> list[Command]:
         return [("LRANGE", self.mirror.key(""), 0, -1)]
