@@ -57,6 +57,8 @@ def flush() -> None:
     left: dict[str, list[str]] = defaultdict(list)
     for (mirror, source), keys in sorted(due.items()):
         rest = _drain(mirror, source, sorted(keys), deadline)
+        if breaker.open():
+            return  # workers cannot write to Redis either, and a hung broker would cost a time-out more
         if rest and source:
             send.sweep()  # which begins with what a source's change has to be spread over
         else:
