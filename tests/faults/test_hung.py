@@ -1,5 +1,6 @@
 """Redis, or the broker, hung (it keeps its connections and answers nothing): pages still answer, within a second."""
 
+import json
 from collections.abc import Mapping
 from http.cookiejar import CookieJar
 from typing import Any
@@ -84,6 +85,8 @@ def test_every_page_answers_within_a_second_while_redis_is_hung(
     assert book.title in web.ask(f"/books/{book.pk}/")
     assert "<html" in web.ask("/")
     assert "password" in web.ask("/accounts/login/")
+    assert web.ask("/healthz")
+    assert orjson.loads(web.ask("/readyz"))["redis"] is False
     redis_server.thaw()
     wait_until(lambda: web.item(still[0].pk)["by"] == "redis", "an answer by Redis")
 
@@ -111,6 +114,37 @@ def test_a_write_while_redis_is_hung_succeeds_once_and_is_seen_at_once(
     crew.beat()
     assert_comes_to_rest(state)
     wait_until(lambda: web.item(still[0].pk) == {"name": "renamed", "by": "redis"}, "an answer by Redis")
+
+
+@pytest.mark.slow
+def test_a_write_while_the_broker_is_hung_succeeds_within_a_second(
+    book: Book, still: list[Item], broker_server: RedisServer, crew: Crew, state: Redis
+) -> None:
+    """It does not fit the budget, so that it wants to send a hint."""
+    crew.environment["MIRROR_SETTINGS"] = json.dumps({"BUDGET_SECONDS": 0})
+    web = Web(crew)
+    assert web.ask("/books/", seconds=30)
+    broker_server.freeze()
+    web.item(still[0].pk, name="renamed")
+    assert web.item(still[0].pk) == {"name": "renamed", "by": "sql"}
+    broker_server.thaw()
+    crew.worker()
+    crew.beat()
+    assert_comes_to_rest(state)
+
+
+@pytest.mark.slow
+def test_a_site_that_is_started_while_redis_is_away_answers_and_finds_it_later(
+    book: Book, still: list[Item], redis_server: RedisServer, crew: Crew
+) -> None:
+    redis_server.kill()
+    web = Web(crew)
+    assert book.title in web.ask("/books/", seconds=30)
+    assert web.item(still[0].pk) == {"name": still[0].name, "by": "sql"}
+    redis_server.start()
+    crew.worker()
+    crew.beat()
+    wait_until(lambda: web.item(still[0].pk)["by"] == "redis", "an answer by Redis")
 
 
 def test_requests_do_not_wait_as_long_as_the_relay_may(redis_server: RedisServer) -> None:

@@ -3,7 +3,9 @@
 import pytest
 from redis import Redis
 
-from mirror import naming
+from mirror import naming, sweeper
+from mirror.conf import setting
+from mirror.models import Change
 from mirror.redis import breaker
 from tests.faults.crew import Crew
 from tests.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest
@@ -46,3 +48,17 @@ def test_writes_without_redis_arrive_when_it_is_back(
     assert_comes_to_rest(state)
     watcher.look()
     assert watcher.by_redis == 1
+
+
+def test_a_full_redis_is_no_row_s_fault(still: list[Item], crew: Crew, state: Redis) -> None:
+    """Changes wait, and none is set aside, however often they are tried."""
+    state.config_set("maxmemory", 1)
+    Storm(seed=12).create()
+    for _ in range(2 * int(setting("ATTEMPTS"))):
+        sweeper.sweep()
+    assert Change.objects.pending().exists()
+    assert not Change.objects.quarantined().exists()
+    state.config_set("maxmemory", 0)
+    crew.worker()
+    crew.beat()
+    assert_comes_to_rest(state)

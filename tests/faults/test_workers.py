@@ -5,6 +5,7 @@ import signal
 from functools import partial
 
 import pytest
+from django.db import connection
 from django.db.models import F, Value
 from django.db.models.functions import Concat
 from redis import Redis
@@ -18,6 +19,7 @@ from tests.mirror.app.models import Item
 from tests.servers import wait_until
 
 KILLS = 3
+CUTS = 6
 # Whether Redis was written to, and whether changes are pending, when a drain dies before a step.
 AFTER = {
     "watch": (False, True),
@@ -47,6 +49,30 @@ def test_workers_killed_again_and_again_leave_nothing_undone(crew: Crew, state: 
         hit += Change.objects.pending().exists()
     assert hit > 1, "the workers were killed when all was done"
     crew.worker()
+    assert_comes_to_rest(state)
+
+
+@pytest.mark.slow
+@pytest.mark.on_postgres
+def test_workers_whose_database_connections_are_cut_again_and_again_leave_nothing_undone(
+    crew: Crew, state: Redis
+) -> None:
+    storm = Storm(seed=11, size=1500)
+    storm.create()
+    world.warm()
+    crew.worker()
+    crew.beat()
+    cuts = 0
+    for cut in range(CUTS):
+        storm.third(cut).update(score=F("score") + 1)
+        wait_until(partial(_at_most_pending, Change.objects.pending().count() * 0.7), "the middle of the work")
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT COUNT(PG_TERMINATE_BACKEND(pid)) FROM pg_stat_activity"
+                " WHERE datname = CURRENT_DATABASE() AND pid <> PG_BACKEND_PID()"
+            )
+            cuts += cursor.fetchone()[0]
+    assert cuts
     assert_comes_to_rest(state)
 
 
