@@ -55,7 +55,8 @@ def test_the_demo_on_the_real_files_shows_the_books_that_the_files_say(browser: 
             more = page.locator("a[rel=next]")
             if not more.count():
                 break
-            more.click()
+            with page.expect_navigation():  # a click does not wait until the next page is read
+                more.click()
         page.close()
     assert len(shown) == len(set(shown))
     assert set(shown) == expected

@@ -18,8 +18,8 @@ def broker(redis_server: RedisServer) -> Redis:
 
 
 def queued(broker: Redis) -> list[Any]:
-    """(task, arguments) of everything that waits for the relay's workers, oldest first."""
-    raw: Any = broker.lrange("relay", 0, -1)
+    """(task, arguments) of everything that waits for the relay's workers, then of what takes long; oldest first."""
+    raw: Any = broker.lrange("default", 0, -1) + broker.lrange("relay", 0, -1)
     messages = [json.loads(message) for message in reversed(raw)]
     return [(m["headers"]["task"], *json.loads(b64decode(m["body"]))[:2]) for m in messages]
 
