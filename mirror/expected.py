@@ -42,7 +42,7 @@ class Sums:
                 for key in fact.keys:
                     totals[key] += one
             elif isinstance(fact, Scored):
-                totals[fact.key] += ONE + hash((fact.member.encode(), float(fact.score)))
+                totals[fact.key] += ONE + hash((fact.member.encode(), fact.score))  # 1 and 1.0 have one hash
             elif isinstance(fact, Member):
                 totals[fact.key] += ONE + hash(fact.member.encode())
             elif isinstance(fact, Value):

@@ -26,6 +26,7 @@ class Target(NamedTuple):
 
 
 ABSENT = Target(None, [])
+ASKED = 1000  # records that one command reads
 
 
 def _touch(key: str) -> list[Command]:
@@ -57,11 +58,12 @@ class JsonShape:
 
     def ask(self, pks: Sequence[str]) -> list[Command]:
         """Commands that read what is said of these rows now."""
-        return [("MGET", *self.keys(pks))]
+        keys = self.keys(pks)
+        return [("MGET", *keys[start : start + ASKED]) for start in range(0, len(keys), ASKED)]
 
     def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
         """What the replies to ``ask`` say, one for each row."""
-        return list(replies[0])
+        return [said for reply in replies for said in reply]
 
     def before(self, pk: str, said: Said) -> Iterable[Contribution]:
         """The entries that what was said accounts for."""

@@ -24,6 +24,8 @@ from mirror.redis import relay_client
 from mirror.session import Session
 from mirror.shapes import ABSENT, JsonShape, Target, shape_of
 
+CHUNKS = 4  # of a rebuild that are read at once: nothing is written here, and nobody has to wait
+
 Progress = Callable[[str, int], None]
 
 
@@ -118,7 +120,7 @@ class _Verification:
 
     def _chunks(self) -> Generator[list[str], None, None]:
         after: str | None = None
-        while pks := self.mirror.keys_after(after, int(setting("CHUNK"))):
+        while pks := self.mirror.keys_after(after, CHUNKS * int(setting("CHUNK"))):
             yield pks
             after = pks[-1]
 
