@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import environ
 from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -140,6 +141,9 @@ def _redis(url: str, *, timeout: float) -> dict[str, object]:
         },
     }
 
+
+if REDIS_URL.startswith("redis+cluster:"):
+    raise ImproperlyConfigured("REDIS_URL: Redis Cluster is not supported yet (docs/decisions.md says what is missing)")
 
 CACHES = {
     "default": _redis(CACHE_URL, timeout=0.3),
