@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 @pytest.fixture
 def rows(settings: Any) -> None:
-    settings.MIRROR = {**settings.MIRROR, "CHUNK": 10}
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": 5}  # a verification reads four at a time
     Odd.objects.bulk_create(Odd(code=f"c{n:03}") for n in range(40))
 
 
