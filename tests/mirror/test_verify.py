@@ -95,7 +95,7 @@ def test_it_finds_a_summary_that_should_not_be(redis: Redis) -> None:
 
 
 def test_it_finds_many_differences_at_once_in_many_chunks(redis: Redis, settings: Any) -> None:
-    settings.MIRROR = {**settings.MIRROR, "CHUNK": 10}
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": 3}
     label = Label.objects.create(name="red")
     for n in range(1, 36):
         Item.objects.create(pk=n, name=str(n)).labels.add(label)
