@@ -34,9 +34,9 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
             _("Permissions"),
             {"fields": ["is_active", "is_staff", "is_superuser", "groups", "user_permissions"]},
         ),
-        (_("Important dates"), {"fields": ["last_login", "date_joined"]}),
+        (_("Important dates"), {"fields": ["date_joined"]}),
     ]
-    readonly_fields = ["last_login", "date_joined"]
+    readonly_fields = ["date_joined"]
     add_fieldsets = [
         (None, {"fields": ["username", "user_type", "usable_password", "password1", "password2"]}),
     ]

@@ -1,19 +1,42 @@
-"""Who uses the site."""
+"""Who uses the site, how often they logged in, and the sessions in which they are."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from django.contrib.auth.models import AbstractUser, UserManager
-from django.core.validators import RegexValidator
+from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import UserManager as DjangoUserManager
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
-from django.db.models.functions import Lower
+from django.db.models.functions import Cast
+from django.utils import timezone
+from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-# Letters of any script, digits, and single blanks or . _ - ' between them: "ken thompson" is a name.
-valid_name = RegexValidator(
-    r"^[^\W_]+(?:[ ._'\-][^\W_]+)*\Z",
-    _("A name is made of letters and digits; between them single blanks or . _ - ' may stand."),
-)
+from accounts.names import FoldedField, fold, valid_name
+
+
+def new_secret() -> str:
+    """A secret of a user's own, that all of their sessions have to agree with."""
+    return get_random_string(22)
+
+
+class UserQuerySet(models.QuerySet["User"]):
+    """Users."""
+
+    def update(self, **fields: Any) -> int:
+        """As Django's; a new name is folded anew."""
+        if isinstance(fields.get("username"), str):
+            fields["name_key"] = fold(fields["username"])
+        return super().update(**fields)
+
+
+class UserManager(DjangoUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
+    """Finds people by name in any case."""
+
+    def get_by_natural_key(self, username: str | None) -> "User":
+        """The user of that name, however it is spelled. Raises User.DoesNotExist."""
+        found: User = self.get(name_key=fold(username or ""))
+        return found
 
 
 class User(AbstractUser):
@@ -30,19 +53,86 @@ class User(AbstractUser):
         validators=[valid_name],
         error_messages={"unique": _("This name is taken.")},
     )
+    # Case folding can make a name three times as long.
+    name_key = FoldedField(_("name, folded"), of="username", max_length=200, unique=True, editable=False)
     user_type = models.CharField(
         _("type"), max_length=20, choices=Type.choices, default=Type.CLIENT, db_default=Type.CLIENT
     )
+    # Goes into every session's hash: a new one ends them all.
+    session_secret = models.CharField(_("session secret"), max_length=32, default=new_secret, editable=False)
+    last_login = None  # type: ignore[assignment]  # LoginStats has it: a login must not change the user's row
 
     objects: ClassVar[UserManager] = UserManager()
 
     class Meta:
         verbose_name = _("user")
         verbose_name_plural = _("users")
-        constraints = [
-            models.UniqueConstraint(
-                Lower("username"),
-                name="accounts_user_name_any_case",
-                violation_error_message=_("This name is taken."),
-            )
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """What a session of this user has to bear: agrees with the password and with the user's own secret."""
+        said = f"{self.password}\0{self.session_secret}"
+        return salted_hmac("accounts.User.session", said, secret=secret, algorithm="sha256").hexdigest()
+
+
+class LoginStats(models.Model):
+    """How often a person has logged in, and when last. No row: never."""
+
+    user = models.OneToOneField(
+        User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="login_stats"
+    )
+    login_times = models.PositiveIntegerField(_("logins"), default=0)
+    last_login_time = models.DateTimeField(_("last login"))
+
+    class Meta:
+        verbose_name = _("login statistics")
+        verbose_name_plural = _("login statistics")
+        indexes = [
+            # As the sorted set orders them: by count, then by the id as text.
+            models.Index(
+                models.F("login_times").desc(),
+                Cast("user_id", models.TextField()).desc(),
+                name="accounts_most_logins",
+            ),
+            models.Index(models.F("last_login_time").desc(), models.F("user_id").desc(), name="accounts_last_logins"),
         ]
+
+    def __str__(self) -> str:
+        return str(self.user_id)
+
+
+class Session(AbstractBaseSession):
+    """One browser's session. Its key is the SHA-256 of the token that the browser has: a copy of this table logs
+    nobody in.
+    """
+
+    session_key = models.CharField(_("digest of the token"), max_length=64, primary_key=True)
+    user = models.ForeignKey(User, verbose_name=_("user"), on_delete=models.CASCADE, null=True, related_name="sessions")
+    device = models.CharField(_("device"), max_length=200, blank=True, default="")
+    created_at = models.DateTimeField(_("since"), default=timezone.now)
+
+    class Meta(AbstractBaseSession.Meta):
+        verbose_name = _("session")  # type: ignore[assignment]
+        verbose_name_plural = _("sessions")  # type: ignore[assignment]
+
+    @classmethod
+    def get_session_store_class(cls) -> Any:
+        """The engine that reads and writes these rows."""
+        from accounts.sessions import SessionStore
+
+        return SessionStore
+
+
+class LastSeen(models.Model):
+    """When a session was last used, as far as SQL has been told: Redis knows first (``accounts.backups``)."""
+
+    session = models.OneToOneField(
+        Session, verbose_name=_("session"), on_delete=models.CASCADE, primary_key=True, related_name="last_seen"
+    )
+    seen_at = models.DateTimeField(_("last seen"))
+
+    class Meta:
+        verbose_name = _("last seen")
+        verbose_name_plural = _("last seen")
+
+    def __str__(self) -> str:
+        return str(self.session_id)

@@ -13,6 +13,6 @@ class MirrorConfig(AppConfig):
     def ready(self) -> None:
         from mirror import capture, checks, signals  # noqa: F401  (checks register on import)
 
-        autodiscover_modules("mirrors")
+        autodiscover_modules("mirrors", "backups")
         signals.connect()
         capture.connect()

@@ -16,7 +16,7 @@ from django.db import connections, models, transaction
 from mirror import capture, registry
 from mirror.capture_plan import unknown_columns
 from mirror.conf import setting
-from mirror.declare import EdgeMirror, Mirror, SummaryMirror, Watch
+from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, Watch
 
 LONGEST_NAME: Final = 64
 TEXTUAL: Final = (models.IntegerField, models.CharField, models.TextField)
@@ -118,23 +118,31 @@ def _record_start(mirror: Mirror) -> str | None:
 
 def _check_starts() -> list[CheckMessage]:
     """No two mirrors may own the same keys: each would sweep away what the other wrote."""
-    owners: dict[str, dict[str, None]] = defaultdict(dict)
+    owners: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for mirror in registry.all_mirrors():
         try:
-            starts = {family.start for family in mirror.families()} | {_record_start(mirror)}
+            shapes = [shape for family in mirror.families() for shape in _shapes(family)]
+            record = _record_start(mirror)
         except Exception:  # reported for the mirror itself
             continue
-        for start in starts - {None}:
-            owners[str(start)][mirror.name] = None
+        for shape in (*shapes, *([] if record is None else [(record, "...")])):
+            owners[shape][mirror.name] = None
+    shared = {start: names for (start, _), names in sorted(owners.items()) if len(names) > 1}
     return [
         Error(
             f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}.",
             hint="Give each mirror keys of its own; what one wrote, the other would take for a stray.",
             id="mirror.E008",
         )
-        for start, names in sorted(owners.items())
-        if len(names) > 1
+        for start, names in shared.items()
     ]
+
+
+def _shapes(family: Family) -> list[tuple[str, str]]:
+    """What is taken by a family: a key, or all keys with a start (and an end)."""
+    if family.end and not family.whole:
+        return [(family.start, f"...{family.end}")]
+    return [(family.start, "")] if family.whole else [(family.start, ""), (family.start, "...")]
 
 
 @register()

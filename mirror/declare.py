@@ -59,6 +59,7 @@ class Family:
     """Keys of one shape that a mirror owns, so that what should not be there can be found.
 
     start: what every key of the family begins with, as in Redis; a whole key when ``whole``.
+    end: what every key of the family ends with, where the start is others' too.
     owner: from (key, member or field or value) to the change key of the row that would contribute it.
     """
 
@@ -66,6 +67,13 @@ class Family:
     kind: Kind
     owner: Callable[[str, str], str]
     whole: bool = False
+    end: str = ""
+
+    def has(self, key: str) -> bool:
+        """Whether ``key`` is of this family."""
+        if self.whole:
+            return key == self.start
+        return key.startswith(self.start) and key.endswith(self.end)
 
 
 class Mirror:

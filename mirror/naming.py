@@ -51,3 +51,17 @@ def lease(job: str) -> str:
 def guard(mirror: str, row: str) -> str:
     """String: what drains of a row without a record watch. Life: none (set and deleted). Owner: mirror."""
     return key(f"mirror:guard:{mirror}:{row}")
+
+
+def marks(backup: str) -> str:
+    """Sorted set: items that SQL does not have yet, by version (microseconds since 1970).
+    Life: until they are flushed. Owner: mirror.backup.
+    """
+    return key(f"mirror:marks:{backup}")
+
+
+def restored(backup: str) -> str:
+    """String: the marker of a backup, as a mirror's: Redis is this one and has nothing older than SQL.
+    Life: until Redis is another. Owner: mirror.backup.
+    """
+    return key(f"mirror:restored:{backup}")

@@ -93,7 +93,7 @@ class Owned:
     def family_of(self, key: str) -> Family | None:
         """The family that ``key`` belongs to, or None."""
         for family in self.families:
-            if key == family.start if family.whole else key.startswith(family.start):
+            if family.has(key):
                 return family
         return None
 

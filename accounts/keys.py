@@ -1,0 +1,49 @@
+"""Every key of accounts. Names are as in Redis, with the prefix."""
+
+from mirror.naming import key
+
+
+def login(user_id: int | str) -> str:
+    """Hash: id, name, login_times, last_login_time (ISO 8601, UTC; empty: never), user_type, is_active of a user.
+    Life: as the user. Owner: UserMirror.
+    """
+    return key(f"login:{user_id}")
+
+
+def login_id(name: str) -> str:
+    """String: id of the user who has a name (case-folded, NFKC). Life: as the name. Owner: UserMirror."""
+    return key(f"login:{name}:id")
+
+
+def login_times() -> str:
+    """Sorted set: user id by number of logins (active users who logged in). Life: always. Owner: UserMirror."""
+    return key("login:login_times")
+
+
+def last_login_times() -> str:
+    """List: ids of the last 100 distinct users to log in, newest first. Life: always. Owner: LastLoginsMirror."""
+    return key("login:last_login_times")
+
+
+def tokens() -> str:
+    """Hash: digest of a token to the id of its user. Life: as the session. Owner: SessionMirror."""
+    return key("login:")
+
+
+def recent() -> str:
+    """Sorted set: digest of a token by when it was last seen (seconds since 1970; 0: being removed).
+    Life: as the session. Owner: LastSeenBackup.
+    """
+    return key("recent:")
+
+
+def session(digest: str) -> str:
+    """String (JSON): a session's data, its expiry, and of its user what each request asks. Life: as the session.
+    Owner: SessionMirror.
+    """
+    return key(f"session:{digest}")
+
+
+def sessions_of(user_id: int | str) -> str:
+    """Sorted set: digests of a user's sessions by when they began. Life: as the sessions. Owner: SessionMirror."""
+    return key(f"sessions:{user_id}")

@@ -1,0 +1,5 @@
+"""How users and their sessions show in Redis."""
+
+from accounts.mirrors import sessions, users
+
+__all__ = ["sessions", "users"]

@@ -1,0 +1,1 @@
+"""How a session shows in Redis."""

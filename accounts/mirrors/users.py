@@ -1,0 +1,1 @@
+"""How a user, their logins and their name show in Redis."""

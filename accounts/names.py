@@ -1,0 +1,40 @@
+"""Names of people: what a name may be, and when two names are the same.
+
+Two names are the same when they are equal after NFKC normalisation and case folding: "Ken Thompson", "KEN THOMPSON"
+and the same in full-width letters can belong to one person only, and each logs that person in.
+"""
+
+import unicodedata
+from typing import Any
+
+from django.core.validators import RegexValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+# Letters of any script, digits, and single blanks or . _ - ' between them: "ken thompson" is a name.
+valid_name = RegexValidator(
+    r"^[^\W_]+(?:[ ._'\-][^\W_]+)*\Z",
+    _("A name is made of letters and digits; between them single blanks or . _ - ' may stand."),
+)
+
+
+def fold(name: str) -> str:
+    """What two spellings of one name have in common."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+class FoldedField(models.CharField):
+    """A column with the folded form of another one, written whenever a row is saved (``bulk_create`` too)."""
+
+    def __init__(self, *args: Any, of: str = "", **kwargs: Any) -> None:
+        self.of = of
+        super().__init__(*args, **kwargs)
+
+    def deconstruct(self) -> Any:
+        name, path, args, kwargs = super().deconstruct()
+        return name, path, args, {**kwargs, "of": self.of}
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> str:
+        folded = fold(getattr(model_instance, self.of))
+        setattr(model_instance, self.attname, folded)
+        return folded
