@@ -60,7 +60,7 @@ class User(AbstractUser):
     )
     # Goes into every session's hash: a new one ends them all.
     session_secret = models.CharField(_("session secret"), max_length=32, default=new_secret, editable=False)
-    last_login = None  # type: ignore[assignment]  # LoginStats has it: a login must not change the user's row
+    last_login = None  # LoginStats has it: a login must not change the user's row
 
     objects: ClassVar[UserManager] = UserManager()
 

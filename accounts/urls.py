@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from accounts import views
+from accounts.views import entry
 
 app_name = "accounts"
 urlpatterns = [
-    path("register/", views.Register.as_view(), name="register"),
-    path("login/", views.LogIn.as_view(), name="login"),
-    path("logout/", views.LogOut.as_view(), name="logout"),
+    path("register/", entry.Register.as_view(), name="register"),
+    path("login/", entry.LogIn.as_view(), name="login"),
+    path("logout/", entry.LogOut.as_view(), name="logout"),
 ]

@@ -1,0 +1,1 @@
+"""The pages of accounts, thin: one file for each kind."""
