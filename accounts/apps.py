@@ -7,3 +7,6 @@ from django.utils.translation import gettext_lazy as _
 class AccountsConfig(AppConfig):
     name = "accounts"
     verbose_name = _("accounts")
+
+    def ready(self) -> None:
+        from accounts import signals  # noqa: F401

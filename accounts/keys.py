@@ -4,8 +4,8 @@ from mirror.naming import key
 
 
 def login(user_id: int | str) -> str:
-    """Hash: id, name, login_times, last_login_time (ISO 8601, UTC; empty: never), user_type, is_active of a user.
-    Life: as the user. Owner: UserMirror.
+    """Hash: id, name, name_key (folded), login_times, last_login_time (ISO 8601, UTC; empty: never), user_type,
+    is_active ("1", "0") of a user. Life: as the user. Owner: UserMirror.
     """
     return key(f"login:{user_id}")
 

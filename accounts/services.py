@@ -1,11 +1,17 @@
 """What changes users."""
 
+from datetime import datetime
+
+from django.contrib import auth
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from mirror.hints import hint
 
 
 def register(username: str, password: str, *, user_type: str = User.Type.CLIENT) -> User:
@@ -27,3 +33,45 @@ def register(username: str, password: str, *, user_type: str = User.Type.CLIENT)
     except IntegrityError as error:
         raise ValidationError({"username": _("This name is taken.")}) from error
     return user
+
+
+def log_in(request: HttpRequest, user: User, backend: str | None = None) -> None:
+    """Log ``user`` in: the session and the count are saved together, or neither is and nobody is logged in.
+
+    backend: by which backend the user was found, where ``authenticate`` has not noted it.
+    """
+    before, session_before = getattr(request, "user", None), request.session
+    key_before = session_before.session_key
+    try:
+        with transaction.atomic():
+            auth.login(request, user, backend=backend)
+            request.session.save()
+    except BaseException:
+        # What the request has in hand says "logged in" of a session that was not saved.
+        request.session = type(session_before)(key_before)
+        if before is not None:
+            request.user = before
+        raise
+
+
+_RECORD = """
+    INSERT INTO accounts_loginstats (user_id, login_times, last_login_time) VALUES (%s, 1, %s)
+    ON CONFLICT (user_id) DO UPDATE SET
+        login_times = accounts_loginstats.login_times + 1,
+        last_login_time = CASE
+            WHEN excluded.last_login_time > accounts_loginstats.last_login_time THEN excluded.last_login_time
+            ELSE accounts_loginstats.last_login_time
+        END
+"""
+
+
+def record_login(user: User, at: datetime | None = None) -> None:
+    """Count one login of ``user``, at that time (now). An earlier time than the last leaves the last as it is.
+
+    One statement, so that logins of one user at the same moment all count, also when they are the first.
+    """
+    moment = connection.ops.adapt_datetimefield_value(at or timezone.now())
+    with connection.cursor() as cursor:
+        cursor.execute(_RECORD, [user.pk, moment])
+    for mirror in ("user", "last_logins"):
+        hint(mirror, "", [str(user.pk)])

@@ -1,1 +1,94 @@
 """How a user, their logins and their name show in Redis."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import mirror
+from accounts import keys
+from accounts.models import LoginStats, User
+from mirror import Contribution, Entry, Family, Mirror, Scored, SummaryMirror, Value, Watch
+from mirror.conf import setting
+from mirror.declare import Record
+
+LAST: Final = 100  # how many of the last to log in are kept in the list
+
+
+class UserRow(NamedTuple):
+    """What SQL says of a user."""
+
+    id: int
+    name: str
+    name_key: str
+    user_type: str
+    is_active: bool
+    login_times: int | None
+    last_login_time: datetime | None
+
+
+def _numbers(pks: Sequence[str]) -> list[int]:
+    """Primary keys as numbers; what is none is no row's."""
+    return [int(pk) for pk in pks if pk.isascii() and pk.isdecimal()]
+
+
+@mirror.register
+class UserMirror(Mirror):
+    """A user's record, their id by their name, and their place among those who logged in most often."""
+
+    name = "user"
+    model = User
+    record_kind = "hash"
+    watches = (Watch(User), Watch(LoginStats, "user_id"))
+
+    def key(self, pk: str) -> str:
+        return keys.login(pk)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, UserRow]:
+        found = User._base_manager.using(setting("DATABASE")).filter(pk__in=_numbers(pks))
+        rows = found.values_list(
+            "pk", "username", "name_key", "user_type", "is_active",
+            "login_stats__login_times", "login_stats__last_login_time",
+        )  # fmt: skip
+        return {str(row[0]): UserRow._make(row) for row in rows}
+
+    def record(self, row: Any) -> Record:
+        last = row.last_login_time
+        return {
+            "id": str(row.id),
+            "name": row.name,
+            "name_key": row.name_key,
+            "user_type": row.user_type,
+            "is_active": "1" if row.is_active else "0",
+            "login_times": str(row.login_times or 0),
+            "last_login_time": last.astimezone(UTC).isoformat() if last else "",
+        }
+
+    def index(self, record: Record) -> Iterable[Contribution]:
+        entries: list[Entry] = [Value(keys.login_id(record["name_key"]), record["id"])]
+        if record["is_active"] == "1" and record["login_times"] != "0":
+            entries.append(Scored(keys.login_times(), record["id"], int(record["login_times"])))
+        return entries
+
+    def families(self) -> Sequence[Family]:
+        start, _, end = keys.login_id("\0").partition("\0")
+        return (
+            Family(start, "string", lambda key, value: value, end=end),
+            Family(keys.login_times(), "zset", lambda key, member: member, whole=True),
+        )
+
+
+@mirror.register
+class LastLoginsMirror(SummaryMirror):
+    """The last people to log in, newest first, each once."""
+
+    name = "last_logins"
+    model = LoginStats
+    watches = (Watch(LoginStats), Watch(User))
+
+    def key(self, pk: str) -> str:
+        return keys.last_login_times()
+
+    def items(self) -> list[str]:
+        found = LoginStats._base_manager.using(setting("DATABASE")).filter(user__is_active=True, login_times__gt=0)
+        last = found.order_by("-last_login_time", "-user_id").values_list("user_id", flat=True)[:LAST]
+        return list(map(str, last))
