@@ -1,0 +1,52 @@
+"""Bitmaps of many days, against Python's sets."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loginlog import windows
+from tests.loginlog.naive import bitmap
+
+DAYS = st.lists(st.sets(st.integers(0, 300), max_size=30), min_size=1, max_size=45)
+
+
+@given(DAYS)
+def test_counts_are_the_sizes_of_the_sets(days: list[set[int]]) -> None:
+    assert windows.counts(windows.table([bitmap(day) for day in days])) == [len(day) for day in days]
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 7, 30])
+@given(days=DAYS)
+def test_rolling_is_the_union_of_the_last_days(width: int, days: list[set[int]]) -> None:
+    rows = windows.table([bitmap(day) for day in days])
+    expected = [len(set().union(*days[max(0, i - width + 1) : i + 1])) for i in range(len(days))]
+    assert windows.counts(windows.rolling(rows, width)) == expected
+
+
+@given(DAYS, DAYS)
+def test_a_union_of_tables_counts_nobody_twice(left: list[set[int]], right: list[set[int]]) -> None:
+    size = min(len(left), len(right))
+    tables = [windows.table([bitmap(day) for day in days[:size]]) for days in (left, right)]
+    expected = [len(a | b) for a, b in zip(left[:size], right[:size], strict=True)]
+    assert windows.counts(windows.union(tables)) == expected
+
+
+def test_missing_and_shorter_bitmaps_are_filled_up_with_nobody() -> None:
+    rows = windows.table([None, b"", bitmap({0}), bitmap({64})])
+    assert rows.shape == (4, 2)
+    assert windows.counts(rows) == [0, 0, 1, 1]
+
+
+def test_tables_of_different_widths_go_one_below_the_other() -> None:
+    rows = windows.stack([windows.table([bitmap({3})]), windows.table([bitmap({200})])])
+    assert windows.counts(rows) == [1, 1]
+    assert windows.counts(windows.rolling(rows, 2)) == [1, 2]
+
+
+def test_what_goes_in_is_not_written_to() -> None:
+    rows = windows.table([bitmap({1}), bitmap({2})])
+    kept = rows.copy()
+    windows.rolling(rows, 2)
+    windows.union([rows, rows[::-1]])
+    assert np.array_equal(rows, kept)
