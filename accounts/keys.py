@@ -37,6 +37,13 @@ def recent() -> str:
     return key("recent:")
 
 
+def recent_marks() -> str:
+    """Sorted set: digests whose last time in ``recent:`` SQL does not have yet, by version. In the slot of ``recent:``.
+    Life: until they are flushed. Owner: LastSeenBackup.
+    """
+    return key(f"mirror:marks:{{{recent()}}}")
+
+
 def session(digest: str) -> str:
     """String (JSON): a session's data, its expiry, and of its user what each request asks. Life: as the session.
     Owner: SessionMirror.
@@ -47,3 +54,8 @@ def session(digest: str) -> str:
 def sessions_of(user_id: int | str) -> str:
     """Sorted set: digests of a user's sessions by when they began. Life: as the sessions. Owner: SessionMirror."""
     return key(f"sessions:{user_id}")
+
+
+def limit(name: str, digest: str) -> str:
+    """String: how often somebody did what is limited. Life: the limit's time. Owner: accounts.ratelimit."""
+    return key(f"limit:{name}:{digest}")
