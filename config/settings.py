@@ -206,6 +206,8 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+SESSION_LIMIT = 10_000_000  # sessions that are kept, the newest (``manage.py sessions clean``)
+SESSION_TOUCH_SECONDS = 60  # how exactly it is known when a session was last seen
 LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"

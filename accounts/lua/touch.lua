@@ -1,0 +1,17 @@
+-- KEYS: recent:, its marks. ARGV: digest, seconds between two touches, "1": make it if it is not there.
+-- Returns 1: seen; 0: it is being removed; -1: it is not there.
+local before = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not before and ARGV[3] ~= '1' then
+  return -1
+end
+if before and tonumber(before) == 0 then
+  return 0
+end
+local clock = redis.call('TIME')
+local now = string.format('%d.%06d', clock[1], clock[2])
+if before and tonumber(now) < tonumber(before) + tonumber(ARGV[2]) then
+  return 1
+end
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+mark(KEYS[2], ARGV[1])
+return 1

@@ -1,0 +1,40 @@
+"""Sessions by digest, as many as a test needs."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from hashlib import sha256
+
+from django.utils import timezone
+from redis import Redis
+
+from accounts import keys
+from accounts.models import Session
+
+
+def digest(number: int) -> str:
+    """The digest of a token; the order of the numbers is not that of the digests."""
+    return sha256(str(number).encode()).hexdigest()
+
+
+def make_sessions(count: int, *, start: int = 0, expired: bool = False) -> list[str]:
+    """Sessions in SQL alone. Returns their digests."""
+    expire_date = timezone.now() + timedelta(days=-1 if expired else 14)
+    digests = [digest(number) for number in range(start, start + count)]
+    Session.objects.bulk_create(Session(session_key=d, session_data="", expire_date=expire_date) for d in digests)
+    return digests
+
+
+def age(redis: Redis, digests: Sequence[str], seconds: float = 3600) -> None:
+    """Have these last seen one after the other, the first of them first, all about ``seconds`` ago."""
+    now, _ = redis.time()
+    redis.zadd(keys.recent(), {d: now - seconds + number * 1e-3 for number, d in enumerate(digests)})
+
+
+def left(redis: Redis) -> set[str]:
+    """The digests that Redis has in ``recent:``."""
+    return {member.decode() for member in redis.zrange(keys.recent(), 0, -1)}
+
+
+def rows() -> set[str]:
+    """The digests that SQL has."""
+    return set(Session.objects.values_list("session_key", flat=True))

@@ -1,0 +1,127 @@
+"""When sessions were last seen, in Redis."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts import keys, tokens
+from mirror.recorder import record
+from tests.accounts.digests import age, digest, left, make_sessions
+from tests.servers import RedisServer
+
+pytestmark = pytest.mark.django_db
+
+
+def _seconds(redis: Redis) -> float:
+    seconds, micros = redis.time()
+    return float(seconds) + float(micros) / 1e6
+
+
+def test_a_touch_notes_the_time_of_redis_and_marks_it(redis: Redis) -> None:
+    (session,) = make_sessions(1)
+    before = _seconds(redis)
+    assert tokens.touch(session, None)
+    assert before <= tokens.last_seen([session])[session] <= _seconds(redis)
+    assert redis.zrange(keys.recent_marks(), 0, -1) == [session.encode()]
+
+
+def test_a_touch_is_one_round_trip_and_no_sql(redis: Redis) -> None:
+    (session,) = make_sessions(1)
+    tokens.begin(session)
+    age(redis, [session])
+    seen = redis.zscore(keys.recent(), session)
+    with record() as recording:
+        assert tokens.touch(session, seen)
+    assert (recording.round_trips, recording.sql) == (1, [])
+
+
+def test_a_time_that_is_new_enough_is_left_and_nothing_asked(redis: Redis) -> None:
+    (session,) = make_sessions(1)
+    tokens.begin(session)
+    seen = redis.zscore(keys.recent(), session)
+    with record() as recording:
+        assert tokens.touch(session, seen)
+    assert (recording.round_trips, recording.sql) == (0, [])
+
+
+def test_requests_that_come_together_write_once(redis: Redis) -> None:
+    (session,) = make_sessions(1)
+    age(redis, [session])
+    old = redis.zscore(keys.recent(), session)
+    assert tokens.touch(session, old)
+    first, mark = redis.zscore(keys.recent(), session), redis.zscore(keys.recent_marks(), session)
+    assert tokens.touch(session, old)
+    assert (redis.zscore(keys.recent(), session), redis.zscore(keys.recent_marks(), session)) == (first, mark)
+    assert first is not None and old is not None and first > old
+
+
+def test_a_time_never_goes_back(redis: Redis, settings: Settings) -> None:
+    settings.SESSION_TOUCH_SECONDS = 0
+    (session,) = make_sessions(1)
+    age(redis, [session], seconds=-3600)  # Redis' clock was ahead once
+    ahead = redis.zscore(keys.recent(), session)
+    assert tokens.touch(session, None)
+    assert redis.zscore(keys.recent(), session) == ahead
+
+
+def test_a_claimed_session_has_ended_whether_or_not_redis_is_asked(redis: Redis) -> None:
+    (session,) = make_sessions(1)
+    redis.zadd(keys.recent(), {session: 0})
+    assert not tokens.touch(session, 0.0)
+    assert not tokens.touch(session, 1.0)
+    assert not tokens.touch(session, None)
+    assert not tokens.begin(session)
+    assert redis.zscore(keys.recent(), session) == 0
+    assert redis.zcard(keys.recent_marks()) == 0
+
+
+def test_a_removed_session_does_not_come_back_by_a_late_touch(redis: Redis) -> None:
+    assert not tokens.touch(digest(1), 1.0)
+    assert not tokens.touch(digest(1), None)
+    assert left(redis) == set()
+
+
+def test_a_session_that_redis_lost_is_there_again_after_a_touch(redis: Redis) -> None:
+    (session,) = make_sessions(1)
+    with CaptureQueriesContext(connection) as queries:
+        assert tokens.touch(session, None)
+    assert len(queries) == 1
+    assert left(redis) == {session}
+    assert redis.zcard(keys.recent_marks()) == 1
+
+
+def test_forgotten_sessions_leave_no_mark(redis: Redis) -> None:
+    sessions = make_sessions(2500)
+    for session in sessions[:10]:
+        tokens.begin(session)
+    age(redis, sessions[10:])
+    tokens.forget(sessions[:9] + sessions[10:])
+    tokens.forget([])
+    assert left(redis) == {sessions[9]}
+    assert redis.zrange(keys.recent_marks(), 0, -1) == [sessions[9].encode()]
+
+
+def test_last_seen_leaves_out_the_claimed_and_the_unknown(redis: Redis) -> None:
+    a, b, c = make_sessions(3)
+    redis.zadd(keys.recent(), {a: 12.5, b: 0})
+    assert tokens.last_seen([a, b, c]) == {a: 12.5}
+    assert tokens.last_seen([]) == {}
+
+
+@pytest.mark.parametrize("harm", ["kill", "freeze"])
+def test_without_redis_nobodys_session_ends(redis_server: RedisServer, harm: str) -> None:
+    (session,) = make_sessions(1)
+    tokens.begin(session)
+    getattr(redis_server, harm)()
+    assert tokens.touch(session, 1.0)
+    assert tokens.touch(session, None)
+    assert tokens.begin(session)
+    assert tokens.last_seen([session]) == {}
+    tokens.forget([session])
+
+
+def test_both_keys_are_in_one_slot_of_a_cluster() -> None:
+    recent, marks = tokens.both()
+    assert marks[marks.index("{") + 1 : marks.index("}")] == recent
