@@ -211,7 +211,13 @@ SESSION_TOUCH_SECONDS = 60  # how exactly it is known when a session was last se
 LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"
-EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+PASSWORD_RESET_TIMEOUT = 3 * 3600  # seconds for which links in letters are good
+
+# --- mail: EMAIL_URL says by whom (EMAIL_BACKEND, EMAIL_HOST and so on) -------------------------
+globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="Diptych <diptych@localhost>")
+SERVER_EMAIL = DEFAULT_FROM_EMAIL
 
 # --- language and time ----------------------------------------------------------------------
 LANGUAGE_CODE = "en"
