@@ -1,0 +1,59 @@
+"""Reading the CollegeMsg file."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from catalog.importer.files import BadFile
+from config.collegemsg import Message, messages
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "CollegeMsg.txt"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_each_line_is_a_message_with_its_time(tmp_path: Path) -> None:
+    path = written(tmp_path, "1 2 1082040961\n3 4 1082155839\n")
+    assert list(messages(path)) == [
+        Message(1, 2, datetime(2004, 4, 15, 14, 56, 1, tzinfo=UTC)),
+        Message(3, 4, datetime(2004, 4, 16, 22, 50, 39, tzinfo=UTC)),
+    ]
+
+
+def test_empty_lines_and_other_blanks_are_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path, "\n1\t2   1082040961\r\n\n  \n3 4 1082155839")
+    assert [m.source for m in messages(path)] == [1, 3]
+
+
+def test_a_limit_ends_the_reading_before_what_follows_is_looked_at(tmp_path: Path) -> None:
+    path = written(tmp_path, "1 2 1082040961\n3 4 1082155839\nnonsense\n")
+    assert len(list(messages(path, limit=2))) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("1 2", "line 2: three columns are expected (SRC DST UNIXTS), there are 2"),
+        ("1 2 3 4", "line 2: three columns are expected (SRC DST UNIXTS), there are 4"),
+        ("x 2 1082040961", "line 2, column SRC: 'x' is not"),
+        ("1 0 1082040961", "line 2, column DST: '0' is not"),
+        ("1 2 1e9", "line 2, column UNIXTS: '1e9' is not"),
+        ("1 2 -5", "line 2, column UNIXTS: '-5' is not"),
+        ("1 2 999999999999999", "line 2, column UNIXTS: '999999999999999' is not"),
+        ("1 ² 1082040961", "line 2, column DST"),
+    ],
+)
+def test_a_bad_line_is_named_with_its_column(tmp_path: Path, line: str, said: str) -> None:
+    path = written(tmp_path, f"1 2 1082040961\n{line}\n")
+    with pytest.raises(BadFile) as caught:
+        list(messages(path))
+    assert str(caught.value).startswith(str(path))
+    assert said in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"nothing\.txt: No such file"):
+        list(messages(tmp_path / "nothing.txt"))
