@@ -1,0 +1,59 @@
+"""Every key of the login log. Names are as in Redis, with the prefix."""
+
+from datetime import date
+
+from mirror.naming import key
+
+
+def month(month: date | str, user_type: str, user_id: int | str) -> str:
+    """Bitmap: bit d: the user logged in on day d of the month, as a user of this type. Life: until it has expired
+    (SQL and the line log have it then). Owner: LoginLogBackup.
+    """
+    return key(f"loginLog_{_month(month)}_{user_type}_{user_id}")
+
+
+def day(day: date | str, user_type: str) -> str:
+    """Bitmap: bit n: the user with number n logged in on this day, as a user of this type. Life: until it has
+    expired (SQL and the line log have it then). Owner: LoginLogBackup.
+    """
+    return key(f"loginDay_{day}_{user_type}")
+
+
+def population() -> str:
+    """Bitmap: bit n: there is a user with number n who ever logged in. Life: always. Owner: loginlog."""
+    return key("loginlog:population")
+
+
+def erased() -> str:
+    """Bitmap: bit n: the user with number n was erased, and no bit may be set for them. Life: always.
+    Owner: loginlog.
+    """
+    return key("loginlog:erased")
+
+
+def months() -> str:
+    """Sorted set: YYYY-MM_type of which Redis has bitmaps, by how often one was changed. Life: until the month has
+    expired. Owner: loginlog.
+    """
+    return key("loginlog:months")
+
+
+def whole() -> str:
+    """String: from which month on Redis has everything that SQL has, and which Redis that is. Life: until Redis is
+    another. Owner: loginlog.
+    """
+    return key("loginlog:whole")
+
+
+def filling() -> str:
+    """String: token of the process that brings Redis what SQL has. Life: until it is done. Owner: loginlog."""
+    return key("loginlog:filling")
+
+
+def union(token: str) -> str:
+    """Bitmap: several days OR-ed, for one answer. Life: a minute at most. Owner: loginlog."""
+    return key(f"loginlog:union:{token}")
+
+
+def _month(month: date | str) -> str:
+    return f"{month:%Y-%m}" if isinstance(month, date) else month
