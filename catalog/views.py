@@ -1,6 +1,6 @@
 """Pages of the catalogue, in HTML and (``Accept: application/json``) in JSON."""
 
-from typing import Any, Final
+from typing import Any
 
 import orjson
 from django.http import Http404, HttpRequest, HttpResponse
@@ -12,8 +12,7 @@ from django.views.decorators.http import require_safe
 
 from catalog.results import BookList
 from catalog.selectors import find_books, get_book
-
-JSON: Final = "application/json"
+from config.answers import json, wants_json
 
 
 @require_safe
@@ -26,8 +25,8 @@ def book_list(request: HttpRequest) -> HttpResponse:
     given = request.GET
     page = find_books(given.get("q", ""), given.get("sort", ""), given.get("after", ""))
     status = 400 if page.error else 200
-    if _wants_json(request):
-        response = _json(_error(page) if page.error else _results(page), status)
+    if wants_json(request):
+        response = json(_error(page) if page.error else _results(page), status)
     else:
         more = bool(given.get("after")) and _is_partial(request)
         template = "catalog/_cards.html" if more else "catalog/list.html"
@@ -40,9 +39,9 @@ def book_list(request: HttpRequest) -> HttpResponse:
 def book_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One book. The template gets ``book``, a ``catalog.results.BookRecord``."""
     book = get_book(pk)
-    if _wants_json(request):
+    if wants_json(request):
         missing = {"error": {"message": _("There is no such book.")}}
-        response = _json(missing, 404) if book is None else _json(orjson.Fragment(book.raw))
+        response = json(missing, 404) if book is None else json(orjson.Fragment(book.raw))
     elif book is None:
         # The site's own page, and not the exception, so that it says what it varies by.
         not_found: Any = get_resolver().resolve_error_handler(404)
@@ -53,23 +52,11 @@ def book_page(request: HttpRequest, pk: int) -> HttpResponse:
     return response
 
 
-def _wants_json(request: HttpRequest) -> bool:
-    """By quality, then by order; also where a parameter (a charset) says no more than JSON says anyway."""
-    preferred = request.get_preferred_type(["text/html", JSON])
-    if preferred is None:
-        return any((kind.main_type, kind.sub_type) == ("application", "json") for kind in request.accepted_types)
-    return preferred == JSON
-
-
 def _is_partial(request: HttpRequest) -> bool:
     """Whether htmx asks for a part of the page, and not for a page to stand in the place of this one."""
     headers = request.headers
     whole = "HX-Boosted" in headers or "HX-History-Restore-Request" in headers
     return "HX-Request" in headers and not whole
-
-
-def _json(content: Any, status: int = 200) -> HttpResponse:
-    return HttpResponse(orjson.dumps(content), content_type=JSON, status=status)
 
 
 def _results(page: BookList) -> dict[str, Any]:
