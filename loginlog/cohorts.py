@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from typing import Literal
 
 import numpy as np
 
+from loginlog import days
+from loginlog.days import A_DAY
 from loginlog.windows import Table, counts, widen
 
 Kind = Literal["week", "month"]
 Reading = Literal["on", "after"]
 KINDS: tuple[Kind, ...] = ("week", "month")
 READINGS: tuple[Reading, ...] = ("on", "after")
-A_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,9 @@ class Cohort:
 def period_of(day: date, kind: Kind) -> Period:
     """The period in which a day lies."""
     if kind == "week":
-        first = day - timedelta(days=day.weekday())
-        return Period(first, first + timedelta(days=6))
-    first = day.replace(day=1)
-    return Period(first, (first + timedelta(days=31)).replace(day=1) - A_DAY)
+        first = day - A_DAY * day.weekday()
+        return Period(first, first + A_DAY * 6)
+    return Period(days.month_of(day), days.last_of(day))
 
 
 def periods(until: date, kind: Kind, count: int) -> list[Period]:

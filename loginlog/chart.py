@@ -1,0 +1,52 @@
+"""Lines over days: SVG that stretches with the page, its numbers and dates as text beside it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+TICKS = 4  # steps of the scale, at most
+
+
+@dataclass(frozen=True)
+class Chart:
+    """picture: SVG without text. ticks: the scale, from the top down. dates: the first, (a middle,) the last day."""
+
+    picture: SafeString
+    ticks: list[int]
+    dates: list[date]
+
+
+def scale(most: int) -> list[int]:
+    """Round numbers from 0 up to ``most`` or a little more: at most 4 steps of 1, 2 or 5 times a power of ten."""
+    unit = 1
+    while True:
+        for step in (unit, 2 * unit, 5 * unit):
+            if most <= TICKS * step:
+                return list(range(0, max(most + step - 1, step) // step * step + 1, step))
+        unit *= 10
+
+
+def chart(days: Sequence[date], lines: Sequence[tuple[str, Sequence[int]]], *, name: str) -> Chart:
+    """Lines with a class each ("dau"), a number a day. ``name`` says in words what is to be seen."""
+    ticks = scale(max((n for _, numbers in lines for n in numbers), default=0))
+    top, width = ticks[-1], max(len(days) - 1, 1)
+    drawn = [(css, " ".join(f"{x},{top - n}" for x, n in enumerate(_at_least_two(numbers)))) for css, numbers in lines]
+    picture = format_html(
+        '<svg class="lines" role="img" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-label="{}">{}{}</svg>',
+        width,
+        top,
+        name,
+        format_html_join("", '<path class="rule" d="M0 {}H{}"/>', [(top - tick, width) for tick in ticks]),
+        format_html_join("", '<polyline class="{}" points="{}"/>', drawn),
+    )
+    middle = [days[len(days) // 2]] if len(days) > 8 else []
+    ends = [days[0]] if len(days) == 1 else [days[0], *middle, days[-1]]
+    return Chart(picture, ticks[::-1], ends)
+
+
+def _at_least_two(numbers: Sequence[int]) -> Sequence[int]:
+    """One day alone would be a line without a length."""
+    return numbers if len(numbers) > 1 else [*numbers, *numbers]

@@ -1,0 +1,76 @@
+"""``?from=&to=``: which days a page is about."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from loginlog.days import days
+
+LONGEST: Final = 366  # days: a page shows a year
+EARLIEST: Final = date(1970, 1, 1)
+
+
+class BadRange(ValueError):
+    """What was asked for is no range of days. ``str()`` says why, in words for people."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Days from ``first`` to ``last``; both belong to it."""
+
+    first: date
+    last: date
+
+    @property
+    def days(self) -> list[date]:
+        """All of its days, in order."""
+        return days(self.first, self.last)
+
+    @property
+    def query(self) -> str:
+        """As an address says it."""
+        return f"from={self.first}&to={self.last}"
+
+
+def year(number: int) -> Range:
+    """A calendar year."""
+    return Range(date(number, 1, 1), date(number, 12, 31))
+
+
+def parse(given: Mapping[str, str], default: Range, today: date) -> Range:
+    """The range that an address asks for, or the default. One end alone takes the other from the default's length.
+
+    Raises BadRange: not a date, the wrong way round, more than a year, before 1970 or after this year's end.
+    """
+    first, last = _day(given.get("from", "")), _day(given.get("to", ""))
+    if first is None and last is None:
+        return default
+    length = default.last - default.first
+    bound = year(today.year).last
+    if first is None:
+        assert last is not None
+        first = max(EARLIEST, last - length) if last >= EARLIEST else last
+    if last is None:
+        last = min(bound, first + length) if first <= bound else first
+    if first > last:
+        raise BadRange(_("The first day has to come before the last."))
+    if first < EARLIEST or last > bound:
+        limits = {"first": date_format(EARLIEST), "last": date_format(bound)}
+        raise BadRange(_("Choose days from %(first)s to %(last)s.") % limits)
+    if (last - first).days >= LONGEST:
+        raise BadRange(_("A page shows at most %(days)d days: choose a shorter time.") % {"days": LONGEST})
+    return Range(first, last)
+
+
+def _day(text: str) -> date | None:
+    if not text.strip():
+        return None
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError:
+        said = text.strip()[:40]
+        raise BadRange(_("“%(text)s” is not a day. Write it like 2026-03-31.") % {"text": said}) from None

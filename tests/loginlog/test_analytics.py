@@ -1,0 +1,105 @@
+"""DAU, WAU, MAU and retention from bitmaps, against sets; and how many round trips they take."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loginlog import analytics, cohorts
+from loginlog.cohorts import KINDS, READINGS, Kind, Reading
+from loginlog.selectors import Span
+from tests.loginlog import naive
+from tests.loginlog.naive import A_DAY, Mark, bitmap
+
+TYPES = ("client", "office")
+LAST = date(2024, 3, 14)
+MARKS = st.sets(
+    st.tuples(st.integers(0, 120).map(lambda n: LAST - timedelta(days=n)), st.sampled_from(TYPES), st.integers(0, 150)),
+    max_size=80,
+)
+
+
+class Log:
+    """A log that counts how often it is asked."""
+
+    def __init__(self, marks: set[Mark]) -> None:
+        self.marks, self.asked = marks, 0
+
+    def __call__(self, spans: Sequence[Span]) -> list[bytes]:
+        self.asked += 1
+        return [bitmap(naive.active(self.marks, *span)) for span in spans]
+
+    @property
+    def since(self) -> date | None:
+        return min((day for day, _, _ in self.marks), default=None)
+
+
+@given(MARKS, st.integers(0, 50))
+@settings(max_examples=60)
+def test_daily_weekly_and_monthly_users_are_what_sets_say(marks: set[Mark], back: int) -> None:
+    first = LAST - timedelta(days=back)
+    for found in analytics.activity(first, LAST, TYPES, Log(marks)):
+        kind = found.user_type or None
+        for width, numbers in ((1, found.dau), (7, found.wau), (30, found.mau)):
+            days = [first + timedelta(days=n) for n in range(back + 1)]
+            wanted = [len(naive.active(marks, day - timedelta(days=width - 1), day, kind)) for day in days]
+            assert numbers == wanted, (found.user_type, width)
+
+
+def test_somebody_of_two_types_is_counted_once_in_all() -> None:
+    log = Log({(LAST, "client", 5), (LAST, "office", 5), (LAST, "office", 6)})
+    assert [(found.user_type, found.dau) for found in analytics.activity(LAST, LAST, TYPES, log)] == [
+        ("", [2]),
+        ("client", [1]),
+        ("office", [2]),
+    ]
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 30, 366])
+def test_activity_asks_once_for_sixteen_days(length: int) -> None:
+    log = Log(set())
+    analytics.activity(LAST - timedelta(days=length - 1), LAST, TYPES, log)
+    assert log.asked == analytics.asks(length) == (length + 29 + 15) // 16
+
+
+@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("kind", KINDS)
+@given(marks=MARKS)
+@settings(max_examples=40)
+def test_retention_is_what_sets_say(kind: Kind, reading: Reading, marks: set[Mark]) -> None:
+    log = Log(marks)
+    spans = cohorts.periods(LAST, kind, 3)
+    found = analytics.retention(spans, None, log, since=log.since, reading=reading, today=LAST)
+    for i, cohort in enumerate(found):
+        before = naive.active(marks, date.min, spans[i].first - A_DAY)
+        new = naive.active(marks, spans[i].first, spans[i].last) - before
+        ends = [span.last if reading == "on" else spans[-1].last for span in spans[i:]]
+        wanted = [naive.back(marks, new, span.first, end) for span, end in zip(spans[i:], ends, strict=True)]
+        assert (cohort.size, [cell.count for cell in cohort.cells]) == (len(new), wanted)
+
+
+def test_retention_of_one_type_starts_with_the_first_login_as_that_type() -> None:
+    log = Log({(LAST - timedelta(days=7), "client", 5), (LAST, "office", 5)})
+    spans = cohorts.periods(LAST, "week", 2)
+    made = {
+        kind: analytics.retention(spans, kind, log, since=log.since, reading="on", today=LAST)
+        for kind in (None, "office")
+    }
+    assert [cohort.size for cohort in made[None]] == [1, 0]
+    assert [cohort.size for cohort in made["office"]] == [0, 1]
+
+
+def test_retention_asks_once_however_long_the_log_is() -> None:
+    log = Log({(LAST - timedelta(days=900), "client", 5)})
+    spans = cohorts.periods(LAST, "week", 4)
+    analytics.retention(spans, None, log, since=log.since, reading="on", today=LAST)
+    assert log.asked == 1
+
+
+def test_an_empty_log_has_empty_cohorts_and_is_not_asked() -> None:
+    log = Log(set())
+    spans = cohorts.periods(LAST, "month", 12)
+    found = analytics.retention(spans, None, log, since=log.since, reading="on", today=LAST)
+    assert ([cohort.size for cohort in found], log.asked) == ([0] * 12, 0)
