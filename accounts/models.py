@@ -6,7 +6,7 @@ from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
-from django.db.models.functions import Cast
+from django.db.models.functions import Cast, Upper
 from django.utils import timezone
 from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.translation import gettext_lazy as _
@@ -67,6 +67,7 @@ class User(AbstractUser):
     class Meta:
         verbose_name = _("user")
         verbose_name_plural = _("users")
+        indexes = [models.Index(Upper("email"), name="accounts_email")]  # for forgotten passwords
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         """What a session of this user has to bear: agrees with the password and with the user's own secret."""
@@ -98,6 +99,25 @@ class LoginStats(models.Model):
 
     def __str__(self) -> str:
         return str(self.user_id)
+
+
+class EmailChange(models.Model):
+    """An address that a person wants and has not confirmed yet. A newer wish takes the place of an older one."""
+
+    user = models.OneToOneField(
+        User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="email_change"
+    )
+    email = models.EmailField(_("e-mail address"))
+    # In the link as well, so that a link is good for this wish alone, and once.
+    nonce = models.CharField(_("nonce"), max_length=32, default=new_secret, editable=False)
+    asked_at = models.DateTimeField(_("asked"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("change of e-mail address")
+        verbose_name_plural = _("changes of e-mail addresses")
+
+    def __str__(self) -> str:
+        return self.email
 
 
 class Session(AbstractBaseSession):
