@@ -1,0 +1,13 @@
+"""What is told of sessions, so that what hangs on a token (a cart) can come along or be put away.
+
+Both are sent inside the transaction that changes the session's row; a receiver that raises undoes it.
+"""
+
+from django.dispatch import Signal
+
+# A session goes on under another token. old, new: digests; user_id: whose session it is, None: nobody's yet, as when
+# logging in (then Django's ``user_logged_in`` follows, in the same transaction).
+token_rotated = Signal()
+
+# Sessions are about to end. digests: a list of theirs; the rows may still be read.
+sessions_ending = Signal()
