@@ -5,7 +5,7 @@ This application imports no other one, and can be lifted into any Django site.
 """
 
 from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, Watch
-from mirror.entries import Contribution, Entry, Field, Member, Members, Scored, Value
+from mirror.entries import Contribution, Entry, Field, Member, Members, OwnField, Scored, Value
 from mirror.registry import register
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Member",
     "Members",
     "Mirror",
+    "OwnField",
     "Scored",
     "SummaryMirror",
     "Value",

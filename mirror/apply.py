@@ -25,7 +25,7 @@ import orjson
 from mirror import outbox, plan
 from mirror.conf import setting
 from mirror.declare import Mirror
-from mirror.entries import Contribution, Entry, Field, Value
+from mirror.entries import Contribution, Entry, Field, OwnField, Value
 from mirror.redis import RedisError, relay_client
 from mirror.session import Command, Conflict, Session
 from mirror.shapes import ABSENT, JsonShape, shape_of
@@ -197,12 +197,12 @@ def _claims(work: _Work) -> set[tuple[str, ...]]:
 
 
 def _claiming(entries: Iterable[Contribution]) -> Iterator[Claim]:
-    return (entry for entry in entries if isinstance(entry, Claim))
+    return (entry for entry in entries if isinstance(entry, Claim) and not isinstance(entry, OwnField))
 
 
 def _is_own(entry: Claim, seen: dict[tuple[str, ...], str | None], added: set[tuple[str, ...]]) -> bool:
     place = plan.place(entry)
-    return place not in added and seen[place] == entry[-1]
+    return place not in added and (isinstance(entry, OwnField) or seen[place] == entry[-1])
 
 
 def _commands(shape: JsonShape, work: _Work) -> list[Command]:

@@ -38,6 +38,14 @@ class Field(NamedTuple):
     value: str
 
 
+class OwnField(Field):
+    """A field that no other row ever says anything at (it bears the row's own key): so it need not be watched, and
+    rows that write the same hash are not in one another's way.
+    """
+
+    __slots__ = ()
+
+
 class Value(NamedTuple):
     """The string ``key`` says ``value``. Rows may take a key over from one another."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from mirror.entries import Contribution, Entry, Field, Member, Members, Scored, Value, single
+from mirror.entries import Contribution, Entry, Field, Member, Members, OwnField, Scored, Value, single
 from mirror.session import Command
 
 ARGUMENTS = 500  # members in one command, so that none takes long
@@ -84,8 +84,8 @@ def _additions(contributions: Iterable[Contribution]) -> list[Command]:
     return found
 
 
-KINDS: dict[type, str] = {Member: "set", Scored: "zset", Field: "hash", Value: "string"}
-TYPES = {kind: entry for entry, kind in KINDS.items()}
+TYPES: dict[str, type[Entry]] = {"set": Member, "zset": Scored, "hash": Field, "string": Value}
+KINDS: dict[type, str] = {entry: kind for kind, entry in TYPES.items()} | {OwnField: "hash"}
 
 
 def as_list(entry: Entry) -> list[Any]:

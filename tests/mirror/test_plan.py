@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from mirror import Field, Member, Members, Scored, Value
+from mirror import Field, Member, Members, OwnField, Scored, Value
 from mirror.entries import Entry
 from mirror.plan import ARGUMENTS, as_list, commands, difference, from_list, news, place
 
@@ -85,3 +85,9 @@ def test_news_tell_what_went_and_what_came_and_scores_that_json_does_not_know() 
         [1, "set", "u", "2"],
         [1, "zset", "z", "m", "-inf"],
     ]
+
+
+def test_a_field_of_a_rows_own_is_written_and_taken_away_as_any_other() -> None:
+    own, field = OwnField("h", "f", "v"), Field("h", "f", "v")
+    assert commands([own], [own]) == commands([field], [field])
+    assert as_list(own) == as_list(field)
