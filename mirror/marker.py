@@ -50,13 +50,14 @@ def generations(redis: Any, names: Sequence[str], found: Sequence[bytes | None])
     """
     now = incarnation(redis)
     result = [_generation(name, text, now) for name, text in zip(names, found, strict=True)]
-    if None in result and None not in found and _may_ask(redis.connection_pool):
+    if None in result and None not in found and may_ask(redis.connection_pool):
         now = incarnation(redis, ask=True)
         result = [_generation(name, text, now) for name, text in zip(names, found, strict=True)]
     return None if None in result else tuple(g for g in result if g is not None)
 
 
-def _may_ask(pool: Any) -> bool:
+def may_ask(pool: Any) -> bool:
+    """Whether to ask the server of this pool who it is: at most once a second."""
     now = time.monotonic()
     if now - pool.asked_at < ASK_AGAIN_SECONDS:
         return False

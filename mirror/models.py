@@ -105,3 +105,24 @@ class Identity(models.Model):
 
     def __str__(self) -> str:
         return str(self.uuid)
+
+
+class BackupState(models.Model):
+    """What is known of one backup beyond its marks. See ``mirror.backup.epoch``."""
+
+    backup = models.CharField(_("backup"), max_length=64, primary_key=True)
+    # Between two losses of Redis: what was read in an earlier epoch may not be written in this one.
+    epoch = models.CharField(_("epoch"), max_length=32, db_default="")
+    restore_cursor = models.TextField(_("restore cursor"), null=True)
+    restored_items = models.BigIntegerField(_("items restored"), db_default=0)
+    flushed_at = models.DateTimeField(_("last flush"), null=True)
+    verified_at = models.DateTimeField(_("last verified"), null=True)
+    differences = models.BigIntegerField(_("differences found"), null=True)
+
+    class Meta:
+        db_table = "mirror_backup"
+        verbose_name = _("backup")
+        verbose_name_plural = _("backups")
+
+    def __str__(self) -> str:
+        return self.backup

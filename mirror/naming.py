@@ -54,10 +54,17 @@ def guard(mirror: str, row: str) -> str:
 
 
 def marks(backup: str) -> str:
-    """Sorted set: items that SQL does not have yet, by version (microseconds since 1970).
+    """Sorted set: items that SQL does not have yet, by version (microseconds since 1970; below zero: set aside).
     Life: until they are flushed. Owner: mirror.backup.
     """
     return key(f"mirror:marks:{backup}")
+
+
+def aside(marks: str) -> str:
+    """Hash: why marked items cannot be written to SQL, by item; in the slot of the marks.
+    Life: until they are. Owner: mirror.backup.
+    """
+    return f"{marks}:aside" if "{" in marks else key(f"{{{marks}}}:aside")
 
 
 def restored(backup: str) -> str:
@@ -65,3 +72,15 @@ def restored(backup: str) -> str:
     Life: until Redis is another. Owner: mirror.backup.
     """
     return key(f"mirror:restored:{backup}")
+
+
+def restoring(backup: str) -> str:
+    """String: what the marker of a backup is going to say when everything is restored.
+    Life: until it is. Owner: mirror.backup.
+    """
+    return key(f"mirror:restoring:{backup}")
+
+
+def flushed(backup: str) -> str:
+    """String: nothing; while it is there the backup is not due to be flushed. Life: seconds. Owner: mirror.backup."""
+    return key(f"mirror:flushed:{backup}")

@@ -7,6 +7,8 @@ from typing import Any
 
 from redis.exceptions import NoScriptError
 
+from mirror.session import Session
+
 
 class Script:
     """One atomic step. Keys are always passed as keys, and all in one slot, so that it runs on a cluster.
@@ -32,6 +34,13 @@ class Script:
     def add(self, pipe: Any, keys: Sequence[str], args: Sequence[Any] = ()) -> None:
         """Add a call to a pipeline. Its reply is a NoScriptError if the server does not know the script."""
         pipe.execute_command("EVALSHA", self.digest, len(keys), *keys, *args)
+
+    def ask(self, session: Session, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
+        """Run it on a connection that is held."""
+        try:
+            return session.ask([self.command(keys, args)])[0]
+        except NoScriptError:
+            return session.ask([("EVAL", self.text, len(keys), *keys, *args)])[0]
 
     def command(self, keys: Sequence[str], args: Sequence[Any] = ()) -> tuple[Any, ...]:
         """The call as a command for ``mirror.session``."""

@@ -8,6 +8,11 @@ from redis.exceptions import RedisError
 from mirror import rebuild as rebuilding
 from mirror import relay, sweeper
 from mirror import verify as verifying
+from mirror.backup import flush as flushing
+from mirror.backup import registry as backups
+from mirror.backup import restore as restoring
+from mirror.backup import sweep as backup_sweep
+from mirror.backup import verify as comparing
 
 logger = logging.getLogger("mirror")
 
@@ -40,3 +45,27 @@ def rebuild(mirror: str, *, if_cold: bool = True) -> int:
 def verify(mirror: str) -> int:
     """Compare a mirror with SQL, both ways, and note what was found. Returns the number of differences."""
     return len(verifying.verify([mirror]))
+
+
+@shared_task(name="mirror.tasks.flush_backups")
+def flush_backups() -> int:
+    """One round over all backups: flush what is due, restore what was lost. Beat asks every second."""
+    return backup_sweep.sweep()
+
+
+@shared_task(name="mirror.tasks.flush_backup")
+def flush_backup(backup: str) -> int:
+    """Take everything that is marked in a backup to SQL, also what was set aside. Returns the items written."""
+    return flushing.flush(backups.get(backup), again=True).items
+
+
+@shared_task(name="mirror.tasks.restore_backup")
+def restore_backup(backup: str) -> int:
+    """Put back everything that SQL has. Returns the items that were looked at."""
+    return restoring.restore(backups.get(backup), again=True).items
+
+
+@shared_task(name="mirror.tasks.verify_backup")
+def verify_backup(backup: str) -> int:
+    """Compare a backup with SQL, both ways, and note what was found. Returns the number of differences."""
+    return len(comparing.verify(backups.get(backup)))

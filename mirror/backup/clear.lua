@@ -1,10 +1,14 @@
--- KEYS[1] the marks; ARGV item, version, item, version, ...: clears the marks whose version is still this one.
--- Returns how many.
+-- KEYS[1] the marks, KEYS[2] the errors of items set aside; ARGV item, version, item, version, ...: clears the marks
+-- whose version is still this one. Returns how many.
 local cleared = 0
+local errors = redis.call('EXISTS', KEYS[2]) == 1
 for i = 1, #ARGV, 2 do
   local version = redis.call('ZSCORE', KEYS[1], ARGV[i])
-  if version and tonumber(version) == tonumber(ARGV[i + 1]) then
+  if version and math.abs(tonumber(version)) == math.abs(tonumber(ARGV[i + 1])) then
     cleared = cleared + redis.call('ZREM', KEYS[1], ARGV[i])
+    if errors then
+      redis.call('HDEL', KEYS[2], ARGV[i])
+    end
   end
 end
 return cleared

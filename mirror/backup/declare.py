@@ -9,8 +9,11 @@ from mirror import naming
 class Backup:
     """Items (a cart, a bitmap, when a token was last seen) that Redis has first and SQL gets soon after.
 
-    An item is named by a text. Its value is whatever ``read`` and ``load`` make of it; both give equal values
-    for equal facts. Everything generic (flush, restore, verify, status) needs only what is declared here.
+    An item is named by a text. Its value is whatever ``said`` and ``load`` make of it; both give equal values for
+    equal facts. Everything generic (flush, restore, verify, status) needs only what is declared here.
+
+    How Redis is read is declared either by ``ask`` and ``said``, so that readers (``access.fetch``) need one round
+    trip, or by ``read`` alone where one round trip is not enough.
     """
 
     name: ClassVar[str]
@@ -23,15 +26,27 @@ class Backup:
         """Key of the sorted set of items that SQL does not have yet (score: version)."""
         return naming.marks(self.name)
 
+    def ask(self, pipe: Any, items: Sequence[str]) -> None:
+        """Add the commands that read these items to a pipeline."""
+        raise NotImplementedError
+
+    def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, Any]:
+        """What the replies to ``ask`` say of these items; left out: nothing."""
+        raise NotImplementedError
+
     def read(self, redis: Any, items: Sequence[str]) -> Mapping[str, Any]:
         """What Redis says of these items; left out: nothing. In as few round trips as can be."""
-        raise NotImplementedError
+        pipe = redis.pipeline(transaction=False)
+        self.ask(pipe, items)
+        return self.said(items, pipe.execute())
 
     def save(self, values: Mapping[str, Any]) -> None:
         """Write these items to SQL, in a fixed number of statements. Runs in a transaction, items in ascending order.
 
         A value of None: Redis has the item no more, and was marked so. What SQL has and is newer must stay, for
-        Redis may have come back from an older file: take the greater, merge, or compare versions.
+        Redis may have come back from an older file, and two flushers may end in the wrong order: take the greater,
+        merge, or compare versions. None has no version: where an item can be deleted, and made again, keep a version
+        of it and let ``said`` give an empty value with that version instead.
         """
         raise NotImplementedError
 
@@ -52,8 +67,16 @@ class Backup:
         raise NotImplementedError
 
     def drop(self, redis: Any, items: Sequence[str]) -> None:
-        """Take items out of Redis that belong to nothing in SQL (see ``strays``). Only where there can be such."""
+        """Take items out of Redis that belong to nothing in SQL (see ``is_stray``). Only where there can be such."""
 
     def is_stray(self, items: Sequence[str]) -> Sequence[str]:
-        """Those of ``items`` (in Redis, not in SQL, not marked) that ought not to exist. Default: none."""
+        """Those of ``items`` (in Redis, not in SQL, not marked) that ought not to exist. Default: none.
+
+        The others are what SQL has lost, or what was never marked: ``backup restore`` marks them.
+        """
         return ()
+
+    @property
+    def asks(self) -> bool:
+        """Whether Redis is read by ``ask`` and ``said``."""
+        return type(self).ask is not Backup.ask and type(self).read is Backup.read

@@ -6,6 +6,7 @@ from typing import TypeVar
 from mirror.backup.declare import Backup
 
 _backups: dict[str, Backup] = {}
+_refused: list[tuple[type[Backup], str]] = []
 B = TypeVar("B", bound=type[Backup])
 
 
@@ -14,9 +15,28 @@ class UnknownBackup(LookupError):
 
 
 def register(declaration: B) -> B:
-    """Class decorator: take a backup in."""
-    _backups[declaration.name] = declaration()
+    """Class decorator: take a backup in. One that nothing can be done with is left to the system checks."""
+    fault = _fault(declaration)
+    if fault:
+        _refused.append((declaration, fault))
+    else:
+        _backups[declaration.name] = declaration()
     return declaration
+
+
+def _fault(declaration: type[Backup]) -> str:
+    """What makes a declaration unusable, or ""."""
+    name = getattr(declaration, "name", None)
+    if not isinstance(name, str) or not name:
+        return "has no name"
+    if name in _backups:
+        return f"is called {name!r}, and so is {type(_backups[name]).__qualname__}"
+    return ""
+
+
+def refused() -> list[tuple[type[Backup], str]]:
+    """Declarations that could not be taken in, and why."""
+    return list(_refused)
 
 
 def unregister(name: str) -> None:

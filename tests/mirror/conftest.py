@@ -7,10 +7,22 @@ from django.db import connection, transaction
 from pytest_django import DjangoDbBlocker
 
 from mirror import hints, registry, signals
-from mirror.models import Change, Identity, State
-from tests.mirror.app.models import Follow, Group, Item, Label, Odd
+from mirror.models import BackupState, Change, Identity, State
+from tests.mirror.app.models import Basket, Best, Follow, Group, Item, Label, Odd
 
-OURS = (Item.labels.through, Item, Label, Group, Follow, Odd, Change, State)  # the outbox last: triggers fill it
+OURS = (
+    Item.labels.through,
+    Item,
+    Label,
+    Group,
+    Follow,
+    Odd,
+    Best,
+    Basket,
+    BackupState,
+    Change,
+    State,
+)  # the outbox last: triggers fill it
 
 
 def _empty() -> None:

@@ -57,3 +57,27 @@ class Odd(models.Model):
 
     def __str__(self) -> str:
         return str(self.code)
+
+
+class Best(models.Model):
+    """What is backed up: a player's best score."""
+
+    player = models.CharField(max_length=50, primary_key=True)
+    score = models.IntegerField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=~models.Q(score=666), name="mirrortest_best_refused")]
+
+    def __str__(self) -> str:
+        return self.player
+
+
+class Basket(models.Model):
+    """What is backed up: the lines of a basket, in JSON."""
+
+    name = models.CharField(max_length=50, primary_key=True)
+    version = models.BigIntegerField()
+    lines = models.TextField()
+
+    def __str__(self) -> str:
+        return self.name

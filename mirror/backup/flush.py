@@ -1,0 +1,160 @@
+"""Flush: what is marked goes to SQL, oldest first.
+
+For a batch of items, in this order:
+
+1. Redis: the versions of their marks; then the values; then the versions again. A value counts only if its mark is
+   still there: Redis may have been emptied, or gone back, in between; and "nothing" only if the version is the same.
+2. SQL: one transaction writes them, if the epoch is still the one that it was before Redis was read.
+3. Redis: the marks are cleared whose version is the one read first.
+
+Killed between any two steps the marks are still there, and ``save`` may see the same values again. Two flushers at
+once do the same work twice; what ends in the wrong order is sorted out by ``save``, to which newer is newer.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from mirror.backup import epoch, marks
+from mirror.backup.declare import Backup
+from mirror.conf import setting
+from mirror.models import BackupState
+from mirror.redis import relay_client
+from mirror.relay import Deadline, raise_if_away, say
+
+logger = logging.getLogger("mirror")
+STARTS = 5  # how often a flush begins anew when Redis is lost under it
+LONGEST_ERROR = 300
+
+Step = Callable[[str], object]
+Progress = Callable[[str, int], object]
+
+
+def _no_step(name: str) -> None:
+    """Nothing happens between the steps (tests stop a flush here)."""
+
+
+def _silent(backup: str, items: int) -> None:
+    """Nobody looks."""
+
+
+@dataclass(frozen=True)
+class Flushed:
+    """What a flush did. items: written to SQL. aside: refused by SQL and set aside. finished: within its time."""
+
+    backup: str
+    items: int
+    aside: int
+    finished: bool
+
+
+def flush(
+    backup: Backup,
+    seconds: float | None = None,
+    *,
+    items: Sequence[str] | None = None,
+    again: bool = False,
+    redis: Any = None,
+    step: Step = _no_step,
+    progress: Progress = _silent,
+) -> Flushed:
+    """Take what is marked now to SQL, or as much of it as fits in ``seconds``; what others mark meanwhile is left.
+
+    items: only those of these that are marked. again: also what was set aside. ``step`` is called with the name of
+    each step before it. Raises redis-py's and Django's errors when Redis or SQL is away (all marks stay), RuntimeError
+    inside a transaction (a mark could be cleared, and the transaction rolled back).
+    """
+    redis, deadline, done, aside = redis or relay_client(), Deadline(seconds), 0, 0
+    if again:
+        marks.retry(backup, redis)
+    for _ in range(STARTS):
+        try:
+            for run in _batches(_Run(backup, redis, step), items, deadline):
+                done, aside = done + run[0], aside + run[1]
+                progress(backup.name, run[0])
+            return Flushed(backup.name, done, aside, finished=not deadline.passed())
+        except epoch.Over:
+            logger.warning("Redis was lost under the flush of %s: it begins again", backup.name)
+    raise epoch.Over(f"Redis was lost again and again under the flush of {backup.name!r}")
+
+
+def _batches(run: "_Run", items: Sequence[str] | None, deadline: Deadline) -> Iterator[tuple[int, int]]:
+    """Flush batch by batch; for each how many items were written, and how many set aside."""
+    size = int(setting("BATCH"))
+    if items is not None:
+        for start in range(0, len(items), size):
+            yield run.batch(marks.versions(run.backup, run.redis, items[start : start + size]))
+        return
+    until, last = marks.newest(run.backup, run.redis), dict[str, int]()
+    while until and not deadline.passed():
+        run.step("claim")
+        claimed = marks.oldest(run.backup, run.redis, size, until)
+        if not claimed or claimed == last:  # the same again: nothing comes of it
+            return
+        yield run.batch(claimed)
+        last = claimed
+
+
+class _Run:
+    """A flush within one epoch."""
+
+    def __init__(self, backup: Backup, redis: Any, step: Step) -> None:
+        self.backup, self.redis, self.step = backup, redis, step
+        self._epoch: epoch.Epoch | None = None
+        self._failures: dict[str, str] = {}
+
+    def batch(self, versions: marks.Versions) -> tuple[int, int]:
+        """Write these items and clear their marks; set aside what is refused. Returns how many of either."""
+        if not versions:
+            return 0, 0
+        if self._epoch is None:
+            self._epoch = epoch.begin(self.backup.name, self.redis)
+        done = self._carefully(versions)
+        self.step("clear")
+        marks.clear(self.backup, self.redis, done)
+        return len(done), self._set_aside(versions)
+
+    def _carefully(self, versions: marks.Versions) -> marks.Versions:
+        """Write what can be written, by halves, so that an item which is refused holds up no other."""
+        try:
+            return self._write(versions)
+        except epoch.Over:
+            raise
+        except Exception as error:
+            raise_if_away(error)
+            pairs = list(versions.items())
+            if len(pairs) == 1:
+                self._failures[pairs[0][0]] = say(error)[:LONGEST_ERROR]
+                return {}
+            middle = len(pairs) // 2
+            return {**self._carefully(dict(pairs[:middle])), **self._carefully(dict(pairs[middle:]))}
+
+    def _write(self, versions: marks.Versions) -> marks.Versions:
+        """Read these items and write them, in one transaction. Returns those that SQL has now."""
+        items = list(versions)
+        self.step("read")
+        values = self.backup.read(self.redis, items)
+        self.step("check")
+        now = marks.versions(self.backup, self.redis, items)
+        sure = [i for i in items if now.get(i) == versions[i] or (i in values and now.get(i, 0) > versions[i])]
+        self.step("save")
+        assert self._epoch is not None
+        with transaction.atomic(using=epoch.using(), durable=True):
+            state = BackupState.objects.using(epoch.using()).filter(backup=self.backup.name, epoch=self._epoch.token)
+            if not state.update(flushed_at=Now()):  # also: flushers of one backup write one after the other
+                raise epoch.Over
+            if sure:
+                self.backup.save({item: values.get(item) for item in sorted(sure)})
+        return {item: versions[item] for item in sure}
+
+    def _set_aside(self, versions: marks.Versions) -> int:
+        failures, self._failures = self._failures, {}
+        if failures:
+            name, (item, error) = self.backup.name, next(iter(failures.items()))
+            logger.error("%s: %d items cannot be written to SQL; %s: %s", name, len(failures), item, error)
+            marks.set_aside(self.backup, self.redis, {i: versions[i] for i in failures}, failures)
+        return len(failures)

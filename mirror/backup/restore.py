@@ -1,0 +1,115 @@
+"""Restore: after a loss of Redis, what SQL has is put back, item by item; then the marker is set.
+
+It runs while the site does. What Redis has and is newer stays (``put_back``), and if Redis is lost again the epoch is
+another one: then the marker is not set, and everything begins anew. Progress is in SQL, with its epoch.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F
+
+from mirror.backup import epoch, marks
+from mirror.backup.declare import Backup
+from mirror.backup.flush import flush
+from mirror.backup.verify import Difference, verify
+from mirror.conf import setting
+from mirror.models import BackupState
+from mirror.redis import relay_client
+from mirror.relay import Deadline
+
+STARTS = 5  # how often it begins anew before it gives up for now
+
+Progress = Callable[[str, int], object]
+
+
+def _silent(backup: str, items: int) -> None:
+    """Nobody looks."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a restore did. items: looked at. done: Redis is known to have nothing that is older than SQL."""
+
+    backup: str
+    items: int
+    done: bool
+
+
+def restore(
+    backup: Backup,
+    seconds: float | None = None,
+    *,
+    again: bool = False,
+    redis: Any = None,
+    progress: Progress = _silent,
+) -> Restored:
+    """Put back what Redis lost, if it lost anything; goes on where it was stopped.
+
+    seconds: stop then. again: look at every item, also if nothing was lost. Safe to run twice at once, and to kill.
+    Raises redis-py's and Django's errors, RuntimeError inside a transaction.
+    """
+    redis, deadline, items = redis or relay_client(), Deadline(seconds), 0
+    for _ in range(STARTS):
+        now = epoch.begin(backup.name, redis)
+        if now.restored and not again:
+            return Restored(backup.name, items, done=True)
+        try:
+            for count in _walk(backup, now, redis):
+                items += count
+                progress(backup.name, count)
+                if deadline.passed():
+                    return Restored(backup.name, items, done=False)
+        except epoch.Over:
+            continue
+        if epoch.finish(now, redis):
+            return Restored(backup.name, items, done=True)
+    raise epoch.Over(f"Redis was lost again and again under the restore of {backup.name!r}")
+
+
+def _walk(backup: Backup, now: epoch.Epoch, redis: Any) -> Iterator[int]:
+    """Put back all items, chunk by chunk; gives the size of each. Raises Over when the epoch is."""
+    state = BackupState.objects.using(epoch.using()).filter(backup=backup.name, epoch=now.token)
+    after = None if now.restored else state.values_list("restore_cursor", flat=True).first()
+    while items := backup.items_after(after, int(setting("CHUNK"))):
+        put_back(backup, items, redis)
+        after = items[-1]
+        progress = {"restore_cursor": after, "restored_items": F("restored_items") + len(items)}
+        if not now.restored and not state.update(**progress):
+            raise epoch.Over
+        yield len(items)
+
+
+def put_back(backup: Backup, items: Sequence[str], redis: Any) -> None:
+    """Put back what Redis should have of these items: all of them, or (if not ``whole``) those that it still has.
+
+    What was deleted in Redis, and is marked so, stays deleted.
+    """
+    held = backup.read(redis, items)
+    marked = marks.versions(backup, redis, items) if backup.whole else {}
+    wanted = [item for item in items if item in held or (backup.whole and item not in marked)]
+    if wanted and (known := backup.load(wanted)):
+        backup.put_back(redis, known)
+
+
+def put_right(backup: Backup, found: Sequence[Difference], redis: Any = None) -> list[Difference]:
+    """Have these differences put right. Returns what is left of them.
+
+    Strays are dropped. What else differs is put back from SQL, marked, and flushed: after that both have the newer,
+    or merged, value.
+    """
+    redis, left, size = redis or relay_client(), list[Difference](), int(setting("CHUNK"))
+    for start in range(0, len(found), size):
+        left += _put_right(backup, found[start : start + size], redis)
+    return left
+
+
+def _put_right(backup: Backup, found: Sequence[Difference], redis: Any) -> list[Difference]:
+    if strays := [d.item for d in found if d.kind == "stray"]:
+        backup.drop(redis, strays)
+    if others := [d.item for d in found if d.kind != "stray"]:
+        backup.put_back(redis, backup.load(others))
+        marks.mark(backup, redis, others)
+        flush(backup, items=others, redis=redis)
+    return verify(backup, redis=redis, items=[d.item for d in found])

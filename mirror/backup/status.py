@@ -1,0 +1,109 @@
+"""How the backups stand: for the command, the health page and the admin."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from mirror import naming
+from mirror.backup import epoch, marks, registry
+from mirror.backup.declare import Backup
+from mirror.models import BackupState
+from mirror.redis import breaker, client, is_away
+
+ERRORS = 10  # that are told of
+
+
+@dataclass(frozen=True)
+class BackupStatus:
+    """One backup. None: Redis is away (where it says so), or it never happened.
+
+    marked: items that SQL does not have yet. oldest_mark_seconds 0: none. set_aside: items that SQL refused, with
+    ``errors`` of some. warm: Redis has nothing that is older than SQL. restored_items: how far it is, if not.
+    """
+
+    backup: str
+    warm: bool | None
+    marked: int | None
+    oldest_mark_seconds: float | None
+    set_aside: int | None
+    last_flush: str | None
+    every_seconds: float
+    whole: bool
+    restored_items: int | None
+    verified_at: str | None
+    differences: int | None
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _InRedis:
+    warm: bool | None = None
+    marked: int | None = None
+    oldest: float | None = None
+    aside: int | None = None
+    errors: dict[str, str] = field(default_factory=dict)
+
+
+def statuses(redis: Any = None) -> list[BackupStatus]:
+    """Every backup's status."""
+    backups = registry.all_backups()
+    states = BackupState.objects.using(epoch.using()).in_bulk()
+    found = _ask_all(backups, redis)
+    return [_status(b, found.get(b.name, _InRedis()), states.get(b.name)) for b in backups]
+
+
+def _ask_all(backups: list[Backup], redis: Any) -> dict[str, _InRedis]:
+    """What Redis says of each; nothing when it is away. Two round trips, and one for each with items set aside."""
+    try:
+        if not backups or (redis is None and breaker.open()):
+            return {}
+        redis = redis or client()
+        pipe = redis.pipeline(transaction=False)
+        pipe.time()
+        for backup in backups:
+            pipe.get(naming.restored(backup.name))
+            pipe.zcount(backup.marks(), "(0", "+inf")
+            pipe.zcount(backup.marks(), "-inf", "(0")
+            pipe.zrangebyscore(backup.marks(), "(0", "+inf", start=0, num=1, withscores=True)
+        (seconds, micros), *replies = pipe.execute()
+        now = seconds * 1_000_000 + micros
+        rows = [replies[start : start + 4] for start in range(0, len(replies), 4)]
+        warm = epoch.trusted(redis, [row[0] for row in rows])
+        return {
+            backup.name: _InRedis(good, row[1], _age(now, row[3]), row[2], _errors(backup, redis, row[2]))
+            for backup, row, good in zip(backups, rows, warm, strict=True)
+        }
+    except RedisError as error:
+        if is_away(error):
+            breaker.failed()
+        return {}
+
+
+def _age(now: int, oldest: Any) -> float:
+    return round(max(0, now - int(oldest[0][1])) / 1e6, 3) if oldest else 0.0
+
+
+def _errors(backup: Backup, redis: Any, aside: int) -> dict[str, str]:
+    return marks.errors(backup, redis, ERRORS) if aside else {}
+
+
+def _status(backup: Backup, said: _InRedis, state: BackupState | None) -> BackupStatus:
+    return BackupStatus(
+        backup=backup.name,
+        warm=said.warm,
+        marked=said.marked,
+        oldest_mark_seconds=said.oldest,
+        set_aside=said.aside,
+        last_flush=state.flushed_at.isoformat() if state and state.flushed_at else None,
+        every_seconds=backup.every_seconds,
+        whole=backup.whole,
+        restored_items=state.restored_items if state and said.warm is False else None,
+        verified_at=state.verified_at.isoformat() if state and state.verified_at else None,
+        differences=state.differences if state else None,
+        errors=said.errors,
+    )

@@ -1,0 +1,71 @@
+"""What backups need regularly: flush those that are due, restore those that Redis lost. Beat asks every second."""
+
+import logging
+from typing import Any
+
+from django.db.utils import InterfaceError, OperationalError
+from redis.exceptions import RedisError
+
+from mirror import naming
+from mirror.backup import epoch, registry
+from mirror.backup.declare import Backup
+from mirror.backup.flush import flush
+from mirror.backup.restore import restore
+from mirror.lease import lease
+from mirror.redis import is_away, relay_client
+
+logger = logging.getLogger("mirror")
+
+SECONDS = 5.0  # what one sweep may spend on flushing a backup, and on restoring it
+LEASE_SECONDS = 30.0
+AGAIN_SECONDS = 60.0  # how often what was set aside is tried again
+EARLY_SECONDS = 0.5  # beat is not exact: a backup is due this much before its time
+
+
+def sweep(redis: Any = None) -> int:
+    """One round over all backups. Returns how many items were written to SQL.
+
+    While Redis or SQL is away nothing is done, and nothing lost: the next sweep comes in a second. A backup whose
+    declaration fails is logged, and holds up no other.
+    """
+    total = 0
+    for backup in registry.all_backups():
+        try:
+            total += _one(backup, redis or relay_client())
+        except Exception as error:
+            if isinstance(error, RedisError) and is_away(error):
+                logger.warning("Redis is away, backups wait: %s", error)
+                return total
+            if isinstance(error, (OperationalError, InterfaceError)):
+                logger.warning("SQL is away, backups wait in Redis: %s", error)
+                return total
+            logger.exception("Could not flush or restore %s", backup.name)
+    return total
+
+
+def _one(backup: Backup, redis: Any) -> int:
+    pipe = redis.pipeline(transaction=False)
+    pipe.get(naming.restored(backup.name))
+    pipe.exists(naming.flushed(backup.name))
+    pipe.zcard(backup.marks())
+    found, early, marked = pipe.execute()
+    warm, due = epoch.trusted(redis, [found])[0], marked and not early
+    if warm and not due:
+        return 0
+    with lease(redis, f"backup:{backup.name}", LEASE_SECONDS) as mine:
+        if not mine:
+            return 0
+        items = _flush(backup, redis) if due else 0
+        if not warm:
+            restore(backup, SECONDS, redis=redis)
+        return items
+
+
+def _flush(backup: Backup, redis: Any) -> int:
+    """Flush, and note when it is due again. Once in a while what was set aside is tried again."""
+    again = redis.set(naming.lease(f"again:{backup.name}"), 1, nx=True, px=int(AGAIN_SECONDS * 1000))
+    done = flush(backup, SECONDS, again=bool(again), redis=redis)
+    wait = backup.every_seconds - EARLY_SECONDS
+    if wait > 0 and done.finished:
+        redis.set(naming.flushed(backup.name), 1, px=int(wait * 1000))
+    return done.items

@@ -1,0 +1,117 @@
+"""Verify: SQL and Redis compared item by item, both ways. What is marked is on its way, and is passed over.
+
+The two cannot be read in one moment: a difference is believed only when it is there each time that it is looked at.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+from django.db.models.functions import Now
+
+from mirror.backup import epoch, marks
+from mirror.backup.declare import Backup
+from mirror.conf import setting
+from mirror.models import BackupState
+from mirror.redis import relay_client
+
+# missing: Redis lacks what SQL has (only if ``whole``). stale: they differ. stray: Redis has what ought not to exist.
+# unsaved: Redis has what SQL lacks, and no mark says that it will come.
+Kind = Literal["missing", "stale", "stray", "unsaved"]
+LOOKS = 3
+PAUSE_SECONDS = 0.05
+LONGEST = 200  # characters of a value that are shown
+
+Progress = Callable[[str, int], object]
+
+
+def _silent(backup: str, items: int) -> None:
+    """Nobody looks."""
+
+
+class Difference(NamedTuple):
+    """One item on which SQL and Redis do not agree. sql, redis: what either says; None: nothing."""
+
+    backup: str
+    item: str
+    kind: Kind
+    sql: str | None
+    redis: str | None
+
+
+def verify(
+    backup: Backup, *, items: Sequence[str] | None = None, progress: Progress = _silent, redis: Any = None
+) -> list[Difference]:
+    """All differences of a backup (or of these items). ``progress`` is told of each chunk that was compared.
+
+    Raises redis-py's errors when Redis is away.
+    """
+    redis, found = redis or relay_client(), list[Difference]()
+    chunks = _chunks(backup, redis) if items is None else iter([items])
+    for chunk in chunks:
+        found += _settled(backup, chunk, redis)
+        progress(backup.name, len(chunk))
+    found = list({d.item: d for d in found}.values())
+    if items is None:
+        states = BackupState.objects.using(epoch.using())
+        states.get_or_create(backup=backup.name)
+        states.filter(backup=backup.name).update(verified_at=Now(), differences=len(found))
+    return found
+
+
+def _chunks(backup: Backup, redis: Any) -> Iterator[Sequence[str]]:
+    """All items that SQL has, then those that only Redis has."""
+    after: str | None = None
+    while items := backup.items_after(after, int(setting("CHUNK"))):
+        yield items
+        after = items[-1]
+    for held in backup.scan(redis):
+        known = backup.load(held) if held else {}
+        if unknown := [item for item in dict.fromkeys(held) if item not in known]:
+            yield unknown
+
+
+def _settled(backup: Backup, items: Sequence[str], redis: Any) -> list[Difference]:
+    """The differences that are there each time."""
+    found: list[Difference] = []
+    for attempt in range(LOOKS):
+        if attempt:
+            time.sleep(PAUSE_SECONDS)
+        found = _look(backup, items, redis)
+        items = [difference.item for difference in found]
+        if not items:
+            break
+    return found
+
+
+def _look(backup: Backup, items: Sequence[str], redis: Any) -> list[Difference]:
+    """One look: marked neither before nor after, and different."""
+    before = marks.versions(backup, redis, items)
+    held = backup.read(redis, items)
+    known = backup.load(items)
+    after = marks.versions(backup, redis, items)
+    differing = [i for i in items if i not in before and i not in after and _differ(backup, i, known, held)]
+    only_held = [item for item in differing if item not in known]
+    strays = set(backup.is_stray(only_held)) if only_held else set()
+    return [
+        Difference(backup.name, item, _kind(item, known, held, strays), _show(known, item), _show(held, item))
+        for item in differing
+    ]
+
+
+def _differ(backup: Backup, item: str, known: Any, held: Any) -> bool:
+    if item in known and item in held:
+        return bool(known[item] != held[item])
+    return item in held or (backup.whole and item in known)
+
+
+def _kind(item: str, known: Any, held: Any, strays: set[str]) -> Kind:
+    if item not in held:
+        return "missing"
+    if item in known:
+        return "stale"
+    return "stray" if item in strays else "unsaved"
+
+
+def _show(values: Any, item: str) -> str | None:
+    return str(values[item])[:LONGEST] if item in values else None

@@ -1,0 +1,13 @@
+-- KEYS[1] the basket, KEYS[2] the marks; ARGV basket, line, quantity (0: none). Returns how many lines there are.
+if not restored and redis.call('EXISTS', KEYS[1]) == 0 then
+  return COLD
+end
+if ARGV[3] == '0' then
+  redis.call('HDEL', KEYS[1], ARGV[2])
+else
+  redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+end
+mark(KEYS[2], ARGV[1])
+local version = redis.call('ZSCORE', KEYS[2], ARGV[1])
+redis.call('HSET', KEYS[1], 'version', string.format('%.0f', tonumber(version)))
+return redis.call('HLEN', KEYS[1]) - 1
