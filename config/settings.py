@@ -184,6 +184,7 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "mirror.tasks.rebuild": {"queue": "default"},
     "mirror.tasks.verify": {"queue": "default"},
+    "mirror.tasks.*_backup": {"queue": "default"},
     "mirror.tasks.*": {"queue": "relay"},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
