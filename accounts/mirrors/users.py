@@ -1,12 +1,13 @@
 """How a user, their logins and their name show in Redis."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import mirror
 from accounts import keys
 from accounts.models import LoginStats, User
+from accounts.records import time_text
 from mirror import Contribution, Entry, Family, Mirror, Scored, SummaryMirror, Value, Watch
 from mirror.conf import setting
 from mirror.declare import Record
@@ -52,7 +53,6 @@ class UserMirror(Mirror):
         return {str(row[0]): UserRow._make(row) for row in rows}
 
     def record(self, row: Any) -> Record:
-        last = row.last_login_time
         return {
             "id": str(row.id),
             "name": row.name,
@@ -60,7 +60,7 @@ class UserMirror(Mirror):
             "user_type": row.user_type,
             "is_active": "1" if row.is_active else "0",
             "login_times": str(row.login_times or 0),
-            "last_login_time": last.astimezone(UTC).isoformat() if last else "",
+            "last_login_time": time_text(row.last_login_time),
         }
 
     def index(self, record: Record) -> Iterable[Contribution]:

@@ -1,0 +1,56 @@
+-- A page of a ranking, and the neighbourhood of one member, all in O(log n).
+-- KEYS[1]: the sorted set. ARGV: kind of place ("first", "after", "before", "me"), its score, its member, size of
+-- the page, me ("": nobody), how many neighbours on each side.
+-- Returns {total, page, neighbourhood}; each of the two: {members before it, rank of its first, members and scores}.
+local key = KEYS[1]
+local kind, score, member = ARGV[1], ARGV[2], ARGV[3]
+local size, me, beside = tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
+
+local function above(limit)
+  return redis.call('ZCOUNT', key, '(' .. limit, '+inf')
+end
+
+-- How many stand before that place, which need not be taken by anybody.
+local function before(limit, name)
+  local low = above(limit)
+  local high = low + redis.call('ZCOUNT', key, limit, limit)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if redis.call('ZREVRANGE', key, middle, middle)[1] > name then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+local function slice(start, count)
+  local rows = redis.call('ZREVRANGE', key, start, start + count - 1, 'WITHSCORES')
+  return {start, rows[2] and above(rows[2]) + 1 or 1, rows}
+end
+
+local total = redis.call('ZCARD', key)
+local mine = me ~= '' and redis.call('ZREVRANK', key, me)
+local start = 0
+if kind == 'after' then
+  start = before(score, member)
+  local there = redis.call('ZREVRANGE', key, start, start, 'WITHSCORES')
+  if there[1] == member and tonumber(there[2]) == tonumber(score) then
+    start = start + 1
+  end
+elseif kind == 'before' then
+  start = before(score, member) - size
+elseif kind == 'me' and mine then
+  start = mine - math.floor(size / 2)
+end
+if start < 0 or start >= total then
+  start = 0
+end
+
+local around = {0, 1, {}}
+if mine then
+  local first = math.max(0, mine - beside)
+  around = slice(first, mine + beside - first + 1)
+end
+return {total, slice(start, size), around}

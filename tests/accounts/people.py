@@ -1,0 +1,36 @@
+"""People with logins, and having them in Redis."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from accounts.models import LoginStats, User
+from mirror.rebuild import rebuild
+from mirror.relay import drain_all
+from mirror.verify import verify
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def make_people(counts: Iterable[int], **fields: bool) -> list[User]:
+    """A user for each number of logins (0: never); each was here last a minute after the one before."""
+    counts = list(counts)
+    start = User.objects.count()
+    people = User.objects.bulk_create(User(username=f"reader {start + n}", **fields) for n in range(len(counts)))
+    LoginStats.objects.bulk_create(
+        LoginStats(user=user, login_times=count, last_login_time=NOON + timedelta(minutes=start + n))
+        for n, (user, count) in enumerate(zip(people, counts, strict=True))
+        if count
+    )
+    return people
+
+
+def warm() -> None:
+    """The users' mirrors are whole, and nothing is pending."""
+    rebuild(["user", "last_logins"])
+    drain_all()
+
+
+def assert_exact() -> None:
+    """Redis says what SQL says."""
+    drain_all()
+    assert verify(["user", "last_logins"]) == []

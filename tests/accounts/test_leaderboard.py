@@ -1,0 +1,270 @@
+"""Who logs in most often: ranks, pages, neighbours; the same from Redis and from SQL."""
+
+import random
+from typing import Any
+
+import pytest
+
+from accounts import keys, selectors
+from accounts.leaderboard import BESIDE, PAGE, SALT, Cursor, Kind, Leaderboard, Place, read_cursor
+from accounts.models import LoginStats, User
+from accounts.selectors import last_logins, leaderboard
+from accounts.services import record_login
+from mirror.recorder import record
+from mirror.redis import client as redis_client
+from mirror.sql_only import sql_only
+from tests.accounts.people import NOON, assert_exact, make_people, warm
+
+KINDS: tuple[Kind, ...] = ("after", "before")
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def both(me: int | None = None, at: str = "", last: int = 10) -> Leaderboard:
+    """The page, having checked that Redis gave it in two round trips, and that SQL gives the same."""
+    with record() as seen:
+        page = leaderboard(me, at, last)
+    assert (seen.round_trips, seen.sql) == (2, [])
+    with record() as seen, sql_only():
+        by_sql = leaderboard(me, at, last)
+    assert seen.round_trips == 0
+    assert shown(page) == shown(by_sql)
+    assert not any("OFFSET" in sql for sql, _ in seen.sql)
+    return page
+
+
+def shown(page: Leaderboard) -> tuple[Any, ...]:
+    """All that a template can see."""
+    urls = page.next_url, page.previous_url, page.first_url, page.my_url, page.choices
+    return page.found, page.most, page.me, page.neighbours, page.around, page.last, urls
+
+
+def at_of(url: str | None) -> str:
+    """The cursor in a page's address."""
+    assert url is not None
+    return url.partition("at=")[2].partition("&")[0].replace("%3A", ":")
+
+
+def expected() -> list[tuple[int, int]]:
+    """Everybody on the board as (times, id), worked out in Python alone."""
+    rows = LoginStats.objects.filter(user__is_active=True, login_times__gt=0).values_list("login_times", "user_id")
+    return sorted(rows, key=lambda row: (row[0], str(row[1])), reverse=True)
+
+
+def rank_of(pk: int) -> int:
+    """1 + how many have logged in more often."""
+    board = expected()
+    mine = next(times for times, other in board if other == pk)
+    return 1 + sum(times > mine for times, _ in board)
+
+
+def test_it_works() -> None:
+    users = make_people([3, 9, 1])
+    warm()
+    page = both(users[0].pk)
+    assert [(p.rank, p.name, p.login_times) for p in page.most] == [
+        (1, "reader 1", 9),
+        (2, "reader 0", 3),
+        (3, "reader 2", 1),
+    ]
+    assert page.me == page.most[1]
+    assert page.neighbours == [page.most[0], page.most[2]]
+    assert [p.name for p in page.last] == ["reader 2", "reader 1", "reader 0"]
+    assert (page.next_url, page.previous_url, page.count) == (None, None, 3)
+
+
+def test_equal_counts_have_equal_ranks_and_the_next_is_counted_on() -> None:
+    make_people([7, 7, 3, 3, 3, 1])
+    warm()
+    assert [p.rank for p in both().most] == [1, 1, 3, 3, 3, 6]
+
+
+def test_ranks_go_on_in_the_middle_of_a_tie() -> None:
+    users = make_people([5] * 30 + [2] * 5)
+    warm()
+    second = both(at=at_of(both().next_url))
+    assert [p.rank for p in second.most] == [1] * 10 + [31] * 5
+    assert both(users[31].pk).me == next(p for p in second.most if p.id == users[31].pk)
+
+
+def test_ties_are_ordered_by_the_id_as_text_descending() -> None:
+    for pk in (9, 10, 100, 11, 2):
+        record_login(User.objects.create(id=pk, username=f"reader {pk}"))
+    warm()
+    assert [p.id for p in both().most] == [9, 2, 11, 100, 10]
+
+
+def test_only_who_is_active_and_has_logged_in_is_on_it() -> None:
+    users = make_people([5, 0, 4])
+    make_people([9], is_active=False)
+    warm()
+    page = both(users[1].pk)
+    assert [p.id for p in page.most] == [users[0].pk, users[2].pk]
+    assert (page.me, page.neighbours) == (None, [])
+    assert {p.id for p in page.last} == {users[0].pk, users[2].pk}
+
+
+def test_nobody_has_logged_in_yet() -> None:
+    warm()
+    with record() as seen:
+        page = leaderboard(None)
+    assert (seen.round_trips, seen.sql) == (1, [])
+    with sql_only():
+        assert shown(leaderboard(None)) == shown(page)
+    assert (page.most, page.last, page.count) == ([], [], 0)
+
+
+@pytest.mark.parametrize("most", [1, 4, 1000])
+def test_every_page_can_be_reached_in_both_directions(most: int) -> None:
+    chance = random.Random(most)
+    make_people(chance.randint(0, most) for _ in range(130))
+    make_people([chance.randint(0, most) for _ in range(20)], is_active=False)
+    warm()
+    forth = [page := both()]
+    while page.next_url:
+        forth.append(page := both(at=at_of(page.next_url)))
+    assert [(p.login_times, p.id) for page in forth for p in page.most] == expected()
+    assert all(p.rank == rank_of(p.id) for page in forth for p in page.most)
+    back = [page]
+    while page.previous_url:
+        back.append(page := both(at=at_of(page.previous_url)))
+    assert [p.id for p in back[-1].most] == [p.id for p in forth[0].most]
+    assert {p.id for page in back for p in page.most} == {p.id for page in forth for p in page.most}
+    assert all(len(page.most) == PAGE for page in back[1:])
+
+
+def test_everybody_finds_themselves_with_their_neighbours() -> None:
+    chance = random.Random(1)
+    make_people(chance.randint(1, 12) for _ in range(45))
+    warm()
+    board = expected()
+    for number, (times, pk) in enumerate(board):
+        page = both(pk, "me")
+        assert pk in [p.id for p in page.most]
+        assert page.me
+        assert (page.me.rank, page.me.login_times) == (rank_of(pk), times)
+        beside = board[max(0, number - BESIDE) : number + BESIDE + 1]
+        assert [p.id for p in page.neighbours] == [other for _, other in beside if other != pk]
+
+
+def test_a_stranger_has_no_place_of_their_own() -> None:
+    make_people([1] * 25)
+    warm()
+    assert shown(both(None, "me"))[:6] == shown(both(None))[:6]
+
+
+def test_a_place_that_nobody_has_is_a_place_in_the_order() -> None:
+    users = make_people(n % 5 + 1 for n in range(50))
+    warm()
+    for times in range(7):
+        for pk in (0, 1, users[7].pk, users[-1].pk + 1, 10 * users[30].pk, 99, 2**62):
+            for kind in KINDS:
+                both(at=Cursor(kind, Place(times, pk)).text())
+
+
+def test_a_place_whose_owner_moved_on_is_where_it_was() -> None:
+    users = make_people([9] * 25)
+    warm()
+    page = both()
+    LoginStats.objects.filter(user_id=page.most[-1].id).update(login_times=4)
+    LoginStats.objects.filter(user_id=page.most[0].id).update(login_times=99)
+    assert_exact()
+    rest = both(at=at_of(page.next_url))
+    assert page.most[-1].id in [p.id for p in rest.most]
+    assert len({*(p.id for p in page.most), *(p.id for p in rest.most)}) == len(users)
+
+
+def test_a_cursor_that_was_tampered_with_is_the_first_page() -> None:
+    make_people(range(1, 50))
+    warm()
+    first = both()
+    cursor = at_of(first.next_url)
+    for wrong in (cursor[:-1] + ("A" if cursor[-1] != "A" else "B"), "nonsense", cursor + "x", "a:b", "\0", "me "):
+        assert both(at=wrong).most == first.most
+    assert both(at=cursor).most != first.most
+    assert read_cursor("1:2").kind == "first"
+    assert SALT.startswith("accounts.leaderboard")
+
+
+def test_past_the_end_is_the_first_page() -> None:
+    make_people([3, 2])
+    warm()
+    assert both(at=Cursor("after", Place(1, 1)).text()).most == both().most
+
+
+@pytest.mark.parametrize(("asked", "given"), [(0, 1), (-5, 1), (1, 1), (7, 7), (100, 100), (100_000, 100)])
+def test_how_many_of_the_last_are_shown_is_bounded(asked: int, given: int) -> None:
+    make_people([1] * 120)
+    warm()
+    page = both(last=asked)
+    newest = LoginStats.objects.order_by("-last_login_time").values_list("user_id", flat=True)
+    assert [p.id for p in page.last] == list(newest[:given])
+
+
+def test_times_are_iso_8601_in_utc() -> None:
+    users = make_people([1])
+    warm()
+    (last,) = both().last
+    assert last == (users[0].pk, "reader 0", "2026-03-01T12:00:00+00:00")
+    assert last.time == NOON
+
+
+def test_the_box_of_the_last_logins_is_one_round_trip_while_nobody_new_comes() -> None:
+    users = make_people([1] * 8)
+    warm()
+    selectors._expected = []
+    first = last_logins(5)
+    with record() as seen:
+        assert last_logins(5) == first
+    assert (seen.round_trips, seen.sql) == (1, [])
+    record_login(users[0])
+    assert_exact()
+    with record() as seen:
+        now = last_logins(5)
+    assert (seen.round_trips, seen.sql) == (2, [])
+    assert [p.id for p in now] == [users[0].pk, *(p.id for p in first[:4])]
+    User.objects.filter(pk=users[0].pk).update(username="renamed")
+    assert_exact()
+    with record() as seen:
+        assert last_logins(5)[0].name == "renamed"
+    assert seen.round_trips == 1
+    with sql_only():
+        by_sql = last_logins(5)
+    assert by_sql == last_logins(5)
+
+
+def test_somebody_who_goes_between_the_round_trips_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    users = make_people([3, 2])
+    warm()
+    read_people = selectors._people
+
+    def go_first(pks: Any) -> Any:
+        User.objects.filter(pk=users[0].pk).update(is_active=False)
+        assert_exact()
+        return read_people(pks)
+
+    monkeypatch.setattr(selectors, "_people", go_first)
+    page = leaderboard(users[1].pk)
+    assert [p.id for p in page.most] == [p.id for p in page.last] == [users[1].pk]
+
+
+def test_a_redis_that_has_lost_the_list_is_answered_by_sql() -> None:
+    users = make_people([3, 2])
+    warm()
+    redis_client().flushdb()
+    with record() as seen:
+        page = leaderboard(users[1].pk)
+    assert seen.sql
+    assert [p.id for p in page.most] == [users[0].pk, users[1].pk]
+
+
+def test_it_is_read_in_few_commands_whatever_its_size() -> None:
+    users = make_people(n // 3 + 1 for n in range(300))
+    warm()
+    with record() as seen:
+        leaderboard(users[150].pk, "me", 5)
+    names = [command.name for command in seen.commands if command.name != "GET"]
+    assert names[:2] == ["EVAL", "LRANGE"]
+    assert names[2:] == ["HMGET"] * (len(names) - 2)
+    assert len(names) <= 2 + PAGE + 2 * BESIDE + 1 + 5
+    assert {k for c in seen.commands if c.name == "EVAL" for k in c.args if k == keys.login_times()}
