@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from accounts.views import entry
+from accounts.views import entry, leaderboard
 
 app_name = "accounts"
 urlpatterns = [
     path("register/", entry.Register.as_view(), name="register"),
     path("login/", entry.LogIn.as_view(), name="login"),
     path("logout/", entry.LogOut.as_view(), name="logout"),
+    path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
 ]

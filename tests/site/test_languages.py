@@ -12,6 +12,8 @@ from catalog.models import Book, Tag
 from config import messages
 from tests.site.html import attributes_of
 
+pytestmark = pytest.mark.django_db
+
 # Of each page: what it says in English, and what in Chinese.
 PAGES = {
     "/": [("Find your next book", "循着读者的标签"), ("Log in", "登录"), ("Skip to the content", "跳到正文")],

@@ -6,6 +6,8 @@ from django.test import Client
 
 from tests.site.html import attributes_of
 
+pytestmark = pytest.mark.django_db
+
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_chosen_theme_is_in_the_page_itself(client: Client, theme: str) -> None:

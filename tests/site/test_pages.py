@@ -6,13 +6,17 @@ from django.test import Client
 
 from accounts.models import User
 from config.csp import ADMIN_NEEDS
+from tests.accounts.people import make_people, warm
 from mirror.recorder import record
 from tests.site.html import what_the_policy_forbids
 
 PUBLIC = ["/", "/accounts/login/", "/accounts/register/", "/no-such-page/"]
 
 
-@pytest.mark.parametrize("path", PUBLIC)
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("path", PUBLIC[1:])
 def test_a_stranger_costs_neither_sql_nor_redis(client: Client, path: str) -> None:
     client.get(path)  # templates and catalogues are loaded once for each process
     with record() as seen:
@@ -20,6 +24,17 @@ def test_a_stranger_costs_neither_sql_nor_redis(client: Client, path: str) -> No
     assert response.status_code in (200, 404)
     assert (seen.round_trips, seen.sql) == (0, [])
     assert "sessionid" not in response.cookies
+
+@pytest.mark.django_db(transaction=True)
+def test_the_front_page_costs_a_stranger_one_round_trip_for_the_last_logins(client: Client) -> None:
+    make_people([1, 2])
+    warm()
+    client.get("/")
+    with record() as seen:
+        page = client.get("/").content.decode()
+    assert (seen.round_trips, seen.sql) == (1, [])
+    assert "reader 1" in page
+
 
 
 @pytest.mark.parametrize("path", PUBLIC)
@@ -46,7 +61,6 @@ def test_the_front_page_is_only_read(client: Client, method: str) -> None:
     assert getattr(client, method)("/").status_code == 405
 
 
-@pytest.mark.django_db
 def test_who_is_signed_in_sees_their_name_and_a_way_out(client: Client) -> None:
     client.force_login(User.objects.create_user("ken thompson"))
     page = client.get("/").content.decode()
@@ -55,13 +69,11 @@ def test_who_is_signed_in_sees_their_name_and_a_way_out(client: Client) -> None:
     assert "/admin/" not in page
 
 
-@pytest.mark.django_db
 def test_a_name_is_shown_as_text(client: Client) -> None:
     client.force_login(User.objects.create(username="<b>bold</b>"))
     assert "<b>bold</b>" not in client.get("/").content.decode()
 
 
-@pytest.mark.django_db
 def test_a_session_that_is_over_is_a_stranger(client: Client) -> None:
     client.force_login(User.objects.create_user("alice"))
     Session.objects.all().delete()
@@ -70,13 +82,11 @@ def test_a_session_that_is_over_is_a_stranger(client: Client) -> None:
     assert "/accounts/login/" in page
 
 
-@pytest.mark.django_db
 def test_staff_find_the_admin(client: Client) -> None:
     client.force_login(User.objects.create_user("bob", is_staff=True))
     assert 'href="/admin/"' in client.get("/").content.decode()
 
 
-@pytest.mark.django_db
 def test_only_the_admin_gets_the_wider_policy_and_no_inline_script_runs_even_there(client: Client) -> None:
     client.force_login(User.objects.create_superuser("carol"))
     policy = client.get("/admin/").headers["Content-Security-Policy"].split("; ")
@@ -86,7 +96,6 @@ def test_only_the_admin_gets_the_wider_policy_and_no_inline_script_runs_even_the
     assert "unsafe" not in client.get("/").headers["Content-Security-Policy"]
 
 
-@pytest.mark.django_db
 def test_the_admin_prints_no_style_element(client: Client) -> None:
     client.force_login(User.objects.create_superuser("carol"))
     assert b"<style" not in client.get("/admin/accounts/user/").content
