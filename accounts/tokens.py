@@ -23,9 +23,9 @@ from mirror.scripts import Script
 logger = logging.getLogger("accounts")
 T = TypeVar("T")
 
-_LUA = Path(__file__).parent / "lua"
-_touch = script(_LUA / "touch.lua")
-_forget = Script(_LUA / "forget.lua")
+LUA = Path(__file__).parent / "lua"
+_touch = script(LUA / "touch.lua")
+_forget = Script(LUA / "forget.lua")
 SEEN, CLAIMED, MISSING = 1, 0, -1
 MOST = 1000  # digests in one call of a script
 

@@ -18,9 +18,12 @@ def digest(number: int) -> str:
 
 def make_sessions(count: int, *, start: int = 0, expired: bool = False) -> list[str]:
     """Sessions in SQL alone. Returns their digests."""
-    expire_date = timezone.now() + timedelta(days=-1 if expired else 14)
     digests = [digest(number) for number in range(start, start + count)]
-    Session.objects.bulk_create(Session(session_key=d, session_data="", expire_date=expire_date) for d in digests)
+    times = {
+        "created_at": timezone.now() - timedelta(days=20),
+        "expire_date": timezone.now() + timedelta(days=-1 if expired else 14),
+    }
+    Session.objects.bulk_create(Session(session_key=d, session_data="", **times) for d in digests)
     return digests
 
 

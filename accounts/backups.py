@@ -1,0 +1,102 @@
+"""When sessions were last seen: Redis knows first, SQL within half a minute."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.db import connections
+
+from accounts import keys, tokens
+from accounts.models import Session
+from mirror.backup import Backup, register
+from mirror.conf import setting
+from mirror.scripts import Script
+
+_put_back = Script(Path(__file__).parent / "lua" / "put_back.lua")
+_EPOCH = datetime.fromtimestamp(0, tz=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+SCAN = 1000
+
+# The sessions are locked against being deleted until this is committed, in the order in which they are deleted:
+# a row for a session that is going would fail the whole batch, or the deletion.
+_UPSERT = {
+    "postgresql": """
+        INSERT INTO accounts_lastseen (session_id, seen_at)
+        SELECT session_key, given.at FROM unnest(%s::text[], %s::timestamptz[]) AS given (digest, at)
+          JOIN accounts_session ON session_key = given.digest ORDER BY session_key FOR KEY SHARE OF accounts_session
+        ON CONFLICT (session_id) DO UPDATE SET seen_at = EXCLUDED.seen_at
+         WHERE EXCLUDED.seen_at > accounts_lastseen.seen_at
+    """,
+    "sqlite": """
+        INSERT INTO accounts_lastseen (session_id, seen_at)
+        SELECT session_key, given.value FROM json_each(%s) AS given
+          JOIN accounts_session ON session_key = given.key WHERE TRUE
+        ON CONFLICT (session_id) DO UPDATE SET seen_at = excluded.seen_at
+         WHERE excluded.seen_at > accounts_lastseen.seen_at
+    """,
+}
+
+
+@register
+class LastSeenBackup(Backup):
+    """Items are digests; a value is a time in microseconds since 1970, to which both sides are exact.
+
+    A session of which SQL has not been told when it was seen was seen when it was made: so ``recent:`` can hold
+    every session there is, which is what the limit on sessions counts.
+    """
+
+    name = "last_seen"
+    every_seconds = 30.0
+    whole = True
+
+    def marks(self) -> str:
+        return keys.recent_marks()
+
+    def read(self, redis: Any, items: Sequence[str]) -> Mapping[str, int]:
+        scores = redis.zmscore(keys.recent(), list(items)) if items else []
+        # A session that is being removed (0) has nothing to be kept.
+        return {item: round(score * 1e6) for item, score in zip(items, scores, strict=True) if score}
+
+    def save(self, values: Mapping[str, int | None]) -> None:
+        times = {item: _EPOCH + value * _MICROSECOND for item, value in values.items() if value is not None}
+        connection = connections[setting("DATABASE")]
+        if connection.vendor == "postgresql":
+            given: list[Any] = [list(times), list(times.values())]
+        else:
+            given = [json.dumps({item: f"{time:%Y-%m-%d %H:%M:%S.%f}" for item, time in times.items()})]
+        with connection.cursor() as cursor:
+            cursor.execute(_UPSERT[connection.vendor], given)
+
+    def load(self, items: Sequence[str]) -> Mapping[str, int]:
+        rows = Session.objects.using(setting("DATABASE")).filter(pk__in=items)
+        return {
+            item: ((seen_at or created_at) - _EPOCH) // _MICROSECOND
+            for item, seen_at, created_at in rows.values_list("pk", "last_seen__seen_at", "created_at")
+        }
+
+    def put_back(self, redis: Any, values: Mapping[str, int]) -> None:
+        flat = [part for item, value in values.items() for part in (f"{value / 1e6:.6f}", item)]
+        if flat:
+            _put_back(redis, [keys.recent()], flat)
+
+    def items_after(self, after: str | None, limit: int) -> list[str]:
+        rows = Session.objects.using(setting("DATABASE")).order_by("pk")
+        if after is not None:
+            rows = rows.filter(pk__gt=after)
+        return list(rows.values_list("pk", flat=True)[:limit])
+
+    def scan(self, redis: Any) -> Iterator[list[str]]:
+        cursor = -1
+        while cursor != 0:
+            cursor, found = redis.zscan(keys.recent(), max(cursor, 0), count=SCAN)
+            yield [item.decode() for item, _ in found]
+
+    def drop(self, redis: Any, items: Sequence[str]) -> None:
+        tokens.remove(redis, items)
+
+    def is_stray(self, items: Sequence[str]) -> Sequence[str]:
+        rows = Session.objects.using(setting("DATABASE")).filter(pk__in=items)
+        alive = set(rows.values_list("pk", flat=True))
+        return [item for item in items if item not in alive]

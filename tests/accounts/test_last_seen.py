@@ -1,0 +1,173 @@
+"""The backup of last-seen times, as what flushes and restores it uses it."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from redis import Redis
+
+from accounts import ending, keys, tokens
+from accounts.backups import LastSeenBackup
+from accounts.models import LastSeen, Session
+from mirror.backup import registry
+from tests.accounts.digests import age, digest, make_sessions, rows
+from tests.servers import wait_until
+
+pytestmark = pytest.mark.django_db
+backup = LastSeenBackup()
+MOMENT = 1_795_000_000_123_456  # microseconds
+
+
+def test_it_is_registered_under_its_name() -> None:
+    assert isinstance(registry.get("last_seen"), LastSeenBackup)
+    assert registry.get("last_seen").marks() == keys.recent_marks()
+
+
+def test_both_sides_say_the_same_of_a_touch_to_the_microsecond(redis: Redis) -> None:
+    sessions = make_sessions(300)
+    for session in sessions:
+        tokens.begin(session)
+    said = backup.read(redis, sessions)
+    assert len(said) == 300
+    with transaction.atomic():
+        backup.save(said)
+    assert backup.load(sessions) == said
+    scores = redis.zrange(keys.recent(), 0, -1, withscores=True)
+    redis.delete(keys.recent())
+    backup.put_back(redis, backup.load(sessions))
+    assert redis.zrange(keys.recent(), 0, -1, withscores=True) == scores
+    assert redis.zcard(keys.recent_marks()) == 300  # put_back and read leave the marks alone
+
+
+def test_a_batch_is_one_statement(redis: Redis) -> None:
+    sessions = make_sessions(1000)
+    with CaptureQueriesContext(connection) as queries:
+        backup.save(dict.fromkeys(sorted(sessions), MOMENT))
+    assert len(queries) == 1
+    assert LastSeen.objects.count() == 1000
+    with CaptureQueriesContext(connection) as queries:
+        assert len(backup.load(sessions)) == 1000
+    assert len(queries) == 1
+
+
+def test_the_greater_time_stays_in_sql() -> None:
+    older, newer = sorted(make_sessions(2))
+    backup.save({older: MOMENT, newer: MOMENT})
+    backup.save({older: MOMENT - 1, newer: MOMENT + 1})
+    assert backup.load([older, newer]) == {older: MOMENT, newer: MOMENT + 1}
+
+
+def test_whole_seconds_are_no_exception() -> None:
+    """SQLite compares texts, and Django writes no fraction where there is none."""
+    (session,) = make_sessions(1)
+    second = MOMENT // 10**6 * 10**6
+    LastSeen.objects.create(session_id=session, seen_at=datetime.fromtimestamp(second // 10**6, tz=UTC))
+    backup.save({session: second + 1})
+    assert backup.load([session]) == {session: second + 1}
+    backup.save({session: second})
+    assert backup.load([session]) == {session: second + 1}
+
+
+def test_what_belongs_to_no_session_or_is_gone_is_passed_over(redis: Redis) -> None:
+    (session,) = make_sessions(1)
+    backup.save({digest(7): MOMENT, session: MOMENT, digest(8): None})
+    assert set(LastSeen.objects.values_list("pk", flat=True)) == {session}
+    backup.save({digest(8): None})
+    backup.save({})
+
+
+def test_a_session_that_was_never_touched_was_seen_when_it_was_made() -> None:
+    (session,) = make_sessions(1)
+    created = Session.objects.get().created_at
+    assert backup.load([session]) == {
+        session: (created - datetime.fromtimestamp(0, tz=UTC)) // timedelta(microseconds=1)
+    }
+
+
+def test_a_newer_time_in_redis_stays_and_a_claim_too(redis: Redis) -> None:
+    newer, older, claimed, absent = (digest(n) for n in range(4))
+    redis.zadd(keys.recent(), {newer: 2000, older: 500, claimed: 0})
+    backup.put_back(redis, dict.fromkeys([newer, older, claimed, absent], 1000 * 10**6))
+    backup.put_back(redis, {})
+    scores = {member.decode(): score for member, score in redis.zrange(keys.recent(), 0, -1, withscores=True)}
+    assert scores == {newer: 2000, older: 1000, claimed: 0, absent: 1000}
+
+
+def test_a_claimed_session_has_no_value(redis: Redis) -> None:
+    redis.zadd(keys.recent(), {digest(1): 0})
+    assert backup.read(redis, [digest(1), digest(2)]) == {}
+    assert backup.read(redis, []) == {}
+
+
+def test_every_session_comes_once_in_ascending_order() -> None:
+    sessions = make_sessions(7)
+    found: list[str] = []
+    after = None
+    while some := backup.items_after(after, 3):
+        found, after = found + some, some[-1]
+    assert found == sorted(sessions)
+
+
+def test_redis_is_read_in_pieces(redis: Redis) -> None:
+    sessions = [digest(n) for n in range(3000)]
+    age(redis, sessions)
+    pieces = list(backup.scan(redis))
+    assert {item for piece in pieces for item in piece} == set(sessions)
+    assert len(pieces) > 1
+    redis.delete(keys.recent())
+    assert [item for piece in backup.scan(redis) for item in piece] == []
+
+
+def test_a_digest_without_a_session_is_a_stray(redis: Redis) -> None:
+    (session,) = make_sessions(1)
+    age(redis, [session, digest(5)])
+    assert backup.is_stray([session, digest(5)]) == [digest(5)]
+    backup.drop(redis, [digest(5)])
+    assert redis.zrange(keys.recent(), 0, -1) == [session.encode()]
+
+
+def _is_waiting_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
+
+
+@contextmanager
+def _beside(work: Callable[[], object]) -> Iterator[None]:
+    """``work`` in a thread of its own, which by the end of the block waits for what the block has locked."""
+
+    def run() -> object:
+        try:
+            return work()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            yield
+            done = pool.submit(run)
+            wait_until(_is_waiting_for_a_lock, "a lock that is waited for")
+        done.result()
+
+
+@pytest.mark.on_postgres
+@pytest.mark.django_db(transaction=True)
+def test_a_session_that_is_just_being_deleted_is_passed_over() -> None:
+    going, staying = make_sessions(2)
+    with _beside(lambda: backup.save({going: MOMENT, staying: MOMENT})):
+        Session.objects.filter(pk=going).delete()
+    assert list(LastSeen.objects.values_list("pk", flat=True)) == [staying]
+
+
+@pytest.mark.on_postgres
+@pytest.mark.django_db(transaction=True)
+def test_a_session_that_was_just_flushed_can_be_ended() -> None:
+    going, staying = make_sessions(2)
+    with _beside(lambda: ending.delete([going])):
+        backup.save({going: MOMENT, staying: MOMENT})
+    assert rows() == {staying}
+    assert list(LastSeen.objects.values_list("pk", flat=True)) == [staying]
