@@ -1,0 +1,89 @@
+"""Many people and their logins at once, in few statements: for importers. What is there already is left alone."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.contrib.auth.hashers import make_password
+from django.db import connection, transaction
+
+from accounts.models import User
+from accounts.names import fold, valid_name
+
+BATCH = 5000
+
+
+class Logins(NamedTuple):
+    """How often somebody logged in, and when last."""
+
+    times: int
+    last: datetime
+
+
+def people(names: Iterable[str], *, user_type: str = User.Type.CLIENT) -> dict[str, int]:
+    """From each name, as it was given, to the id of who has it. Those who are missing are made, without a password.
+
+    Names that are equal after folding are one person's. Raises ValidationError for what is no name.
+    """
+    wanted = {name: fold(name) for name in names}
+    keys = list(dict.fromkeys(wanted.values()))
+    known = _ids(keys)
+    spelled = {key: name for name, key in reversed(wanted.items()) if key not in known}
+    for name in spelled.values():
+        valid_name(name)
+    missing = [User(username=spelled[key], user_type=user_type) for key in keys if key in spelled]
+    for user in missing:
+        user.password = make_password(None)
+    # Somebody may take a name at this moment: then it is theirs.
+    User.objects.bulk_create(missing, batch_size=BATCH, ignore_conflicts=True)
+    known |= _ids(list(spelled))
+    return {name: known[key] for name, key in wanted.items()}
+
+
+def _ids(keys: Sequence[str]) -> dict[str, int]:
+    rows = User.objects.values_list("name_key", "pk")
+    found: dict[str, int] = {}
+    for start in range(0, len(keys), BATCH):
+        found.update(rows.filter(name_key__in=keys[start : start + BATCH]))
+    return found
+
+
+_SEE_TO = """
+    INSERT INTO accounts_loginstats AS s (user_id, login_times, last_login_time)
+    {rows}
+    ON CONFLICT (user_id) DO UPDATE SET
+        login_times = CASE WHEN excluded.login_times > s.login_times THEN excluded.login_times ELSE s.login_times END,
+        last_login_time = CASE
+            WHEN excluded.last_login_time > s.last_login_time THEN excluded.last_login_time
+            ELSE s.last_login_time
+        END
+    WHERE excluded.login_times > s.login_times OR excluded.last_login_time > s.last_login_time
+"""
+# "WHERE true", or SQLite takes "ON" for the condition of a join.
+_ROWS = {
+    "postgresql": "SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::timestamptz[])",
+    "sqlite": "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')"
+    " FROM json_each(%s) WHERE true",
+}
+
+
+def see_to_logins(logins: Mapping[int, Logins]) -> int:
+    """See to it that each of these people (by id) has logged in so often, and last then, at least.
+
+    Returns how many had to be changed: 0 when it is done again. Raises IntegrityError for an id that is nobody's.
+    """
+    rows = [(pk, *logins[pk]) for pk in sorted(logins)]  # in one order, or two importers wait for one another
+    with transaction.atomic():
+        return sum(_see_to(rows[start : start + BATCH]) for start in range(0, len(rows), BATCH))
+
+
+def _see_to(rows: Sequence[tuple[int, int, datetime]]) -> int:
+    adapt = connection.ops.adapt_datetimefield_value
+    adapted = [(pk, times, adapt(last)) for pk, times, last in rows]
+    given: list[object] = [list(column) for column in zip(*adapted, strict=True)]
+    if connection.vendor == "sqlite":
+        given = [json.dumps(adapted)]
+    with connection.cursor() as cursor:
+        cursor.execute(_SEE_TO.format(rows=_ROWS[connection.vendor]), given)
+        return max(0, int(cursor.rowcount))

@@ -1,0 +1,91 @@
+"""Importing people and their logins: few statements, seen by the triggers, and nothing the second time."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError
+
+from accounts.bulk import Logins, people, see_to_logins
+from accounts.models import LoginStats, User
+from accounts.selectors import leaderboard, user_id_of
+from mirror.models import Change
+from mirror.recorder import record
+from tests.accounts.people import assert_exact, warm
+
+JANUARY, MARCH = datetime(2011, 1, 1, tzinfo=UTC), datetime(2011, 3, 1, tzinfo=UTC)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_people_are_found_by_name_and_made_where_they_are_missing() -> None:
+    ken = User.objects.create_user("Ken Thompson", password="a quiet bookshop")
+    found = people(["ken thompson", "dennis ritchie", "DENNIS RITCHIE", "Joe Armstrong"], user_type="office")
+    assert found["ken thompson"] == ken.pk
+    assert found["dennis ritchie"] == found["DENNIS RITCHIE"]
+    assert User.objects.count() == 3
+    dennis = User.objects.get(pk=found["dennis ritchie"])
+    assert (dennis.username, dennis.user_type, dennis.has_usable_password()) == ("dennis ritchie", "office", False)
+    assert len(set(User.objects.values_list("session_secret", flat=True))) == 3
+    assert people(["ken thompson"]) == {"ken thompson": ken.pk}
+    assert User.objects.get(pk=ken.pk).check_password("a quiet bookshop")
+
+
+def test_what_is_no_name_is_refused_and_nobody_is_made() -> None:
+    with pytest.raises(ValidationError):
+        people(["alice", " bob "])
+    assert not User.objects.exists()
+
+
+def test_a_name_of_letters_of_any_width_is_one_persons() -> None:
+    assert len(set(people(["alice", "Alice", "\uff41\uff4c\uff49\uff43\uff45"]).values())) == 1
+
+
+def test_logins_are_seen_to_once() -> None:
+    warm()
+    ids = people(f"reader {n}" for n in range(20))
+    logins = {pk: Logins(n + 1, JANUARY) for n, pk in enumerate(ids.values())}
+    assert see_to_logins(logins) == 20
+    assert_exact()
+    assert [p.login_times for p in leaderboard().most] == list(range(20, 0, -1))
+    Change.objects.all().delete()
+    assert see_to_logins(logins) == 0
+    assert people(ids) == ids
+    assert not Change.objects.exists()
+
+
+def test_more_logins_and_later_ones_win_each_for_itself() -> None:
+    (pk,) = people(["alice"]).values()
+    see_to_logins({pk: Logins(5, JANUARY)})
+    assert see_to_logins({pk: Logins(2, MARCH)}) == 1
+    assert LoginStats.objects.values_list("login_times", "last_login_time").get(pk=pk) == (5, MARCH)
+    assert see_to_logins({pk: Logins(6, JANUARY)}) == 1
+    assert LoginStats.objects.values_list("login_times", "last_login_time").get(pk=pk) == (6, MARCH)
+
+
+def test_somebody_who_does_not_exist_cannot_have_logged_in() -> None:
+    with pytest.raises(IntegrityError):
+        see_to_logins({987654: Logins(1, JANUARY)})
+
+
+def test_it_takes_few_statements_however_many_there_are() -> None:
+    people(["alice"])
+    with record() as seen:
+        ids = people(f"reader {n}" for n in range(1000))
+        see_to_logins({pk: Logins(1, JANUARY) for pk in ids.values()})
+    assert len(seen.sql) < 25  # SQLite takes 90 people a statement
+
+
+def test_what_was_imported_is_in_redis() -> None:
+    warm()
+    ids = people(["alice", "bob"])
+    see_to_logins({ids["alice"]: Logins(2, MARCH), ids["bob"]: Logins(1, JANUARY)})
+    assert_exact()
+    with record() as seen:
+        page = leaderboard()
+        assert user_id_of("ALICE") == ids["alice"]
+    assert seen.sql == []
+    assert [(p.name, p.last_login_time) for p in page.last] == [
+        ("alice", "2011-03-01T00:00:00+00:00"),
+        ("bob", "2011-01-01T00:00:00+00:00"),
+    ]
