@@ -9,4 +9,4 @@ class AccountsConfig(AppConfig):
     verbose_name = _("accounts")
 
     def ready(self) -> None:
-        from accounts import signals  # noqa: F401
+        from accounts import session_receivers, signals  # noqa: F401

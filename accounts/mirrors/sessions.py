@@ -1,1 +1,76 @@
 """How a session shows in Redis."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.db.models import Q
+
+import mirror
+from accounts import keys
+from accounts.models import Session, User
+from accounts.session_rows import SessionRow, load_sessions, record_of
+from mirror import Contribution, Family, Mirror, OwnField, Scored, Watch
+from mirror.conf import setting
+from mirror.declare import Record
+
+
+def _digests(condition: Q, after: str | None, limit: int) -> list[str]:
+    found = Session._base_manager.using(setting("DATABASE")).filter(condition)
+    if after is not None:
+        found = found.filter(pk__gt=after)
+    return list(found.order_by("pk").values_list("pk", flat=True)[:limit])
+
+
+def sessions_of_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next digests of sessions of these users."""
+    return _digests(Q(user_id__in=values), after, limit)
+
+
+def sessions_of_groups(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next digests of sessions of people in these groups."""
+    people = User.groups.through._base_manager.using(setting("DATABASE")).filter(group_id__in=values)
+    return _digests(Q(user_id__in=people.values("user_id")), after, limit)
+
+
+@mirror.register
+class SessionMirror(Mirror):
+    """A session's record, with what each request asks of its user; its token's digest to the user; a user's sessions.
+
+    Sessions that have expired are here too, for as long as SQL has them: when that is depends on no clock.
+    """
+
+    name = "session"
+    model = Session
+    watches = (
+        Watch(Session),
+        Watch(User, via=sessions_of_users),
+        Watch(User.groups.through, "user_id", via=sessions_of_users),
+        Watch(User.user_permissions.through, "user_id", via=sessions_of_users),
+        Watch(Group.permissions.through, "group_id", via=sessions_of_groups),
+    )
+
+    def key(self, pk: str) -> str:
+        return keys.session(pk)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, SessionRow]:
+        return load_sessions(pks)
+
+    def record(self, row: Any) -> Record:
+        return record_of(row)
+
+    def index(self, record: Record) -> Iterable[Contribution]:
+        if record["user"] is None:
+            return ()
+        digest, user = record["digest"], str(record["user"]["id"])
+        return [OwnField(keys.tokens(), digest, user), Scored(keys.sessions_of(user), digest, record["since"])]
+
+    def families(self) -> Sequence[Family]:
+        return (
+            Family(keys.tokens(), "hash", _member, whole=True),
+            Family(keys.sessions_of(""), "zset", _member),
+        )
+
+
+def _member(key: str, member: str) -> str:
+    return member

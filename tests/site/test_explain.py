@@ -104,7 +104,7 @@ def test_a_reader_sees_no_panel_and_staff_do(client: Client) -> None:
     client.force_login(User.objects.create_user("bob", is_staff=True))
     page = client.get("/?explain=1").content
     assert TITLE in page
-    assert b"django_session" in page
+    assert b"accounts_session" in page
 
 
 @override_settings(DEBUG=True)

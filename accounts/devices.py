@@ -1,0 +1,70 @@
+"""From what a browser calls itself to words for its owner: "Firefox on Windows".
+
+Only to be read by people: it is what the browser says, and may be made up. Order matters, because each browser also
+names those that it wants to be taken for.
+"""
+
+import re
+from typing import Final
+
+from django.utils.translation import gettext as _
+
+LONGEST: Final = 200  # characters that are stored
+LOOKED_AT: Final = 512  # characters of the header that are looked at
+
+BROWSERS: Final = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("Opera", "Opera"),
+    ("Vivaldi/", "Vivaldi"),
+    ("YaBrowser/", "Yandex"),
+    ("SamsungBrowser/", "Samsung Internet"),
+    ("MicroMessenger/", "WeChat"),
+    ("UCBrowser/", "UC Browser"),
+    ("Firefox/", "Firefox"),
+    ("FxiOS/", "Firefox"),
+    ("CriOS/", "Chrome"),
+    ("HeadlessChrome/", "Chrome"),
+    ("Chromium/", "Chromium"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+SYSTEMS: Final = (
+    ("Windows", "Windows"),
+    ("Android", "Android"),
+    ("HarmonyOS", "HarmonyOS"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("CrOS", "ChromeOS"),
+    ("Mac OS X", "macOS"),
+    ("Macintosh", "macOS"),
+    ("Linux", "Linux"),
+    ("FreeBSD", "FreeBSD"),
+)
+_PROGRAM = re.compile(r"[A-Za-z][A-Za-z0-9._ -]{0,39}")  # "curl" of "curl/8.5.0"
+ON: Final = " on "
+
+
+def device_of(user_agent: str) -> str:
+    """What to call a browser: "Firefox on Windows", "Firefox", "curl"; "" when it says nothing of use.
+
+    Never more than 200 characters, and nothing but letters, digits, blanks and ``._-``.
+    """
+    said = user_agent[:LOOKED_AT]
+    browser, system = _first(said, BROWSERS), _first(said, SYSTEMS)
+    if browser and system:
+        return f"{browser}{ON}{system}"
+    program = _PROGRAM.match(said)
+    return (browser or system or (program[0].strip() if program else ""))[:LONGEST]
+
+
+def _first(said: str, names: tuple[tuple[str, str], ...]) -> str:
+    return next((name for sign, name in names if sign in said), "")
+
+
+def in_words(device: str) -> str:
+    """A stored device in the reader's language."""
+    browser, on, system = device.partition(ON)
+    if not browser:
+        return _("Unknown device")
+    return _("%(browser)s on %(system)s") % {"browser": browser, "system": system} if on else browser

@@ -1,0 +1,108 @@
+"""Who is asking: the session of a request, and its user, from one record in one round trip."""
+
+from functools import partial
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib import auth
+from django.contrib.auth.middleware import AuthenticationMiddleware as DjangoAuthenticationMiddleware
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.crypto import constant_time_compare
+from django.utils.functional import SimpleLazyObject
+
+from accounts.models import User
+from accounts.names import fold
+from accounts.sessions import RIGHTS, current
+from mirror.conf import setting
+from mirror.declare import Record
+
+# What a request's user comes with; anything else of theirs is asked of SQL when it is wanted.
+KNOWN = {
+    "id": "id",
+    "username": "name",
+    "user_type": "type",
+    "is_active": "is_active",
+    "is_staff": "is_staff",
+    "is_superuser": "is_superuser",
+}
+
+
+class SessionMiddleware(DjangoSessionMiddleware):
+    """Django's, which also says what browser it is, and which session is the present one."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        super().process_request(request)
+        request.session.user_agent = request.META.get("HTTP_USER_AGENT", "")  # type: ignore[attr-defined]
+        current.set(request)
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        current.set(None)
+        return super().process_response(request, response)  # type: ignore[type-var, return-value]
+
+
+class AuthenticationMiddleware(DjangoAuthenticationMiddleware):
+    """``request.user`` from the session's record: no SQL, and no round trip beside the session's own."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        super().process_request(request)
+        request.user = SimpleLazyObject(lambda: get_user(request))  # type: ignore[assignment]
+        request.auser = partial(_aget_user, request)  # type: ignore[assignment]
+
+
+def get_user(request: HttpRequest) -> User | AnonymousUser:
+    """The user of a request: worked out once. Rotates the token when their rights are not what they were."""
+    if not hasattr(request, "_cached_user"):
+        user = user_by_record(request.session) or auth.get_user(request)
+        if user.is_authenticated:
+            rotate_for_rights(request.session)
+        request._cached_user = user  # type: ignore[attr-defined]
+    found: User | AnonymousUser = request._cached_user  # type: ignore[attr-defined]
+    return found
+
+
+async def _aget_user(request: HttpRequest) -> Any:
+    return await sync_to_async(get_user)(request)
+
+
+def user_by_record(session: Any) -> User | None:
+    """The user as the session's record knows them, if session and record agree that it is theirs and still good.
+
+    None: nobody, or Django has to find out (a secret key that was changed, a back end that is no more).
+    """
+    said = session.get(auth.SESSION_KEY)  # reads the session, and so the record
+    person = _person(session)
+    if (
+        person is None
+        or str(person["id"]) != said
+        or not person["is_active"]
+        or session.get(auth.BACKEND_SESSION_KEY) not in settings.AUTHENTICATION_BACKENDS
+        or not constant_time_compare(session.get(auth.HASH_SESSION_KEY, ""), person["auth"])
+    ):
+        return None
+    values = {field: person[name] for field, name in KNOWN.items()} | {"name_key": fold(person["name"])}
+    names = [field.attname for field in User._meta.concrete_fields if field.attname in values]
+    return User.from_db(setting("DATABASE"), names, [values[name] for name in names])
+
+
+def rotate_for_rights(session: Any) -> None:
+    """Give the session a new token when its user may do more, or less, than it remembers."""
+    person = _person(session)
+    if person is None or session.get(RIGHTS) == person["rights"]:
+        return
+    is_known, session[RIGHTS] = RIGHTS in session, person["rights"]
+    if not is_known:
+        return
+    try:
+        session.cycle_key()
+    except UpdateError:  # another request was first, or ended the session: this one goes on as it began
+        session.modified = False
+
+
+def _person(session: Any) -> Record | None:
+    record: Record | None = getattr(session, "record", None)
+    return record and record["user"]

@@ -1,0 +1,102 @@
+"""A person's sessions, for their eyes: where they are logged in, since when, and when each was last used."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+from django.utils import timezone
+
+from accounts import devices, keys
+from accounts.models import Session
+from accounts.session_rows import has_expired
+from mirror.conf import setting
+from mirror.read import read
+
+MOST: Final = 100  # sessions on the page
+SHOWN: Final = 16  # characters of a digest that name a session in a form
+
+
+@dataclass(frozen=True)
+class SessionLine:
+    """One session. ``handle`` names it among its owner's; ``last_seen`` None: not known."""
+
+    handle: str
+    device: str
+    since: datetime
+    last_seen: datetime | None
+    is_present: bool
+
+    @property
+    def device_in_words(self) -> str:
+        """The device in the reader's language."""
+        return devices.in_words(self.device)
+
+
+def handle_of(digest: str) -> str:
+    """What names a session in a form: enough of its digest to tell it from its owner's others."""
+    return digest[:SHOWN]
+
+
+def sessions_of(user_id: int, present: str) -> list[SessionLine]:
+    """The sessions of a user that have not expired, newest first, at most 100 and the ``present`` one (a digest).
+
+    From a warm mirror: 2 round trips, no SQL.
+    """
+    lines = _from_redis(user_id, present)
+    return _from_sql(user_id, present) if lines is None else lines
+
+
+def find_session(user_id: int, handle: str) -> str | None:
+    """The digest of the user's session with that handle; None: no such session of theirs."""
+    if len(handle) != SHOWN:
+        return None
+    found = Session.objects.filter(user_id=user_id, pk__startswith=handle)
+    return found.values_list("pk", flat=True).first()
+
+
+def _from_redis(user_id: int, present: str) -> list[SessionLine] | None:
+    listed = read(["session"], lambda pipe: pipe.zrevrange(keys.sessions_of(user_id), 0, MOST - 1))
+    if listed is None:
+        return None
+    digests = [digest.decode() for digest in listed.replies[0]]
+    if present not in digests:
+        digests.append(present)
+
+    def ask(pipe: Any) -> None:
+        pipe.mget(list(map(keys.session, digests)))
+        pipe.zmscore(keys.recent(), digests)
+
+    reading = read(["session"], ask)
+    return None if reading is None else list(_lines(user_id, present, *reading.replies))
+
+
+def _lines(user_id: int, present: str, raws: Sequence[bytes | None], scores: Sequence[Any]) -> Iterable[SessionLine]:
+    for raw, score in zip(raws, scores, strict=True):
+        record = orjson.loads(raw) if raw else None  # None: it ended between the two
+        if record and not has_expired(record) and record["user"] and record["user"]["id"] == user_id:
+            yield SessionLine(
+                handle_of(record["digest"]),
+                record["device"],
+                datetime.fromtimestamp(record["since"], tz=UTC),
+                datetime.fromtimestamp(score, tz=UTC) if score else None,
+                record["digest"] == present,
+            )
+
+
+def _from_sql(user_id: int, present: str) -> list[SessionLine]:
+    alive = Session.objects.using(setting("DATABASE")).filter(user_id=user_id, expire_date__gt=timezone.now())
+    rows = list(alive.select_related("last_seen").order_by("-created_at", "-pk")[:MOST])
+    if all(row.pk != present for row in rows):
+        rows += alive.select_related("last_seen").filter(pk=present)
+    return [
+        SessionLine(
+            handle_of(row.pk),
+            row.device,
+            row.created_at,
+            row.last_seen.seen_at if hasattr(row, "last_seen") else None,
+            row.pk == present,
+        )
+        for row in rows
+    ]

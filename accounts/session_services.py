@@ -1,0 +1,60 @@
+"""What ends sessions."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from accounts import ending, tokens
+from accounts.models import Session, User, new_secret
+from accounts.session_signals import sessions_ending
+from mirror.hints import hint
+
+MOST = 500  # sessions that end in one transaction
+
+
+def end(digests: Sequence[str]) -> int:
+    """End these sessions, whosever they are: their rows go, and their times with the commit. Returns how many did."""
+    with transaction.atomic():
+        sessions_ending.send(Session, digests=list(digests))
+        count = delete_rows(digests)
+        transaction.on_commit(partial(tokens.forget, list(digests)), robust=True)
+    return count
+
+
+def delete_rows(digests: Sequence[str]) -> int:
+    """Delete these sessions' rows and nothing else. Returns how many there were."""
+    gone = ending.delete(digests)
+    hint("session", "", gone)
+    return len(gone)
+
+
+def end_session(user: User, digest: str) -> bool:
+    """End one of the user's sessions. False: it is none of theirs, or over."""
+    return _end_all_of(Session.objects.filter(user=user, pk=digest)) == 1
+
+
+def end_other_sessions(user: User, keep: str | None) -> int:
+    """End all of the user's sessions but ``keep`` (None: all). Returns how many ended."""
+    return _end_all_of(Session.objects.filter(user=user).exclude(pk=keep or ""))
+
+
+def end_all_sessions(user: User) -> int:
+    """Log the user out everywhere. The one write of the secret does it; that the rows go is for good order."""
+    secret = new_secret()
+    User.objects.filter(pk=user.pk).update(session_secret=secret)
+    user.session_secret = secret
+    return end_other_sessions(user, None)
+
+
+def end_expired(sessions: "QuerySet[Session]") -> int:
+    """End all that a query finds, however many there are."""
+    return _end_all_of(sessions)
+
+
+def _end_all_of(sessions: "QuerySet[Session]") -> int:
+    total = 0
+    while digests := list(sessions.order_by("pk").values_list("pk", flat=True)[:MOST]):
+        total += end(digests)
+    return total

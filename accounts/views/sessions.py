@@ -1,0 +1,56 @@
+"""Your sessions: where you are logged in, and how to end that."""
+
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views import View
+from django.views.decorators.cache import never_cache
+
+from accounts.models import User
+from accounts.session_list import MOST, find_session, sessions_of
+from accounts.session_services import end_other_sessions, end_session
+
+
+@method_decorator([never_cache, login_required], name="dispatch")
+class Sessions(View):
+    """GET: the list. POST ``end=HANDLE``: end that one; ``others=1``: end all but this one. 404 for others' sessions."""
+
+    http_method_names = ["get", "head", "post", "options"]
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        lines = sessions_of(_me(request).pk, _present(request))
+        seen = {"sessions": lines, "has_others": len(lines) > 1, "is_cut": len(lines) >= MOST, "most": MOST}
+        return render(request, "accounts/sessions.html", seen)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if "others" in request.POST:
+            count = end_other_sessions(_me(request), _present(request))
+            said = ngettext("%(count)s other session was ended.", "%(count)s other sessions were ended.", count)
+            messages.success(request, said % {"count": count})
+            return redirect("accounts:sessions")
+        digest = find_session(_me(request).pk, request.POST.get("end", ""))
+        if digest is None:
+            raise Http404(_("There is no such session."))
+        if digest == _present(request):
+            logout(request)
+            messages.success(request, _("You are logged out."))
+            return redirect("home")
+        end_session(_me(request), digest)
+        messages.success(request, _("The session was ended."))
+        return redirect("accounts:sessions")
+
+
+def _me(request: HttpRequest) -> User:
+    user = request.user
+    assert isinstance(user, User)  # or it would not have come here
+    return user
+
+
+def _present(request: HttpRequest) -> str:
+    digest: str = request.session.digest  # type: ignore[attr-defined]
+    return digest

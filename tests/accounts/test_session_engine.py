@@ -1,0 +1,320 @@
+"""The session engine, by itself: Django's behaviour, and nothing but digests kept."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+from django.contrib.sessions.backends.base import CreateError, UpdateError
+from django.db import transaction
+from django.utils import timezone
+from redis import Redis
+
+from accounts import keys, sessions, tokens
+from accounts.models import LastSeen, Session, User
+from accounts.session_rows import digest_of
+from accounts.session_signals import sessions_ending, token_rotated
+from accounts.sessions import SessionEnded, SessionStore
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from mirror.sql_only import sql_only
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Told = list[tuple[object, ...]]
+
+
+@pytest.fixture(autouse=True)
+def whole() -> None:
+    rebuild(["session"])
+
+
+def stored(**data: object) -> SessionStore:
+    """A session that is saved."""
+    session = SessionStore()
+    session.update(data)
+    session.save()
+    return session
+
+
+def again(session: SessionStore) -> SessionStore:
+    """The same, as the next request has it."""
+    return SessionStore(session.session_key)
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    """What the signals said."""
+    heard: Told = []
+
+    def rotated(old: str, new: str, user_id: int | None, **kwargs: object) -> None:
+        heard.append(("rotated", old, new, user_id))
+
+    def ending(digests: list[str], **kwargs: object) -> None:
+        heard.append(("ending", *digests))
+
+    token_rotated.connect(rotated)
+    sessions_ending.connect(ending)
+    yield heard
+    token_rotated.disconnect(rotated)
+    sessions_ending.disconnect(ending)
+
+
+def test_it_works() -> None:
+    session = stored(colour="blue")
+    with record() as seen:
+        assert again(session)["colour"] == "blue"
+    assert (seen.round_trips, seen.sql) == (1, [])
+
+
+def test_by_sql_it_works_as_well() -> None:
+    session = stored(colour="blue")
+    with sql_only():
+        assert again(session)["colour"] == "blue"
+
+
+def test_only_the_digest_is_stored() -> None:
+    session = stored(colour="blue")
+    assert Session.objects.get().pk == digest_of(session.session_key or "") == session.digest
+    assert len(session.session_key or "") == 32
+
+
+def test_tokens_are_not_guessed() -> None:
+    assert len({SessionStore()._get_new_session_key() for _ in range(100)}) == 100
+
+
+@pytest.mark.parametrize("token", ["x" * 32, "short", "", "\0" * 20, "☂" * 20, "\udcff" * 10, "a" * 10_000])
+def test_a_token_that_is_none_is_no_session(token: str) -> None:
+    session = SessionStore(token)
+    assert session.get("colour") is None
+    assert session.session_key is None
+    assert session.is_empty()
+    assert Session.objects.count() == 0
+
+
+def test_the_digest_is_no_token() -> None:
+    digest = stored(colour="blue").digest
+    assert SessionStore(digest).get("colour") is None
+
+
+def test_an_expired_session_is_none_by_redis_and_by_sql() -> None:
+    session = stored(colour="blue")
+    Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
+    rebuild(["session"])
+    assert "colour" not in again(session)
+    with sql_only():
+        assert "colour" not in again(session)
+
+
+def test_a_session_that_has_not_arrived_in_redis_is_believed_to_sql(redis: Redis) -> None:
+    session = stored(colour="blue")
+    redis.delete(keys.session(session.digest or ""))
+    assert again(session)["colour"] == "blue"
+
+
+@pytest.mark.parametrize("value", [60, timedelta(seconds=60), None, 0])
+def test_expiry_can_be_chosen(value: timedelta | int | None) -> None:
+    session = stored(colour="blue")
+    session.set_expiry(value)
+    session.save()
+    left = (Session.objects.get().expire_date - timezone.now()).total_seconds()
+    assert (left <= 60) == (value not in (None, 0))
+    assert again(session).get_expire_at_browser_close() == (value == 0)
+
+
+def test_expired_sessions_are_cleared_and_others_stay(told: Told, redis: Redis) -> None:
+    old, new = stored(a=1), stored(b=1)
+    Session.objects.filter(pk=old.digest).update(expire_date=timezone.now() - timedelta(days=1))
+    SessionStore.clear_expired()
+    assert list(Session.objects.values_list("pk", flat=True)) == [new.digest]
+    assert told == [("ending", old.digest)]
+    assert redis.zrange(keys.recent(), 0, -1) == [(new.digest or "").encode()]
+
+
+def test_flush_takes_everything_away(told: Told, redis: Redis) -> None:
+    session = stored(colour="blue")
+    before = session.digest
+    session.flush()
+    assert session.is_empty()
+    assert session.session_key is None
+    assert Session.objects.count() == 0
+    assert redis.exists(keys.session(before or ""), keys.recent()) == 0
+    assert told == [("ending", before)]
+
+
+def test_cycle_key_keeps_the_data_under_another_token(told: Told, redis: Redis) -> None:
+    session = again(stored(colour="blue"))
+    before, token = session.digest, session.session_key
+    session.cycle_key()
+    assert session.session_key != token
+    assert again(session)["colour"] == "blue"
+    assert SessionStore(token).get("colour") is None
+    assert told == [("rotated", before, session.digest, None)]
+    assert redis.zrange(keys.recent(), 0, -1) == [(session.digest or "").encode()]
+
+
+def test_a_sessions_beginning_and_device_survive_a_new_token() -> None:
+    alice = User.objects.create_user("alice")
+    session = SessionStore()
+    session.user_agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+    session["_auth_user_id"] = str(alice.pk)
+    session.save()
+    before = Session.objects.get()
+    session = again(session)
+    session.cycle_key()
+    after = Session.objects.get()
+    assert (before.device, after.device) == ("Firefox on Linux", "Firefox on Linux")
+    assert abs(after.created_at - before.created_at) < timedelta(milliseconds=1)
+    assert after.user == alice
+
+
+def test_saving_again_leaves_beginning_and_device(redis: Redis) -> None:
+    session = stored(colour="blue")
+    Session.objects.update(device="Opera on Linux", created_at="2001-01-01T00:00:00Z")
+    session["colour"] = "red"
+    session.save()
+    row = Session.objects.get()
+    assert (row.device, row.created_at.year) == ("Opera on Linux", 2001)
+    assert again(session)["colour"] == "red"
+
+
+def test_what_is_committed_already_is_not_written_again() -> None:
+    session = stored(colour="blue")
+    with record() as seen:
+        session.save()
+    assert seen.sql == []
+    session["colour"] = "red"
+    with record() as seen:
+        session.save()
+    assert any("UPDATE" in sql for sql, _ in seen.sql)
+
+
+@pytest.mark.parametrize("change", [SessionStore.save, SessionStore.cycle_key, SessionStore.flush, SessionStore.delete])
+def test_what_is_rolled_back_never_was(change: Callable[[SessionStore], object], redis: Redis) -> None:
+    session = again(stored(colour="blue"))
+    first, row = session.digest, Session.objects.values().get()
+    seen = redis.zrange(keys.recent(), 0, -1, withscores=True)
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        session["colour"] = "red"
+        change(session)
+        raise ZeroDivisionError
+    assert Session.objects.values().get() == row
+    assert SessionStore(None).get("colour") is None
+    assert redis.keys(keys.session("*")) == [keys.session(first or "").encode()]
+    assert redis.zrange(keys.recent(), 0, -1, withscores=True) == seen
+
+
+def test_a_new_session_that_is_rolled_back_leaves_nothing(redis: Redis) -> None:
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        stored(colour="blue")
+        raise ZeroDivisionError
+    assert Session.objects.count() == 0
+    assert redis.exists(keys.recent()) == 0
+    assert redis.keys(keys.session("*")) == []
+
+
+def test_saving_what_was_ended_meanwhile_fails_and_brings_nothing_back(redis: Redis) -> None:
+    session = again(stored(colour="blue"))
+    session["colour"] = "red"
+    Session.objects.all().delete()
+    with pytest.raises(UpdateError):
+        session.save()
+    assert Session.objects.count() == 0
+    assert redis.keys(keys.session("*")) == []
+
+
+def test_somebodys_session_that_was_ended_meanwhile_does_not_go_on_under_another_token(told: Told) -> None:
+    session = again(stored(_auth_user_id=str(User.objects.create_user("alice").pk)))
+    token = session.session_key
+    assert session["_auth_user_id"]
+    Session.objects.all().delete()
+    with pytest.raises(SessionEnded):
+        session.cycle_key()
+    assert session.session_key == token
+    assert Session.objects.count() == 0
+    assert told == []
+
+
+def test_a_token_that_is_taken_is_never_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = stored(colour="blue")
+    given = iter([session.session_key, "another-token-altogether"])
+    monkeypatch.setattr(SessionStore, "_get_new_session_key", lambda self: next(given))
+    assert stored(colour="red").session_key == "another-token-altogether"
+    assert again(session)["colour"] == "blue"
+
+
+def test_a_session_that_cannot_be_made_says_so_and_does_not_try_for_ever() -> None:
+    """As when its user has gone: the database refuses each new token alike."""
+    session = SessionStore()
+    session["_auth_user_id"] = "987654321"
+    with pytest.raises(CreateError):
+        session.create()
+
+
+def test_a_session_that_is_being_removed_is_over(redis: Redis) -> None:
+    session = stored(colour="blue")
+    redis.zadd(keys.recent(), {session.digest or "": 0})
+    assert again(session).get("colour") is None
+    with sql_only():
+        assert again(session).get("colour") is None
+
+
+def test_using_a_session_is_noted_once_a_minute(redis: Redis) -> None:
+    session = stored(colour="blue")
+    digest = session.digest or ""
+    with record() as seen:
+        again(session).get("colour")
+    assert seen.round_trips == 1
+    redis.zadd(keys.recent(), {digest: 1})
+    again(session).get("colour")
+    assert tokens.last_seen([digest])[digest] > 1
+
+
+def test_data_of_other_hands_is_an_empty_session() -> None:
+    session = stored(colour="blue")
+    Session.objects.all().update(session_data="nonsense")
+    rebuild(["session"])
+    assert again(session).get("colour") is None
+
+
+def test_whose_a_session_is_is_a_column_of_its_own() -> None:
+    alice = User.objects.create_user("alice")
+    session = stored()
+    assert Session.objects.get().user is None
+    session["_auth_user_id"] = str(alice.pk)
+    session.save()
+    assert Session.objects.get().user == alice
+
+
+@pytest.mark.parametrize("user", ["x", "", None, "-1", "１"])
+def test_an_odd_user_is_nobody(user: object) -> None:
+    stored(_auth_user_id=user)
+    assert Session.objects.get().user is None
+
+
+def test_a_session_whose_time_was_flushed_to_sql_can_end() -> None:
+    session = stored(colour="blue")
+    LastSeen.objects.create(session_id=session.digest, seen_at=timezone.now())
+    session.flush()
+    assert (Session.objects.count(), LastSeen.objects.count()) == (0, 0)
+
+
+def test_its_asynchronous_methods_do_the_same() -> None:
+    async def story() -> None:
+        session = SessionStore()
+        await session.aset("colour", "blue")
+        await session.asave()
+        digest = session.digest
+        assert await session.aexists(session.session_key)
+        await session.acycle_key()
+        assert session.digest != digest
+        session = SessionStore(session.session_key)
+        assert await session.aget("colour") == "blue"
+        await session.aflush()
+        assert session.session_key is None
+
+    asyncio.run(story())
+    assert Session.objects.count() == 0
+
+
+def test_it_is_the_engine_of_the_site() -> None:
+    assert Session.get_session_store_class() is sessions.SessionStore

@@ -1,0 +1,196 @@
+"""Where one is logged in, and how to end that."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from accounts import keys, session_list
+from accounts.models import LastSeen, Session, User
+from accounts.session_list import handle_of, sessions_of
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from mirror.relay import drain_all
+from mirror.sql_only import sql_only
+from tests.accounts.sessions import FIREFOX, SAFARI, digest_in, log_in
+from tests.servers import RedisServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PATH = "/accounts/sessions/"
+
+
+@pytest.fixture(autouse=True)
+def whole() -> None:
+    rebuild(["session"])
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice")
+
+
+@pytest.fixture
+def desk(alice: User) -> Client:
+    return log_in(alice, FIREFOX)
+
+
+@pytest.fixture
+def phone(alice: User, desk: Client) -> Client:
+    return log_in(alice, SAFARI)
+
+
+def is_in(client: Client) -> bool:
+    return client.get(PATH).status_code == 200
+
+
+def test_it_works(desk: Client, phone: Client) -> None:
+    with record() as seen:
+        page = desk.get(PATH)
+    assert [(s.device, s.is_present) for s in page.context["sessions"]] == [
+        ("Safari on iPhone", False),
+        ("Firefox on Windows", True),
+    ]
+    assert (seen.round_trips, seen.sql) == (3, [])  # one of them for the session that asks
+    html = page.content.decode()
+    assert "Safari on iPhone" in html
+    assert html.count("This one") == 1
+    assert "no-store" in page.headers["Cache-Control"]
+
+
+def test_no_token_and_no_whole_digest_is_on_the_page(desk: Client, phone: Client) -> None:
+    html = desk.get(PATH).content.decode()
+    for client in (desk, phone):
+        assert client.cookies["sessionid"].value not in html
+        assert digest_in(client) not in html
+
+
+def test_redis_and_sql_say_the_same(desk: Client, phone: Client, alice: User, redis: Redis) -> None:
+    drain_all()
+    for client in (desk, phone):
+        seen = redis.zscore(keys.recent(), digest_in(client))
+        LastSeen.objects.create(
+            session_id=digest_in(client), seen_at=session_list.datetime.fromtimestamp(seen, tz=session_list.UTC)
+        )
+    by_redis = sessions_of(alice.pk, digest_in(desk))
+    with sql_only(), record() as seen:
+        assert sessions_of(alice.pk, digest_in(desk)) == by_redis
+    assert (seen.round_trips, len(seen.sql)) == (0, 1)
+    assert len(by_redis) == 2
+
+
+def test_when_a_session_was_last_used_is_said(desk: Client, phone: Client, redis: Redis) -> None:
+    hour_ago = redis.time()[0] - 3600.0
+    redis.zadd(keys.recent(), {digest_in(phone): hour_ago})
+    assert "last used 1\xa0hour ago" in desk.get(PATH).content.decode()
+    redis.zrem(keys.recent(), digest_in(phone))
+    assert "not known when last used" in desk.get(PATH).content.decode()
+
+
+def test_one_can_be_ended_and_is_out_at_its_next_click(desk: Client, phone: Client) -> None:
+    response = desk.post(PATH, {"end": handle_of(digest_in(phone))})
+    assert response.headers["Location"] == PATH
+    assert "The session was ended." in desk.get(PATH).content.decode()
+    assert not is_in(phone)
+    assert is_in(desk)
+
+
+def test_all_others_can_be_ended(desk: Client, phone: Client, alice: User) -> None:
+    third = log_in(alice, "")
+    bob = log_in(User.objects.create_user("bob"), FIREFOX)
+    page = desk.post(PATH, {"others": "1"}, follow=True).content.decode()
+    assert "2 other sessions were ended." in page
+    assert "You are logged in nowhere else." in page
+    assert [is_in(c) for c in (desk, phone, third, bob)] == [True, False, False, True]
+
+
+def test_the_present_one_can_be_ended_too(desk: Client, phone: Client) -> None:
+    response = desk.post(PATH, {"end": handle_of(digest_in(desk))})
+    assert response.headers["Location"] == "/"
+    assert not is_in(desk)
+    assert is_in(phone)
+
+
+def test_what_ended_is_gone_from_redis_as_well(desk: Client, phone: Client, alice: User, redis: Redis) -> None:
+    digest = digest_in(phone)
+    desk.post(PATH, {"end": handle_of(digest)})
+    assert redis.exists(keys.session(digest)) == 0
+    assert redis.zscore(keys.recent(), digest) is None
+    assert redis.hexists(keys.tokens(), digest) == 0
+    assert redis.zscore(keys.sessions_of(alice.pk), digest) is None
+
+
+def test_others_sessions_are_not_found(desk: Client) -> None:
+    bob = log_in(User.objects.create_user("bob"), FIREFOX)
+    assert desk.post(PATH, {"end": handle_of(digest_in(bob))}).status_code == 404
+    assert desk.post(PATH, {"end": digest_in(bob)}).status_code == 404
+    assert is_in(bob)
+
+
+@pytest.mark.parametrize("handle", ["", "%", "x" * 16, "_" * 16, "%" * 16, "\0" * 16, "☂" * 16, "a" * 5000])
+def test_a_made_up_handle_is_not_found(handle: str, desk: Client, phone: Client) -> None:
+    assert desk.post(PATH, {"end": handle}).status_code == 404
+    assert Session.objects.count() == 2
+
+
+def test_a_stranger_is_asked_to_log_in() -> None:
+    for ask in (Client().get, Client().post):
+        assert ask(PATH).headers["Location"] == f"/accounts/login/?next={PATH}"
+
+
+def test_another_site_cannot_end_anything(alice: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(alice)
+    assert client.post(PATH, {"others": "1"}).status_code == 403
+
+
+@pytest.mark.parametrize("method", ["put", "delete", "patch"])
+def test_nothing_else_can_be_done(method: str, desk: Client) -> None:
+    assert getattr(desk, method)(PATH).status_code == 405
+
+
+def test_an_expired_session_is_not_shown(desk: Client, phone: Client) -> None:
+    Session.objects.filter(pk=digest_in(phone)).update(expire_date="2001-01-01T00:00:00Z")
+    drain_all()
+    assert len(desk.get(PATH).context["sessions"]) == 1
+    with sql_only():
+        assert len(desk.get(PATH).context["sessions"]) == 1
+
+
+def test_what_a_browser_calls_itself_is_shown_as_text(alice: User) -> None:
+    client = log_in(alice, "<script>alert(1)</script>" * 100)
+    Session.objects.update(device="<b>bold</b>")
+    drain_all()
+    html = client.get(PATH).content.decode()
+    assert "<b>bold" not in html
+    assert "<script>alert" not in html
+
+
+@pytest.mark.parametrize("by", [lambda f: f(), lambda f: _by_sql(f)], ids=["redis", "sql"])
+def test_of_many_the_newest_are_shown_and_the_present_one_always(
+    by: Callable[[Callable[[], Any]], Any], desk: Client, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_list, "MOST", 3)
+    clients = [log_in(alice, FIREFOX) for _ in range(5)]
+    drain_all()
+    lines = by(lambda: sessions_of(alice.pk, digest_in(desk)))
+    newest = [handle_of(digest_in(c)) for c in reversed(clients)][:3]
+    assert [line.handle for line in lines] == [*newest, handle_of(digest_in(desk))]
+    assert [line.is_present for line in lines] == [False, False, False, True]
+
+
+def _by_sql(ask: Callable[[], Any]) -> Any:
+    with sql_only():
+        return ask()
+
+
+@pytest.mark.parametrize("harm", ["kill", "freeze"])
+def test_without_redis_it_is_the_same_page(harm: str, redis_server: RedisServer, alice: User) -> None:
+    rebuild(["session"])
+    desk, phone = log_in(alice, FIREFOX), log_in(alice, SAFARI)
+    getattr(redis_server, harm)()
+    assert [s.device for s in desk.get(PATH).context["sessions"]] == ["Safari on iPhone", "Firefox on Windows"]
+    desk.post(PATH, {"others": "1"})
+    assert not is_in(phone)
+    assert is_in(desk)
