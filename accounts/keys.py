@@ -59,3 +59,10 @@ def sessions_of(user_id: int | str) -> str:
 def limit(name: str, digest: str) -> str:
     """String: how often somebody did what is limited. Life: the limit's time. Owner: accounts.ratelimit."""
     return key(f"limit:{name}:{digest}")
+
+
+def tries(digest: str) -> str:
+    """String: how often a name, an address or both tried to log in and did not succeed, failed or under way. All are
+    in one slot. Life: the limit's time. Owner: accounts.lockout.
+    """
+    return key(f"tries:{{login}}:{digest}")

@@ -12,6 +12,7 @@ from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from accounts.lockout.models import FailedLogins as FailedLogins
 from accounts.names import FoldedField, fold, valid_name
 
 

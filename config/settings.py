@@ -7,6 +7,7 @@ system checks (``manage.py check --deploy``), not silently mended here.
 import hashlib
 import os
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -36,10 +37,12 @@ INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django_htmx",
+    "axes",
     "mirror",
     "accounts",
     "catalog",
@@ -53,15 +56,16 @@ MIDDLEWARE = [
     "config.csp.PolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "mirror.middleware.ReadYourWrites",
-    "accounts.middleware.SessionMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "accounts.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "config.explain.ExplainMiddleware",
+    "axes.middleware.AxesMiddleware",  # last: makes the answer of who is locked out
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -207,7 +211,20 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
-SESSION_ENGINE = "accounts.sessions"
+AUTHENTICATION_BACKENDS = ["accounts.lockout.backend.Backend", "django.contrib.auth.backends.ModelBackend"]
+# Proxies of ours in front of the site: who is asking is that far from the end of X-Forwarded-For. 0: the header,
+# which anybody can write, is not looked at, and who is asking is who is connected.
+PROXY_COUNT = env.int("PROXY_COUNT", default=0)
+AXES_HANDLER = "accounts.lockout.handler.Handler"  # what is counted: accounts/lockout/limits.py
+AXES_LOCKOUT_CALLABLE = "accounts.views.too_many.locked_out"
+AXES_CLIENT_IP_CALLABLE = "accounts.ratelimit.address"
+AXES_FAILURE_LIMIT = 5  # of one name from one address, or of an own device
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_FORM_FIELD = "username"
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_ENABLE_ADMIN = False  # its tables stay empty; ours is in the admin
+AXES_VERBOSE = False
 SESSION_LIMIT = 10_000_000  # sessions that are kept, the newest (``manage.py sessions clean``)
 SESSION_TOUCH_SECONDS = 60  # how exactly it is known when a session was last seen
 LOGIN_URL = "accounts:login"

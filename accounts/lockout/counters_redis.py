@@ -1,0 +1,38 @@
+"""The counters in Redis. Everything here raises redis-py's errors."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from accounts import keys
+from accounts.lockout.limits import Counter
+from mirror.redis import client
+from mirror.scripts import Script
+
+_LUA: Final = Path(__file__).parent.parent / "lua"
+_reserve: Final = Script(_LUA / "reserve.lua")
+_give_back: Final = Script(_LUA / "give_back.lua")
+
+
+def reserve(counters: Sequence[Counter], known: Mapping[str, tuple[int, float]]) -> float:
+    """Count one more in each, or in none when one is full. Returns 0, or the seconds until it is not.
+
+    known: by key, what SQL has counted, and for how many seconds that is good.
+    """
+    args: list[int] = []
+    for counter in counters:
+        count, left = known.get(counter.key, (0, 0.0))
+        args += [counter.limit.allowed, counter.limit.seconds * 1000, count, max(int(left * 1000), 1)]
+    return int(_reserve(client(), [keys.tries(counter.key) for counter in counters], args)) / 1000
+
+
+def give_back(counters: Sequence[Counter]) -> None:
+    """Count one less in each."""
+    if counters:
+        _give_back(client(), [keys.tries(counter.key) for counter in counters])
+
+
+def clear(found: Sequence[str]) -> None:
+    """Forget the counters of these keys."""
+    if found:
+        client().unlink(*map(keys.tries, found))

@@ -1,0 +1,111 @@
+"""The counters in SQL: what has failed, and, while Redis is away, the only ones.
+
+Rows are always locked in the order pair, name, address, one of each kind: nobody waits for one another in a circle.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from django.db import connection, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from accounts.lockout.limits import Counter
+from accounts.lockout.models import FailedLogins
+
+BATCH: Final = 500  # rows removed at a time when somebody unlocks many
+SWEPT: Final = 10
+_TABLE: Final = FailedLogins._meta.db_table
+
+# One more; what is over begins anew. The time begins with the first failure, and again with the one that makes it
+# full: that is how long it stays so.
+_ADD: Final = f"""
+    INSERT INTO {_TABLE} (key, kind, name, address, count, allowed, ends_at)
+    VALUES (%(key)s, %(kind)s, %(name)s, %(address)s, 1, %(allowed)s, %(ends_at)s)
+    ON CONFLICT (key) DO UPDATE SET
+        count = CASE WHEN {_TABLE}.ends_at <= %(now)s THEN 1 ELSE {_TABLE}.count + 1 END,
+        allowed = excluded.allowed,
+        ends_at = CASE
+            WHEN {_TABLE}.ends_at > %(now)s AND {_TABLE}.count + 1 <> excluded.allowed THEN {_TABLE}.ends_at
+            ELSE excluded.ends_at
+        END
+"""
+_UNLESS_FULL: Final = f" WHERE {_TABLE}.ends_at <= %(now)s OR {_TABLE}.count < excluded.allowed RETURNING key"
+
+
+class _Full(Exception):
+    """One of the counters is full: none counts."""
+
+
+def known(counters: Sequence[Counter]) -> dict[str, tuple[int, float]]:
+    """By key: how often it failed, and for how many seconds that is good."""
+    now = timezone.now()
+    found = FailedLogins.objects.filter(pk__in=[counter.key for counter in counters], ends_at__gt=now)
+    rows = found.values_list("key", "count", "ends_at")
+    return {key: (count, (ends_at - now).total_seconds()) for key, count, ends_at in rows}
+
+
+def reserve(counters: Sequence[Counter]) -> float:
+    """Count one more in each, or in none when one is full. Returns 0, or the seconds until it is not."""
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            for counter in counters:
+                cursor.execute(_ADD + _UNLESS_FULL, _values(counter))
+                if cursor.fetchone() is None:
+                    raise _Full
+    except _Full:
+        allowed = {counter.key: counter.limit.allowed for counter in counters}
+        return max((left for key, (count, left) in known(counters).items() if count >= allowed[key]), default=1.0)
+    return 0.0
+
+
+def add(counters: Sequence[Counter]) -> None:
+    """Count one more in each, full or not. Whoever makes rows takes some away that are over."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        for counter in counters:
+            cursor.execute(_ADD, _values(counter))
+        over = FailedLogins.objects.filter(ends_at__lte=timezone.now()).order_by("ends_at")
+        # What somebody else is at is left to them: waiting could be in a circle.
+        keys = list(over.select_for_update(skip_locked=True).values_list("pk", flat=True)[:SWEPT])
+        if keys:
+            FailedLogins.objects.filter(pk__in=keys).delete()
+
+
+def _values(counter: Counter) -> dict[str, object]:
+    now = timezone.now()
+    moment = connection.ops.adapt_datetimefield_value
+    return {
+        "key": counter.key,
+        "kind": counter.limit.kind,
+        "name": counter.name,
+        "address": counter.address,
+        "allowed": counter.limit.allowed,
+        "now": moment(now),
+        "ends_at": moment(now + timedelta(seconds=counter.limit.seconds)),
+    }
+
+
+def give_back(counters: Sequence[Counter]) -> None:
+    """Count one less in each."""
+    for counter in counters:
+        FailedLogins.objects.filter(pk=counter.key, count__gt=0).update(count=F("count") - 1)
+
+
+def clear(counters: Sequence[Counter]) -> None:
+    """Forget these."""
+    FailedLogins.objects.filter(pk__in=[counter.key for counter in counters]).delete()
+
+
+def remove(*, name: str | None, address: str | None, either: bool) -> Iterator[list[str]]:
+    """Remove what is of a name, of an address, of both (``either``: of each), or all; yields the keys, in batches."""
+    parts = [Q(name=name)] if name is not None else []
+    parts += [Q(address=address)] if address is not None else []
+    wanted = Q()
+    for part in parts:
+        wanted = wanted | part if either else wanted & part
+    for kind in FailedLogins.Kind.values:  # in the order in which all lock
+        rows = FailedLogins.objects.filter(wanted, kind=kind).order_by("pk")
+        while keys := list(rows.values_list("pk", flat=True)[:BATCH]):
+            FailedLogins.objects.filter(pk__in=keys).delete()
+            yield keys

@@ -1,0 +1,30 @@
+"""Failed tries to log in, as SQL knows them."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class FailedLogins(models.Model):
+    """How often a name, an address, or both together failed lately (``accounts.lockout.limits``)."""
+
+    class Kind(models.TextChoices):
+        PAIR = "pair", _("name from an address")
+        NAME = "name", _("name from anywhere")
+        ADDRESS = "address", _("address with any name")
+        DEVICE = "device", _("name with its own device")
+
+    key = models.CharField(_("key"), max_length=64, primary_key=True)
+    kind = models.CharField(_("what is counted"), max_length=10, choices=Kind.choices)
+    name = models.CharField(_("name"), max_length=200, blank=True, db_index=True)
+    address = models.CharField(_("address or device"), max_length=64, blank=True, db_index=True)
+    count = models.PositiveIntegerField(_("failures"))
+    allowed = models.PositiveIntegerField(_("locked from"))
+    ends_at = models.DateTimeField(_("forgotten at"), db_index=True)
+
+    class Meta:
+        app_label = "accounts"
+        verbose_name = _("failed logins")
+        verbose_name_plural = _("failed logins")
+
+    def __str__(self) -> str:
+        return " · ".join(filter(None, (self.name, self.address)))

@@ -1,0 +1,6 @@
+-- Counts one less in every counter (KEYS) that is there and not 0.
+for _, key in ipairs(KEYS) do
+    if tonumber(redis.call("GET", key) or 0) > 0 then
+        redis.call("DECR", key)
+    end
+end

@@ -1,0 +1,34 @@
+"""The answer to whoever has tried too often."""
+
+import math
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.lockout.handler import try_of
+
+
+def too_many(request: HttpRequest, seconds: int, reason: str) -> HttpResponse:
+    """429: a page that says why and for how long."""
+    context = {"reason": reason, "wait": in_words(seconds)}
+    response = render(request, "accounts/too_many.html", context, status=429)
+    response.headers["Retry-After"] = str(seconds)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def in_words(seconds: int) -> str:
+    """A time to wait, never less than it is: "40 seconds", "15 minutes"."""
+    if seconds < 60:
+        return ngettext("%d second", "%d seconds", seconds) % seconds
+    minutes = math.ceil(seconds / 60)
+    return ngettext("%d minute", "%d minutes", minutes) % minutes
+
+
+def locked_out(request: HttpRequest, response: HttpResponse, credentials: object = None) -> HttpResponse:
+    """What django-axes answers with when a try to log in was refused; the same whether the name exists or not."""
+    this = try_of(request)
+    reason = _("There were too many failed tries to log in, and the password was not looked at.")
+    return too_many(request, this.wait if this else 60, reason)
