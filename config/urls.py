@@ -12,6 +12,7 @@ urlpatterns = [
     path("look/language/", look.set_language, name="set_language"),
     path("accounts/", include("accounts.urls")),
     path("books/", include("catalog.urls")),
+    path("loginlog/", include("loginlog.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("admin/login/", staff.log_in),  # before Django's own

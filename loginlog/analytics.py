@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
+import numpy as np
+
 from loginlog import cohorts, windows
 from loginlog.cohorts import Cohort, Period, Reading
 from loginlog.days import A_DAY, days
@@ -87,5 +89,5 @@ def retention(
         spans.append(Span(since, periods[0].first - A_DAY, user_type))
     rows = windows.table(union(spans) if since else [b""] * len(spans))
     active, before = rows[: len(periods)], rows[len(periods) :]
-    seen = before if earlier else rows[:1] & 0
+    seen = before if earlier else np.zeros_like(rows[:1])
     return cohorts.cohorts(periods, seen, active, reading, today)

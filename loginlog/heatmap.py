@@ -44,11 +44,6 @@ def month_name(day: date) -> str:
     return date_format(day, "YEAR_MONTH_FORMAT")
 
 
-def months(first: date, last: date) -> list[tuple[date, date]]:
-    """The months of a range, the first and the last of them cut to it."""
-    return [(max(month, first), min(calendar.last_of(month), last)) for month in calendar.months(first, last)]
-
-
 def level(count: int, most: int) -> int:
     """The shade of a day: 0 for nobody, 4 for those near the busiest."""
     return 0 if count <= 0 else 1 + (LEVELS * count - 1) // max(most, count)
@@ -67,6 +62,7 @@ def sheet(
     for day in calendar.days(first, last):
         row, column = divmod(start + day.day - 1, 7)
         shade = "later" if day > today else f"l{levels.get(day, 0)}"
+        shade += " today" if day == today else ""
         x, y = column * SIDE, (row + 1) * SIDE
         squares.append((shade, day_title(day), x + 1, y + 1, x + SIDE // 2, y + 16, day.day))
     rows = (start + calendar.last_of(first).day + 6) // 7 + 1

@@ -1,6 +1,6 @@
-"""``?from=&to=``: which days a page is about."""
+"""What an address asks for: ``?from=&to=``, and choices among a few words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -8,14 +8,14 @@ from typing import Final
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from loginlog.days import days
+from loginlog.days import days, last_of, months
 
 LONGEST: Final = 366  # days: a page shows a year
 EARLIEST: Final = date(1970, 1, 1)
 
 
-class BadRange(ValueError):
-    """What was asked for is no range of days. ``str()`` says why, in words for people."""
+class BadQuery(ValueError):
+    """What an address asks for cannot be shown. ``str()`` says why, in words for people."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,16 @@ class Range:
         return days(self.first, self.last)
 
     @property
+    def months(self) -> list[tuple[date, date]]:
+        """The first and the last day of each of its months; the outer ones are cut to the range."""
+        found = months(self.first, self.last)
+        return [(max(month, self.first), min(last_of(month), self.last)) for month in found]
+
+    def has(self, day: date) -> bool:
+        """Whether a day belongs to it."""
+        return self.first <= day <= self.last
+
+    @property
     def query(self) -> str:
         """As an address says it."""
         return f"from={self.first}&to={self.last}"
@@ -44,7 +54,7 @@ def year(number: int) -> Range:
 def parse(given: Mapping[str, str], default: Range, today: date) -> Range:
     """The range that an address asks for, or the default. One end alone takes the other from the default's length.
 
-    Raises BadRange: not a date, the wrong way round, more than a year, before 1970 or after this year's end.
+    Raises BadQuery: not a date, the wrong way round, more than a year, before 1970 or after this year's end.
     """
     first, last = _day(given.get("from", "")), _day(given.get("to", ""))
     if first is None and last is None:
@@ -57,13 +67,22 @@ def parse(given: Mapping[str, str], default: Range, today: date) -> Range:
     if last is None:
         last = min(bound, first + length) if first <= bound else first
     if first > last:
-        raise BadRange(_("The first day has to come before the last."))
+        raise BadQuery(_("The first day has to come before the last."))
     if first < EARLIEST or last > bound:
         limits = {"first": date_format(EARLIEST), "last": date_format(bound)}
-        raise BadRange(_("Choose days from %(first)s to %(last)s.") % limits)
+        raise BadQuery(_("Choose days from %(first)s to %(last)s.") % limits)
     if (last - first).days >= LONGEST:
-        raise BadRange(_("A page shows at most %(days)d days: choose a shorter time.") % {"days": LONGEST})
+        raise BadQuery(_("A page shows at most %(days)d days: choose a shorter time.") % {"days": LONGEST})
     return Range(first, last)
+
+
+def choose(given: Mapping[str, str], name: str, choices: Sequence[str]) -> str:
+    """The word that ``?name=`` says, or the first of ``choices``. Raises BadQuery for any other word."""
+    word = given.get(name, "") or choices[0]
+    if word not in choices:
+        said = {"name": name, "choices": ", ".join(filter(None, choices))}
+        raise BadQuery(_("“%(name)s” can be: %(choices)s.") % said)
+    return word
 
 
 def _day(text: str) -> date | None:
@@ -73,4 +92,4 @@ def _day(text: str) -> date | None:
         return date.fromisoformat(text.strip())
     except ValueError:
         said = text.strip()[:40]
-        raise BadRange(_("“%(text)s” is not a day. Write it like 2026-03-31.") % {"text": said}) from None
+        raise BadQuery(_("“%(text)s” is not a day. Write it like 2026-03-31.") % {"text": said}) from None

@@ -1,0 +1,97 @@
+"""What the admin's first page shows of the login log: a line, a year of days, and who comes back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.utils.formats import date_format, number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from loginlog import analytics, chart, heatmap, selectors
+from loginlog.chart import Chart
+from loginlog.cohorts import Cohort, Kind, Period, Reading, periods
+from loginlog.days import today
+from loginlog.heatmap import Sheet
+from loginlog.ranges import Range
+from loginlog.selectors import Span
+
+LINE: Final = 90  # days
+WEEKS: Final = 8  # cohorts
+
+
+@dataclass(frozen=True)
+class Month:
+    """A month of the whole site. average: users on a day, of the days that have come."""
+
+    sheet: Sheet
+    average: float
+    busiest: date | None
+    most: int
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """``by`` and ``reading`` are of the cohorts. is_empty: nobody has ever logged in."""
+
+    line: Chart
+    months: list[Month]
+    cohorts: list[Cohort]
+    periods: list[Period]
+    is_empty: bool
+    by: Kind = "week"
+    reading: Reading = "on"
+
+
+def add_to(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """For unfold's ``DASHBOARD_CALLBACK``."""
+    return context | {"loginlog": dashboard(today())}
+
+
+def dashboard(now: date) -> Dashboard:
+    """The log up to the day ``now``. Asks for a year's counts at once, then for the cohorts' bitmaps at once."""
+    first = date(now.year - 1, now.month, 1) if now.month == 12 else date(now.year - 1, now.month + 1, 1)
+    shown = Range(first, now)
+    counts = selectors.active_counts([Span(day, day) for day in shown.days])
+    weeks = periods(now, "week", WEEKS)
+    since = selectors.first_day()
+    cohorts = analytics.retention(weeks, None, selectors.unions, since=since, reading="on", today=now)
+    numbers = dict(zip(shown.days, counts, strict=True))
+    return Dashboard(
+        _line(shown.days[-LINE:], counts[-LINE:]),
+        [_month(*month, numbers, max(counts), now) for month in shown.months],
+        cohorts,
+        weeks,
+        is_empty=since is None,
+    )
+
+
+def _line(days: list[date], counts: Sequence[int]) -> Chart:
+    name = _("Daily users, %(first)s to %(last)s: between %(low)d and %(high)d, on the last day %(now)d") % {
+        "first": date_format(days[0]),
+        "last": date_format(days[-1]),
+        "low": min(counts),
+        "high": max(counts),
+        "now": counts[-1],
+    }
+    return chart.chart(days, [("dau", counts)], name=name)
+
+
+def _month(first: date, last: date, numbers: dict[date, int], most: int, now: date) -> Month:
+    own = {day: numbers[day] for day in Range(first, last).days}
+    average = sum(own.values()) / len(own)
+    busiest = max(own, key=lambda day: own[day]) if any(own.values()) else None
+
+    def title(day: date) -> str:
+        users = ngettext("%(n)s user", "%(n)s users", own[day])
+        return f"{date_format(day)}: {users % {'n': number_format(own[day], force_grouping=True)}}"
+
+    name = _("%(month)s: %(average)s users a day") % {
+        "month": heatmap.month_name(first),
+        "average": number_format(average, 1, force_grouping=True),
+    }
+    levels = {day: heatmap.level(count, most) for day, count in own.items()}
+    sheet = heatmap.sheet(first, last, levels, name=name, day_title=title, today=now)
+    return Month(sheet, average, busiest, own[busiest] if busiest else 0)

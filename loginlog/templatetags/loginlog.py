@@ -1,0 +1,25 @@
+"""How the report says its numbers."""
+
+from django import template
+from django.utils.formats import number_format
+
+from loginlog import report
+
+register = template.Library()
+register.filter("shade", report.shade)
+register.simple_tag(report.period_name, name="period_name")
+
+
+@register.filter
+def percent(share: float) -> str:
+    """0.5 -> "50%"."""
+    return f"{number_format(round(share * 100))}%"
+
+
+@register.simple_tag
+def same_report(question: report.Question, **other: str) -> str:
+    """The address of a report, with other choices."""
+    return question.query(**other)
+
+
+register.filter("type_name", report.type_name)
