@@ -1,0 +1,129 @@
+"""What the pages are made of: ranges, calendars and charts in SVG, CSV. No SQL, no Redis."""
+
+import csv
+import io
+from contextlib import suppress
+from datetime import date, timedelta
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from django.utils import translation
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loginlog import chart, export, heatmap, ranges
+from loginlog.ranges import BadQuery, Range
+
+TODAY = date(2026, 11, 21)
+YEAR = ranges.year(2026)
+
+
+@pytest.mark.parametrize(
+    ("given_", "first", "last"),
+    [
+        ({}, YEAR.first, YEAR.last),
+        ({"from": "2024-02-29", "to": "2024-02-29"}, date(2024, 2, 29), date(2024, 2, 29)),
+        ({"from": "2023-12-31", "to": "2024-12-30"}, date(2023, 12, 31), date(2024, 12, 30)),  # 366 days
+        ({"from": " 2026-10-01 "}, date(2026, 10, 1), date(2026, 12, 31)),  # no further than a page can be about
+        ({"to": "1970-02-01"}, date(1970, 1, 1), date(1970, 2, 1)),
+    ],
+)
+def test_a_range_is_what_the_address_says(given_: dict[str, str], first: date, last: date) -> None:
+    assert ranges.parse(given_, YEAR, TODAY) == Range(first, last)
+
+
+@pytest.mark.parametrize(
+    ("given_", "words"),
+    [
+        ({"from": "yesterday"}, "“yesterday” is not a day"),
+        ({"to": "2023-02-29"}, "“2023-02-29” is not a day"),
+        ({"from": "2026-02-02", "to": "2026-02-01"}, "before the last"),
+        ({"from": "2025-01-01", "to": "2026-01-02"}, "at most 366 days"),
+        ({"from": "1969-12-31", "to": "1970-01-02"}, "Choose days from Jan. 1, 1970 to Dec. 31, 2026"),
+        ({"to": "0001-01-01"}, "Choose days"),
+        ({"from": "9999-12-31"}, "Choose days"),
+        ({"to": "2027-01-01"}, "Choose days"),
+    ],
+)
+def test_what_is_no_range_is_said_in_words(given_: dict[str, str], words: str) -> None:
+    with pytest.raises(BadQuery, match=words.replace(".", "[.]")):
+        ranges.parse(given_, YEAR, TODAY)
+
+
+@given(st.text(max_size=12), st.text(max_size=12))
+def test_whatever_is_typed_gives_a_range_or_words(first: str, last: str) -> None:
+    with suppress(BadQuery):
+        found = ranges.parse({"from": first, "to": last}, YEAR, TODAY)
+        assert 1 <= len(found.days) <= ranges.LONGEST
+
+
+def test_a_range_knows_its_months() -> None:
+    found = Range(date(2023, 12, 30), date(2024, 2, 29)).months
+    assert found == [
+        (date(2023, 12, 30), date(2023, 12, 31)),
+        (date(2024, 1, 1), date(2024, 1, 31)),
+        (date(2024, 2, 1), date(2024, 2, 29)),
+    ]
+
+
+@given(st.dates(date(1970, 1, 1), date(2100, 1, 1)), st.integers(0, 27))
+def test_a_sheet_has_a_square_for_each_day_where_the_weekday_stands(month: date, extra: int) -> None:
+    first, last = heatmap.calendar.month_of(month), heatmap.calendar.last_of(month)
+    sheet = heatmap.sheet(first, last, {first: 4}, name="a & b", day_title=str, today=last - timedelta(days=extra))
+    svg = ElementTree.fromstring(sheet.picture)
+    assert svg.get("aria-label") == "a & b"
+    squares = [g for g in svg if g.get("class") != "weekdays"]
+    assert [g[0].text for g in squares] == [str(day) for day in heatmap.calendar.days(first, last)]
+    for day, square in zip(heatmap.calendar.days(first, last), squares, strict=True):
+        assert int(square[1].get("x", "")) // heatmap.SIDE == (day.weekday() + 1) % 7  # English weeks begin on Sunday
+    height = int(svg.get("viewBox", "").split()[3])
+    assert max(int(square[1].get("y", "")) for square in squares) + heatmap.SIDE - 1 == height
+    assert sum("later" in (g.get("class") or "") for g in squares) == extra
+
+
+@pytest.mark.parametrize(("language", "letters"), [("en", "SMTWTFS"), ("zh-hans", "一二三四五六日"), ("de", "MDMDFSS")])
+def test_weekdays_stand_in_the_order_of_the_language(language: str, letters: str) -> None:
+    with translation.override(language):
+        assert "".join(letter for _, letter in heatmap._weekdays()) == letters
+
+
+@pytest.mark.parametrize(
+    ("days", "words"),
+    [([], ""), ([3], "3"), ([3, 4], "3, 4"), ([1, 2, 3, 7, 30, 31], "1–3, 7, 30, 31"), (range(1, 32), "1–31")],
+)
+def test_days_are_said_as_people_write_them(days: list[int], words: str) -> None:
+    assert heatmap.spoken({date(2026, 1, day) for day in days}) == words
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9))
+def test_shades_grow_with_the_count_and_only_nobody_is_blank(a: int, b: int) -> None:
+    low, high = sorted((a, b))
+    assert 0 <= heatmap.level(low, high) <= heatmap.level(high, high) <= 4
+    assert (heatmap.level(low, high) == 0) == (low == 0)
+
+
+@given(st.integers(0, 10**9))
+def test_a_scale_has_round_even_steps_and_room_for_the_most(most: int) -> None:
+    ticks = chart.scale(most)
+    assert 2 <= len(ticks) <= 5
+    assert ticks[-1] >= most > ticks[-2] or most == 0
+    assert len({b - a for a, b in pairwise(ticks)}) == 1
+
+
+@pytest.mark.parametrize("length", [1, 2, 366])
+def test_a_chart_has_a_point_for_each_day(length: int) -> None:
+    days = heatmap.calendar.days(TODAY, TODAY + timedelta(days=length - 1))
+    made = chart.chart(days, [("dau", list(range(length)))], name="a < b")
+    svg = ElementTree.fromstring(made.picture)
+    points = (svg.find("polyline").get("points") or "").split()
+    assert len(points) == max(length, 2)
+    top = made.ticks[0]
+    assert [top - int(point.split(",")[1]) for point in points[:length]] == list(range(length))
+    assert (made.dates[0], made.dates[-1], svg.get("aria-label")) == (days[0], days[-1], "a < b")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "%x"])
+def test_text_that_a_spreadsheet_would_run_is_quoted(text: str) -> None:
+    made = export._text(["a"], [[text], ["plain"], [-5]])
+    assert list(csv.reader(io.StringIO(made)))[1:] == [["'" + text], ["plain"], ["-5"]]
