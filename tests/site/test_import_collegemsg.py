@@ -1,0 +1,111 @@
+"""``manage.py import_collegemsg``: its login part."""
+
+import io
+import json
+import os
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from redis import Redis
+
+from accounts import keys
+from accounts.models import LoginStats, User
+from config.collegemsg import name
+from mirror import relay, verify
+from tests.mirror.command import Ran
+
+REAL = settings.BASE_DIR.parent / "shared" / "data" / "collegemsg" / "CollegeMsg.txt"
+LINES = "1 2 1082040961\n2 3 1082040962\n1 3 1082127361\n"
+
+
+def ran(*arguments: str) -> Ran:
+    """How the command ends."""
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        call_command("import_collegemsg", *arguments, stdout=out, stderr=err)
+        code = 0
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def imported(path: Path, *options: str) -> dict[str, Any]:
+    """What the command reports."""
+    code, out, err = ran(str(path), "--json", *options)
+    assert code == 0, err
+    report: dict[str, Any] = json.loads(out)
+    return report
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "CollegeMsg.txt"
+    path.write_text(LINES)
+    return path
+
+
+@pytest.mark.django_db(transaction=True)
+def test_people_and_logins_come_in_at_their_own_times(small: Path) -> None:
+    report = imported(small)
+    assert (report["people"], report["logins"], report["counted"], report["days"]) == (3, 3, 2, 3)
+    stats = LoginStats.objects.select_related("user").order_by("user__username")
+    assert [(s.user.username, s.login_times, s.last_login_time) for s in stats] == [
+        ("student 1", 2, datetime.fromtimestamp(1082127361, tz=UTC)),
+        ("student 2", 1, datetime.fromtimestamp(1082040962, tz=UTC)),
+    ]
+    assert not any(user.has_usable_password() for user in User.objects.all())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_second_import_changes_nothing(small: Path) -> None:
+    imported(small)
+    before = list(LoginStats.objects.order_by("pk").values())
+    report = imported(small)
+    assert (report["people"], report["counted"], report["days"]) == (0, 0, 0)
+    assert list(LoginStats.objects.order_by("pk").values()) == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_import_that_was_limited_is_completed_by_a_whole_one(small: Path) -> None:
+    assert imported(small, "--limit", "1")["people"] == 2
+    report = imported(small)
+    assert (report["people"], report["counted"], report["days"]) == (1, 2, 2)
+    assert LoginStats.objects.get(user__username="student 1").login_times == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_bad_line_is_named_and_nothing_is_written(small: Path) -> None:
+    small.write_text(LINES + "1 two 1082040961\n")
+    code, out, err = ran(str(small))
+    assert (code, out) == (2, "")
+    assert "line 4, column DST: 'two'" in err
+    assert not User.objects.exists()
+
+
+@pytest.mark.django_db
+def test_an_empty_file_is_found_out(tmp_path: Path) -> None:
+    path = tmp_path / "CollegeMsg.txt"
+    path.touch()
+    assert ran(str(path))[0] == 1
+
+
+@pytest.mark.skipif(not REAL.exists() and "CI" not in os.environ, reason="needs the file in ../shared/data/collegemsg")
+@pytest.mark.django_db(transaction=True)
+def test_the_real_file_comes_in_and_the_mirrors_agree(redis: Redis) -> None:
+    """Counted here from the file itself, by other means than the importer's."""
+    sources = Counter(line.split()[0] for line in REAL.read_text().splitlines())
+    report = imported(REAL)
+    assert (report["people"], report["logins"]) == (1899, 59835)
+    counts = dict(LoginStats.objects.values_list("user__username", "login_times"))
+    assert counts == {name(int(source)): count for source, count in sources.items()}
+    call_command("mirror", "drain")
+    assert relay.drain_all() == 0
+    assert verify.verify() == []
+    (best, score), *_ = redis.zrevrange(keys.login_times(), 0, 0, withscores=True)
+    assert score == max(sources.values())
+    assert User.objects.get(pk=int(best)).username in {name(int(s)) for s, n in sources.items() if n == score}
