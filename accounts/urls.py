@@ -2,13 +2,22 @@
 
 from django.urls import path
 
-from accounts.views import entry, leaderboard, sessions
+from accounts.views import account, email, entry, leaderboard, passwords, sessions
 
 app_name = "accounts"
 urlpatterns = [
+    path("", account.account, name="account"),
     path("register/", entry.Register.as_view(), name="register"),
     path("login/", entry.LogIn.as_view(), name="login"),
     path("logout/", entry.LogOut.as_view(), name="logout"),
     path("sessions/", sessions.Sessions.as_view(), name="sessions"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
+    # As Django's own accounts have them.
+    path("password_change/", passwords.Change.as_view(), name="password_change"),
+    path("password_reset/", passwords.Reset.as_view(), name="password_reset"),
+    path("password_reset/done/", passwords.ResetDone.as_view(), name="password_reset_done"),
+    path("reset/<uidb64>/<token>/", passwords.ResetConfirm.as_view(), name="password_reset_confirm"),
+    path("reset/done/", passwords.ResetComplete.as_view(), name="password_reset_complete"),
+    path("email/", email.ChangeEmail.as_view(), name="email"),
+    path("email/<token>/", email.ConfirmEmail.as_view(), name="email_confirm"),
 ]

@@ -63,6 +63,11 @@ def verify(mirror: str) -> bool:
     return _send(task.apply_async, args=(mirror,), expires=600)
 
 
+def task(apply_async: Callable[..., Any], **options: Any) -> bool:
+    """Send any task in the same way: ``apply_async`` is its method. Returns whether the broker took it; never raises."""
+    return _send(apply_async, **options)
+
+
 def _send(apply_async: Callable[..., Any], **options: Any) -> bool:
     global failures
     if broker.open():

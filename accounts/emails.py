@@ -1,0 +1,61 @@
+"""A person's e-mail address: changed only by who reads what is sent to the new one."""
+
+from django.conf import settings
+from django.core import signing
+from django.db import transaction
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts import letters
+from accounts.models import EmailChange, User, new_secret
+
+SALT = "accounts.emails"
+
+
+def ask(request: HttpRequest, user: User, email: str) -> None:
+    """Note the wish, send a link to the new address and tell the old one. Nothing else changes yet.
+
+    Whether somebody else has the address is not asked: an account may share one with another, since each has shown
+    that it reads the mail there. So there is nothing that could be told of others.
+    """
+    with transaction.atomic():
+        wish = {"email": email, "nonce": new_secret(), "asked_at": timezone.now()}
+        EmailChange.objects.update_or_create(user_id=user.pk, defaults=wish)
+        change = EmailChange.objects.select_related("user").get(pk=user.pk)
+        path = reverse("accounts:email_confirm", args=[_token(change)])
+        letters.notify("email_confirm", email, request, name=user.username, path=path)
+        letters.notify("email_asked", user.email, request, name=user.username, email=email)
+
+
+def wish_of(user_id: int, token: str) -> EmailChange | None:
+    """What this user asked for with this link; None when it is not theirs, too old, used, or made up."""
+    try:
+        said = signing.loads(token, salt=SALT, max_age=settings.PASSWORD_RESET_TIMEOUT)
+    except signing.BadSignature:  # or too old
+        return None
+    change = EmailChange.objects.select_related("user").filter(user=user_id).first()
+    return change if change is not None and said == _said(change) else None
+
+
+def confirm(request: HttpRequest, user_id: int, token: str) -> bool:
+    """Set what the link is about and tell the address that was left; False when the link is not good (any more)."""
+    with transaction.atomic():
+        user = User.objects.select_for_update().get(pk=user_id)
+        change = wish_of(user_id, token)
+        if change is None:
+            return False
+        left, user.email = user.email, change.email
+        user.save(update_fields=["email"])
+        change.delete()
+        letters.notify("email_changed", left, request, name=user.username, email=user.email)
+    return True
+
+
+def _said(change: EmailChange) -> list[object]:
+    """What a link says. With the session hash, so that a new password or "log out everywhere" is its end too."""
+    return [change.pk, change.nonce, change.user.get_session_auth_hash()[:16]]
+
+
+def _token(change: EmailChange) -> str:
+    return signing.dumps(_said(change), salt=SALT)

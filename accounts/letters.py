@@ -1,0 +1,75 @@
+"""Letters to people: written and sent by a worker, so that no request waits for a mail server or shows what it did.
+
+A request only sends a hint to Celery (``post``). When the broker does not take it, a thread of this process does the
+task a moment later: after the response is out, so that its time tells nothing either.
+"""
+
+import logging
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from django.core.mail import EmailMultiAlternatives
+from django.db import connections, transaction
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.utils.translation import get_language, override
+
+from mirror import send
+
+logger = logging.getLogger(__name__)
+
+AFTER_SECONDS = 1.0  # by then the response is out
+MOST_WAITING: Final = 100
+_waiting: Final = threading.BoundedSemaphore(MOST_WAITING)
+_thread: Final = ThreadPoolExecutor(1, thread_name_prefix="letters")
+
+
+def site(request: HttpRequest) -> str:
+    """Where links in letters begin: "https://host". Only hosts of ALLOWED_HOSTS come this far."""
+    return f"{request.scheme}://{request.get_host()}"
+
+
+def write(about: str, to: str, language: str, **context: Any) -> EmailMultiAlternatives:
+    """A letter, not sent yet: text and HTML, from the templates ``accounts/letters/<about>``."""
+    with override(language):
+        subject = render_to_string(f"accounts/letters/{about}_subject.txt", context)
+        text = render_to_string(f"accounts/letters/{about}.txt", context)
+        html = render_to_string(f"accounts/letters/{about}.html", {**context, "subject": " ".join(subject.split())})
+    letter = EmailMultiAlternatives(" ".join(subject.split()), text, to=[to])
+    letter.attach_alternative(html, "text/html")
+    return letter
+
+
+def notify(about: str, to: str, request: HttpRequest, **context: Any) -> None:
+    """Have a letter sent to ``to`` once the transaction is committed; nothing for who has no address.
+
+    context: what its templates say; as JSON can say it.
+    """
+    from accounts.letter_tasks import send_letter
+
+    if to:
+        arguments = (about, to, get_language(), {**context, "site": site(request)})
+        transaction.on_commit(lambda: post(send_letter, *arguments))
+
+
+def post(task: Any, *arguments: Any) -> None:
+    """Have ``task`` done by a worker, or, when the broker is away, by this process in a moment. Never raises."""
+    if send.task(task.apply_async, args=arguments):
+        return
+    if not _waiting.acquire(blocking=False):
+        logger.error("The broker is away and %s letters wait already: one is lost", MOST_WAITING)
+        return
+    _thread.submit(_do, task, arguments, time.monotonic() + AFTER_SECONDS)
+
+
+def _do(task: Any, arguments: tuple[Any, ...], at: float) -> None:
+    try:
+        time.sleep(max(0.0, at - time.monotonic()))
+        task(*arguments)
+    except Exception:
+        logger.exception("A letter could not be sent")
+    finally:
+        connections.close_all()
+        _waiting.release()

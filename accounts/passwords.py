@@ -1,0 +1,110 @@
+"""Passwords: links to set a forgotten one, and what ends when one changes."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.tokens import PasswordResetTokenGenerator
+from django.db import transaction
+from django.db.models import Value
+from django.db.models.functions import Upper
+from django.db.models.lookups import Exact
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
+
+from accounts import letters
+from accounts.lockout import unlock
+from accounts.lockout.limits import counted_name
+from accounts.models import EmailChange, LoginStats, User
+from accounts.names import fold
+from accounts.session_rows import digest_of
+from accounts.session_services import end_all_sessions, end_other_sessions
+
+MOST_ACCOUNTS: Final = 10  # of one address, that one request sends letters for
+
+
+class ResetTokens(PasswordResetTokenGenerator):
+    """Django's, for users whose logins are counted elsewhere.
+
+    A link dies by being used and by any change of password, e-mail or secret; also by a login: who can log in
+    does not need it any more.
+    """
+
+    key_salt = "accounts.passwords.ResetTokens"
+
+    def _make_hash_value(self, user: Any, timestamp: int) -> str:
+        logins = LoginStats.objects.filter(user=user.pk).values_list("login_times", "last_login_time").first()
+        parts = (user.pk, user.password, user.session_secret, user.email, *(logins or ()), timestamp)
+        return "\0".join(map(str, parts))
+
+
+reset_tokens = ResetTokens()
+
+
+def users_of(email: str) -> list[User]:
+    """Who may be sent a link to this address: active users who have a password, some at most."""
+    by_address = User.objects.filter(Exact(Upper("email"), Upper(Value(email))), is_active=True).order_by("pk")
+    # The database's idea of upper case may be wider than ours.
+    found = [user for user in by_address[:MOST_ACCOUNTS] if fold(user.email) == fold(email)]
+    return [user for user in found if user.has_usable_password()]
+
+
+def send_reset_links(email: str, site: str, language: str) -> int:
+    """Send each user of ``email`` a link, to the address that we have of them. Returns how many.
+
+    Raises OSError when the mail server does not take it.
+    """
+    users = users_of(email)
+    for user in users:
+        path = reverse(
+            "accounts:password_reset_confirm",
+            args=[urlsafe_base64_encode(force_bytes(user.pk)), reset_tokens.make_token(user)],
+        )
+        letters.write("password_reset", user.email, language, name=user.username, site=site, link=site + path).send()
+    return len(users)
+
+
+def reset(request: HttpRequest, user: User, password: str, token: str) -> bool:
+    """Give ``user`` a new password, end all of their sessions and let them try to log in again at once.
+
+    False when the link was used meanwhile.
+    """
+    hashed = make_password(password)  # takes its time: not while the row is locked
+    with transaction.atomic():
+        if not _set(user, hashed, lambda now: reset_tokens.check_token(now, token)):
+            return False
+        end_all_sessions(user)
+        letters.notify("password_changed", user.email, request, name=user.username)
+    unlock(name=counted_name(user.username))
+    return True
+
+
+def change(request: HttpRequest, user: User, password: str) -> bool:
+    """Give ``user``, who sent this request, a new password; their other sessions end, this one goes on.
+
+    False when the password was changed by somebody else meanwhile.
+    """
+    before, hashed = user.password, make_password(password)
+    with transaction.atomic():
+        if not _set(user, hashed, lambda now: now.password == before):
+            return False
+        update_session_auth_hash(request, user)
+        request.session.save()
+        end_other_sessions(user, digest_of(request.session.session_key or ""))
+        letters.notify("password_changed", user.email, request, name=user.username)
+    return True
+
+
+def _set(user: User, hashed: str, still: Callable[[User], bool]) -> bool:
+    """Store a new password if the user, as they are now, is ``still`` as expected."""
+    now = User.objects.select_for_update().get(pk=user.pk)
+    if not still(now):
+        return False
+    now.password = hashed
+    now.save(update_fields=["password"])
+    EmailChange.objects.filter(user=now).delete()  # whoever asked for it had the old password
+    user.password, user.session_secret = now.password, now.session_secret
+    return True

@@ -1,0 +1,18 @@
+"""A person's own page."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from accounts.account import addresses_of, logins_of
+
+
+@require_safe
+@never_cache
+@login_required
+def account(request: HttpRequest) -> HttpResponse:
+    """Name, addresses, logins, and the ways to change what can be changed."""
+    me = request.user.pk or 0
+    return render(request, "accounts/account.html", {"logins": logins_of(me), "addresses": addresses_of(me)})

@@ -1,0 +1,63 @@
+"""Another e-mail address: asked for with the password, confirmed by a link to the new address."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.generic import FormView, TemplateView
+
+from accounts import emails
+from accounts.account_forms import EmailForm
+from accounts.names import fold
+from accounts.views.limits import Limit, Limited
+from accounts.views.passwords import HOUR, own_password
+
+
+@method_decorator([sensitive_post_parameters("password"), never_cache], name="dispatch")
+class ChangeEmail(LoginRequiredMixin, Limited, FormView):
+    """Ask for another address."""
+
+    template_name = "accounts/email_change.html"
+    form_class = EmailForm
+    kept = ("email",)
+
+    def limits(self) -> Iterable[Limit]:
+        typed = fold(self.request.POST.get("email", "").strip())
+        return [own_password(self.request.user.pk), Limit("email-change-to", typed, 5, HOUR)]
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "user": self.request.user}
+
+    def form_valid(self, form: EmailForm) -> HttpResponse:
+        email = form.cleaned_data["email"]
+        emails.ask(self.request, form.user, email)
+        text = _("A link is on its way to %(email)s. Your address changes when you have followed it.")
+        messages.success(self.request, text % {"email": email})
+        return HttpResponseRedirect(reverse("accounts:account"))
+
+
+@method_decorator(never_cache, name="dispatch")
+class ConfirmEmail(LoginRequiredMixin, TemplateView):
+    """Behind the link. To follow it changes nothing (mail scanners do that too): the button does.
+
+    Only for who asked: an address that was mistyped must not let its owner take the account.
+    """
+
+    template_name = "accounts/email_confirm.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        wish = emails.wish_of(self.request.user.pk or 0, kwargs["token"])
+        return super().get_context_data(**kwargs) | {"wish": wish}
+
+    def post(self, request: HttpRequest, token: str) -> HttpResponse:
+        if not emails.confirm(request, request.user.pk or 0, token):
+            return self.get(request, token=token)
+        messages.success(request, _("Your e-mail address is changed."))
+        return HttpResponseRedirect(reverse("accounts:account"))

@@ -1,0 +1,116 @@
+"""One's own page."""
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts import services
+from accounts.account import logins_of
+from accounts.models import EmailChange, LoginStats, User
+from mirror import rebuild, relay
+from mirror.recorder import record
+from tests.servers import RedisServer
+from tests.site.html import what_the_policy_forbids
+
+PATH = "/accounts/"
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice", email="alice@example.org")
+
+
+@pytest.fixture
+def here(alice: User) -> Client:
+    client = Client()
+    client.force_login(alice)
+    return client
+
+
+def warm() -> None:
+    rebuild.rebuild()
+    relay.drain_all()
+
+
+def page(client: Client) -> str:
+    return client.get(PATH).content.decode()
+
+
+def test_it_says_who_one_is_and_what_can_be_changed(here: Client, alice: User) -> None:
+    services.record_login(alice)
+    found = page(here)
+    assert "<h1>alice</h1>" in found
+    assert "alice@example.org" in found
+    for link in ("email", "password_change", "sessions", "leaderboard"):
+        assert f'href="/accounts/{link}/"' in found
+    assert 'action="/accounts/logout/" method="post"' in found
+
+
+@pytest.mark.parametrize("is_warm", [True, False])
+def test_logins_are_told_alike_from_redis_and_from_sql(alice: User, is_warm: bool) -> None:
+    at = timezone.now()
+    LoginStats.objects.create(user=alice, login_times=1234, last_login_time=at)
+    if is_warm:
+        warm()
+    with record() as seen:
+        assert logins_of(alice.pk) == (1234, at)
+    assert len(seen.sql) == (0 if is_warm else 1)
+
+
+@pytest.mark.parametrize("is_warm", [True, False])
+def test_who_never_logged_in_has_no_last_time(alice: User, is_warm: bool) -> None:
+    if is_warm:
+        warm()
+    assert logins_of(alice.pk) == (0, None)
+
+
+def test_without_an_address_one_can_be_added(here: Client, alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(email="")
+    found = page(here)
+    assert "none yet" in found
+    assert "Add an e-mail address" in found
+
+
+def test_an_address_that_waits_is_shown_as_text(here: Client, alice: User) -> None:
+    EmailChange.objects.create(user=alice, email="<i>@example.org")
+    assert "&lt;i&gt;@example.org waits to be confirmed" in page(here)
+
+
+def test_warm_it_costs_two_round_trips_and_one_statement_for_the_address(here: Client) -> None:
+    warm()
+    page(here)
+    with record() as seen:
+        page(here)
+    assert (seen.round_trips, len(seen.sql)) == (2, 1)
+    assert "email" in seen.sql[0][0]
+
+
+def test_nobody_keeps_a_copy(here: Client) -> None:
+    assert "no-store" in here.get(PATH).headers["Cache-Control"]
+
+
+def test_strangers_log_in_first(client: Client) -> None:
+    assert client.get(PATH).headers["Location"] == f"/accounts/login/?next={PATH}"
+
+
+def test_it_is_only_read(here: Client) -> None:
+    assert here.post(PATH).status_code == 405
+
+
+def test_without_redis_it_works_as_well(here: Client, alice: User, redis_server: RedisServer) -> None:
+    services.record_login(alice)
+    redis_server.kill()
+    assert "alice@example.org" in page(here)
+
+
+@pytest.mark.parametrize(
+    "path", [PATH, "/accounts/email/", "/accounts/email/x/", "/accounts/password_change/", "/accounts/reset/x/y-z/"]
+)
+def test_no_page_has_anything_inline_or_from_elsewhere(here: Client, path: str) -> None:
+    assert what_the_policy_forbids(here.get(path).content.decode()) == []
+
+
+def test_every_page_leads_here_by_the_name(here: Client) -> None:
+    assert '<a class="person-name" href="/accounts/"' in here.get("/").content.decode()

@@ -1,0 +1,227 @@
+"""Another e-mail address: only who reads what is sent there can make it theirs, and only who asked."""
+
+import re
+import time
+from typing import Any
+
+import pytest
+from django.core import signing
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from accounts import emails
+from accounts.models import EmailChange, User
+from accounts.session_services import end_all_sessions
+from tests.accounts.mail import delivered, hinted, link_in
+from tests.servers import RedisServer
+
+PATH = "/accounts/email/"
+PASSWORD, OLD, NEW = "a quiet bookshop", "alice@example.org", "alice@example.net"
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice", email=OLD, password=PASSWORD)
+
+
+@pytest.fixture
+def here(alice: User) -> Client:
+    client = Client()
+    client.force_login(alice)
+    return client
+
+
+def ask(client: Client, email: str = NEW, password: str = PASSWORD) -> Any:
+    return client.post(PATH, {"email": email, "password": password})
+
+
+def link(client: Client, email: str = NEW) -> str:
+    """The link of the letter to a new address."""
+    assert ask(client, email).status_code == 302
+    (letter,) = [letter for letter in delivered() if letter.subject == "Is this your e-mail address?"]
+    assert letter.to == [email]
+    return link_in(letter)
+
+
+def address_of(user: User) -> str:
+    return User.objects.get(pk=user.pk).email
+
+
+def test_it_works(here: Client, alice: User) -> None:
+    assert ask(here).headers["Location"] == "/accounts/"
+    page = here.get("/accounts/").content.decode()
+    assert f"A link is on its way to {NEW}." in page
+    assert f"{NEW} waits to be confirmed" in page
+    confirm, notice = delivered()
+    assert (confirm.to, confirm.subject) == ([NEW], "Is this your e-mail address?")
+    assert (notice.to, notice.subject) == ([OLD], "Another e-mail address was asked for")
+    assert NEW in str(notice.body)
+    assert address_of(alice) == OLD
+    page = here.get(link_in(confirm)).content.decode()
+    assert NEW in page
+    assert here.post(link_in(confirm)).headers["Location"] == "/accounts/"
+    assert address_of(alice) == NEW
+    assert "Your e-mail address is changed." in here.get("/accounts/").content.decode()
+    (left,) = delivered()
+    assert (left.to, left.subject) == ([OLD], "Your e-mail address at Diptych was changed")
+
+
+def test_a_first_address_has_no_old_one_to_tell(here: Client, alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(email="")
+    here.post(link(here))
+    assert address_of(alice) == NEW
+    assert hinted() == []
+
+
+def test_following_the_link_changes_nothing(here: Client, alice: User) -> None:
+    path = link(here)
+    for client in (here, Client()):  # mail scanners follow links
+        client.get(path)
+        client.head(path)
+    assert address_of(alice) == OLD
+    assert EmailChange.objects.exists()
+
+
+def is_refused(client: Client, path: str) -> bool:
+    return all(
+        "This link is no longer good" in answer.content.decode() for answer in (client.get(path), client.post(path))
+    )
+
+
+def test_a_link_is_good_once_also_when_the_old_address_came_back(here: Client, alice: User) -> None:
+    path = link(here)
+    here.post(path)
+    assert is_refused(here, path)
+    here.post(link(here, OLD))
+    assert address_of(alice) == OLD
+    assert is_refused(here, path)
+    assert address_of(alice) == OLD
+
+
+def test_a_newer_wish_takes_the_place_of_an_older_one(here: Client, alice: User) -> None:
+    older, newer = link(here, "one@example.net"), link(here, "two@example.net")
+    assert is_refused(here, older)
+    here.post(newer)
+    assert address_of(alice) == "two@example.net"
+
+
+@pytest.mark.parametrize("what", ["password", "secret"])
+def test_a_link_dies_of_what_ends_all_sessions(here: Client, alice: User, what: str) -> None:
+    path = link(here)
+    if what == "password":
+        alice.set_password("another one altogether")
+        alice.save()
+    else:
+        end_all_sessions(alice)
+    again = Client()
+    again.force_login(User.objects.get(pk=alice.pk))
+    assert is_refused(again, path)
+
+
+def test_a_link_dies_after_three_hours(here: Client, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, now = link(here), time.time()
+    monkeypatch.setattr(signing.time, "time", lambda: now + 3 * 3600 + 60)
+    assert is_refused(here, path)
+    assert address_of(alice) == OLD
+
+
+def test_a_tampered_link_is_refused(here: Client, alice: User) -> None:
+    path = link(here)
+    token = path.split("/")[-2]
+    data, *rest = token.split(":")
+    for made_up in ("x", token[:-1], token + "x", ":".join([data[:-1], *rest]), "a:b:c", "é"):
+        assert is_refused(here, f"{PATH}{made_up}/")
+    assert here.get(path).status_code == 200
+    assert "Is this your address?" in here.get(path).content.decode()
+
+
+def test_what_is_signed_for_another_purpose_is_refused(here: Client, alice: User) -> None:
+    link(here)
+    said = emails._said(EmailChange.objects.select_related("user").get())
+    assert is_refused(here, f"{PATH}{signing.dumps(said, salt='elsewhere')}/")
+
+
+def test_nobody_else_can_confirm_not_even_who_reads_the_mail_there(here: Client, alice: User) -> None:
+    path = link(here)
+    eve = Client()
+    assert eve.post(path).headers["Location"].startswith("/accounts/login/?next=")
+    eve.force_login(User.objects.create_user("eve"))
+    assert is_refused(eve, path)
+    assert "alice" not in eve.get(path).content.decode()
+    assert address_of(alice) == OLD
+
+
+def test_an_address_that_somebody_has_is_answered_like_any_other(here: Client, alice: User) -> None:
+    User.objects.create_user("bob", email="bob@example.org", password=PASSWORD)
+    answers = []
+    for email in ("bob@example.org", "nobody@example.org"):
+        response = ask(here, email)
+        letters = [letter for letter in delivered() if letter.to == [email]]
+        page = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", here.get("/accounts/").content.decode())
+        answers.append((response.status_code, page.replace(email, "-"), [letter.subject for letter in letters]))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(
+    ("email", "password", "field"),
+    [
+        (NEW, "wrong", "password"),
+        (NEW, "", "password"),
+        ("", PASSWORD, "email"),
+        ("nonsense", PASSWORD, "email"),
+        (OLD.upper(), PASSWORD, "email"),
+        ("a@example.org\nBcc: eve@example.org", PASSWORD, "email"),
+        ("a@example.org\r\n\r\nhello", PASSWORD, "email"),
+        ("a" * 250 + "@example.org", PASSWORD, "email"),
+    ],
+)
+def test_a_mistake_is_said_beside_its_field_and_nothing_is_sent(
+    here: Client, email: str, password: str, field: str
+) -> None:
+    assert f'id="id_{field}-errors"' in ask(here, email, password).content.decode()
+    assert hinted() == []
+    assert not EmailChange.objects.exists()
+
+
+def test_the_password_cannot_be_found_by_trying(here: Client) -> None:
+    for n in range(10):
+        assert ask(here, f"{n}@example.org", "wrong").status_code == 200
+    response = ask(here, "10@example.org")
+    assert response.status_code == 429
+    assert hinted() == []
+
+
+def test_nobody_can_be_flooded_with_letters(alice: User) -> None:
+    clients = []
+    for n in range(6):
+        client = Client()
+        client.force_login(User.objects.create_user(f"reader {n}", password=PASSWORD))
+        clients.append(client)
+    assert [ask(client, "Victim@example.org").status_code for client in clients] == [302] * 5 + [429]
+
+
+def test_nobody_can_choose_the_host_of_the_link(here: Client, settings: Settings) -> None:
+    asked = {"email": NEW, "password": PASSWORD}
+    assert here.post(PATH, asked, headers={"host": "evil.example"}).status_code == 400
+    assert hinted() == []
+
+
+def test_strangers_log_in_first() -> None:
+    assert Client().get(PATH).headers["Location"] == f"/accounts/login/?next={PATH}"
+
+
+def test_a_form_without_token_confirms_nothing(here: Client, alice: User) -> None:
+    path, strict = link(here), Client(enforce_csrf_checks=True)
+    strict.force_login(User.objects.get(pk=alice.pk))
+    assert strict.post(path).status_code == 403
+    assert address_of(alice) == OLD
+
+
+def test_without_redis_it_works_as_well(here: Client, alice: User, redis_server: RedisServer) -> None:
+    redis_server.kill()
+    assert ask(here).status_code == 302
+    token = emails._token(EmailChange.objects.select_related("user").get())
+    assert here.post(f"{PATH}{token}/").status_code == 302
+    assert address_of(alice) == NEW

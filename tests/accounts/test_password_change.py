@@ -1,0 +1,150 @@
+"""A new password for who knows the present one: this session goes on, all others end, the owner is told."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts import passwords
+from accounts.models import EmailChange, Session, User
+from tests.accounts.mail import delivered
+from tests.servers import RedisServer
+
+PATH = "/accounts/password_change/"
+PASSWORD, NEW = "a quiet bookshop", "an even quieter one"
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice", email="alice@example.org", password=PASSWORD)
+
+
+@pytest.fixture
+def here(alice: User) -> Client:
+    return logged_in(alice)
+
+
+def logged_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def change(client: Client, old: str = PASSWORD, new: str = NEW) -> Any:
+    return client.post(PATH, {"old_password": old, "new_password1": new, "new_password2": new})
+
+
+def test_it_works(here: Client, alice: User) -> None:
+    response = change(here)
+    assert response.headers["Location"] == "/accounts/"
+    page = here.get("/accounts/").content.decode()
+    assert "You stay logged in here; everywhere else you are logged out." in page
+    alice.refresh_from_db()
+    assert alice.check_password(NEW)
+
+
+def test_all_other_sessions_end_and_this_one_goes_on_under_a_new_token(here: Client, alice: User) -> None:
+    elsewhere, token = logged_in(alice), here.cookies["sessionid"].value
+    change(here)
+    assert elsewhere.get("/accounts/").status_code == 302
+    assert here.get("/accounts/").status_code == 200
+    assert here.cookies["sessionid"].value != token
+    assert Session.objects.filter(user=alice).count() == 1
+    stale = Client()
+    stale.cookies["sessionid"] = token
+    assert stale.get("/accounts/").status_code == 302
+
+
+def test_nobody_else_is_logged_out(here: Client) -> None:
+    other = logged_in(User.objects.create_user("bob"))
+    change(here)
+    assert other.get("/accounts/").status_code == 200
+
+
+def test_the_owner_is_told(here: Client) -> None:
+    change(here)
+    (letter,) = delivered()
+    assert letter.to == ["alice@example.org"]
+    assert letter.subject == "Your password for Diptych was changed"
+    assert "http://testserver/accounts/password_reset/" in str(letter.body)
+
+
+def test_who_has_no_address_is_told_nothing(alice: User, here: Client) -> None:
+    User.objects.filter(pk=alice.pk).update(email="")
+    assert change(here).status_code == 302
+    assert delivered() == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"), [("wrong", NEW, "old_password"), (PASSWORD, "12345678", "new_password2")]
+)
+def test_a_mistake_is_said_beside_its_field_and_changes_nothing(
+    here: Client, alice: User, old: str, new: str, field: str
+) -> None:
+    elsewhere = logged_in(alice)
+    page = change(here, old, new).content.decode()
+    assert f'id="id_{field}-errors"' in page
+    alice.refresh_from_db()
+    assert alice.check_password(PASSWORD)
+    assert elsewhere.get("/accounts/").status_code == 200
+    assert delivered() == []
+
+
+def test_the_password_cannot_be_found_by_trying(here: Client, alice: User) -> None:
+    for _ in range(10):
+        assert change(here, "wrong").status_code == 200
+    response = change(here)
+    assert response.status_code == 429
+    assert int(response.headers["Retry-After"]) > 0
+    assert "errors" not in response.content.decode()
+    alice.refresh_from_db()
+    assert alice.check_password(PASSWORD)
+
+
+def test_a_change_made_meanwhile_is_not_overwritten(here: Client, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashing = passwords.make_password
+
+    def late(password: str) -> str:
+        alice.set_password("somebody was faster")
+        alice.save()
+        return hashing(password)
+
+    monkeypatch.setattr(passwords, "make_password", late)
+    assert "by another request" in change(here).content.decode()
+    alice.refresh_from_db()
+    assert alice.check_password("somebody was faster")
+
+
+def test_it_stops_a_change_of_address(here: Client, alice: User) -> None:
+    EmailChange.objects.create(user=alice, email="eve@example.org")
+    change(here)
+    assert not EmailChange.objects.exists()
+
+
+def test_only_the_password_is_written(here: Client, alice: User) -> None:
+    here.get("/accounts/")
+    User.objects.filter(pk=alice.pk).update(email="new@example.org", is_staff=True)
+    change(here)
+    alice.refresh_from_db()
+    assert (alice.email, alice.is_staff) == ("new@example.org", True)
+
+
+def test_strangers_log_in_first() -> None:
+    response = Client().get(PATH)
+    assert response.headers["Location"] == f"/accounts/login/?next={PATH}"
+
+
+def test_a_form_without_token_changes_nothing(alice: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(alice)
+    assert change(client).status_code == 403
+
+
+def test_without_redis_it_works_as_well(alice: User, redis_server: RedisServer) -> None:
+    here, elsewhere = logged_in(alice), logged_in(alice)
+    redis_server.kill()
+    assert change(here).status_code == 302
+    assert here.get("/accounts/").status_code == 200
+    assert elsewhere.get("/accounts/").status_code == 302

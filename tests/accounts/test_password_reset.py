@@ -1,0 +1,338 @@
+"""A forgotten password: who has an account is not told, and a link is good once, for a while."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core import mail
+from django.db import connection
+from django.test import Client
+from django.utils.http import urlsafe_base64_decode
+
+from accounts import letters, passwords, services
+from accounts.models import EmailChange, Session, User
+from mirror.recorder import Recording, record
+from tests.accounts.mail import delivered, hinted, link_in
+from tests.servers import RedisServer, wait_until
+
+PATH, DONE = "/accounts/password_reset/", "/accounts/password_reset/done/"
+PASSWORD, NEW = "a quiet bookshop", "an even quieter one"
+ADDRESS = "alice@example.org"
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(letters, "AFTER_SECONDS", 0)
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice", email=ADDRESS, password=PASSWORD)
+
+
+def link_for(email: str = ADDRESS) -> str:
+    """The link of the one letter that is sent for an address."""
+    assert Client().post(PATH, {"email": email}).headers["Location"] == DONE
+    (letter,) = delivered()
+    return link_in(letter)
+
+
+def use(client: Client, link: str, password: str = NEW) -> Any:
+    """Follow a link and set a password."""
+    form = client.get(link)
+    if form.status_code == 302:
+        link = form.headers["Location"]
+    return client.post(link, {"new_password1": password, "new_password2": password})
+
+
+def logged_in(user: User) -> Client:
+    client = Client()
+    assert client.login(username=user.username, password=PASSWORD)
+    return client
+
+
+def is_good(link: str) -> bool:
+    return Client().get(link).status_code == 302
+
+
+def test_it_works(client: Client, alice: User) -> None:
+    response = client.post(PATH, {"email": ADDRESS})
+    assert response.headers["Location"] == DONE
+    assert "a letter with a link is on its way" in client.get(DONE).content.decode()
+    (letter,) = delivered()
+    assert letter.to == [ADDRESS]
+    assert letter.subject == "A new password for Diptych"
+    response = use(client, link_in(letter))
+    assert response.headers["Location"] == "/accounts/reset/done/"
+    assert 'href="/accounts/login/"' in client.get(response.headers["Location"]).content.decode()
+    alice.refresh_from_db()
+    assert alice.check_password(NEW)
+    (notice,) = delivered()
+    assert notice.subject == "Your password for Diptych was changed"
+
+
+def seen_while_asking(email: str) -> tuple[Any, Recording]:
+    client = Client()
+    client.get(PATH)
+    with record() as seen:
+        response = client.post(PATH, {"email": email})
+    return response, seen
+
+
+def test_known_or_not_the_request_does_the_same_and_asks_sql_nothing(alice: User) -> None:
+    User.objects.create_user("bob", email="bob@example.org", password=PASSWORD, is_active=False)
+    User.objects.create_user("carol", email="carol@example.org")
+    seen_while_asking("warm@example.org")
+    answers = []
+    for email in (ADDRESS, "bob@example.org", "carol@example.org", "nobody@example.org"):
+        response, seen = seen_while_asking(email)
+        names = [command.name for command in seen.commands]
+        answers.append((response.status_code, response.headers["Location"], response.content, names, seen.sql))
+    assert answers == [answers[0]] * 4
+    assert answers[0][-1] == []
+    assert [name for name, _ in hinted()] == ["accounts.tasks.send_reset_links"] * 5
+
+
+def test_only_who_is_active_and_has_a_password_gets_a_letter(alice: User) -> None:
+    User.objects.create_user("bob", email="bob@example.org", password=PASSWORD, is_active=False)
+    User.objects.create_user("carol", email="carol@example.org")  # without a password that could be used
+    for email in ("bob@example.org", "carol@example.org", "nobody@example.org"):
+        Client().post(PATH, {"email": email})
+    assert delivered() == []
+
+
+def test_an_address_is_found_in_any_case_and_the_letter_goes_to_the_one_that_is_known(alice: User) -> None:
+    Client().post(PATH, {"email": "ALICE@Example.ORG"})
+    (letter,) = delivered()
+    assert letter.to == [ADDRESS]
+
+
+def test_an_address_that_only_looks_alike_is_another_one(alice: User) -> None:
+    User.objects.create_user("mike", email="mike@example.org", password=PASSWORD)
+    assert [user.username for user in passwords.users_of("mike@example.org")] == ["mike"]
+    assert passwords.users_of("m\u0131ke@example.org") == []
+
+
+def test_each_account_of_one_address_gets_a_letter_of_its_own(alice: User) -> None:
+    User.objects.create_user("alice two", email=ADDRESS, password=PASSWORD)
+    Client().post(PATH, {"email": ADDRESS})
+    one, two = delivered()
+    assert "Hello alice," in str(one.body)
+    assert "Hello alice two," in str(two.body)
+    assert link_in(one) != link_in(two)
+
+
+def test_addresses_are_found_by_an_index(alice: User) -> None:
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET enable_seqscan = off")
+        with record() as seen:
+            passwords.users_of(ADDRESS)
+        ((sql, _),) = seen.sql
+        explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
+        cursor.execute(
+            f"{explain} {sql}", [ADDRESS] if sql.count("%s") == 1 else [ADDRESS, *[True] * (sql.count("%s") - 1)]
+        )
+        assert "accounts_email" in str(cursor.fetchall())
+
+
+@pytest.mark.parametrize("typed", ["", "alice", "alice@example.org\nBcc: eve@example.org", "a@b\r\nTo: c@d.org"])
+def test_what_is_no_address_is_refused(client: Client, alice: User, typed: str) -> None:
+    response = client.post(PATH, {"email": typed})
+    assert response.status_code == 200
+    assert 'id="id_email-errors"' in response.content.decode()
+    assert hinted() == []
+
+
+def test_nobody_can_choose_the_host_of_the_link(client: Client, alice: User) -> None:
+    assert client.post(PATH, {"email": ADDRESS}, headers={"host": "evil.example"}).status_code == 400
+    assert hinted() == []
+    client.post(PATH, {"email": ADDRESS}, headers={"x-forwarded-host": "evil.example"})
+    (letter,) = delivered()
+    assert "evil" not in str(letter.body)
+    assert "http://testserver/" in str(letter.body)
+
+
+def test_a_link_is_good_once(alice: User) -> None:
+    link = link_for()
+    use(Client(), link)
+    assert not is_good(link)
+    page = Client().get(link).content.decode()
+    assert "This link is no longer good" in page
+    assert 'href="/accounts/password_reset/"' in page
+
+
+def test_a_form_that_was_opened_before_the_link_was_used_is_no_longer_good(alice: User) -> None:
+    link, slow = link_for(), Client()
+    form = slow.get(link).headers["Location"]
+    use(Client(), link)
+    response = slow.post(form, {"new_password1": "a third password", "new_password2": "a third password"})
+    assert "This link is no longer good" in response.content.decode()
+    alice.refresh_from_db()
+    assert alice.check_password(NEW)
+
+
+def test_of_two_that_set_at_once_one_wins(alice: User) -> None:
+    token = link_for().split("/")[-2]
+    request = Client().get("/").wsgi_request
+    again = User.objects.get(pk=alice.pk)
+    assert passwords.reset(request, alice, NEW, token)
+    assert not passwords.reset(request, again, "a third password", token)
+    assert User.objects.get(pk=alice.pk).check_password(NEW)
+
+
+@pytest.mark.parametrize("what", ["password", "email", "secret", "login"])
+def test_a_link_dies_of_what_happens_to_its_account(alice: User, what: str) -> None:
+    link = link_for()
+    assert is_good(link)
+    match what:
+        case "password":
+            alice.set_password(PASSWORD)  # the same one, hashed anew
+            alice.save()
+        case "email":
+            User.objects.filter(pk=alice.pk).update(email="elsewhere@example.org")
+        case "secret":
+            passwords.end_all_sessions(alice)
+        case "login":
+            services.record_login(alice)
+    assert not is_good(link)
+
+
+def test_a_link_dies_after_three_hours(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings.PASSWORD_RESET_TIMEOUT == 3 * 3600
+    link = link_for()
+    later = datetime.now() + timedelta(hours=3, minutes=1)  # noqa: DTZ005 (as Django has it)
+    monkeypatch.setattr(passwords.reset_tokens, "_now", lambda: later)
+    assert not is_good(link)
+
+
+def test_a_link_of_one_person_is_none_of_another(alice: User) -> None:
+    bob = User.objects.create_user("bob", email="bob@example.org", password=PASSWORD)
+    one, other = link_for().split("/"), link_for("bob@example.org").split("/")
+    one[3] = other[3]
+    assert urlsafe_base64_decode(one[3]).decode() == str(bob.pk)
+    assert not is_good("/".join(one))
+
+
+@pytest.mark.parametrize("link", ["MQ/abc-def", "%00/x-y", "OTk5OTk5/abc-0123", "MQ/set-password", "x" * 300 + "/a-b"])
+def test_made_up_links_get_a_clear_page(client: Client, alice: User, link: str) -> None:
+    response = client.get(f"/accounts/reset/{link}/")
+    assert response.status_code == 200
+    assert "This link is no longer good" in response.content.decode()
+
+
+def test_following_a_link_changes_nothing(alice: User) -> None:
+    link = link_for()
+    for _ in range(2):  # mail scanners do, more than once
+        Client().get(link, follow=True)
+    assert is_good(link)
+
+
+def test_a_weak_password_is_refused_and_the_link_stays_good(client: Client, alice: User) -> None:
+    link = link_for()
+    response = use(client, link, "12345678")
+    assert 'id="id_new_password2-errors"' in response.content.decode()
+    assert use(client, link).headers["Location"] == "/accounts/reset/done/"
+
+
+def test_every_session_ends_also_the_one_that_set_the_password(alice: User) -> None:
+    here, elsewhere = logged_in(alice), logged_in(alice)
+    bob = User.objects.create_user("bob", password=PASSWORD)
+    other = logged_in(bob)
+    use(here, link_for())
+    for client in (here, elsewhere):
+        assert client.get("/accounts/").status_code == 302
+    assert other.get("/accounts/").status_code == 200
+    assert not Session.objects.filter(user=alice).exists()
+
+
+def test_somebody_else_who_is_logged_in_here_stays_so(alice: User) -> None:
+    bob = User.objects.create_user("bob", password=PASSWORD)
+    client = logged_in(bob)
+    assert use(client, link_for()).status_code == 302
+    assert "bob" in client.get("/accounts/").content.decode()
+
+
+def test_it_stops_a_change_of_address(alice: User) -> None:
+    EmailChange.objects.create(user=alice, email="eve@example.org")
+    use(Client(), link_for())
+    assert not EmailChange.objects.exists()
+
+
+def test_who_was_locked_out_may_try_again_at_once(client: Client, alice: User) -> None:
+    def try_to_log_in(password: str) -> bool:
+        client.post("/accounts/login/", {"username": "alice", "password": password})
+        return "_auth_user_id" in client.session
+
+    for _ in range(settings.AXES_FAILURE_LIMIT + 1):
+        assert not try_to_log_in("wrong")
+    assert not try_to_log_in(PASSWORD)
+    use(Client(), link_for())
+    assert try_to_log_in(NEW)
+
+
+def test_one_address_cannot_be_flooded_and_known_or_not_the_answer_is_the_same(alice: User) -> None:
+    answers = []
+    for email in (ADDRESS, "nobody@example.org"):
+        for n in range(5):
+            spelled = email.upper() if n % 2 else email
+            assert Client().post(PATH, {"email": spelled}, REMOTE_ADDR=f"192.0.2.{n}").status_code == 302
+        response = Client().post(PATH, {"email": email}, REMOTE_ADDR="192.0.2.99")
+        answers.append((response.status_code, int(response.headers["Retry-After"]) // 100))
+        assert "Try again in 60 minutes." in response.content.decode()
+        assert f'value="{email}"' in response.content.decode()
+    assert answers == [(429, answers[0][1])] * 2
+
+
+def test_one_visitor_cannot_ask_for_everybody(alice: User) -> None:
+    for n in range(20):
+        assert Client().post(PATH, {"email": f"reader{n}@example.org"}).status_code == 302
+    assert Client().post(PATH, {"email": "reader20@example.org"}).status_code == 429
+    assert Client().post(PATH, {"email": "reader20@example.org"}, REMOTE_ADDR="192.0.2.1").status_code == 302
+
+
+def test_without_a_broker_the_letter_is_sent_all_the_same_after_the_response(
+    alice: User, redis_server: RedisServer
+) -> None:
+    redis_server.kill()  # state and cache are gone with it
+    assert Client().post(PATH, {"email": ADDRESS}).status_code == 302
+    wait_until(lambda: len(mail.outbox) == 1, "the letter")
+    assert is_good(link_in(mail.outbox[0]))  # type: ignore[arg-type]
+
+
+def test_without_a_broker_nothing_is_looked_up_while_anybody_waits(
+    alice: User, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted = []
+    monkeypatch.setattr(letters._thread, "submit", lambda *args: submitted.append(args) or letters._waiting.release())
+    redis_server.kill()
+    for email in (ADDRESS, "nobody@example.org"):
+        response, seen = seen_while_asking(email)
+        assert (response.status_code, seen.sql) == (302, [])
+    assert [args[2][0] for args in submitted] == [ADDRESS, "nobody@example.org"]
+
+
+def test_what_waits_without_a_broker_is_bounded(
+    alice: User, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(letters._waiting, "acquire", lambda blocking: False)
+    redis_server.kill()
+    assert Client().post(PATH, {"email": ADDRESS}).status_code == 302
+    assert "one is lost" in caplog.text
+
+
+def test_letters_speak_the_language_of_who_asked(alice: User) -> None:
+    Client().post(PATH, {"email": ADDRESS}, headers={"accept-language": "zh-hans"})
+    ((_, arguments),) = hinted()
+    assert arguments[-1] == "zh-hans"
+
+
+def test_a_name_cannot_write_into_the_letter(alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(username="<b>x</b>")
+    Client().post(PATH, {"email": ADDRESS})
+    (letter,) = delivered()
+    assert "Hello <b>x</b>," in str(letter.body)
+    assert "&lt;b&gt;x" in str(letter.alternatives[0][0])
