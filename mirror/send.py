@@ -64,7 +64,7 @@ def verify(mirror: str) -> bool:
 
 
 def task(apply_async: Callable[..., Any], **options: Any) -> bool:
-    """Send any task in the same way: ``apply_async`` is its method. Returns whether the broker took it; never raises."""
+    """Send any task, by its ``apply_async``, in the same way. Returns whether the broker took it; never raises."""
     return _send(apply_async, **options)
 
 
