@@ -8,6 +8,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
 
+from mirror.backup import status as backup_status
+from mirror.backup.status import BackupStatus
 from mirror.conf import setting
 from mirror.redis import breaker, client
 from mirror.status import Status, statuses
@@ -31,7 +33,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """
     redis = _redis_answers()
     try:
-        report = _report(redis, statuses(count_rows=False))
+        report = _report(redis, statuses(count_rows=False), backup_status.statuses())
     except DatabaseError:
         connections[setting("DATABASE")].close()
         report = {"status": "unavailable", "degraded": ["sql"], "sql": False, "redis": redis}
@@ -48,7 +50,7 @@ def _redis_answers() -> bool:
         return False
 
 
-def _report(redis: bool, found: list[Status]) -> dict[str, Any]:
+def _report(redis: bool, found: list[Status], backups: list[BackupStatus]) -> dict[str, Any]:
     pending = sum(s.pending for s in found)
     oldest = max((s.oldest_pending_seconds for s in found), default=0.0)
     quarantined = sum(s.quarantined for s in found)
@@ -57,6 +59,9 @@ def _report(redis: bool, found: list[Status]) -> dict[str, Any]:
         *(f"cold:{s.mirror}" for s in found if s.warm is False),
         *(["behind"] if oldest > BEHIND_SECONDS else []),
         *(["quarantined"] if quarantined else []),
+        *(f"unrestored:{b.backup}" for b in backups if b.warm is False),
+        *(f"unsaved:{b.backup}" for b in backups if _is_behind(b)),
+        *(f"set_aside:{b.backup}" for b in backups if b.set_aside),
     ]
     return {
         "status": "degraded" if degraded else "ok",
@@ -75,4 +80,18 @@ def _report(redis: bool, found: list[Status]) -> dict[str, Any]:
             }
             for s in found
         },
+        "backups": {
+            b.backup: {
+                "warm": b.warm,
+                "marked": b.marked,
+                "oldest_mark_seconds": b.oldest_mark_seconds,
+                "set_aside": b.set_aside,
+            }
+            for b in backups
+        },
     }
+
+
+def _is_behind(backup: BackupStatus) -> bool:
+    """Whether something has waited for SQL longer than it should."""
+    return (backup.oldest_mark_seconds or 0.0) > backup.every_seconds + BEHIND_SECONDS

@@ -12,6 +12,7 @@ class MirrorConfig(AppConfig):
 
     def ready(self) -> None:
         from mirror import capture, checks, signals  # noqa: F401  (checks register on import)
+        from mirror.backup import checks as backup_checks  # noqa: F401
 
         autodiscover_modules("mirrors", "backups")
         signals.connect()

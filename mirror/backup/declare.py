@@ -1,6 +1,6 @@
 """What an application writes down about a structure that lives in Redis first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from mirror import naming
@@ -61,6 +61,20 @@ class Backup:
     def items_after(self, after: str | None, limit: int) -> list[str]:
         """The next ``limit`` items that SQL has, in ascending order (keyset; never OFFSET)."""
         raise NotImplementedError
+
+    def items_lost(self, after: str | None, limit: int) -> list[str]:
+        """As ``items_after``, but only what a Redis that was lost gets back by itself. Default: everything.
+
+        ``backup restore`` brings back the rest.
+        """
+        return self.items_after(after, limit)
+
+    def kept(self, values: Mapping[str, Any]) -> Iterable[str]:
+        """Of what ``save`` was given, now that it is committed, the items that SQL has: only their marks are cleared.
+
+        Default: all, without asking SQL.
+        """
+        return values
 
     def scan(self, redis: Any) -> Iterator[list[str]]:
         """The items that Redis holds, in lists of about a thousand; some may come twice."""

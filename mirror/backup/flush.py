@@ -147,9 +147,10 @@ class _Run:
             state = BackupState.objects.using(epoch.using()).filter(backup=self.backup.name, epoch=self._epoch.token)
             if not state.update(flushed_at=Now()):  # also: flushers of one backup write one after the other
                 raise epoch.Over
-            if sure:
-                self.backup.save({item: values.get(item) for item in sorted(sure)})
-        return {item: versions[item] for item in sure}
+            if saved := {item: values.get(item) for item in sorted(sure)}:
+                self.backup.save(saved)
+        self.step("keep")
+        return {item: versions[item] for item in self.backup.kept(saved)}
 
     def _set_aside(self, versions: marks.Versions) -> int:
         failures, self._failures = self._failures, {}

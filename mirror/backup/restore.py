@@ -56,7 +56,7 @@ def restore(
         if now.restored and not again:
             return Restored(backup.name, items, done=True)
         try:
-            for count in _walk(backup, now, redis):
+            for count in _walk(backup, now, again, redis):
                 items += count
                 progress(backup.name, count)
                 if deadline.passed():
@@ -68,11 +68,15 @@ def restore(
     raise epoch.Over(f"Redis was lost again and again under the restore of {backup.name!r}")
 
 
-def _walk(backup: Backup, now: epoch.Epoch, redis: Any) -> Iterator[int]:
-    """Put back all items, chunk by chunk; gives the size of each. Raises Over when the epoch is."""
+def _walk(backup: Backup, now: epoch.Epoch, again: bool, redis: Any) -> Iterator[int]:
+    """Put back all items (not ``again``: what comes back by itself), chunk by chunk; gives the size of each.
+
+    Raises Over when the epoch is.
+    """
     state = BackupState.objects.using(epoch.using()).filter(backup=backup.name, epoch=now.token)
-    after = None if now.restored else state.values_list("restore_cursor", flat=True).first()
-    while items := backup.items_after(after, int(setting("CHUNK"))):
+    after = None if again else state.values_list("restore_cursor", flat=True).first()
+    items_after = backup.items_after if again else backup.items_lost
+    while items := items_after(after, int(setting("CHUNK"))):
         put_back(backup, items, redis)
         after = items[-1]
         progress = {"restore_cursor": after, "restored_items": F("restored_items") + len(items)}

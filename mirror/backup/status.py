@@ -1,5 +1,6 @@
 """How the backups stand: for the command, the health page and the admin."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -49,15 +50,15 @@ class _InRedis:
     errors: dict[str, str] = field(default_factory=dict)
 
 
-def statuses(redis: Any = None) -> list[BackupStatus]:
-    """Every backup's status."""
-    backups = registry.all_backups()
+def statuses(backups: Sequence[Backup] | None = None, *, redis: Any = None) -> list[BackupStatus]:
+    """The status of these backups (all by default)."""
+    backups = registry.all_backups() if backups is None else backups
     states = BackupState.objects.using(epoch.using()).in_bulk()
     found = _ask_all(backups, redis)
     return [_status(b, found.get(b.name, _InRedis()), states.get(b.name)) for b in backups]
 
 
-def _ask_all(backups: list[Backup], redis: Any) -> dict[str, _InRedis]:
+def _ask_all(backups: Sequence[Backup], redis: Any) -> dict[str, _InRedis]:
     """What Redis says of each; nothing when it is away. Two round trips, and one for each with items set aside."""
     try:
         if not backups or (redis is None and breaker.open()):

@@ -29,6 +29,11 @@ def statuses(found: Sequence[Status]) -> list[str]:
         ]
         for s in found
     ]
+    return table(head, rows)
+
+
+def table(head: list[str], rows: list[list[str]]) -> list[str]:
+    """Aligned columns, the first two to the left."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return ["  ".join(map(_aligned, row, widths, range(len(row)))).rstrip() for row in (head, *rows)]
 

@@ -1,0 +1,54 @@
+"""System checks: backups that cannot work."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from django.core.checks import CheckMessage, Error, register
+
+from mirror.backup import registry
+from mirror.backup.declare import Backup
+
+LONGEST_NAME: Final = 64
+NEEDED: Final = ("save", "load", "put_back", "items_after", "scan")
+
+
+@register()
+def check_backups(**kwargs: Any) -> list[CheckMessage]:
+    """Everything that can be said about backups without asking anybody."""
+    found: list[CheckMessage] = [
+        Error(
+            f"{declaration.__module__}.{declaration.__qualname__} {fault}.",
+            hint="A backup needs a name of its own.",
+            id="mirror.E013",
+        )
+        for declaration, fault in registry.refused()
+    ]
+    for backup in registry.all_backups():
+        found += _check(backup)
+    return found
+
+
+def _check(backup: Backup) -> Iterator[CheckMessage]:
+    kind = type(backup)
+    if len(backup.name) > LONGEST_NAME:
+        hint = f"A backup's name has at most {LONGEST_NAME} characters."
+        yield Error(f"The name {backup.name!r} is too long.", hint=hint, obj=kind, id="mirror.E014")
+    lacking = [name for name in NEEDED if getattr(kind, name) is getattr(Backup, name)]
+    if kind.read is Backup.read:
+        lacking += [name for name in ("ask", "said") if getattr(kind, name) is getattr(Backup, name)]
+    if lacking:
+        names = ", ".join(f"{name}()" for name in lacking)
+        hint = "Without them it can be neither flushed nor restored. Redis is read by ask() and said(), or by read()."
+        yield Error(f"Backup {backup.name!r} does not say {names}.", hint=hint, obj=kind, id="mirror.E015")
+    if kind.is_stray is not Backup.is_stray and kind.drop is Backup.drop:
+        hint = "What ought not to exist is found by is_stray(), and taken away by drop()."
+        yield Error(f"Backup {backup.name!r} does not say drop().", hint=hint, obj=kind, id="mirror.E015")
+    if not _is_period(backup.every_seconds):
+        hint = "How often marked items are taken to SQL, in seconds."
+        yield Error(
+            f"Backup {backup.name!r}: every_seconds is {backup.every_seconds!r}.", hint=hint, obj=kind, id="mirror.E016"
+        )
+
+
+def _is_period(seconds: object) -> bool:
+    return isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and seconds > 0
