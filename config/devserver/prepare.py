@@ -23,6 +23,7 @@ def prepare(*, demo: bool) -> None:
     call_command("migrate", verbosity=0)
     if demo:
         _load_once(os.environ.get("DATA", ""))
+        _load_people_once()
         logins.make_logins()
 
 
@@ -44,6 +45,17 @@ def _load_once(folder: str) -> None:
         call_command("mirror", "rebuild")
     here.append(source)
     notes.write("loaded", loaded)
+
+
+def _load_people_once() -> None:
+    """Make the demo's readers, if this database has not got them."""
+    from config.demo_people import load_demo_people
+    from mirror.marker import database_identity
+
+    loaded = notes.read("people")
+    if database_identity() not in loaded:
+        loaded[database_identity()] = load_demo_people()
+        notes.write("people", loaded)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,73 @@
+"""Readers for ``make demo``, with half a year of logins: the same people and habits on every machine, up to today."""
+
+from datetime import date, datetime, time, timedelta
+from random import Random
+from typing import Final, NamedTuple
+
+from django.utils import timezone
+
+from accounts import bulk
+from accounts.models import User
+from loginlog.days import today
+from loginlog.services import mark_many
+
+SEED: Final = "diptych readers"
+DAYS: Final = 183
+NAMES: Final = (
+    "Ada Quill", "Bo Lindqvist", "Carmen Ortega", "Dmitri Volkov", "Elif Kaya", "Fatou Ndiaye", "Grete Holm",
+    "Hana Sato", "Idris Bello", "Jun Park", "Kofi Mensah", "Lena Vogt", "Marek Nowak", "Noor Haddad", "Oskar Lund",
+    "Priya Nair", "Quentin Moreau", "Rosa Bianchi", "Sami Virtanen", "Tove Dahl", "Uma Reddy", "Viktor Horvath",
+    "Wren Ashby", "Ximena Rojas", "Yara Costa", "Zofia Mazur", "林晓", "陈宇航", "王思远", "赵一鸣", "周静",
+    "Anton Berg", "Beatriz Alves", "Chidi Okafor", "Daria Popescu", "Emil Novak",
+)  # fmt: skip
+STAFF: Final = ("Iris Calder", "Jonas Weld", "Mina Orr")
+
+
+class Habit(NamedTuple):
+    """How somebody comes by: from when on, how likely on a working day, and on a Saturday or Sunday."""
+
+    since: date
+    weekday: float
+    weekend: float
+
+
+def load_demo_people(until: date | None = None) -> int:
+    """Make the readers and their logins up to ``until`` (default: today). Again: nothing new. How many people."""
+    random, until = Random(SEED), until or today()
+    ids: dict[str, int] = {}
+    days: dict[int, list[date]] = {}
+    for names, kind in ((NAMES, User.Type.CLIENT), (STAFF, User.Type.OFFICE)):
+        ids |= bulk.people(names, user_type=kind)
+        for name in names:
+            days[ids[name]] = _days(random, _habit(random, kind, until), until)
+    moments = {pk: [_moment(random, day) for day in found] for pk, found in days.items() if found}
+    bulk.see_to_logins({pk: bulk.Logins(len(found), max(found)) for pk, found in moments.items()})
+    kinds = dict(User.objects.filter(pk__in=ids.values()).values_list("pk", "user_type"))
+    mark_many((pk, kinds[pk], day) for pk, found in days.items() for day in found)
+    return len(ids)
+
+
+def _habit(random: Random, kind: str, until: date) -> Habit:
+    since = until - timedelta(days=random.choice((DAYS, DAYS, random.randrange(20, DAYS))))
+    if kind == User.Type.OFFICE:
+        return Habit(since, 0.85, 0.05)
+    keen = random.betavariate(1.2, 3)
+    return Habit(since, keen, min(1, keen * 1.6))
+
+
+def _days(random: Random, habit: Habit, until: date) -> list[date]:
+    """The days on which somebody of this habit came by; interest comes and goes by the week."""
+    found, mood = [habit.since], 1.0
+    for number in range(1, (until - habit.since).days):
+        day = habit.since + timedelta(days=number)
+        if day.weekday() == 0:
+            mood = random.uniform(0.4, 1.5)
+        if random.random() < mood * (habit.weekend if day.weekday() >= 5 else habit.weekday):
+            found.append(day)
+    return found
+
+
+def _moment(random: Random, day: date) -> datetime:
+    """A time of that day, in the site's time zone."""
+    clock = time(random.randrange(7, 23), random.randrange(60))
+    return timezone.make_aware(datetime.combine(day, clock), timezone.get_default_timezone())
