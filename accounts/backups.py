@@ -54,10 +54,12 @@ class LastSeenBackup(Backup):
     def marks(self) -> str:
         return keys.recent_marks()
 
-    def read(self, redis: Any, items: Sequence[str]) -> Mapping[str, int]:
-        scores = redis.zmscore(keys.recent(), list(items)) if items else []
+    def ask(self, pipe: Any, items: Sequence[str]) -> None:
+        pipe.zmscore(keys.recent(), list(items))
+
+    def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, int]:
         # A session that is being removed (0) has nothing to be kept.
-        return {item: round(score * 1e6) for item, score in zip(items, scores, strict=True) if score}
+        return {item: round(score * 1e6) for item, score in zip(items, replies[0], strict=True) if score}
 
     def save(self, values: Mapping[str, int | None]) -> None:
         times = {item: _EPOCH + value * _MICROSECOND for item, value in values.items() if value is not None}

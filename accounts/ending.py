@@ -30,7 +30,7 @@ def end(redis: Any, digests: Sequence[str], *, only: Q = ALL) -> list[str]:
     ended = delete(digests, only=only)
     for mirror in registry.all_mirrors():
         if mirror.model is Session:
-            relay.drain_keys(mirror.name, ended, redis=redis)
+            relay.drain_keys(mirror.name, digests, redis=redis)  # also of rows that went before
     tokens.remove(redis, ended if only else digests)
     return ended
 

@@ -37,7 +37,6 @@ INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
@@ -56,11 +55,11 @@ MIDDLEWARE = [
     "config.csp.PolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "mirror.middleware.ReadYourWrites",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "accounts.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "accounts.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -194,6 +193,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "mirror-sweep": {"task": "mirror.tasks.sweep", "schedule": 1.0, "options": {"expires": 5}},
     "mirror-backups": {"task": "mirror.tasks.flush_backups", "schedule": 1.0, "options": {"expires": 5}},
+    "clean-sessions": {"task": "accounts.tasks.clean_sessions", "schedule": 60.0, "options": {"expires": 60}},
 }
 
 # --- people ---------------------------------------------------------------------------------
@@ -225,6 +225,7 @@ AXES_USERNAME_FORM_FIELD = "username"
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_ENABLE_ADMIN = False  # its tables stay empty; ours is in the admin
 AXES_VERBOSE = False
+SESSION_ENGINE = "accounts.sessions"
 SESSION_LIMIT = 10_000_000  # sessions that are kept, the newest (``manage.py sessions clean``)
 SESSION_TOUCH_SECONDS = 60  # how exactly it is known when a session was last seen
 LOGIN_URL = "accounts:login"

@@ -100,7 +100,6 @@ def test_a_newer_time_in_redis_stays_and_a_claim_too(redis: Redis) -> None:
 def test_a_claimed_session_has_no_value(redis: Redis) -> None:
     redis.zadd(keys.recent(), {digest(1): 0})
     assert backup.read(redis, [digest(1), digest(2)]) == {}
-    assert backup.read(redis, []) == {}
 
 
 def test_every_session_comes_once_in_ascending_order() -> None:

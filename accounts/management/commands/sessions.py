@@ -1,0 +1,62 @@
+"""``manage.py sessions``: how many there may be."""
+
+from argparse import ArgumentTypeError
+from dataclasses import asdict
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts import cleaning
+from mirror.management.base import OK, ReportingCommand, brief
+from mirror.management.progress import Progress
+
+
+def a_limit(text: str) -> int:
+    """A number of sessions. Raises ArgumentTypeError."""
+    if not (text.isascii() and text.isdecimal()):
+        raise ArgumentTypeError(_("%(text)s is no number of sessions") % {"text": repr(text)})
+    return int(text)
+
+
+class Command(ReportingCommand):
+    """One action: ``clean``."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.description = _("The sessions there are.")
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        text = _("keep the newest sessions, and end those that have expired")
+        clean = brief(actions.add_parser("clean", help=text, description=text))
+        limit = _("how many to keep (default: %(default)s)")
+        clean.add_argument("--limit", type=a_limit, default=settings.SESSION_LIMIT, metavar="N", help=limit)
+        clean.add_argument("--dry-run", action="store_true", help=_("only show how many would be ended"))
+        clean.add_argument("--json", action="store_true", help=_("report in JSON"))
+
+    def run(self, **options: Any) -> int:
+        limit, json = options["limit"], options["json"]
+        if options["dry_run"]:
+            done = cleaning.look(limit)
+            report = {"over": done.over, "expired": done.expired, "limit": limit, "left": done.left}
+            self.report(report, [_told_before(done)], json)
+        else:
+            with Progress(self.stderr, _("ended")) as progress:
+                done = cleaning.clean(limit, progress=progress)
+            self.report(asdict(done), [_told(done)], json)
+        return OK
+
+
+def _told(done: cleaning.Cleaned) -> str:
+    """What was done, in one line."""
+    said = ngettext("%(count)s session ended", "%(count)s sessions ended", done.removed + done.expired)
+    text = _(
+        "%(said)s: %(removed)s beyond the limit of %(limit)s, %(expired)s expired; %(strays)s strays; %(left)s left"
+    )
+    return text % {**asdict(done), "said": said % {"count": done.removed + done.expired}}
+
+
+def _told_before(done: cleaning.Cleaned) -> str:
+    """What would be done, in one line."""
+    text = _("%(left)s sessions: %(over)s beyond the limit of %(limit)s, %(expired)s expired")
+    return text % asdict(done)

@@ -1,0 +1,47 @@
+"""``python -m tests.accounts.killed STEP LIMIT``: cleans sessions, and is killed right after that step."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+STEPS = {
+    "claim": ("accounts.cleaning", "claim"),
+    "what hangs on them": ("accounts.ending", "sessions_ending.send"),
+    "half of the transaction": ("accounts.ending", "LastSeen.objects.filter"),
+    "the rows": ("accounts.ending", "delete"),
+    "the mirror": ("accounts.ending", "relay.drain_keys"),
+    "some of the members": ("accounts.tokens", "_forget"),
+    "all of the members": ("accounts.tokens", "remove"),
+}
+
+
+def _die_after(work: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> None:
+        work(*args, **kwargs)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return run
+
+
+def main(step: str, limit: int) -> None:
+    """Put death in its place, and clean."""
+    import django
+
+    django.setup()
+    from importlib import import_module
+
+    from accounts.cleaning import clean
+
+    module, path = STEPS[step]
+    *owners, name = path.split(".")
+    place: Any = import_module(module)
+    for owner in owners:
+        place = getattr(place, owner)
+    setattr(place, name, _die_after(getattr(place, name)))
+    clean(limit)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,190 @@
+"""The limit on sessions: the oldest go, whole, and nobody who is here."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from redis import Redis
+
+from accounts import cleaning, keys, tokens
+from accounts.cleaning import clean
+from accounts.models import LastSeen, Session, User
+from accounts.session_signals import sessions_ending
+from mirror import relay
+from mirror.models import Change
+from tests.accounts.digests import age, digest, left, make_sessions, rows
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def receiving(receiver: Callable[[list[str]], None]) -> Iterator[None]:
+    """``receiver`` is told of sessions that are ending."""
+
+    def receive(digests: list[str], **kwargs: Any) -> None:
+        receiver(digests)
+
+    sessions_ending.connect(receive)
+    try:
+        yield
+    finally:
+        sessions_ending.disconnect(receive)
+
+
+def test_the_newest_stay_and_the_oldest_go_from_both_sides(redis: Redis) -> None:
+    user = User.objects.create_user("alice", password="x")
+    sessions = make_sessions(250)
+    Session.objects.update(user=user)
+    relay.drain_all()
+    assert redis.hlen(keys.tokens()) == 250
+    age(redis, sessions)
+    for session in sessions[100:120]:
+        tokens.touch(session, 1.0)
+    done = clean(120)
+    stay = set(sessions[100:120] + sessions[150:])
+    assert (done.removed, done.left, done.over) == (130, 120, 0)
+    assert left(redis) == rows() == stay
+    assert {field.decode() for field in redis.hkeys(keys.tokens())} == stay
+    assert redis.exists(*[keys.session(session) for session in sessions]) == 120
+    assert {mark.decode() for mark in redis.zrange(keys.recent_marks(), 0, -1)} == set(sessions[100:120])
+
+
+def test_within_the_limit_nothing_is_done(redis: Redis) -> None:
+    sessions = make_sessions(3)
+    age(redis, sessions)
+    assert clean(3).removed == 0
+    assert left(redis) == rows() == set(sessions)
+
+
+def test_a_limit_of_none_at_all_ends_everybody(redis: Redis) -> None:
+    age(redis, make_sessions(3))
+    assert clean(0).removed == 3
+    assert left(redis) == rows() == set()
+
+
+def test_no_limit_is_below_nothing() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        clean(-1)
+
+
+def test_more_than_a_slice_is_removed_in_slices(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleaning, "SLICE", 200)
+    sessions = make_sessions(1000)
+    age(redis, sessions)
+    told: list[tuple[str, int]] = []
+    assert clean(350, progress=lambda what, count: told.append((what, count))).removed == 650
+    assert told == [("removed", 200)] * 3 + [("removed", 50)]
+    assert left(redis) == rows() == set(sessions[650:])
+
+
+def test_time_that_is_over_ends_a_run_between_two_slices(redis: Redis) -> None:
+    sessions = make_sessions(10)
+    age(redis, sessions)
+    assert clean(5).removed == 5  # restores first
+    done = clean(2, seconds=0)
+    assert (done.removed, done.left, done.over) == (0, 5, 3)
+
+
+def test_who_was_not_flushed_yet_goes_with_when_they_were_last_seen(redis: Redis) -> None:
+    old, new = make_sessions(2)
+    tokens.begin(old)
+    LastSeen.objects.create(session_id=old, seen_at=timezone.now())
+    tokens.begin(new)
+    assert clean(1).removed == 1
+    assert left(redis) == rows() == {new}
+    assert redis.zrange(keys.recent_marks(), 0, -1) == [new.encode()]
+
+
+def test_expired_sessions_end_even_if_they_were_seen_just_now(redis: Redis) -> None:
+    expired, others = make_sessions(30, expired=True), make_sessions(5, start=30)
+    age(redis, others)
+    for session in expired:
+        tokens.begin(session)
+    done = clean(5)
+    assert (done.expired, done.removed) == (30, 0)
+    assert left(redis) == rows() == set(others)
+    assert redis.zcard(keys.recent_marks()) == 0
+
+
+def test_who_is_given_more_time_at_the_last_moment_stays(redis: Redis) -> None:
+    first, second = make_sessions(2, expired=True)
+    age(redis, [first, second])
+
+    def give_time(digests: list[str]) -> None:
+        Session.objects.filter(pk=first).update(expire_date=timezone.now() + timedelta(days=1))
+
+    with receiving(give_time):
+        assert clean(5).expired == 1
+    assert left(redis) == rows() == {first}
+
+
+def test_a_digest_without_a_session_takes_nobodys_place(redis: Redis) -> None:
+    sessions = make_sessions(3)
+    age(redis, [*(digest(n) for n in range(10, 15)), *sessions])
+    done = clean(3)
+    assert (done.strays, done.removed) == (5, 0)
+    assert left(redis) == rows() == set(sessions)
+
+
+def test_what_hangs_on_sessions_is_seen_to_while_they_are_there(redis: Redis) -> None:
+    sessions = make_sessions(4)
+    age(redis, sessions)
+    seen: list[tuple[set[str], set[str], list[bool]]] = []
+
+    def look(digests: list[str]) -> None:
+        seen.append((set(digests), rows(), [tokens.touch(d, 1.0) for d in digests]))
+
+    with receiving(look):
+        clean(1)
+    assert seen == [(set(sessions[:3]), set(sessions), [False] * 3)]
+
+
+def test_a_receiver_that_fails_keeps_the_sessions_for_the_next_run(redis: Redis) -> None:
+    sessions = make_sessions(4)
+    age(redis, sessions)
+
+    def fail(digests: list[str]) -> None:
+        raise RuntimeError("the cart cannot be saved")
+
+    with receiving(fail), pytest.raises(RuntimeError):
+        clean(1)
+    assert rows() == left(redis) == set(sessions)
+    clean(1)
+    assert rows() == left(redis) == {sessions[3]}
+
+
+def test_after_a_loss_nobody_is_the_oldest_for_want_of_memory(redis: Redis) -> None:
+    """Redis came back empty, and only the oldest had a request since."""
+    sessions = make_sessions(6)
+    for number, session in enumerate(sessions):
+        seen_at = timezone.now() - timedelta(hours=6 - number)
+        LastSeen.objects.create(session_id=session, seen_at=seen_at)
+    tokens.touch(sessions[0], None)
+    clean(4)
+    assert left(redis) == rows() == {sessions[0], *sessions[3:]}
+
+
+def test_redis_emptied_half_way_leaves_nobody_half(redis: Redis) -> None:
+    sessions = make_sessions(300)
+    relay.drain_all()
+    age(redis, sessions)
+
+    def lose(digests: list[str]) -> None:
+        redis.flushall()
+
+    with receiving(lose):
+        clean(100)
+    relay.drain_all()
+    clean(300)
+    assert left(redis) == rows()
+    assert rows() in (set(sessions), set(sessions[200:]))
+
+
+def test_nothing_is_left_to_the_relay(redis: Redis) -> None:
+    age(redis, make_sessions(50))
+    relay.drain_all()
+    clean(10)
+    assert not Change.objects.pending().exists()

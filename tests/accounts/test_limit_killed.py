@@ -1,0 +1,43 @@
+"""A clean that is killed after any of its steps is finished by the next one."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from accounts import keys, tokens
+from accounts.cleaning import clean
+from accounts.models import LastSeen, Session, User
+from mirror import relay
+from mirror.models import Change
+from tests.accounts.digests import age, left, make_sessions, rows
+from tests.accounts.killed import STEPS
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# What is left of the sessions beyond the limit after the kill: in SQL, and in Redis.
+ROWS_LEFT = {"claim", "what hangs on them", "half of the transaction"}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_it_is_finished_by_the_next(redis: Redis, environment: dict[str, str], step: str) -> None:
+    user = User.objects.create_user("alice", password="x")
+    sessions = make_sessions(2500)
+    Session.objects.update(user=user)
+    relay.drain_all()
+    age(redis, sessions)
+    tokens.touch(sessions[0], 1.0)
+    going, staying = set(sessions[1:2001]), {sessions[0], *sessions[2001:]}
+    command = [sys.executable, "-m", "tests.accounts.killed", step, str(len(staying))]
+    killed = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+
+    assert rows() == (going | staying if step in ROWS_LEFT else staying)
+    assert LastSeen.objects.count() == 0
+    assert not any(tokens.touch(session, None) for session in sessions[1:2001:100])
+    clean(len(staying))
+    assert rows() == left(redis) == staying
+    assert {field.decode() for field in redis.hkeys(keys.tokens())} == staying
+    assert not Change.objects.pending().exists()

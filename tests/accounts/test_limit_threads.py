@@ -1,0 +1,163 @@
+"""Who is here while the limit is enforced stays: eight threads touch the oldest sessions all the while.
+
+The same is done with the plain way (list the oldest, then delete them), which loses some.
+"""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection
+from redis import Redis
+
+from accounts import cleaning, ending, keys, tokens
+from accounts.cleaning import clean
+from mirror.redis import client
+from tests.accounts.digests import age, left, make_sessions, rows
+from tests.servers import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+COUNT, LIMIT, THREADS, AT_MOST = 3000, 1500, 8, 1000
+
+
+class Crowd:
+    """Threads that touch sessions among the oldest. acknowledged: those that were told that they are still here."""
+
+    def __init__(self) -> None:
+        self.acknowledged: set[str] = set()
+        self.refused: set[str] = set()
+        self._stop = threading.Event()
+
+    def touch(self, seed: int) -> None:
+        """Touch until told to stop, or until so many were touched that the limit would reach them."""
+        picked = random.Random(seed)
+        while not self._stop.is_set() and len(self.acknowledged) < AT_MOST:
+            oldest = client().zrange(keys.recent(), 0, 199)
+            session = picked.choice(oldest).decode()
+            (self.acknowledged if tokens.touch(session, 1.0) else self.refused).add(session)
+
+    def wait_for_touches(self, *args: Any, **kwargs: Any) -> None:
+        """Until a few more sessions have been touched, or none is any more."""
+        before = len(self.acknowledged) + len(self.refused)
+        wait_until(
+            lambda: len(self.acknowledged) + len(self.refused) >= before + THREADS or len(self.acknowledged) >= AT_MOST,
+            "touches",
+        )
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """The threads work during the block."""
+
+        def run(seed: int) -> None:
+            try:
+                self.touch(seed)
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            done = [pool.submit(run, seed) for seed in range(THREADS)]
+            try:
+                yield
+            finally:
+                self._stop.set()
+            for each in done:
+                each.result()
+
+
+def plain_clean(redis: Redis, limit: int, between: Callable[[], object] = lambda: None) -> None:
+    """List the oldest hundred, then delete them: as it is written in books."""
+    while (beyond := redis.zcard(keys.recent()) - limit) > 0:
+        oldest = [digest.decode() for digest in redis.zrange(keys.recent(), 0, min(beyond, 100) - 1)]
+        between()
+        ending.delete(oldest)
+        tokens.remove(redis, oldest)
+
+
+def test_nobody_who_was_acknowledged_is_removed(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleaning, "SLICE", 100)
+    sessions, crowd = make_sessions(COUNT), Crowd()
+    age(redis, sessions)
+    clean(COUNT)
+    real = ending.delete
+
+    def delete(*args: Any, **kwargs: Any) -> list[str]:
+        crowd.wait_for_touches()
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(ending, "delete", delete)
+    with crowd.at_work():
+        done = clean(LIMIT)
+    assert len(crowd.acknowledged) >= THREADS
+    assert crowd.refused
+    assert crowd.acknowledged <= left(redis)
+    assert left(redis) == rows()
+    assert (done.removed, len(rows())) == (COUNT - LIMIT, LIMIT)
+
+
+def test_the_plain_way_removes_some_who_were_acknowledged(redis: Redis) -> None:
+    sessions, crowd = make_sessions(COUNT), Crowd()
+    age(redis, sessions)
+    with crowd.at_work():
+        plain_clean(redis, LIMIT, between=crowd.wait_for_touches)
+    assert crowd.acknowledged - rows()
+
+
+def test_a_touch_between_list_and_delete_is_lost_the_plain_way(redis: Redis) -> None:
+    sessions = make_sessions(150)
+    age(redis, sessions)
+    acknowledged = []
+    plain_clean(redis, 50, between=lambda: acknowledged.append(tokens.touch(sessions[7], 1.0)))
+    assert acknowledged == [True]
+    assert sessions[7] not in rows()
+
+
+@pytest.mark.parametrize("step", ["claim", "sessions_ending.send", "delete", "relay.drain_keys", "tokens.remove"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_touch_between_any_two_steps_is_kept_or_refused(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, step: str, when: str
+) -> None:
+    sessions = make_sessions(150)
+    age(redis, sessions)
+    clean(150)
+    acknowledged: list[bool] = []
+    place: Any = cleaning if step == "claim" else ending
+    *owner, name = step.split(".")
+    place = getattr(place, owner[0]) if owner else place
+    real = getattr(place, name)
+
+    def stepped(*args: Any, **kwargs: Any) -> Any:
+        if when == "before" and not acknowledged:
+            acknowledged.append(tokens.touch(sessions[7], 1.0))
+        done = real(*args, **kwargs)
+        if when == "after" and not acknowledged:
+            acknowledged.append(tokens.touch(sessions[7], 1.0))
+        return done
+
+    monkeypatch.setattr(place, name, stepped)
+    clean(50)
+    assert acknowledged == [(step, when) == ("claim", "before")]
+    assert (sessions[7] in rows()) is acknowledged[0]
+    assert left(redis) == rows()
+    assert len(rows()) == 50
+
+
+def test_two_cleaners_at_once_remove_no_more_than_one(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleaning, "SLICE", 200)
+    sessions = make_sessions(COUNT)
+    age(redis, sessions)
+    clean(COUNT)
+
+    def run() -> None:
+        try:
+            clean(LIMIT)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(run), pool.submit(run)]:
+            done.result()
+    assert left(redis) == rows() == set(sessions[COUNT - LIMIT :])

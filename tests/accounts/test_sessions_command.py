@@ -1,0 +1,163 @@
+"""``manage.py sessions clean`` and its task."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from argparse import ArgumentTypeError
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from django.conf import settings as site
+from django.core.management import call_command
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts import cleaning, tasks
+from accounts.management.commands.sessions import a_limit
+from mirror.lease import lease
+from mirror.redis import relay_client
+from tests.accounts.digests import age, digest, left, make_sessions, rows
+from tests.servers import RedisServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Ran(NamedTuple):
+    """How the command ended: exit code, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(*arguments: str) -> Ran:
+    """Run ``sessions`` with these arguments, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        call_command("sessions", *arguments, stdout=out, stderr=err)
+        code = 0
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def from_shell(*arguments: str) -> Ran:
+    """The command as a shell runs it, without any database that it could use."""
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    command = [sys.executable, "-W", "ignore", "manage.py", "sessions", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def test_it_says_what_it_did(redis: Redis) -> None:
+    sessions, expired = make_sessions(5), make_sessions(2, start=5, expired=True)
+    age(redis, [digest(99), *sessions, *expired])
+    assert run("clean", "--limit", "3") == Ran(
+        0, "4 sessions ended: 2 beyond the limit of 3, 2 expired; 1 strays; 3 left\n", ""
+    )
+    assert left(redis) == rows() == set(sessions[2:])
+
+
+def test_it_reports_in_json(redis: Redis) -> None:
+    age(redis, make_sessions(5))
+    found = run("clean", "--limit", "3", "--json")
+    assert json.loads(found.out) == {"limit": 3, "removed": 2, "expired": 0, "strays": 0, "left": 3, "over": 0}
+
+
+def test_without_a_limit_it_is_the_settings(redis: Redis, settings: Settings) -> None:
+    settings.SESSION_LIMIT = 4
+    age(redis, make_sessions(5))
+    assert json.loads(run("clean", "--json").out)["removed"] == 1
+
+
+def test_ten_million_are_kept_unless_it_is_said_otherwise() -> None:
+    assert site.SESSION_LIMIT == 10_000_000
+
+
+def test_a_dry_run_changes_nothing(redis: Redis) -> None:
+    sessions = make_sessions(5) + make_sessions(2, start=5, expired=True)
+    age(redis, sessions)
+    assert run("clean", "--limit", "3", "--dry-run").out == "7 sessions: 4 beyond the limit of 3, 2 expired\n"
+    assert json.loads(run("clean", "--limit", "9", "--dry-run", "--json").out) == {
+        "left": 7,
+        "over": 0,
+        "limit": 9,
+        "expired": 2,
+    }
+    assert left(redis) == rows() == set(sessions)
+
+
+@pytest.mark.parametrize("limit", ["-1", "many", "1.5", "", "٣"])
+def test_a_limit_is_a_number(limit: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="no number of sessions"):
+        a_limit(limit)
+
+
+@pytest.mark.parametrize("limit", ["-1", "many"])
+def test_a_limit_that_is_no_number_is_one_line(limit: str) -> None:
+    found = from_shell("clean", f"--limit={limit}")
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert f"{limit!r} is no number of sessions" in found.err
+
+
+def test_an_action_is_needed_and_help_tells_which() -> None:
+    found = from_shell()
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert "clean" in from_shell("--help").out
+    assert "--limit" in from_shell("clean", "--help").out
+
+
+@pytest.mark.parametrize("arguments", [[], ["--dry-run"], ["--json"]])
+def test_without_redis_it_is_one_line(redis_server: RedisServer, arguments: list[str]) -> None:
+    sessions = make_sessions(3)
+    redis_server.kill()
+    found = run("clean", "--limit", "1", *arguments)
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert found.err.startswith("ConnectionError: ")
+    assert rows() == set(sessions)
+
+
+def test_the_task_keeps_the_limit(redis: Redis, settings: Settings) -> None:
+    settings.SESSION_LIMIT = 2
+    sessions = make_sessions(5)
+    age(redis, sessions)
+    assert tasks.clean_sessions() == 3
+    assert left(redis) == rows() == set(sessions[3:])
+    assert tasks.clean_sessions() == 0
+
+
+def test_the_task_leaves_it_to_whoever_is_at_it(redis: Redis, settings: Settings) -> None:
+    settings.SESSION_LIMIT = 2
+    age(redis, make_sessions(5))
+    with lease(relay_client(), "sessions", 60):
+        assert tasks.clean_sessions() == 0
+    assert tasks.clean_sessions() == 3
+
+
+def test_the_task_catches_up_in_its_time_and_goes_on_the_next(
+    redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SESSION_LIMIT = 0
+    monkeypatch.setattr(cleaning, "SLICE", 100)
+    monkeypatch.setattr(tasks, "SECONDS", 0)
+    age(redis, make_sessions(300))
+    assert tasks.clean_sessions() == 0
+    monkeypatch.setattr(tasks, "SECONDS", 60)
+    assert tasks.clean_sessions() == 300
+
+
+def test_the_task_waits_while_redis_is_away(redis_server: RedisServer, settings: Settings) -> None:
+    settings.SESSION_LIMIT = 0
+    make_sessions(3)
+    redis_server.kill()
+    assert tasks.clean_sessions() == 0
+    redis_server.start()
+    assert tasks.clean_sessions() == 3
+
+
+def test_beat_asks_for_it() -> None:
+    assert site.CELERY_BEAT_SCHEDULE["clean-sessions"]["task"] == tasks.clean_sessions.name
