@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mirror import naming, send
+from mirror import naming
 from mirror.backup import epoch
 from mirror.backup.declare import Backup
 from mirror.redis import RedisError, breaker, client, is_away
@@ -68,7 +68,6 @@ def write(
     for _ in range(TRIES):
         if found != COLD:
             return found
-        send.sweep_soon()
         now = epoch.in_redis(backup.name, redis)  # before: if it is the same when the script runs, nothing was lost
         _merged(backup, items, redis)
         found = _run(redis, now.key, now.token, script, keys, args)
@@ -111,9 +110,7 @@ def _merged(backup: Backup, items: Sequence[str], redis: Any) -> Mapping[str, An
     if not items:
         return {}
     look = _look(backup, items, redis)
-    if not look.fresh:
-        send.sweep_soon()  # which restores everything
-    elif backup.whole:
+    if look.fresh and backup.whole:
         return look.values
     lacking = [i for i in items if not (look.fresh and i in look.values) and not _was_deleted(i, look)]
     if not lacking:

@@ -9,6 +9,9 @@ from pytest_django import DjangoDbBlocker
 from mirror import hints, registry, signals
 from mirror.models import BackupState, Change, Identity, State
 from tests.mirror.app.models import Basket, Best, Follow, Group, Item, Label, Odd
+from tests.mirror.backup_world import lives
+
+__all__ = ["committed", "lives", "no_hints", "own_registry"]
 
 OURS = (
     Item.labels.through,

@@ -1,0 +1,142 @@
+"""SQL and Redis are compared both ways, and only what really differs is told."""
+
+from collections.abc import Callable
+
+import pytest
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from mirror import naming
+from mirror.backup import verify as verifying
+from mirror.backup.flush import flush
+from mirror.backup.restore import put_right
+from mirror.backup.verify import verify
+from mirror.models import BackupState
+from tests.mirror.app.backups import BestBackup, baskets, best, play, put
+from tests.mirror.app.models import Basket, Best
+from tests.mirror.backup_world import lines, marked, scores, scores_in, warm
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    monkeypatch.setattr(verifying, "PAUSE_SECONDS", 0.0)
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": 2}
+
+
+@pytest.fixture
+def spoilt(redis: Redis) -> None:
+    """One difference of each kind."""
+    for number in range(5):
+        play(redis, f"p{number}", number)
+    flush(best())
+    key = naming.key("tbest")
+    redis.zrem(key, "p0")
+    redis.zadd(key, {"p1": 100, "p5": 5, "nobody 6": 6})
+    Best.objects.filter(player="p2").update(score=200)
+
+
+def test_what_is_flushed_is_the_same(redis: Redis) -> None:
+    play(redis, "alice", 3)
+    put("b", "x", 1)
+    flush(best())
+    flush(baskets())
+    assert verify(best()) == verify(baskets()) == []
+
+
+def test_every_kind_of_difference_is_found(spoilt: None) -> None:
+    found = {d.item: (d.kind, d.sql, d.redis) for d in verify(best())}
+    assert found == {
+        "p0": ("missing", "0", None),
+        "p1": ("stale", "1", "100"),
+        "p2": ("stale", "200", "2"),
+        "p5": ("unsaved", None, "5"),
+        "nobody 6": ("stray", None, "6"),
+    }
+    assert BackupState.objects.get(backup="tbest").differences == 5
+
+
+def test_each_is_put_right_by_what_is_newer(spoilt: None, redis: Redis) -> None:
+    assert put_right(best(), verify(best())) == []
+    assert scores() == scores_in(redis) == {"p0": 0, "p1": 100, "p2": 200, "p3": 3, "p4": 4, "p5": 5}
+    assert verify(best()) == []
+
+
+def test_what_cannot_be_put_right_is_told(redis: Redis) -> None:
+    redis.zadd(naming.key("tbest"), {"alice": 666})
+    assert put_right(best(), verify(best())) == []
+    assert marked(redis, best()) == {"alice"}
+    Best.objects.create(player="bob", score=3)
+    redis.zadd(naming.key("tbest"), {"bob": 2})
+    found = verify(best())
+
+    def refuse(self: BestBackup, *args: object) -> None:
+        """Does nothing."""
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BestBackup, "put_back", refuse)
+        assert [d.item for d in put_right(best(), found)] == ["bob"]
+
+
+def test_what_is_marked_is_on_its_way_and_passed_over(spoilt: None, redis: Redis) -> None:
+    for player in ("p0", "p1", "p2", "p5", "nobody 6"):
+        redis.zadd(best().marks(), {player: 1})
+    redis.zadd(best().marks(), {"p1": -1})
+    assert verify(best()) == []
+
+
+def test_what_redis_need_not_have_is_not_missed(redis: Redis) -> None:
+    put("b", "x", 1)
+    flush(baskets())
+    redis.flushall()
+    assert verify(baskets()) == []
+    Basket.objects.all().delete()
+    put("c", "x", 1)
+    flush(baskets())
+    Basket.objects.update(version=1)
+    assert [d.kind for d in verify(baskets())] == ["stale"]
+
+
+@pytest.mark.parametrize("late", [1, 2])
+def test_a_difference_is_believed_only_when_it_stays(late: int, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQL and Redis are not read in one moment: what is put right meanwhile was in motion."""
+    play(redis, "alice", 3)
+    flush(best())
+    Best.objects.update(score=4)
+    look, looks = verifying._look, list[Callable[..., object]]()
+
+    def count(*args: object) -> object:
+        if len(looks) == late:
+            Best.objects.update(score=3)
+        looks.append(look)
+        return look(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(verifying, "_look", count)
+    assert verify(best()) == []
+
+
+def test_what_is_written_and_flushed_in_the_middle_is_no_difference(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(redis, "alice", 3)
+    flush(best())
+    load, score = BestBackup.load, iter(range(4, 100))
+
+    def busy(self: BestBackup, items: list[str]) -> object:
+        play(redis, "alice", next(score))
+        return load(self, items)
+
+    monkeypatch.setattr(BestBackup, "load", busy)
+    assert verify(best()) == []
+
+
+def test_in_baskets_that_sql_lost_everything_is_unsaved_and_comes_again(redis: Redis) -> None:
+    put("b", "x", 1)
+    flush(baskets())
+    warm()
+    Basket.objects.all().delete()
+    found = verify(baskets())
+    assert [(d.item, d.kind) for d in found] == [("b", "unsaved")]
+    assert put_right(baskets(), found) == []
+    assert lines() == {"b": {"x": 1}}
