@@ -1,0 +1,59 @@
+"""What browsers call themselves, in words."""
+
+import pytest
+from django.utils import translation
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accounts.devices import LONGEST, device_of, in_words
+from tests.accounts.sessions import FIREFOX, SAFARI
+
+MOZILLA = "Mozilla/5.0"
+CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0"
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "device"),
+    [
+        (FIREFOX, "Firefox on Windows"),
+        (SAFARI, "Safari on iPhone"),
+        (f"{MOZILLA} (X11; Linux x86_64) {CHROME} Safari/537.36", "Chrome on Linux"),
+        (f"{MOZILLA} (Linux; Android 15; Pixel 9) {CHROME} Mobile Safari/537.36", "Chrome on Android"),
+        (f"{MOZILLA} (Windows NT 10.0; Win64; x64) {CHROME} Safari/537.36 Edg/140.0.0.0", "Edge on Windows"),
+        (f"{MOZILLA} (Macintosh; Intel Mac OS X 10_15_7) {CHROME} Safari/537.36 OPR/120.0.0.0", "Opera on macOS"),
+        (f"{MOZILLA} (X11; CrOS x86_64 16181.61.0) {CHROME} Safari/537.36", "Chrome on ChromeOS"),
+        (
+            f"{MOZILLA} (Linux; Android 14; SM-S911B) {CHROME} SamsungBrowser/27.0 Safari/537.36",
+            "Samsung Internet on Android",
+        ),
+        (f"{MOZILLA} (iPad; CPU OS 18_5 like Mac OS X) CriOS/140.0 Mobile/15E148 Safari/604.1", "Chrome on iPad"),
+        (f"{MOZILLA} (X11; Linux x86_64) AppleWebKit/537.36 HeadlessChrome/140.0 Safari/537.36", "Chrome on Linux"),
+        ("curl/8.5.0", "curl"),
+        ("Python-urllib/3.11", "Python-urllib"),
+        ("Firefox/140.0", "Firefox"),
+        ("", ""),
+        ("   ", ""),
+        ("☂", ""),
+        ("<script>alert(1)</script>", ""),
+        ("'; DROP TABLE accounts_session; --", ""),
+    ],
+)
+def test_browsers_and_programs_are_told_by_name(user_agent: str, device: str) -> None:
+    assert device_of(user_agent) == device
+
+
+@given(st.text(max_size=2000) | st.text(max_size=30).map(lambda s: s + "Firefox/1 Windows" + s * 30))
+def test_whatever_is_said_it_is_short_and_harmless(user_agent: str) -> None:
+    device = device_of(user_agent)
+    assert len(device) <= LONGEST
+    assert device.isascii()
+    assert not set(device) - set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ._-")
+    assert device == device.strip()
+
+
+def test_a_device_is_said_in_the_readers_language() -> None:
+    assert in_words("Firefox on Windows") == "Firefox on Windows"
+    assert in_words("curl") == "curl"
+    assert in_words("") == "Unknown device"
+    with translation.override("zh-hans"):
+        assert "Firefox" in in_words("Firefox on Windows")

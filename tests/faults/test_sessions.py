@@ -1,0 +1,102 @@
+"""Nobody is logged out, or in again, because of what happens to Redis."""
+
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from accounts import keys
+from accounts.models import Session, User
+from accounts.session_services import end_session
+from mirror import sweeper
+from mirror.redis import breaker
+from mirror.verify import verify
+from tests.accounts.sessions import PASSWORD, digest_in, log_in
+from tests.faults.crew import Crew
+from tests.faults.test_hung import Web
+from tests.faults.test_older_file import Past
+from tests.faults.tools import is_at_rest
+from tests.mirror import world
+from tests.mirror.app.models import Item
+from tests.servers import RedisServer
+
+SESSIONS = "/accounts/sessions/"
+
+
+@pytest.fixture
+def alice(still: list[Item]) -> User:
+    return User.objects.create_user("alice", password=PASSWORD)
+
+
+def csrf(web: Web, path: str) -> str:
+    """The token that a form of this page carries."""
+    return web.ask(path, seconds=30).partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
+
+
+def is_in(web: Web) -> bool:
+    """Whether the visitor is logged in. Raises TimeoutError when the page takes longer than it may."""
+    return "alice" in web.ask("/accounts/sessions/") and "/accounts/logout/" in web.ask("/books/")
+
+
+@pytest.fixture
+def web(alice: User, broker_server: RedisServer, crew: Crew) -> Web:
+    """A site in which alice is logged in, and which has shown its pages from Redis."""
+    web = Web(crew)
+    form = {"username": "alice", "password": PASSWORD, "csrfmiddlewaretoken": csrf(web, "/accounts/login/")}
+    web.ask("/accounts/login/", form, seconds=30)
+    for path in ("/", "/books/", SESSIONS):
+        web.ask(path, seconds=30)
+    world.rest()
+    return web
+
+
+@pytest.mark.slow
+def test_while_redis_is_hung_people_stay_in_and_come_and_go_within_a_second(
+    web: Web, redis_server: RedisServer, broker_server: RedisServer
+) -> None:
+    logout = {"csrfmiddlewaretoken": csrf(web, SESSIONS)}
+    redis_server.freeze()
+    broker_server.freeze()
+    assert is_in(web)
+    assert "Log in" in web.ask("/accounts/logout/", logout)
+    form = {"username": "alice", "password": PASSWORD, "csrfmiddlewaretoken": csrf(web, "/accounts/login/")}
+    web.ask("/accounts/login/", form, seconds=10)  # a password takes its time to check
+    assert is_in(web)
+    assert Session.objects.filter(user__username="alice").count() == 1
+    redis_server.thaw()
+    broker_server.thaw()
+    assert is_in(web)
+
+
+def test_what_ended_stays_ended_when_redis_comes_back_from_an_older_file(
+    alice: User, redis_server: RedisServer, state: Redis, tmp_path: Path
+) -> None:
+    desk, phone = log_in(alice), log_in(alice)
+    sweeper.sweep()
+    past, ended = Past(redis_server, tmp_path), digest_in(phone)
+    assert end_session(alice, ended)
+    tablet = log_in(alice)
+    assert state.exists(keys.session(ended)) == 0
+    past.comes_back()
+    assert state.exists(keys.session(ended)) == 1
+    breaker.reset()
+    for _ in range(2):  # before what the older file lacks was applied again, and after
+        assert [c.get(SESSIONS).status_code for c in (desk, phone, tablet)] == [200, 302, 200]
+        sweeper.sweep()
+        breaker.reset()
+    assert is_at_rest()
+    assert state.exists(keys.session(ended)) == 0
+    assert verify(["session"]) == []
+
+
+def test_a_session_that_was_ended_while_redis_was_away_ends_when_it_is_back(
+    alice: User, redis_server: RedisServer, state: Redis
+) -> None:
+    desk, phone = log_in(alice), log_in(alice)
+    redis_server.freeze()
+    assert end_session(alice, digest_in(phone))
+    assert phone.get(SESSIONS).status_code == 302
+    redis_server.thaw()
+    breaker.reset()
+    sweeper.sweep()
+    assert [c.get(SESSIONS).status_code for c in (desk, phone)] == [200, 302]
