@@ -8,12 +8,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts import ending, keys, tokens
 from accounts.backups import LastSeenBackup
 from accounts.models import LastSeen, Session
 from mirror.backup import registry
+from mirror.backup.flush import flush
+from mirror.backup.restore import put_right, restore
+from mirror.backup.verify import verify
 from tests.accounts.digests import age, digest, make_sessions, rows
 from tests.servers import wait_until
 
@@ -170,3 +174,53 @@ def test_a_session_that_was_just_flushed_can_be_ended() -> None:
         backup.save({going: MOMENT, staying: MOMENT})
     assert rows() == {staying}
     assert list(LastSeen.objects.values_list("pk", flat=True)) == [staying]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_flush_takes_what_was_touched_in_batches_of_few_statements(redis: Redis, settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "BATCH": 400}
+    sessions = make_sessions(1200)
+    for session in sessions:
+        tokens.begin(session)
+    times = backup.read(redis, sessions)
+    flush(backup, items=sessions[:1])  # which begins the epoch
+    with CaptureQueriesContext(connection) as queries:
+        assert flush(backup).items == 1199
+    written = [query["sql"] for query in queries if "accounts_lastseen" in query["sql"]]
+    assert len(written) == 3
+    assert backup.load(sessions) == times
+    assert redis.zcard(keys.recent_marks()) == 0
+    assert flush(backup).items == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_redis_emptied_has_every_session_again_as_sql_knows_it(redis: Redis) -> None:
+    seen, unseen = make_sessions(20), make_sessions(5, start=20)
+    for session in seen:
+        tokens.begin(session)
+    times = redis.zrange(keys.recent(), 0, -1, withscores=True)
+    flush(backup)
+    redis.flushall()
+    tokens.touch(seen[0], None)  # somebody comes before it is restored
+    newer = redis.zscore(keys.recent(), seen[0])
+    restore(backup)
+    found = dict(redis.zrange(keys.recent(), 0, -1, withscores=True))
+    assert found == dict(times) | {seen[0].encode(): newer} | {
+        session.encode(): value / 1e6 for session, value in backup.load(unseen).items()
+    }
+    flush(backup)
+    assert list(verify(backup)) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_session_ended_between_touch_and_flush_fails_nothing(redis: Redis) -> None:
+    ended, other = make_sessions(2)
+    tokens.begin(ended)
+    tokens.begin(other)
+    Session.objects.filter(pk=ended).delete()
+    flush(backup)
+    assert list(LastSeen.objects.values_list("pk", flat=True)) == [other]
+    assert redis.zcard(keys.recent_marks()) == 0
+    assert [(d.item, d.kind) for d in verify(backup)] == [(ended, "stray")]
+    assert put_right(backup, verify(backup)) == []
+    assert redis.zrange(keys.recent(), 0, -1) == [other.encode()]
