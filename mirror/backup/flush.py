@@ -29,6 +29,7 @@ from mirror.relay import Deadline, raise_if_away, say
 logger = logging.getLogger("mirror")
 STARTS = 5  # how often a flush begins anew when Redis is lost under it
 LONGEST_ERROR = 300
+NOT_KEPT = "it was written, and SQL does not have it"
 
 Step = Callable[[str], object]
 Progress = Callable[[str, int], object]
@@ -150,7 +151,9 @@ class _Run:
             if saved := {item: values.get(item) for item in sorted(sure)}:
                 self.backup.save(saved)
         self.step("keep")
-        return {item: versions[item] for item in self.backup.kept(saved)}
+        kept = set(self.backup.kept(saved))
+        self._failures |= {item: NOT_KEPT for item in saved if item not in kept}
+        return {item: versions[item] for item in kept}
 
     def _set_aside(self, versions: marks.Versions) -> int:
         failures, self._failures = self._failures, {}

@@ -41,11 +41,11 @@ class Ran(NamedTuple):
         return json.loads(self.out)
 
 
-def run(*arguments: str, err: io.StringIO | None = None) -> Ran:
+def run(*arguments: str, err: io.StringIO | None = None, name: str = "mirror") -> Ran:
     """Run the command with these arguments, in this process."""
     out, err = io.StringIO(), err or io.StringIO()
     try:
-        call_command("mirror", *arguments, stdout=out, stderr=err)
+        call_command(name, *arguments, stdout=out, stderr=err)
         code = 0
     except SystemExit as ended:
         code = int(ended.code or 0)

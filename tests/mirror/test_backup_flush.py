@@ -21,7 +21,7 @@ from tests.mirror.backup_world import Stop, lines, marked, scores, warm
 from tests.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed")
-STEPS = ["claim", "read", "check", "save", "clear"]
+STEPS = ["claim", "read", "check", "save", "keep", "clear"]
 Saved = list[list[str]]
 
 
@@ -217,6 +217,18 @@ def test_what_was_set_aside_is_tried_again_when_it_is_written_or_asked_for(redis
     assert scores() == {"alice": 700, "bob": 5}
     assert marks.errors(best(), redis, 10) == {}
     assert not redis.exists(naming.aside(best().marks()))
+
+
+def test_what_sql_does_not_have_after_it_was_written_stays_marked_and_is_set_aside(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(redis, "alice", 1)
+    play(redis, "bob", 1)
+    monkeypatch.setattr(BestBackup, "kept", lambda self, values: [item for item in values if item != "bob"])
+    done = flush(best())
+    assert (done.items, done.aside) == (1, 1)
+    assert marked(redis, best()) == {"bob"}
+    assert marks.errors(best(), redis, 10) == {"bob": "it was written, and SQL does not have it"}
 
 
 def test_an_item_that_cannot_be_read_holds_up_no_other(redis: Redis) -> None:

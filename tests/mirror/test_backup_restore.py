@@ -11,7 +11,7 @@ from mirror.backup.flush import flush
 from mirror.backup.restore import restore
 from mirror.models import BackupState
 from mirror.redis import relay_client
-from tests.mirror.app.backups import baskets, best, play, put
+from tests.mirror.app.backups import BestBackup, baskets, best, play, put
 from tests.mirror.app.models import Basket, Best
 from tests.mirror.backup_world import Lives, Stop, is_warm, lines, marked, scores, scores_in, warm
 
@@ -193,6 +193,18 @@ def test_asked_for_again_it_looks_at_every_item_though_nothing_was_lost(redis: R
     redis.delete(naming.key("tbest"))
     assert restore(best()).items == 0
     assert restore(best(), again=True).items == 3
+    assert scores_in(redis) == scores()
+
+
+def test_what_does_not_come_back_by_itself_is_brought_back_when_asked_for(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    players(5)
+    monkeypatch.setattr(BestBackup, "items_lost", lambda self, after, limit: self.items_after(after or "p2", limit))
+    assert restore(best()).items == 2
+    assert is_warm(redis, best())
+    assert scores_in(redis) == {"p3": 3, "p4": 4}
+    assert restore(best(), again=True).items == 5
     assert scores_in(redis) == scores()
 
 

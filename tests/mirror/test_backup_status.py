@@ -1,0 +1,66 @@
+"""How the backups stand, also with Redis away."""
+
+import pytest
+from redis import Redis
+
+from mirror.backup.flush import flush
+from mirror.backup.status import BackupStatus, statuses
+from mirror.recorder import record
+from tests.mirror.app.backups import baskets, best, play
+from tests.mirror.backup_world import warm
+from tests.servers import RedisServer
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+
+def of_best() -> BackupStatus:
+    [found] = statuses([best()])
+    return found
+
+
+def test_marks_are_counted_and_the_oldest_is_timed(redis: Redis) -> None:
+    play(redis, "alice", 1)
+    play(redis, "bob", 1)
+    seconds, micros = redis.time()
+    redis.zadd(best().marks(), {"alice": seconds * 1_000_000 + micros - 90_000_000})
+    found = of_best()
+    assert found.marked == 2
+    assert 90 <= (found.oldest_mark_seconds or 0) < 150
+    assert found.last_flush is None
+    flush(best())
+    found = of_best()
+    assert (found.marked, found.oldest_mark_seconds) == (0, 0.0)
+    assert found.last_flush is not None
+
+
+def test_what_was_set_aside_is_counted_apart_and_told_with_its_error(redis: Redis) -> None:
+    play(redis, "alice", 666)
+    flush(best())
+    found = of_best()
+    assert (found.marked, found.set_aside) == (0, 1)
+    assert "IntegrityError" in found.errors["alice"]
+
+
+def test_it_is_warm_when_everything_is_restored(redis: Redis) -> None:
+    assert of_best().warm is False
+    warm()
+    assert of_best().warm is True
+    redis.flushall()
+    assert of_best().warm is False
+
+
+def test_all_are_asked_for_in_one_round_trip(redis: Redis) -> None:
+    statuses()
+    with record() as seen:
+        assert len(statuses()) > 1
+    assert seen.round_trips == 1
+
+
+@pytest.mark.parametrize("harm", ["kill", "freeze"])
+def test_without_redis_it_says_what_sql_knows(harm: str, redis_server: RedisServer) -> None:
+    warm()
+    getattr(redis_server, harm)()
+    found = of_best()
+    assert (found.warm, found.marked, found.oldest_mark_seconds, found.set_aside) == (None, None, None, None)
+    assert (found.backup, found.whole, found.every_seconds) == ("tbest", True, 1.0)
+    assert statuses([baskets()])[0].whole is False
