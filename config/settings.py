@@ -60,6 +60,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "accounts.middleware.AuthenticationMiddleware",
+    "loginlog.middleware.FirstRequestOfTheDay",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -193,6 +194,8 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "mirror-sweep": {"task": "mirror.tasks.sweep", "schedule": 1.0, "options": {"expires": 5}},
     "mirror-backups": {"task": "mirror.tasks.flush_backups", "schedule": 1.0, "options": {"expires": 5}},
+    "loginlog-settle": {"task": "loginlog.tasks.settle", "schedule": 5.0, "options": {"expires": 5}},
+    "loginlog-expire": {"task": "loginlog.tasks.expire", "schedule": 86_400.0, "options": {"expires": 3600}},
     "clean-sessions": {"task": "accounts.tasks.clean_sessions", "schedule": 60.0, "options": {"expires": 60}},
 }
 
@@ -228,6 +231,9 @@ AXES_VERBOSE = False
 SESSION_ENGINE = "accounts.sessions"
 SESSION_LIMIT = 10_000_000  # sessions that are kept, the newest (``manage.py sessions clean``)
 SESSION_TOUCH_SECONDS = 60  # how exactly it is known when a session was last seen
+LOGINLOG_SYNC_SECONDS = 3600.0  # how often logins are taken to SQL
+LOGINLOG_EXPIRE_DAYS = 62  # how long Redis keeps them; at least 31
+LOGINLOG_FOLDER = VAR_DIR / "loginlog"  # where what has expired is written down
 LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"

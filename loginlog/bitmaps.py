@@ -32,16 +32,6 @@ def days_of(month: date, bits: int) -> list[date]:
     return [month + timedelta(days=d - 1) for d in range(1, 32) if bits >> (31 - d) & 1]
 
 
-def mask(month: date, first: date, last: date) -> int:
-    """The bits of those days of a month that lie from ``first`` to ``last``."""
-    low = max(first, month).day if first < month + timedelta(days=31) else 32
-    following = (month + timedelta(days=31)).replace(day=1)
-    if first >= following or last < month:
-        return 0
-    high = min(last, following - timedelta(days=1)).day
-    return sum(1 << (31 - d) for d in range(low, high + 1))
-
-
 def numbers(raw: bytes, start: int = 0) -> NDArray[np.int64]:
     """The places of the bits that are set, ascending; the first bit of ``raw`` is ``start``."""
     bits = np.unpackbits(np.frombuffer(raw, dtype=np.uint8))

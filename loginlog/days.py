@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
+from typing import Final
 
 from django.utils import timezone
 
 A_DAY = timedelta(days=1)
+LEAST_DAYS: Final = 31  # no bitmap that is younger is ever removed from Redis
 
 
 def today() -> date:
@@ -55,3 +57,8 @@ def _months(first: date, last: date) -> Iterator[date]:
     while month <= last:
         yield month
         month = next_month(month)
+
+
+def floor() -> date:
+    """The first month of which nothing can have expired, one day to spare: another process may be in tomorrow."""
+    return month_of(today() - timedelta(days=LEAST_DAYS - 1))

@@ -20,34 +20,22 @@ def day(day: date | str, user_type: str) -> str:
 
 
 def population() -> str:
-    """Bitmap: bit n: there is a user with number n who ever logged in. Life: always. Owner: loginlog."""
+    """Bitmap: bit n: there is a user with number n who ever logged in. Life: always. Owner: LoginLogBackup."""
     return key("loginlog:population")
 
 
 def erased() -> str:
     """Bitmap: bit n: the user with number n was erased, and no bit may be set for them. Life: always.
-    Owner: loginlog.
+    Owner: LoginLogBackup.
     """
     return key("loginlog:erased")
 
 
 def months() -> str:
     """Sorted set: YYYY-MM_type of which Redis has bitmaps, by how often one was changed. Life: until the month has
-    expired. Owner: loginlog.
+    expired. Owner: LoginLogBackup.
     """
     return key("loginlog:months")
-
-
-def whole() -> str:
-    """String: from which month on Redis has everything that SQL has, and which Redis that is. Life: until Redis is
-    another. Owner: loginlog.
-    """
-    return key("loginlog:whole")
-
-
-def filling() -> str:
-    """String: token of the process that brings Redis what SQL has. Life: until it is done. Owner: loginlog."""
-    return key("loginlog:filling")
 
 
 def union(token: str) -> str:

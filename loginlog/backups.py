@@ -1,0 +1,182 @@
+"""The login log is written to Redis first; its bitmaps follow in SQL, merged by OR."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from django.conf import settings
+
+from loginlog import bitmaps, days, scripts, store, walk
+from loginlog.items import DAY, MONTH, BadItem, Item, Month, Numbers, Segment, parse
+from loginlog.models import Number
+from loginlog.store import Known
+from mirror import scan
+from mirror.backup import Backup, register
+from mirror.naming import prefix
+from mirror.session import Session
+
+Value = bytes | Known
+STEP: Final = 200  # segments in a round trip
+
+
+@register
+class LoginLogBackup(Backup):
+    """Items are the months of users and the segments of days (``loginlog.items``).
+
+    What is old enough to have expired, and the bitmaps of numbers, Redis need not have: of these the value is what
+    Redis and SQL say together. Of the rest it is what Redis says, for readers ask nobody else.
+    """
+
+    name = scripts.BACKUP
+    every_seconds = float(settings.LOGINLOG_SYNC_SECONDS)
+    whole = True
+
+    def read(self, redis: Any, items: Sequence[str]) -> dict[str, Value]:
+        """What was erased is left out, and wiped from Redis if it is there."""
+        parsed = _parsed(items)
+        # Before the bits: who is erased and comes back meanwhile has another number, and the older one is refused.
+        owners = _owners([item for item in parsed if isinstance(item, Month)])
+        found: dict[str, Value] = {}
+        for at in range(0, len(parsed), STEP):
+            part = parsed[at : at + STEP]
+            pipe = redis.pipeline(transaction=False)
+            for item in part:
+                start = 0 if isinstance(item, Month) else item.offset
+                pipe.getrange(item.key, start, start + bitmaps.SEGMENT_BYTES - 1)
+            for item, raw in zip(part, pipe.execute(), strict=True):
+                if isinstance(item, Month):
+                    if raw and item.user_id in owners:
+                        found[item.name] = Known(owners[item.user_id], bitmaps.month_bits(raw))
+                elif bits := bitmaps.short(raw):
+                    found[item.name] = bits
+        _wipe(redis, found)
+        first = days.floor()
+        return _together(found, self.load([item.name for item in parsed if _may_be_gone(item, first)]))
+
+    def save(self, values: Mapping[str, Value | None]) -> None:
+        of_users, of_days = _split(values)
+        store.merge(of_users, of_days)
+
+    def kept(self, values: Mapping[str, Value | None]) -> list[str]:
+        """Those of which SQL has every bit (a month without an owner, or with an erased one, has none to keep)."""
+        known = self.load(list(values))
+        current = _owners([item for item in _parsed(list(values)) if isinstance(item, Month)])
+        return [item for item, value in values.items() if _has(known.get(item), value, item, current)]
+
+    def load(self, items: Sequence[str]) -> dict[str, Value]:
+        parsed = _parsed(items)
+        of_users = store.months([item for item in parsed if isinstance(item, Month)])
+        of_days = store.segments([item for item in parsed if isinstance(item, Segment)])
+        of_all = store.numbers([item for item in parsed if isinstance(item, Numbers)])
+        both: dict[Any, Any] = {**of_users, **{item: bitmaps.short(raw) for item, raw in {**of_days, **of_all}.items()}}
+        return {item.name: value for item, value in both.items() if value}
+
+    def put_back(self, redis: Any, values: Mapping[str, Value]) -> None:
+        parsed = {parse(name): value for name, value in values.items()}
+        of_users = {i: v for i, v in parsed.items() if isinstance(i, Month) and isinstance(v, Known)}
+        others = {i: v for i, v in parsed.items() if not isinstance(i, Month) and isinstance(v, bytes)}
+        scripts.put(redis, of_users, others)
+
+    def items_after(self, after: str | None, limit: int) -> list[str]:
+        return [item.name for item in walk.after(parse(after) if after else None, limit)]
+
+    def items_lost(self, after: str | None, limit: int) -> list[str]:
+        """From the first month on that readers ask Redis alone about; what is older is read from SQL."""
+        first = days.month_of(days.today() - timedelta(days=days.LEAST_DAYS))
+        return [item.name for item in walk.after(parse(after) if after else None, limit, first)]
+
+    def scan(self, redis: Any) -> Iterator[list[str]]:
+        months, daily = prefix() + MONTH, prefix() + DAY
+        with Session(redis) as session:
+            for found in scan.keys(session):
+                names = [key.removeprefix(prefix()) for key in found if key.startswith(months)]
+                whole = [key for key in found if key.startswith(daily)]
+                sizes = session.ask([("STRLEN", key) for key in whole]) if whole else []
+                for key, size in zip(whole, sizes, strict=True):
+                    segments = range(-(-size // bitmaps.SEGMENT_BYTES))
+                    names += [f"{key.removeprefix(prefix())}:{segment}" for segment in segments]
+                yield [name for name in names if _is_item(name)]
+
+    def is_stray(self, items: Sequence[str]) -> list[str]:
+        """Months of users who have no number: they were erased."""
+        months = [item for item in _parsed(items) if isinstance(item, Month)]
+        owners = _owners(months)
+        return [item.name for item in months if item.user_id not in owners]
+
+    def drop(self, redis: Any, items: Sequence[str]) -> None:
+        redis.delete(*(item.key for item in _parsed(items)))
+
+
+def _parsed(items: Sequence[str]) -> list[Item]:
+    return [parse(name) for name in items]
+
+
+def _is_item(name: str) -> bool:
+    try:
+        parse(name)
+    except BadItem:
+        return False
+    return True
+
+
+def _may_be_gone(item: Item, first: Any) -> bool:
+    """Whether Redis need not have all of it."""
+    match item:
+        case Month():
+            return item.month < first
+        case Segment():
+            return item.day < first
+        case _:
+            return True
+
+
+def _owners(items: Sequence[Month]) -> dict[int, int]:
+    """The numbers of the users whose months these are."""
+    users = {item.user_id for item in items}
+    return dict(Number.objects.filter(user_id__in=users).values_list("user_id", "pk")) if users else {}
+
+
+def _wipe(redis: Any, found: dict[str, Value]) -> None:
+    """Take erased numbers out of what was found of days, and out of Redis."""
+    segments = {item: found[name] for name in found if isinstance(item := parse(name), Segment)}
+    gone = store.erased_segments({item.segment for item in segments})
+    for item, raw in segments.items():
+        if item.segment in gone and isinstance(raw, bytes):
+            found[item.name] = bitmaps.without(raw, gone[item.segment])
+            if found[item.name] != raw:
+                numbers = bitmaps.numbers(gone[item.segment], item.segment * bitmaps.SEGMENT)
+                scripts.clear_bits(redis, [item.key], numbers.tolist())
+
+
+def _together(found: dict[str, Value], known: Mapping[str, Value]) -> dict[str, Value]:
+    """What either says, OR-ed."""
+    for name, value in known.items():
+        said = found.get(name)
+        if isinstance(value, Known):
+            bits = said.bits if isinstance(said, Known) and said.number == value.number else 0
+            found[name] = Known(value.number, value.bits | bits)
+        else:
+            found[name] = bitmaps.union([value, said if isinstance(said, bytes) else b""])
+    return {name: value for name, value in found.items() if value}
+
+
+def _split(values: Mapping[str, Value | None]) -> tuple[dict[Month, Known], dict[Segment, bytes]]:
+    """Months and segments apart. Nothing is said of what has no value: bits are only ever added."""
+    of_users: dict[Month, Known] = {}
+    of_days: dict[Segment, bytes] = {}
+    for name, value in values.items():
+        item = parse(name)
+        if isinstance(item, Month) and isinstance(value, Known):
+            of_users[item] = value
+        elif isinstance(item, Segment) and isinstance(value, bytes):
+            of_days[item] = value
+    return of_users, of_days
+
+
+def _has(known: Value | None, value: Value | None, name: str, owners: Mapping[int, int]) -> bool:
+    """Whether SQL has every bit of a value."""
+    if isinstance(value, Known):
+        item = parse(name)
+        erased = isinstance(item, Month) and owners.get(item.user_id) != value.number
+        return erased or (isinstance(known, Known) and known.number == value.number and not value.bits & ~known.bits)
+    return not value or bitmaps.covers(known if isinstance(known, bytes) else b"", value)

@@ -1,0 +1,17 @@
+"""System checks: settings of the login log that would lose days."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from loginlog.days import LEAST_DAYS
+
+
+@register()
+def check_days(**kwargs: Any) -> list[CheckMessage]:
+    """What readers take for granted to be in Redis must not have expired."""
+    if settings.LOGINLOG_EXPIRE_DAYS >= LEAST_DAYS:
+        return []
+    hint = f"Readers ask Redis alone about the last {LEAST_DAYS} days."
+    return [Error(f"LOGINLOG_EXPIRE_DAYS is less than {LEAST_DAYS}.", hint=hint, id="loginlog.E001")]

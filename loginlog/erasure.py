@@ -1,0 +1,87 @@
+"""Erasing a user: every bit of theirs, in SQL and in Redis, and a tombstone so that nothing brings one back.
+
+SQL goes first, in one transaction; Redis follows after the commit, or, if it is away, when it is back.
+"""
+
+import logging
+from typing import Any, Final
+
+from django.db import connection, transaction
+
+from loginlog import days, keys, numbers, scripts
+from loginlog.bitmaps import SEGMENT
+from loginlog.items import parse_member
+from loginlog.models import DayBits, Erased, MonthBits, Number
+from mirror.redis import RedisError, breaker, client, is_away
+
+logger = logging.getLogger("loginlog")
+
+STEP: Final = 200  # rows at a time
+
+
+def erase(user_id: int) -> bool:
+    """Erase a user from the login log. Returns whether there was anything.
+
+    In SQL it is done when this returns (or when the transaction around it is committed); in Redis right after that,
+    or by ``filling.settle`` when Redis is back. Afterwards the user may log in again, under another number.
+    """
+    with transaction.atomic():
+        # no_key: a merge that is under way needs to see the row (a foreign key), and this waits for the merge.
+        row = Number.objects.select_for_update(no_key=True).filter(user_id=user_id).first()
+        if row is None:
+            return False
+        # The first write: from here on nobody merges (``store.merge``) until this is committed.
+        Erased.objects.create(number=row, user_pk=user_id)
+        Number.objects.filter(pk=row.pk).update(user=None)
+        MonthBits.objects.filter(number=row).delete()
+        _clear_days(row.pk)
+        transaction.on_commit(lambda: _after(user_id, row.pk))
+    return True
+
+
+def _clear_days(number: int) -> None:
+    """Clear a number's bit in every day that SQL has. Only the byte with the bit is read to find them."""
+    segment, place = divmod(number, SEGMENT)
+    byte, bit = divmod(place, 8)
+    cut = "substring(bits FROM %s FOR 1)" if connection.vendor == "postgresql" else "substr(bits, %s, 1)"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT id, {cut} FROM {DayBits._meta.db_table} WHERE segment = %s", [byte + 1, segment])
+        found = sorted(pk for pk, part in cursor.fetchall() if bytes(part) and bytes(part)[0] & 128 >> bit)
+    for at in range(0, len(found), STEP):
+        rows = DayBits.objects.select_for_update().filter(pk__in=found[at : at + STEP])
+        for row in rows.order_by("day", "user_type", "segment"):
+            raw = bytearray(row.bits)
+            raw[byte] &= ~(128 >> bit)
+            row.bits = bytes(raw).rstrip(b"\0")
+            row.save(update_fields=["bits"])
+
+
+def _after(user_id: int, number: int) -> None:
+    numbers.known.forget(user_id)
+    if breaker.open():
+        return
+    try:
+        clean(client(), user_id, number)
+    except RedisError as error:
+        if is_away(error):
+            breaker.failed()
+        logger.warning("Redis did not answer, the erased user's bits there wait to be wiped: %s", error)
+
+
+def clean_all(redis: Any) -> None:
+    """Wipe what Redis still has of erased users. Raises redis-py's errors."""
+    for number, user_id in Erased.objects.exclude(user_pk=None).values_list("number_id", "user_pk"):
+        clean(redis, user_id, number)
+
+
+def clean(redis: Any, user_id: int, number: int) -> None:
+    """Wipe what Redis has of a number that was erased. Any number of times, and by several at once."""
+    done = -1
+    while done < 0:
+        months = [parse_member(member.decode()) for member in redis.zrange(keys.months(), 0, -1)]
+        names = [keys.month(month, kind, user_id) for month, kind in months]
+        done = scripts.erase(redis, [keys.erased(), keys.population(), keys.months(), *names], [number, len(months)])
+    for month, kind in months:
+        wanted = [keys.day(day, kind) for day in days.days(month, days.last_of(month))]
+        scripts.clear_bits(redis, wanted, [number])
+    Erased.objects.filter(number_id=number).update(user_pk=None)

@@ -1,0 +1,145 @@
+"""What has expired, written down: a compressed file for each month, a line for each bitmap.
+
+    # diptych login log 1, 2017-10
+    loginDay_2017-10-25_client:0<TAB>-<TAB>5000
+    loginLog_2017-10_client_1001<TAB>3<TAB>00000040
+
+Name, the user's number (of months; a user who was erased and came back has another one), bits in hexadecimal. A file is
+written under another name, synced, read back and compared; only then it gets its own, and never changes again.
+"""
+
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from datetime import date
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from loginlog import bitmaps
+from loginlog.bitmaps import SEGMENT_BYTES
+from loginlog.items import BadItem, Month, Segment, parse
+from loginlog.store import Known
+
+HEAD: Final = "# diptych login log 1, "
+PART: Final = ".part"
+
+
+class BadFile(ValueError):
+    """A file that is no log of logins, or was damaged: says which file, which line, and why."""
+
+
+class Line(NamedTuple):
+    """A bitmap as it is written down."""
+
+    item: Month | Segment
+    value: Known | bytes
+
+    def __str__(self) -> str:
+        if isinstance(self.value, Known):
+            return f"{self.item.name}\t{self.value.number}\t{bitmaps.month_raw(self.value.bits).hex()}"
+        return f"{self.item.name}\t-\t{self.value.hex()}"
+
+
+def write(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
+    """Write a new file of a month. Returns it; None if there are no lines.
+
+    Killed at any time it leaves the whole file, or one that ends in ".part". Raises OSError (a full disk), BadFile if
+    what is read back is not what was written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"{month:%Y-%m}.{os.getpid()}{PART}"
+    written, number = hashlib.sha256(), 0
+    with part.open("wb") as raw:
+        with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6) as file:
+            for number, line in enumerate(_lines(month, lines)):  # noqa: B007  (0: the head alone)
+                file.write(line)
+                written.update(line)
+        raw.flush()
+        os.fsync(raw.fileno())
+    if not number:
+        part.unlink()
+        return None
+    _compare(part, written.digest())
+    return _name(part, folder, month)
+
+
+def _lines(month: date, lines: Iterable[Line]) -> Iterator[bytes]:
+    yield f"{HEAD}{month:%Y-%m}\n".encode()
+    for line in lines:
+        yield f"{line}\n".encode()
+
+
+def _compare(part: Path, written: bytes) -> None:
+    read = hashlib.sha256()
+    with gzip.open(part, "rb") as file:
+        while chunk := file.read(2**20):
+            read.update(chunk)
+    if read.digest() != written:
+        raise BadFile(f"{part}: what was read back is not what was written")
+
+
+def _name(part: Path, folder: Path, month: date) -> Path:
+    """Give a file its own name: the first that is free. Nothing is ever overwritten."""
+    number = 1
+    while True:
+        path = folder / (f"{month:%Y-%m}.log.gz" if number == 1 else f"{month:%Y-%m}.{number}.log.gz")
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            number += 1
+        else:
+            part.unlink()
+            _sync(folder)
+            return path
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what killed processes have left unfinished."""
+    for part in folder.glob(f"*{PART}"):
+        part.unlink(missing_ok=True)
+
+
+def read(path: Path) -> Iterator[tuple[int, Line]]:
+    """The lines of a file with their numbers. Raises BadFile, naming file and line; OSError if it cannot be read."""
+    number = 0
+    try:
+        with gzip.open(path, "rt", encoding="ascii", newline="\n") as file:
+            for number, text in enumerate(file, start=1):
+                if number == 1:
+                    if not text.startswith(HEAD):
+                        raise ValueError("this is no log of logins")
+                else:
+                    yield number, _parse(text)
+        if not number:
+            raise ValueError("the file is empty")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise BadFile(f"{path}, after line {number}: the file is damaged: {error}") from error
+    except ValueError as error:
+        raise BadFile(f"{path}, line {number}: {error}") from error
+
+
+def _parse(text: str) -> Line:
+    """A line. Raises ValueError."""
+    parts = text.removesuffix("\n").split("\t")
+    if len(parts) != 3 or not text.endswith("\n"):
+        raise ValueError("there should be a name, a number and bits, with tabs between them")
+    item, raw = parse(parts[0]), bytes.fromhex(parts[2])
+    if isinstance(item, Month):
+        if len(raw) != bitmaps.MONTH_BYTES or bitmaps.month_raw(bitmaps.month_bits(raw)) != raw:
+            raise ValueError(f"{parts[2]!r} are not the bits of a month")
+        return Line(item, Known(int(parts[1]), bitmaps.month_bits(raw)))
+    if not isinstance(item, Segment) or parts[1] != "-":
+        raise BadItem(f"{parts[0]!r} is no bitmap of a day, or has a number")
+    if len(raw) > SEGMENT_BYTES:
+        raise ValueError(f"a segment has at most {SEGMENT_BYTES} bytes")
+    return Line(item, bitmaps.short(raw))

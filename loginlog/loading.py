@@ -1,0 +1,45 @@
+"""Log files of what has expired come back: into SQL, and into Redis, merged by OR. What was erased stays erased."""
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from loginlog import direct, linelog
+from loginlog.items import Month
+from loginlog.linelog import BadFile, Line
+from loginlog.models import Number
+from loginlog.store import Known
+
+STEP: Final = 500  # lines a transaction
+
+
+def load(path: Path) -> int:
+    """Load a file. Returns how many bitmaps it has. Redis gets them with the next ``filling.settle``.
+
+    Raises linelog.BadFile, naming file and line, OSError; then the lines before are loaded. Again: changes nothing.
+    """
+    lines, total = linelog.read(path), 0
+    while part := list(islice(lines, STEP)):
+        _check(path, part)
+        of_users, of_days = {}, {}
+        for _, (item, value) in part:
+            if isinstance(item, Month) and isinstance(value, Known):
+                of_users[item] = value
+            elif not isinstance(item, Month) and isinstance(value, bytes):
+                of_days[item] = value
+        direct.merge(of_users, of_days)
+        total += len(part)
+    return total
+
+
+def _check(path: Path, lines: Sequence[tuple[int, Line]]) -> None:
+    """Every number is one that was given to this user (or was erased): else the file is another database's."""
+    wanted = {line.value.number for _, line in lines if isinstance(line.value, Known)}
+    owners = dict(Number.objects.filter(pk__in=wanted).values_list("pk", "user_id"))
+    for number, (item, value) in lines:
+        if isinstance(item, Month) and isinstance(value, Known):
+            if owners.get(value.number, 0) in (item.user_id, None):
+                continue
+            text = f"user {item.user_id} does not have the number {value.number} in this database"
+            raise BadFile(f"{path}, line {number}: {text}")

@@ -1,0 +1,149 @@
+"""``manage.py loginlog``: mark logins, ask who was here when, sync, expire, load, erase."""
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.models import User
+from loginlog import days, expiry, filling, loading, reading, scripts, selectors, services
+from mirror.backup import registry
+from mirror.backup.flush import flush
+from mirror.management.base import FOUND, OK, ReportingCommand, brief
+
+
+class Command(ReportingCommand):
+    """One action each: a parser in ``add_arguments``, the work in ``do_<action>``."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.description = _("The login log: who was here on which day.")
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        marked = self._action(actions, "mark", _("note that a user was here on a day"), user=True)
+        marked.add_argument("--date", metavar="D", help=_("the day, YYYY-MM-DD (default: today)"))
+        self._action(actions, "sync", _("take everything marked to SQL; exit 1 if some of it is refused"))
+        text = _("the days on which a user was here")
+        self._action(actions, "user", text, user=True, span=True)
+        text = _("the users who were here on one of these days")
+        active = self._action(actions, "active", text, span=True)
+        active.add_argument("--type", dest="user_type", choices=reading.types(), help=_("only users of this type"))
+        expired = self._action(actions, "expire", _("take months out of Redis that are in SQL, and log them to a file"))
+        text = _("months of which every day is more than so many days ago (at least 31)")
+        expired.add_argument("--older-than", type=int, metavar="DAYS", help=text)
+        loaded = self._action(actions, "load", _("bring back what is in a log file"))
+        loaded.add_argument("file", type=Path, metavar="FILE", help=_("as expire wrote it"))
+        self._action(actions, "erase", _("erase a user from the login log, for good"), user=True)
+
+    def _action(self, actions: Any, name: str, text: str, *, user: bool = False, span: bool = False) -> ArgumentParser:
+        parser: ArgumentParser = brief(actions.add_parser(name, help=text, description=text))
+        parser.add_argument("--json", action="store_true", help=_("report in JSON"))
+        if user:
+            parser.add_argument("user", metavar="USER", help=_("a name, in any case, or an id"))
+        if span:
+            parser.add_argument("--from", dest="first", required=True, metavar="D", help=_("the first day, YYYY-MM-DD"))
+            parser.add_argument("--to", dest="last", required=True, metavar="D", help=_("the last day, YYYY-MM-DD"))
+        parser.set_defaults(do=getattr(self, f"do_{name}"))
+        return parser
+
+    def run(self, **options: Any) -> int:
+        do: Callable[..., int] = options.pop("do")
+        return do(**options)
+
+    def do_mark(self, *, user: str, date: str | None, json: bool, **options: Any) -> int:
+        who, day = _user(user), _day(date) if date else days.today()
+        new = services.mark(who, day)
+        text = _("%(user)s: marked on %(day)s") if new else _("%(user)s: was marked on %(day)s already")
+        said = {"user": who.username, "id": who.pk, "type": who.user_type, "day": day, "new": new}
+        self.report(said, [text % {"user": who.username, "day": day}], json)
+        return OK
+
+    def do_sync(self, *, json: bool, **options: Any) -> int:
+        filling.settle()
+        done = flush(registry.get(scripts.BACKUP), again=True)
+        text = ngettext("%(count)s bitmap taken to SQL", "%(count)s bitmaps taken to SQL", done.items)
+        lines = [text % {"count": done.items}]
+        if done.aside:
+            text = ngettext("%(count)s was refused and set aside", "%(count)s were refused and set aside", done.aside)
+            lines.append(text % {"count": done.aside})
+        self.report({"items": done.items, "aside": done.aside}, lines, json)
+        return FOUND if done.aside else OK
+
+    def do_user(self, *, user: str, first: str, last: str, json: bool, **options: Any) -> int:
+        who, span = _user(user), _span(first, last)
+        found = selectors.login_days(who, *span)
+        text = ngettext("%(user)s: %(count)s day", "%(user)s: %(count)s days", len(found))
+        lines = [text % {"user": who.username, "count": len(found)}, *map(str, found)]
+        self.report({"user": who.username, "id": who.pk, "days": found}, lines, json)
+        return OK
+
+    def do_active(self, *, first: str, last: str, user_type: str | None, json: bool, **options: Any) -> int:
+        span = _span(first, last)
+        ids = list(selectors.active(user_type, *span) if user_type else selectors.active_any(*span))
+        users = [who for at in range(0, len(ids), 500) for who in _names(ids[at : at + 500])]
+        text = ngettext("%(count)s user", "%(count)s users", len(users)) % {"count": len(users)}
+        rows = [{"id": pk, "name": name} for pk, name in users]
+        said = {"from": span[0], "to": span[1], "type": user_type, "count": len(rows), "users": rows}
+        self.report(said, [text, *(f"{pk}\t{name}" for pk, name in users)], json)
+        return OK
+
+    def do_expire(self, *, older_than: int | None, json: bool, **options: Any) -> int:
+        try:
+            done = expiry.expire(older_than)
+        except expiry.TooYoung:
+            raise CommandError(
+                _("--older-than: at least %(days)s days stay in Redis") % {"days": days.LEAST_DAYS}
+            ) from None
+        rows = [{"month": f"{d.month:%Y-%m}", "removed": d.removed, "kept": d.kept, "file": d.file} for d in done]
+        text = _("%(month)s: %(removed)s bitmaps removed, %(kept)s kept; %(file)s")
+        lines = [text % {**row, "file": row["file"] or _("nothing to write down")} for row in rows]
+        self.report(rows, lines or [_("nothing is old enough")], json)
+        return OK
+
+    def do_load(self, *, file: Path, json: bool, **options: Any) -> int:
+        count = loading.load(file)
+        filling.settle()
+        text = ngettext("%(count)s bitmap loaded", "%(count)s bitmaps loaded", count)
+        self.report({"loaded": count}, [text % {"count": count}], json)
+        return OK
+
+    def do_erase(self, *, user: str, json: bool, **options: Any) -> int:
+        who = _user(user)
+        found = services.erase(who)
+        text = _("%(user)s: erased") if found else _("%(user)s: there was nothing to erase")
+        self.report({"user": who.username, "id": who.pk, "erased": found}, [text % {"user": who.username}], json)
+        return OK
+
+
+def _user(text: str) -> User:
+    """The user of this name (in any case) or, if there is none, of this id."""
+    try:
+        return User.objects.get_by_natural_key(text)
+    except User.DoesNotExist:
+        found = User.objects.filter(pk=text).first() if text.isascii() and text.isdigit() and len(text) < 19 else None
+    if found is None:
+        raise CommandError(_("there is no user with the name or id %(text)r") % {"text": text})
+    return found
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise CommandError(_("%(text)r is no day; a day is written like 2017-10-25") % {"text": text}) from None
+
+
+def _span(first: str, last: str) -> tuple[date, date]:
+    try:
+        return reading.checked(_day(first), _day(last))
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
+def _names(ids: list[int]) -> list[tuple[int, str]]:
+    """Ids and names, in the order of the ids."""
+    names = dict(User.objects.filter(pk__in=ids).values_list("pk", "username"))
+    return [(pk, names[pk]) for pk in ids if pk in names]

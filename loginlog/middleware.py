@@ -1,0 +1,21 @@
+"""A user who stays logged in is here every day: their first request of a day counts as a login."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from loginlog import hooks
+
+
+class FirstRequestOfTheDay:
+    """The middleware. It goes behind the one that knows the user. Later requests cost nothing."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if settings.SESSION_COOKIE_NAME in request.COOKIES:  # strangers are not looked up
+            hooks.seen(request.user)
+        return response

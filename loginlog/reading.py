@@ -1,0 +1,169 @@
+"""Bitmaps out of Redis and SQL together: from Redis alone where it is whole, else OR-ed.
+
+Redis is whole from ``days.floor()`` on, while the backup's marker says that what it lost has been put back. Every
+answer begins and ends with the marker, in the same round trips: if Redis was lost in between, SQL is asked as well.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Any, Final, NamedTuple
+
+from accounts.models import User
+from loginlog import bitmaps, days, keys, scripts, store, unions
+from loginlog.direct import owing
+from mirror import naming, send
+from mirror.backup import epoch
+from mirror.redis import RedisError, breaker, client, is_away
+
+logger = logging.getLogger("loginlog")
+
+LONGEST: Final = 36_600  # days in a range
+SPANS: Final = 32  # spans in a round trip
+
+
+class Span(NamedTuple):
+    """Days from ``first`` to ``last`` (both included) and a type; None: all types together."""
+
+    first: date
+    last: date
+    user_type: str | None = None
+
+    @property
+    def types(self) -> list[str]:
+        """The types whose bitmaps are asked for."""
+        return types() if self.user_type is None else [self.user_type]
+
+    @property
+    def keys(self) -> list[str]:
+        """The bitmaps of its days."""
+        return [keys.day(day, kind) for day in days.days(self.first, self.last) for kind in self.types]
+
+
+def types() -> list[str]:
+    """All types of users."""
+    return list(User.Type.values)
+
+
+def checked(first: date, last: date) -> tuple[date, date]:
+    """The range. Raises ValueError if it ends before it begins, or has more than a hundred years."""
+    if last < first:
+        raise ValueError(f"the range ends ({last}) before it begins ({first})")
+    if (last - first).days >= LONGEST:
+        raise ValueError("a range has at most 100 years")
+    return first, last
+
+
+def months(user_id: int, first: date, last: date) -> dict[date, int]:
+    """By month (its first day), the bits of the days on which a user was here, as whatever type. One round trip for
+    forty years.
+    """
+    wanted = [(month, kind) for month in days.months(*checked(first, last)) for kind in types()]
+    found: dict[date, int] = defaultdict(int)
+
+    def ask(pipe: Any) -> None:
+        for month, kind in wanted:
+            pipe.get(keys.month(month, kind, user_id))
+
+    replies, since = _ask(ask)
+    for (month, _), raw in zip(wanted, replies, strict=False):
+        found[month] |= bitmaps.month_bits(raw or b"")
+    if since is None or first < since:
+        end = last if since is None else min(last, since - days.A_DAY)
+        for month, bits in store.months_of(user_id, days.month_of(first), end):
+            found[month] |= bits
+    return found
+
+
+def counts(spans: Sequence[Span]) -> list[int]:
+    """For each span how many were here. Where Redis is whole no bitmap leaves it."""
+    return [bitmaps.count(said) if isinstance(said, bytes) else said for said in _answers(spans, fetch=False)]
+
+
+def bitmaps_of(spans: Sequence[Span]) -> list[bytes]:
+    """For each span the numbers of all who were here, as a bitmap without zeros at the end."""
+    return [bitmaps.short(said) for said in _answers(spans, fetch=True) if isinstance(said, bytes)]
+
+
+def population() -> bytes:
+    """The numbers of all who ever logged in and were not erased, as a bitmap."""
+    sizes, _ = _ask(lambda pipe: pipe.strlen(keys.population()))
+    replies, since = _ask(lambda pipe: unions.fetch(pipe, keys.population(), sum(sizes)))
+    return bitmaps.short(b"".join(replies)) if since is not None else store.population()
+
+
+def _answers(spans: Sequence[Span], *, fetch: bool) -> list[bytes | int]:
+    for span in spans:
+        checked(span.first, span.last)
+    found: list[bytes | int] = []
+    for at in range(0, len(spans), SPANS):
+        part = spans[at : at + SPANS]
+        said, since = _from_redis(part, fetch)
+        found += [_with_sql(*pair, since) for pair in zip(part, said, strict=True)]
+    return found
+
+
+def _with_sql(span: Span, said: bytes | int, since: date | None) -> bytes | int:
+    """What Redis said of a span, with what only SQL has of it."""
+    if isinstance(said, int) or (since is not None and span.first >= since):
+        return said
+    end = span.last if since is None else min(span.last, since - days.A_DAY)
+    found = bytearray(said)
+    for item, raw in store.days_between(span.first, end, span.types):
+        found.extend(bytes(max(0, item.offset + len(raw) - len(found))))
+        part = slice(item.offset, item.offset + len(raw))
+        found[part] = bitmaps.union([bytes(found[part]), raw]).ljust(len(raw), b"\0")
+    return bytes(found)
+
+
+def _from_redis(spans: Sequence[Span], fetch: bool) -> tuple[list[bytes | int], date | None]:
+    """For each span its bitmap, or (not ``fetch``, and Redis whole) the count of its bits; and since when it is whole.
+
+    Two round trips: how long the bitmaps are, so that equal ones are OR-ed with each other; then the answers.
+    """
+    names = list(dict.fromkeys(name for span in spans for name in span.keys))
+    sizes, since = _ask(lambda pipe: [pipe.strlen(name) for name in names])
+    if not sizes:
+        return [b""] * len(spans), None
+    lengths = {name: size for name, size in zip(names, sizes, strict=True) if size}
+    slots: list[tuple[bool, slice]] = []
+
+    def ask(pipe: Any) -> None:
+        slots.clear()
+        for span in spans:
+            counted = not fetch and since is not None and span.first >= since
+            slots.append((counted, unions.add(pipe, {n: lengths[n] for n in span.keys if n in lengths}, counted)))
+
+    replies, still = _ask(ask)
+    if not replies:
+        return [b""] * len(spans), None
+    said: list[bytes | int] = [sum(replies[s]) if counted else b"".join(replies[s]) for counted, s in slots]
+    if still != since and any(counted for counted, _ in slots):  # lost just now: a count is not enough
+        return _from_redis(spans, fetch=True)
+    return said, since if still == since else None
+
+
+def _ask(add: Callable[[Any], object]) -> tuple[list[Any], date | None]:
+    """The replies to the commands that ``add`` adds, in one round trip, and from which month on Redis is whole.
+
+    ([], None): Redis is away, or said something it should not have.
+    """
+    if breaker.open():
+        return [], None
+    redis = client()
+    pipe = redis.pipeline(transaction=False)
+    pipe.get(naming.restored(scripts.BACKUP))
+    add(pipe)
+    pipe.get(naming.restored(scripts.BACKUP))
+    try:
+        before, *replies, after = pipe.execute()
+        whole = before == after and epoch.trusted(redis, [before])[0] and not owing
+    except RedisError as error:
+        if is_away(error):
+            breaker.failed()
+        logger.warning("Redis did not answer, SQL does: %s", error)
+        return [], None
+    if before is None:
+        send.sweep_soon()  # which puts back what was lost
+    return replies, days.floor() if whole else None

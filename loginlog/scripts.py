@@ -1,0 +1,73 @@
+"""The login log's steps in Redis, each atomic (``lua/*.lua``), and what they are given."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from loginlog import bitmaps, keys
+from loginlog.bitmaps import SEGMENT_BYTES
+from loginlog.items import Month, Numbers, Segment
+from loginlog.store import Known
+from mirror import backup, naming
+from mirror.scripts import Script
+from mirror.session import Command
+
+_LUA: Final = Path(__file__).parent / "lua"
+BACKUP: Final = "loginlog"  # the name under which bitmaps are marked
+
+mark = backup.script(_LUA / "mark.lua")
+put_month = Script(_LUA / "put_month.lua")
+put_day = Script(_LUA / "put_day.lua")
+erase = Script(_LUA / "erase.lua")
+clear_bits = Script(_LUA / "clear_bits.lua")
+forget_month = Script(_LUA / "forget_month.lua")
+
+
+def length(number: int) -> int:
+    """How many bytes a bitmap of days has at least that has this number.
+
+    Whole segments, in steps of an eighth of the size: few lengths, so that most bitmaps are equally long (which is
+    what BITOP is fast for), and little space for nobody.
+    """
+    wanted = number // bitmaps.SEGMENT + 1
+    step = max(1, 1 << max(0, wanted.bit_length() - 4))
+    return -(-wanted // step) * step * SEGMENT_BYTES
+
+
+def marking(user_id: int, number: int, user_type: str, day: date) -> tuple[list[str], list[str | int]]:
+    """Keys and arguments of ``mark``."""
+    month = Month(day.replace(day=1), user_type, user_id)
+    segment = Segment(day, user_type, number // bitmaps.SEGMENT)
+    names = [month.key, segment.key, keys.population(), keys.erased(), keys.months(), naming.marks(BACKUP)]
+    return names, [day.day, number, month.name, segment.name, month.member, length(number)]
+
+
+def put(redis: Any, of_users: Mapping[Month, Known], of_numbers: Mapping[Numbers | Segment, bytes]) -> None:
+    """OR what SQL has into Redis; nothing is marked. Days go first: a month in Redis has its days there too."""
+    commands = [put_day.command(*_putting(item, raw)) for item, raw in of_numbers.items() if raw]
+    commands += [
+        put_month.command(
+            [item.key, keys.erased(), keys.months()], [known.number, bitmaps.month_raw(known.bits), item.member]
+        )
+        for item, known in of_users.items()
+        if known.bits
+    ]
+    _run(redis, [put_day, put_month], commands)
+
+
+def _putting(item: Numbers | Segment, raw: bytes) -> tuple[list[str], list[Any]]:
+    names = [item.key, keys.population(), keys.erased(), keys.months(), keys.union("a"), keys.union("b")]
+    return names, [item.offset, raw, length(item.segment * bitmaps.SEGMENT), item.member]
+
+
+def _run(redis: Any, scripts: Iterable[Script], commands: Iterable[Command]) -> None:
+    """Many calls of these scripts, a hundred a round trip. Raises the first error among the replies."""
+    for script in scripts:
+        script.load(redis)
+    wanted = list(commands)
+    for at in range(0, len(wanted), 100):
+        pipe = redis.pipeline(transaction=False)
+        for command in wanted[at : at + 100]:
+            pipe.execute_command(*command)
+        pipe.execute()

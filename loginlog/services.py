@@ -1,0 +1,102 @@
+"""Marking logins, and erasing who wants to be forgotten."""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
+from itertools import islice
+from typing import Any, Final
+
+from accounts.models import User
+from loginlog import direct, erasure, numbers, scripts
+from loginlog.days import day_of, today
+from loginlog.direct import Mark
+from mirror.redis import RedisError, breaker, client, is_away, relay_client
+from mirror.session import Session
+
+logger = logging.getLogger("loginlog")
+
+TRIES: Final = 3
+CHUNK: Final = 5000  # logins of an import that are sent together
+Login = tuple[int, str, date]  # user id, the type at that time, the day
+
+
+def mark(user: User, at: date | datetime | None = None) -> bool:
+    """Note that a user was here at a moment (default: now), as a user of the type they have now.
+
+    Returns False if that was known already: then nothing is changed. One round trip; a user's first login makes
+    a row in SQL too. While Redis is away the login goes straight to SQL. Call it after the commit of whatever
+    makes it true. Raises ValueError for a datetime without a time zone.
+    """
+    return mark_as(user.pk, user.user_type, today() if at is None else day_of(at))
+
+
+def mark_as(user_id: int, user_type: str, day: date) -> bool:
+    """As ``mark``, for a user's id and a type that the user may have no more."""
+    for _ in range(TRIES):
+        number, clean = numbers.of(user_id)
+        if not clean or breaker.open():
+            break
+        try:
+            done = int(scripts.mark(client(), *scripts.marking(user_id, number, user_type, day)))
+        except RedisError as error:
+            _say(error)
+            break
+        if done >= 0:
+            return bool(done)
+        numbers.known.forget(user_id)  # erased by another process
+    direct.write([Mark(user_id, number, user_type, day)])
+    return True
+
+
+def mark_many(logins: Iterable[Login]) -> int:
+    """Mark many logins, such as another site's. Returns how many were not known before.
+
+    Users have to exist. Thousands go in one round trip; while Redis is away they go straight to SQL.
+    """
+    new, left = 0, iter(logins)
+    while part := list(islice(left, CHUNK)):
+        found, unclean = numbers.of_many({user for user, _, _ in part})
+        marks = [Mark(user, found[user], kind, day) for user, kind, day in part]
+        new += _send([mark for mark in marks if mark.user_id not in unclean])
+        if unclean:
+            late = [mark for mark in marks if mark.user_id in unclean]
+            direct.write(late)
+            new += len(late)
+    return new
+
+
+def _send(marks: Sequence[Mark]) -> int:
+    """One round trip for all of these (and one that makes the script known). Returns how many were new."""
+    if not marks:
+        return 0
+    redis = relay_client()
+    try:
+        scripts.mark.load(redis)
+        with Session(redis) as session:
+            replies = session.ask(list(_commands(marks)))
+    except RedisError as error:
+        _say(error)
+        direct.write(marks)
+        return len(marks)
+    gone = [mark for mark, reply in zip(marks, replies, strict=True) if reply < 0]
+    for mark in gone:  # erased since their numbers were looked up: who still exists gets another
+        numbers.known.forget(mark.user_id)
+        if User.objects.filter(pk=mark.user_id).exists():
+            mark_as(mark.user_id, mark.user_type, mark.day)
+    return sum(int(reply) for reply in replies if reply > 0) + len(gone)
+
+
+def _commands(marks: Sequence[Mark]) -> Iterator[Any]:
+    for mark in marks:
+        yield scripts.mark.command(*scripts.marking(mark.user_id, mark.number, mark.user_type, mark.day))
+
+
+def _say(error: RedisError) -> None:
+    if is_away(error):
+        breaker.failed()
+    logger.warning("Redis did not answer, logins go to SQL: %s", error)
+
+
+def erase(user: User) -> bool:
+    """Erase a user from the login log: every bit, in SQL and Redis, for good. Returns whether there was anything."""
+    return erasure.erase(user.pk)

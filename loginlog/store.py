@@ -1,0 +1,169 @@
+"""The login log in SQL: reading bitmaps, and merging them by OR. What was erased is never merged in again."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import date
+from typing import Any, Final, NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import Max, Min, QuerySet
+
+from loginlog import bitmaps
+from loginlog.bitmaps import SEGMENT
+from loginlog.items import ERASED, Month, Numbers, Segment
+from loginlog.models import DayBits, Erased, MonthBits, Number
+
+STEP: Final = 500  # rows a statement
+_TABLE: Final = MonthBits._meta.db_table
+
+
+class Known(NamedTuple):
+    """A month's bits, and whose they are: a user who was erased and came back has another number."""
+
+    number: int
+    bits: int
+
+
+def months(items: Collection[Month]) -> dict[Month, Known]:
+    """What SQL says of these; left out: nothing. One statement for each 500."""
+    found, asked = {}, list(items)
+    for at in range(0, len(asked), STEP):
+        part = set(asked[at : at + STEP])
+        rows = MonthBits.objects.filter(
+            number__user_id__in={item.user_id for item in part},
+            month__in={item.month for item in part},
+            user_type__in={item.user_type for item in part},
+        )
+        for month, kind, user, number, bits in rows.values_list(
+            "month", "user_type", "number__user_id", "number_id", "bits"
+        ):
+            if bits and Month(month, kind, user) in part:
+                found[Month(month, kind, user)] = Known(number, bits)
+    return found
+
+
+def segments(items: Collection[Segment], *, lock: bool = False) -> dict[Segment, bytes]:
+    """What SQL says of these; left out: no row. One statement for each 500. lock: until the transaction ends."""
+    found, asked = {}, sorted(items)
+    for at in range(0, len(asked), STEP):
+        part = set(asked[at : at + STEP])
+        rows = DayBits.objects.filter(
+            day__in={item.day for item in part},
+            user_type__in={item.user_type for item in part},
+            segment__in={item.segment for item in part},
+        ).order_by("day", "user_type", "segment")
+        if lock:
+            rows = rows.select_for_update()
+        for *name, bits in rows.values_list("day", "user_type", "segment", "bits"):
+            if Segment(*name) in part:
+                found[Segment(*name)] = bytes(bits)
+    return found
+
+
+def merge(of_users: Mapping[Month, Known], of_days: Mapping[Segment, bytes]) -> None:
+    """OR these into what SQL has, in one transaction; bits of erased numbers are left out.
+
+    Nobody can be erased meanwhile: who is erasing waits for this, and this for them.
+    """
+    with transaction.atomic():
+        if connection.vendor == "postgresql":  # SQLite has one writer at a time anyway
+            with connection.cursor() as cursor:
+                cursor.execute(f"LOCK TABLE {Erased._meta.db_table} IN SHARE MODE")
+        gone = erased_segments({item.segment for item in of_days} | {k.number // SEGMENT for k in of_users.values()})
+        _merge_months({item: known for item, known in of_users.items() if not _is_gone(known.number, gone)})
+        _merge_segments({item: bitmaps.without(raw, gone.get(item.segment, b"")) for item, raw in of_days.items()})
+
+
+def erased_segments(wanted: Iterable[int]) -> dict[int, bytes]:
+    """By segment, the bitmap of the numbers in it that were erased; left out: none."""
+    return _by_segment(Erased.objects.all(), wanted)
+
+
+def numbers(items: Iterable[Numbers]) -> dict[Numbers, bytes]:
+    """What SQL says of these; left out: nobody. Erased are only those of whom Redis is clean: the months of the
+    others have to be wiped there first (``erasure.clean``).
+    """
+    found: dict[Numbers, bytes] = {}
+    for kind in {item.kind for item in items}:
+        rows = Erased.objects.filter(user_pk=None) if kind == ERASED else Number.objects.exclude(user=None)
+        parts = _by_segment(rows, [item.segment for item in items if item.kind == kind])
+        found |= {Numbers(kind, segment): raw for segment, raw in parts.items()}
+    return found
+
+
+def _by_segment(rows: QuerySet[Any], wanted: Iterable[int]) -> dict[int, bytes]:
+    """Primary keys as bitmaps of segments."""
+    found = {}
+    for segment in wanted:
+        start = segment * SEGMENT
+        places = rows.filter(pk__gte=start, pk__lt=start + SEGMENT).values_list("pk", flat=True)
+        if raw := bitmaps.of_numbers(place - start for place in places):
+            found[segment] = raw
+    return found
+
+
+def _is_gone(number: int, gone: Mapping[int, bytes]) -> bool:
+    raw = gone.get(number // SEGMENT, b"")
+    byte, bit = divmod(number % SEGMENT, 8)
+    return byte < len(raw) and bool(raw[byte] & 128 >> bit)
+
+
+def _merge_months(found: Mapping[Month, Known]) -> None:
+    """Django's ``update_conflicts`` assigns; this has to OR, in one step."""
+    rows = sorted((known.number, str(item.month), item.user_type, known.bits) for item, known in found.items())
+    with connection.cursor() as cursor:
+        for at in range(0, len(rows), STEP):
+            part = rows[at : at + STEP]
+            cursor.execute(
+                f"INSERT INTO {_TABLE} (number_id, month, user_type, bits) "
+                f"VALUES {', '.join(['(%s, %s, %s, %s)'] * len(part))} "
+                "ON CONFLICT (number_id, month, user_type) "
+                f"DO UPDATE SET bits = {_TABLE}.bits | excluded.bits "
+                f"WHERE {_TABLE}.bits | excluded.bits <> {_TABLE}.bits",
+                [value for row in part for value in row],
+            )
+
+
+def _merge_segments(found: Mapping[Segment, bytes]) -> None:
+    """Rows first, so that there is something to lock; then lock, read, merge, write."""
+    wanted = {item: raw for item, raw in sorted(found.items()) if raw}
+    missing = [DayBits(**item._asdict()) for item in wanted.keys() - segments(wanted).keys()]
+    missing.sort(key=lambda row: (row.day, row.user_type, row.segment))
+    DayBits.objects.bulk_create(missing, STEP, ignore_conflicts=True)
+    had = segments(wanted, lock=True)
+    merged = {item: bitmaps.union([raw, had[item]]) for item, raw in wanted.items()}
+    DayBits.objects.bulk_create(
+        [DayBits(**item._asdict(), bits=raw) for item, raw in merged.items() if raw != had[item]],
+        STEP,
+        update_conflicts=True,
+        unique_fields=["day", "user_type", "segment"],
+        update_fields=["bits"],
+    )
+
+
+def months_of(user_id: int, first: date, last: date) -> Iterator[tuple[date, int]]:
+    """Months (their first days) from ``first`` to ``last`` with the user's bits in them, type by type."""
+    rows = MonthBits.objects.filter(number__user_id=user_id, month__gte=first, month__lte=last)
+    return iter(rows.values_list("month", "bits"))
+
+
+def days_between(first: date, last: date, types: Collection[str]) -> Iterator[tuple[Segment, bytes]]:
+    """Every segment of these days and types that SQL has, a few at a time."""
+    rows = DayBits.objects.filter(day__gte=first, day__lte=last, user_type__in=types).order_by("segment")
+    for *name, bits in rows.values_list("day", "user_type", "segment", "bits").iterator(chunk_size=200):
+        yield Segment(*name), bytes(bits)
+
+
+def first_day() -> date | None:
+    """The first day of which SQL has anything."""
+    found: date | None = DayBits.objects.aggregate(first=Min("day"))["first"]
+    return found
+
+
+def population() -> bytes:
+    """The numbers of all who were given one and were not erased."""
+    return bitmaps.of_numbers(Number.objects.exclude(user=None).values_list("pk", flat=True).iterator())
+
+
+def last_segment() -> int:
+    """The segment of the highest number there is."""
+    return int(Number.objects.aggregate(last=Max("pk"))["last"] or 0) // SEGMENT
