@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from loginlog import heatmap, selectors, streaks
+from loginlog.days import A_DAY
 from loginlog.heatmap import Sheet
 from loginlog.ranges import Range, year
 
@@ -67,29 +68,23 @@ def calendar(user: User | int, shown: Range, today: date) -> Calendar:
 
     (And one for each further year that the present streak has lasted.)
     """
-    since = min(shown.first, today - A_YEAR) if shown.has(today) else shown.first
-    found = selectors.login_days(user, since, shown.last)
-    in_range = [day for day in found if day >= shown.first]
-    recent = found if shown.has(today) else selectors.login_days(user, today - A_YEAR, today)
-    start = since if shown.has(today) else today - A_YEAR
-    return Calendar(
-        shown,
-        today,
-        in_range,
-        streaks.longest(streaks.to_bits(in_range, shown.first)),
-        _current(user, recent, start, today),
-    )
+    found = selectors.login_days(user, shown.first, shown.last)
+    if shown.has(today):
+        current = _current(user, found, shown.first, today)
+    else:
+        current = _current(user, selectors.login_days(user, today - A_YEAR, today), today - A_YEAR, today)
+    return Calendar(shown, today, found, streaks.longest(streaks.to_bits(found, shown.first)), current)
 
 
 def _current(user: User | int, recent: Sequence[date], since: date, today: date) -> int:
-    """The present streak; where it fills all that was read, the year before is read as well."""
+    """The present streak, from the days since then; where it fills all of them, the year before is read as well."""
     known = list(recent)
     while True:
         length = streaks.current(streaks.to_bits(known, since), (today - since).days)
         if length < (today - since).days:
             return length
         earlier = since - A_YEAR
-        known += selectors.login_days(user, earlier, since - timedelta(days=1))
+        known += selectors.login_days(user, earlier, since - A_DAY)
         since = earlier
 
 

@@ -100,21 +100,34 @@ def _answers(spans: Sequence[Span], *, fetch: bool) -> list[bytes | int]:
     for at in range(0, len(spans), SPANS):
         part = spans[at : at + SPANS]
         said, since = _from_redis(part, fetch)
-        found += [_with_sql(*pair, since) for pair in zip(part, said, strict=True)]
+        found += _with_sql(part, said, since)
     return found
 
 
-def _with_sql(span: Span, said: bytes | int, since: date | None) -> bytes | int:
-    """What Redis said of a span, with what only SQL has of it."""
-    if isinstance(said, int) or (since is not None and span.first >= since):
-        return said
-    end = span.last if since is None else min(span.last, since - days.A_DAY)
-    found = bytearray(said)
-    for item, raw in store.days_between(span.first, end, span.types):
-        found.extend(bytes(max(0, item.offset + len(raw) - len(found))))
-        part = slice(item.offset, item.offset + len(raw))
-        found[part] = bitmaps.union([bytes(found[part]), raw]).ljust(len(raw), b"\0")
-    return bytes(found)
+def _with_sql(spans: Sequence[Span], said: Sequence[bytes | int], since: date | None) -> list[bytes | int]:
+    """What Redis said of these spans, with what only SQL has of them: one query for all."""
+    known: list[bytearray | int] = [raw if isinstance(raw, int) else bytearray(raw) for raw in said]
+    last = date.max if since is None else since - days.A_DAY
+    wanted = [
+        (span.first, min(span.last, last), set(span.types), raw)
+        for span, raw in zip(spans, known, strict=True)
+        if isinstance(raw, bytearray) and span.first <= last
+    ]
+    if wanted:
+        kinds = set[str]().union(*(types for _, _, types, _ in wanted))
+        rows = store.days_between(min(w[0] for w in wanted), max(w[1] for w in wanted), kinds)
+        for item, bits in rows:
+            for first, end, types, raw in wanted:
+                if first <= item.day <= end and item.user_type in types:
+                    _add(raw, item.offset, bits)
+    return [raw if isinstance(raw, int) else bytes(raw) for raw in known]
+
+
+def _add(raw: bytearray, offset: int, bits: bytes) -> None:
+    """OR a segment into a bitmap, which grows as far as it has to."""
+    raw.extend(bytes(max(0, offset + len(bits) - len(raw))))
+    part = slice(offset, offset + len(bits))
+    raw[part] = bitmaps.union([bytes(raw[part]), bits]).ljust(len(bits), b"\0")
 
 
 def _from_redis(spans: Sequence[Span], fetch: bool) -> tuple[list[bytes | int], date | None]:

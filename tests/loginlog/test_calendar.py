@@ -1,0 +1,216 @@
+"""My calendar: what it shows, to whom, and what it costs."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.utils import translation
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from loginlog import mine, ranges, services
+from loginlog.days import A_DAY, floor, today
+from loginlog.ranges import Range
+from mirror.recorder import record
+from mirror.redis import breaker
+from tests.loginlog import filled, naive
+from tests.servers.redis import main_server
+from tests.site.html import what_the_policy_forbids
+
+pytestmark = pytest.mark.django_db
+
+JSON = {"Accept": "application/json"}
+
+
+@pytest.fixture
+def alice() -> User:
+    return filled.people(1)[0]
+
+
+@pytest.fixture
+def browser(client: Client, alice: User) -> Client:
+    client.force_login(alice)
+    return client
+
+
+def test_the_page_shows_a_sheet_for_each_month_and_the_days_beside_it(browser: Client, alice: User) -> None:
+    filled.mark({(date(2024, 2, day), "client", alice.pk) for day in (3, 4, 5, 29)})
+    html = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31").content.decode()
+    assert html.count('<svg class="sheet-of-days"') == 12
+    assert 'aria-label="February 2024: 4 days with a login: 3–5, 29"' in html
+    assert '<a href="#m2024-02">' in html
+    assert '<tr id="m2024-02" tabindex="-1">' in html
+    assert html.count('<g class="l4">') == 4
+    assert what_the_policy_forbids(html) == []
+
+
+def test_json_says_days_and_streaks(browser: Client, alice: User) -> None:
+    marks: set[naive.Mark] = {(date(2024, 2, day), "client", alice.pk) for day in (3, 4, 5, 29)}
+    filled.mark(marks | {(date(2024, 3, 1), "office", alice.pk), (today(), "client", alice.pk)})
+    said = browser.get("/loginlog/?from=2024-02-04&to=2024-03-01", headers=JSON).json()
+    assert said == {
+        "from": "2024-02-04",
+        "to": "2024-03-01",
+        "total": 4,
+        "longest_streak": 2,
+        "current_streak": 1,
+        "days": ["2024-02-04", "2024-02-05", "2024-02-29", "2024-03-01"],
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_days_and_streaks_are_what_walking_finds(alice: User, seed: int) -> None:
+    now = today()
+    marks = filled.some_marks([alice], now - timedelta(days=500), now, seed)
+    filled.mark(marks)
+    own = filled.marked_days(marks, alice)
+    for shown in (ranges.year(now.year), ranges.year(now.year - 1), Range(now - 40 * A_DAY, now - 3 * A_DAY)):
+        found = mine.calendar(alice, shown, now)
+        wanted = {day for day in own if shown.has(day)}
+        assert found.days == sorted(wanted)
+        assert found.longest == naive.longest(wanted)
+        assert found.current == (naive.run(own, now) or naive.run(own, now - A_DAY))
+
+
+@pytest.mark.parametrize("length", [1, 365, 366, 367, 368, 800])
+@pytest.mark.parametrize("ended", [0, 1, 2])
+def test_a_streak_may_be_longer_than_a_year(alice: User, length: int, ended: int) -> None:
+    now = today()
+    filled.mark({(now - timedelta(days=n + ended), "client", alice.pk) for n in range(length)})
+    for shown in (ranges.year(now.year), ranges.year(2020)):
+        assert mine.calendar(alice, shown, now).current == (length if ended < 2 else 0)
+
+
+def test_what_redis_has_costs_one_round_trip_and_no_sql(alice: User) -> None:
+    now, shown = today(), Range(floor(), today())
+    filled.mark({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
+    mine.calendar(alice, shown, now)
+    with record() as seen:
+        assert mine.calendar(alice, shown, now).days
+    assert (seen.round_trips, seen.sql) == (1, [])
+
+
+def test_a_year_costs_one_round_trip_and_one_query(alice: User) -> None:
+    now = today()
+    filled.mark({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
+    with record() as seen:
+        mine.calendar(alice, ranges.year(now.year), now)
+    assert (seen.round_trips, len(seen.sql)) == (1, 1)
+    with record() as seen:  # today is not in it: once more, for the present streak
+        assert mine.calendar(alice, ranges.year(now.year - 1), now).current == 1
+    assert (seen.round_trips, len(seen.sql)) == (2, 2)
+
+
+def test_the_page_asks_the_log_once(browser: Client, alice: User) -> None:
+    filled.mark({(today() - A_DAY, "client", alice.pk)})
+    browser.get("/loginlog/")
+    with record() as seen:
+        assert browser.get("/loginlog/").status_code == 200
+    assert filled.trips(seen) == 1
+
+
+def test_days_that_redis_gave_up_come_from_sql(alice: User) -> None:
+    filled.mark({(date(2024, 2, day), "client", alice.pk) for day in (3, 4)})
+    call_command("backup", "flush", verbosity=0)
+    main_server().flush()
+    with record() as seen:
+        assert mine.calendar(alice, ranges.year(2024), today()).days == [date(2024, 2, 3), date(2024, 2, 4)]
+    assert len([sql for sql, _ in seen.sql if "loginlog_monthbits" in sql]) <= 2
+
+
+def test_without_redis_sql_answers(browser: Client, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breaker, "open", lambda: True)
+    for day in (3, 4, 29):
+        services.mark(alice, date(2024, 2, day))
+    with record() as seen:
+        said = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31", headers=JSON).json()
+    assert said["days"] == ["2024-02-03", "2024-02-04", "2024-02-29"]
+    assert filled.trips(seen) == 0
+
+
+def test_nobody_sees_anybody_elses_days(browser: Client) -> None:
+    other = User.objects.create_user("bob")
+    filled.mark({(date(2024, 2, 3), "client", other.pk)})
+    said = browser.get(f"/loginlog/?from=2024-01-01&to=2024-12-31&user={other.pk}", headers=JSON).json()
+    assert said["days"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [("from=soon", "is not a day"), ("from=2020-01-01&to=2026-01-01", "at most 366 days"), ("to=2999-01-01", "Choose")],
+)
+def test_a_bad_range_is_refused_in_words(browser: Client, query: str, words: str) -> None:
+    response = browser.get(f"/loginlog/?{query}", headers=JSON)
+    assert (response.status_code, words in response.json()["error"]["message"]) == (400, True)
+    page = browser.get(f"/loginlog/?{query}")
+    assert page.status_code == 400
+    assert 'role="alert"' in page.content.decode()
+    assert words in page.content.decode()
+
+
+def test_what_was_typed_stays_and_runs_nothing(browser: Client) -> None:
+    html = browser.get("/loginlog/", {"from": '"><script>x</script>'}).content.decode()
+    assert "<script>x" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_strangers_have_to_log_in_first(client: Client) -> None:
+    response = client.get("/loginlog/?from=2024-01-01")
+    assert (response.status_code, response["Location"]) == (
+        302,
+        "/accounts/login/?next=/loginlog/%3Ffrom%3D2024-01-01",
+    )
+    assert client.get("/loginlog/", headers=JSON).status_code == 401
+
+
+@pytest.mark.parametrize("address", ["/loginlog/", "/loginlog/?from=x"])
+def test_no_cache_keeps_it(browser: Client, address: str) -> None:
+    said = browser.get(address)["Cache-Control"]
+    assert {"private", "no-store"} <= set(said.split(", "))
+
+
+def test_only_reading_is_possible(browser: Client) -> None:
+    assert browser.post("/loginlog/").status_code == 405
+
+
+def test_years_lead_to_one_another_and_not_into_the_future(browser: Client) -> None:
+    year = today().year
+    html = browser.get("/loginlog/").content.decode()
+    assert f"?from={year - 1}-01-01&amp;to={year - 1}-12-31" in html
+    assert 'rel="next"' not in html
+    before = browser.get(f"/loginlog/?from={year - 1}-01-01&to={year - 1}-12-31").content.decode()
+    assert f"?from={year}-01-01&amp;to={year}-12-31" in before
+    assert 'rel="prev"' not in browser.get("/loginlog/?from=1970-01-01&to=1970-12-31").content.decode()
+
+
+def test_an_empty_year_says_what_fills_it(browser: Client) -> None:
+    html = browser.get("/loginlog/?from=2001-01-01&to=2001-12-31").content.decode()
+    assert "No login in these days." in html
+    assert "is marked here" in html
+
+
+def test_the_page_speaks_the_language_that_is_asked_for(browser: Client, alice: User) -> None:
+    filled.mark({(date(2024, 2, 3), "client", alice.pk)})
+    with translation.override("zh-hans"):
+        html = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31", headers={"Accept-Language": "zh-hans"})
+    assert "2024年2月" in html.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("zone", "moment", "day"),
+    [
+        ("America/New_York", datetime(2026, 3, 8, 4, 59, tzinfo=UTC), date(2026, 3, 7)),
+        ("America/New_York", datetime(2026, 3, 9, 3, 59, tzinfo=UTC), date(2026, 3, 8)),  # a day of 23 hours
+        ("America/New_York", datetime(2026, 11, 2, 4, 59, tzinfo=UTC), date(2026, 11, 1)),  # a day of 25 hours
+        ("Pacific/Auckland", datetime(2025, 12, 31, 11, 0, tzinfo=UTC), date(2026, 1, 1)),
+        ("Pacific/Apia", datetime(2011, 12, 30, 9, 59, tzinfo=UTC), date(2011, 12, 29)),  # no 30th at all there
+        ("Pacific/Apia", datetime(2011, 12, 30, 10, 0, tzinfo=UTC), date(2011, 12, 31)),
+    ],
+)
+def test_days_are_those_of_the_business_time_zone(
+    settings: Settings, alice: User, zone: str, moment: datetime, day: date
+) -> None:
+    settings.TIME_ZONE = zone
+    services.mark(alice, moment)
+    assert mine.calendar(alice, ranges.year(day.year), today()).days == [day]

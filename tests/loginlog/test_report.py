@@ -1,0 +1,202 @@
+"""The staff's report: numbers, who may see them, CSV, and what it costs."""
+
+import csv
+import io
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from accounts.models import User
+from loginlog import analytics, cohorts, report, selectors
+from loginlog.days import A_DAY, today
+from mirror.recorder import record
+from mirror.redis import breaker
+from tests.loginlog import filled, naive
+from tests.loginlog.naive import Mark
+from tests.site.html import what_the_policy_forbids
+
+pytestmark = pytest.mark.django_db
+
+JSON = {"Accept": "application/json"}
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(User.objects.create_user("ken thompson", is_staff=True))
+    return client
+
+
+@pytest.fixture
+def marks() -> set[Mark]:
+    """A hundred days of twelve people."""
+    found = filled.some_marks(filled.people(12), today() - timedelta(days=100), today())
+    filled.mark(found)
+    return found
+
+
+def said(client: Client, query: str = "") -> Any:
+    return client.get(f"/loginlog/report/?{query}", headers=JSON).json()
+
+
+def test_the_numbers_of_each_day_are_what_sets_say(staff: Client, marks: set[Mark]) -> None:
+    first, last = today() - timedelta(days=40), today() - timedelta(days=2)
+    found = said(staff, f"from={first}&to={last}")
+    assert found["days"][0] == str(first)
+    assert [line["user_type"] for line in found["activity"]] == ["all", "client", "office"]
+    for line in found["activity"]:
+        kind = None if line["user_type"] == "all" else line["user_type"]
+        for name, width in (("dau", 1), ("wau", 7), ("mau", 30)):
+            days = map(date.fromisoformat, found["days"])
+            wanted = [len(naive.active(marks, day - timedelta(days=width - 1), day, kind)) for day in days]
+            assert line[name] == wanted
+
+
+@pytest.mark.parametrize("by", cohorts.KINDS)
+@pytest.mark.parametrize("reading", cohorts.READINGS)
+@pytest.mark.parametrize("kind", ["", "office"])
+def test_cohorts_are_what_sets_say(staff: Client, marks: set[Mark], by: str, reading: str, kind: str) -> None:
+    found = said(staff, f"by={by}&reading={reading}&type={kind}")["retention"]
+    assert (found["by"], found["reading"], found["user_type"]) == (by, reading, kind or "all")
+    assert len(found["cohorts"]) == report.PERIODS
+    spans = [[date.fromisoformat(c["period"][end]) for end in ("first", "last")] for c in found["cohorts"]]
+    for i, cohort in enumerate(found["cohorts"]):
+        before = naive.active(marks, date.min, spans[i][0] - A_DAY, kind or None)
+        new = naive.active(marks, *spans[i], kind or None) - before
+        assert cohort["size"] == len(new)
+        ends = [later[1] if reading == "on" else today() for later in spans[i:]]
+        wanted = [
+            len(new & naive.active(marks, later[0], end, kind or None))
+            for later, end in zip(spans[i:], ends, strict=True)
+        ]
+        assert [cell["count"] for cell in cohort["cells"]] == wanted
+        assert [cell["open"] for cell in cohort["cells"]] == [later[1] >= today() for later in spans[i:]]
+
+
+def test_a_mark_made_late_moves_somebody_to_the_cohort_where_they_belong(staff: Client) -> None:
+    (user,) = filled.people(1)
+    filled.mark({(today(), "client", user.pk)})
+    assert [c["size"] for c in said(staff)["retention"]["cohorts"]] == [0] * 11 + [1]
+    filled.mark({(today() - timedelta(days=21), "client", user.pk)})
+    assert [c["size"] for c in said(staff)["retention"]["cohorts"]] == [0] * 8 + [1, 0, 0, 0]
+    filled.mark({(today() - timedelta(days=1000), "office", user.pk)})
+    assert [c["size"] for c in said(staff)["retention"]["cohorts"]] == [0] * 12
+
+
+def test_the_page_has_charts_tables_and_marks_what_is_not_over(staff: Client, marks: set[Mark]) -> None:
+    html = staff.get("/loginlog/report/").content.decode()
+    assert html.count('<svg class="lines"') == 3
+    assert html.count('<polyline class="dau"') == 3
+    assert html.count('<span class="open-mark">*</span>') > 0
+    assert "Retention by week of the first login" in html
+    assert 'href="?from=' in html
+    assert what_the_policy_forbids(html) == []
+
+
+def test_choices_lead_to_the_same_report_otherwise(staff: Client, marks: set[Mark]) -> None:
+    html = staff.get("/loginlog/report/?from=2026-10-01&to=2026-10-02&by=month&type=office").content.decode()
+    start = "?from=2026-10-01&amp;to=2026-10-02&amp;by="
+    assert f'{start}month&amp;reading=after&amp;type=office#retention"' in html
+    assert f'{start}week&amp;reading=on&amp;type=office#retention"' in html
+    assert f'{start}month&amp;reading=on#retention"' in html
+    assert "Retention by month of the first login" in html
+
+
+def rows_of(client: Client, query: str) -> list[dict[str, str]]:
+    response = client.get(f"/loginlog/report/?format=csv&{query}")
+    assert response["Content-Type"] == "text/csv; charset=utf-8"
+    assert response["Content-Disposition"].startswith("attachment; filename=")
+    return list(csv.DictReader(io.StringIO(response.content.decode())))
+
+
+def test_csv_says_what_json_says(staff: Client, marks: set[Mark]) -> None:
+    found, rows = said(staff), rows_of(staff, "")
+    assert len(rows) == 30 * 3
+    for line in found["activity"]:
+        own = [row for row in rows if row["type"] == line["user_type"]]
+        assert [row["day"] for row in own] == found["days"]
+        for name in ("dau", "wau", "mau"):
+            assert [int(row[name]) for row in own] == line[name]
+
+
+def test_csv_of_the_cohorts_says_what_json_says(staff: Client, marks: set[Mark]) -> None:
+    wanted = [
+        (cohort["period"]["first"], cohort["size"], later, cell["count"], cell["open"])
+        for cohort in said(staff, "by=month")["retention"]["cohorts"]
+        for later, cell in enumerate(cohort["cells"])
+    ]
+    rows = rows_of(staff, "table=retention&by=month")
+    assert wanted == [
+        (row["cohort_first"], int(row["size"]), int(row["later"]), int(row["users"]), row["unfinished"] == "1")
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["from=x", "from=2020-01-01&to=2025-01-01", "by=day", "reading=never", "type=root", "format=xls", "table=users"],
+)
+def test_what_cannot_be_shown_is_refused_in_words(staff: Client, query: str) -> None:
+    response = staff.get(f"/loginlog/report/?{query}", headers=JSON)
+    assert response.status_code == 400
+    message = response.json()["error"]["message"]
+    page = staff.get(f"/loginlog/report/?{query}")
+    assert page.status_code == 400
+    assert message.replace("&", "&amp;") in page.content.decode()
+
+
+def test_strangers_log_in_and_others_are_refused(client: Client) -> None:
+    assert client.get("/loginlog/report/")["Location"] == "/accounts/login/?next=/loginlog/report/"
+    assert client.get("/loginlog/report/", headers=JSON).status_code == 401
+    client.force_login(User.objects.create_user("alice"))
+    assert client.get("/loginlog/report/").status_code == 403
+    assert client.get("/loginlog/report/?format=csv").status_code == 403
+    refused = client.get("/loginlog/report/", headers=JSON)
+    assert (refused.status_code, refused["Content-Type"]) == (403, "application/json")
+
+
+@pytest.mark.parametrize("query", ["", "format=csv", "from=x"])
+def test_no_cache_keeps_it(staff: Client, query: str) -> None:
+    kept = staff.get(f"/loginlog/report/?{query}")["Cache-Control"]
+    assert {"private", "no-store"} <= set(kept.split(", "))
+
+
+def test_a_log_without_anybody_says_how_it_fills(staff: Client) -> None:
+    html = staff.get("/loginlog/report/").content.decode()
+    assert "Nobody has logged in yet." in html
+    assert "manage.py loginlog mark" in html
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 30, 366])
+def test_a_report_costs_two_round_trips_for_sixteen_days_and_three_more(marks: set[Mark], length: int) -> None:
+    asked = report.question({"from": str(today() - timedelta(days=length - 1)), "to": str(today())}, today())
+    with record() as seen:
+        report.report(asked)
+    assert seen.round_trips == 2 * analytics.asks(length) + 3
+    # What has expired: one query for 16 days; and one for the cohorts, and for the first day of all.
+    assert len(seen.sql) <= analytics.asks(length) + 2
+
+
+def test_a_day_with_all_that_its_numbers_need_is_in_redis(marks: set[Mark]) -> None:
+    with record() as seen:
+        analytics.activity(today(), today(), filled.TYPES, selectors.unions)
+    assert (seen.round_trips, seen.sql) == (2 * analytics.asks(1), [])
+
+
+def test_no_command_of_a_report_looks_for_keys(marks: set[Mark]) -> None:
+    with record() as seen:
+        report.report(report.question({}, today()))
+    assert {command.name for command in seen.commands} <= {
+        "GET", "STRLEN", "GETRANGE", "BITOP", "SETBIT", "EXPIRE", "UNLINK", "ZRANGE",
+    }  # fmt: skip
+
+
+def test_without_redis_sql_answers_the_same(staff: Client, marks: set[Mark], monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = said(staff)
+    call_command("backup", "flush", verbosity=0)
+    monkeypatch.setattr(breaker, "open", lambda: True)
+    with record() as seen:
+        assert said(staff) == wanted
+    assert filled.trips(seen) == 0
