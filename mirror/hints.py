@@ -13,7 +13,7 @@ from django.db import Error as DatabaseError
 from django.db import transaction
 from redis.exceptions import RedisError
 
-from mirror import outbox, relay, send, spread
+from mirror import outbox, registry, relay, send, spread
 from mirror.conf import setting
 from mirror.redis import breaker, client
 
@@ -55,7 +55,7 @@ def flush() -> None:
     due, _due.keys, _due.count = _due.keys, defaultdict(set), 0
     deadline = relay.Deadline(float(setting("BUDGET_SECONDS")))
     left: dict[str, list[str]] = defaultdict(list)
-    for (mirror, source), keys in sorted(due.items()):
+    for (mirror, source), keys in sorted(due.items(), key=_last_what_others_write_too):
         rest = _drain(mirror, source, sorted(keys), deadline)
         if breaker.open():
             return  # workers cannot write to Redis either, and a hung broker would cost a time-out more
@@ -68,6 +68,12 @@ def flush() -> None:
             send.drain(mirror, rest)
 
 
+def _last_what_others_write_too(item: tuple[Group, set[str]]) -> tuple[bool, Group]:
+    """Rows of one's own first: at a summary one may have to stand back for others."""
+    group, _ = item
+    return registry.sums_up(group[0]), group
+
+
 def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> list[str]:
     """What could not be drained of these keys (for a source: whatever stands for it)."""
     if breaker.open():
@@ -75,7 +81,7 @@ def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) 
     try:
         if source:
             return _drain_source(mirror, source, keys, deadline)
-        return relay.drain_keys(mirror, keys, deadline, redis=client())[1]
+        return relay.drain_keys(mirror, keys, deadline, redis=client(), tries=relay.HASTY)[1]
     except RedisError as error:
         breaker.failed()
         logger.warning("Redis did not answer, the relay will catch up: %s", error)
@@ -90,7 +96,7 @@ def _drain_source(mirror: str, source: str, keys: list[str], deadline: relay.Dea
     while changes := spread.together(list(spread.pending_sources(keys, mirror, source)[: spread.TOGETHER])):
         if deadline.passed():
             return keys
-        rest = relay.drain_keys(mirror, spread.step(changes), deadline, redis=client())[1]
+        rest = relay.drain_keys(mirror, spread.step(changes), deadline, redis=client(), tries=relay.HASTY)[1]
         if rest:
             return rest
     return []

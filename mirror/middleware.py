@@ -83,7 +83,10 @@ def _catch_up() -> int | None:
         if last is None:
             return None
         if not breaker.open():
-            relay.drain_all(float(setting("BUDGET_SECONDS")), redis=client())
+            budget = float(setting("BUDGET_SECONDS"))
+            with relay.turn(budget) as mine:
+                if mine and outbox.is_unapplied_up_to(last):
+                    relay.drain_all(budget, redis=client(), tries=relay.HASTY)
         return last if outbox.is_unapplied_up_to(last) else None
     except RedisError as error:
         breaker.failed()

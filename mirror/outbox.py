@@ -65,6 +65,12 @@ def pending_of(mirror: str, keys: Sequence[str]) -> dict[str, list[Pending]]:
     return found
 
 
+def pending_at_all(mirror: str, limit: int) -> list[Pending]:
+    """Changes of this mirror that are not applied, whatever their key; some ``limit`` of them."""
+    changes = Change.objects.using(using()).filter(mirror=mirror, source="", applied_at__isnull=True)
+    return [Pending._make(row) for row in changes.values_list("id", "key", "strays")[:limit]]
+
+
 def has_unapplied(mirror: str) -> bool:
     """Whether any change of this mirror's rows is not applied."""
     return Change.objects.using(using()).filter(mirror=mirror, source="", applied_at__isnull=True).exists()

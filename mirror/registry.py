@@ -66,6 +66,11 @@ def get(name: str) -> Mirror:
         raise UnknownMirror(f"there is no mirror called {name!r} (there are: {known})") from None
 
 
+def sums_up(name: str) -> bool:
+    """Whether all rows make one key of this mirror, so that everybody's drains meet there."""
+    return isinstance(_mirrors.get(name), SummaryMirror)
+
+
 def all_mirrors(names: Iterable[str] = ()) -> list[Mirror]:
     """The mirrors called ``names``, or all of them, in the order they were registered."""
     return [get(name) for name in names] or list(_mirrors.values())

@@ -5,8 +5,10 @@ request's budget, beat for everything else. They may all run at once: ``mirror.a
 """
 
 import logging
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from django.db.utils import InterfaceError, OperationalError
@@ -19,7 +21,26 @@ from mirror.redis import is_away, relay_client
 from mirror.session import Conflict
 
 logger = logging.getLogger("mirror")
+# How often a request tries where others are in the way. They are draining the same rows; what they did not see is
+# left to the sweep: fifty requests that tried until they won would wait for one another for seconds.
+HASTY = 3
 SLICES = 10  # of a source's rows (``spread.SLICE``), before what else is pending has its turn
+
+
+_turn = threading.Lock()
+
+
+@contextmanager
+def turn(seconds: float) -> Generator[bool, None, None]:
+    """Have the threads of this process drain what is everybody's one after the other: what the first has done, the
+    next need not. Whether it came to this thread within ``seconds``.
+    """
+    mine = _turn.acquire(timeout=seconds)
+    try:
+        yield mine
+    finally:
+        if mine:
+            _turn.release()
 
 
 class Deadline:
@@ -33,19 +54,21 @@ class Deadline:
         return self._at is not None and time.monotonic() >= self._at
 
 
-def drain_all(seconds: float | None = None, *, redis: Any = None, until: int | None = None) -> int:
+def drain_all(
+    seconds: float | None = None, *, redis: Any = None, until: int | None = None, tries: int = apply.TRIES
+) -> int:
     """Apply all pending changes, or as many as fit in ``seconds``. Returns how many were applied.
 
     until: go once through the changes up to this id, and wait for nothing that others write meanwhile. A key that
-    fails is counted against, and set aside in the end; it stops nobody else. Raises redis-py's errors when Redis is
-    away: then everything stays pending.
+    fails is counted against, and set aside in the end; it stops nobody else. tries: as for ``drain_keys``. Raises
+    redis-py's errors when Redis is away: then everything stays pending.
     """
     deadline, redis, total = Deadline(seconds), redis or relay_client(), 0
     tried: set[tuple[str, str]] = set()
     unspread: set[int] = set()
     while not deadline.passed():
         spreads = _spread_some(deadline, unspread) if until is None else 0
-        done = _pass(deadline, redis, tried, until)
+        done = _pass(deadline, redis, tried, until, tries)
         total += done
         if until is not None or not (done or spreads):
             break
@@ -81,7 +104,7 @@ def _guarded_spread(group: Sequence[Change]) -> set[int]:
     return set()
 
 
-def _pass(deadline: Deadline, redis: Any, tried: set[tuple[str, str]], until: int | None) -> int:
+def _pass(deadline: Deadline, redis: Any, tried: set[tuple[str, str]], until: int | None, tries: int) -> int:
     """Go once through what is pending, in the order of the ids. Returns how many changes were applied."""
     total, after = 0, 0
     while not deadline.passed() and (until is None or after < until):
@@ -91,7 +114,7 @@ def _pass(deadline: Deadline, redis: Any, tried: set[tuple[str, str]], until: in
         after = last
         for name, pks in keys.items():
             fresh = [pk for pk in pks if (name, pk) not in tried]
-            total += drain_keys(name, fresh, deadline, redis=redis, tried=tried)[0]
+            total += drain_keys(name, fresh, deadline, redis=redis, tried=tried, tries=tries)[0]
     return total
 
 
@@ -102,10 +125,12 @@ def drain_keys(
     *,
     redis: Any = None,
     tried: set[tuple[str, str]] | None = None,
+    tries: int = apply.TRIES,
 ) -> tuple[int, list[str]]:
     """Drain these keys of the mirror ``name`` in batches. Returns changes applied, and keys left over.
 
-    What is left over did not fit the deadline. ``tried`` gathers keys that failed.
+    What is left over did not fit the deadline. ``tried`` gathers keys that failed. tries: how often others may be in
+    the way; with ``HASTY`` the keys are left to them.
     """
     deadline, redis = deadline or Deadline(), redis or relay_client()
     try:
@@ -121,16 +146,20 @@ def drain_keys(
     for start in range(0, len(pks), size):
         if deadline.passed():
             return total, list(pks[start:])
-        total += _batch(mirror, pks[start : start + size], redis, tried)
+        total += _batch(mirror, pks[start : start + size], redis, tried, tries)
     return total, []
 
 
-def _batch(mirror: Mirror, pks: Sequence[str], redis: Any, tried: set[tuple[str, str]] | None) -> int:
+def _batch(mirror: Mirror, pks: Sequence[str], redis: Any, tried: set[tuple[str, str]] | None, tries: int) -> int:
     """Drain a batch; if it fails, find the keys that are to blame, and count that against them."""
     try:
-        return apply.drain(mirror, pks, redis=redis).changes
+        return apply.drain(mirror, pks, redis=redis, tries=tries).changes
     except Exception as error:
         raise_if_away(error)
+        if isinstance(error, Conflict) and tries == HASTY:
+            if tried is not None:
+                tried.update((mirror.name, pk) for pk in pks)
+            return 0
     failures: dict[str, Exception] = {}
     total = isolate(mirror, pks, redis, failures)
     for pk, failure in failures.items():

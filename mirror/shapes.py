@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mirror import naming
+from mirror import naming, outbox
 from mirror.declare import EdgeMirror, Mirror, Record, SummaryMirror
 from mirror.entries import Contribution
 from mirror.session import Command
@@ -26,6 +26,7 @@ class Target(NamedTuple):
 
 
 ABSENT = Target(None, [])
+SUMMED_UP = 2000  # changes that one drain of a summary applies, beside those it was asked for
 ASKED = 1000  # records that one command reads
 
 
@@ -40,8 +41,14 @@ class JsonShape:
     # The record as the row's own key holds it. Not a method: it runs for every row of a rebuild.
     encode: Callable[[Record], Said] = partial(orjson.dumps, option=orjson.OPT_SORT_KEYS)
 
+    sums_up = False  # whether all rows make one key
+
     def __init__(self, mirror: Mirror) -> None:
         self.mirror = mirror
+
+    def pending(self, pks: Sequence[str]) -> dict[str, list[outbox.Pending]]:
+        """The changes that a drain of these rows applies, by the row that it reads for them."""
+        return outbox.pending_of(self.mirror.name, pks)
 
     def watched(self, pk: str) -> str:
         """The key that every drain of the row watches and writes."""
@@ -164,6 +171,16 @@ class SummaryShape(JsonShape):
     """One list, whole. Whatever row changed, the list is what is made again."""
 
     mirror: SummaryMirror
+    sums_up = True
+
+    def pending(self, pks: Sequence[str]) -> dict[str, list[outbox.Pending]]:
+        """All there are, if there are any of these rows: the list is made from every row, so the first of many
+        drains does what the others wait for.
+        """
+        own = [change for changes in outbox.pending_of(self.mirror.name, pks).values() for change in changes]
+        if not own:
+            return {}
+        return {pks[0]: list(dict.fromkeys([*own, *outbox.pending_at_all(self.mirror.name, SUMMED_UP)]))}
 
     def watched(self, pk: str) -> str:
         return self.mirror.key("")

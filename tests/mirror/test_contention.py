@@ -1,0 +1,141 @@
+"""Many who write at once: what one drain has done, the others need not; nobody waits for long."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from redis import Redis
+
+from mirror import apply, hints, outbox, registry, relay
+from mirror.models import Change
+from mirror.recorder import record
+from mirror.session import Conflict
+from tests.faults.tools import at_once
+from tests.mirror import world
+from tests.mirror.app.models import Item
+from tests.servers import wait_until
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+
+@pytest.fixture
+def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what the test has drained is drained."""
+    monkeypatch.setattr(hints, "flush", lambda: None)
+
+
+@pytest.mark.usefixtures("no_hints")
+def test_the_first_drain_of_a_summary_does_what_all_wait_for(redis: Redis) -> None:
+    world.warm()
+    first, second = Item.objects.create(name="first"), Item.objects.create(name="second")
+    drained = apply.drain(registry.get("latest"), [str(first.pk)])
+    assert drained.changes == 2
+    assert not outbox.has_unapplied("latest")
+    with record() as seen:
+        assert apply.drain(registry.get("latest"), [str(second.pk)]).changes == 0
+    assert len(seen.sql) == 1
+    assert not any(command.name == "EXEC" for command in seen.commands)
+    relay.drain_all()
+    assert world.dump(redis) == world.by_orm()
+
+
+@pytest.mark.usefixtures("no_hints")
+def test_a_drain_of_a_summary_marks_so_many_changes_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mirror import shapes
+
+    monkeypatch.setattr(shapes, "SUMMED_UP", 3)
+    items = [Item.objects.create(name=f"item {n}") for n in range(8)]
+    assert apply.drain(registry.get("latest"), [str(items[7].pk)]).changes in (3, 4)
+    assert str(items[7].pk) not in outbox.pending_of("latest", [str(item.pk) for item in items])
+    relay.drain_all()
+    assert not Change.objects.pending().exists()
+
+
+def in_the_way(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Others are always there first; what was tried is noted."""
+    tried: list[str] = []
+
+    def land(flight: apply.Flight) -> apply.Drained:
+        flight.close()
+        tried.append("")
+        raise Conflict
+
+    monkeypatch.setattr(apply, "land", land)
+    return tried
+
+
+@pytest.mark.usefixtures("no_hints")
+def test_a_request_leaves_rows_to_those_who_are_at_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    Item.objects.bulk_create(Item(name=f"item {n}") for n in range(50))
+    with monkeypatch.context() as patch:
+        tried = in_the_way(patch)
+        assert relay.drain_all(tries=relay.HASTY) == 0
+    mirrors = set(Change.objects.pending().values_list("mirror", flat=True))
+    assert len(tried) == relay.HASTY * len(mirrors)
+    assert not Change.objects.quarantined().exists()
+    relay.drain_all()
+    assert not Change.objects.pending().exists()
+
+
+@pytest.mark.usefixtures("no_hints")
+def test_the_relay_comes_down_to_single_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = Item.objects.bulk_create(Item(name=f"item {n}") for n in range(4))
+    tried = in_the_way(monkeypatch)
+    monkeypatch.setattr(apply, "TRIES", 1)
+    relay.drain_keys("titem", [str(item.pk) for item in items], tries=20)
+    assert len(tried) > 7
+
+
+def test_ones_own_rows_come_before_what_everybody_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    drained: list[str] = []
+    drain_keys = relay.drain_keys
+
+    def note(name: str, *args: object, **kwargs: object) -> tuple[int, list[str]]:
+        drained.append(name)
+        return drain_keys(name, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(relay, "drain_keys", note)
+    Item.objects.create(name="item")
+    assert drained.index("latest") == len(drained) - 1 > 0
+
+
+def waiting(job: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=job)
+    thread.start()
+    return thread
+
+
+def test_threads_take_turns_at_what_is_everybodys() -> None:
+    got: list[bool] = []
+
+    def second() -> None:
+        with relay.turn(30) as mine:
+            got.append(mine)
+
+    with relay.turn(0) as mine:
+        assert mine
+        with relay.turn(0) as again:
+            assert not again
+        thread = waiting(second)
+        assert got == []
+    thread.join()
+    assert got == [True]
+    with relay.turn(0) as mine:
+        assert mine
+
+
+@pytest.mark.slow
+def test_thirty_threads_that_save_at_once_leave_nothing_undone(redis: Redis) -> None:
+    world.warm()
+
+    def save() -> None:
+        for n in range(5):
+            Item.objects.create(name=f"{threading.get_ident()} {n}")
+
+    with at_once(*[save] * 30):
+        pass
+    wait_until(lambda: relay.drain_all() == 0, "the rest being drained")
+    assert Item.objects.count() == 150
+    assert world.dump(redis) == world.by_orm()
+    connection.close()
