@@ -1,32 +1,100 @@
-"""Users and groups in the admin."""
+"""Users, their sessions and groups in the admin."""
 
-from django.contrib import admin
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
+from django.db import IntegrityError
+from django.db.models import Count, QuerySet, Value
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.admin import ModelAdmin, StackedInline
+from unfold.decorators import display
+from unfold.forms import AdminPasswordChangeForm
 
-from accounts.models import User
+from accounts import tokens
+from accounts.admin_forms import UserChangeForm, UserCreationForm
+from accounts.admin_lists import BoundedPaginator
+from accounts.devices import in_words
+from accounts.models import LoginStats, Session, User
+from accounts.session_list import handle_of
+from accounts.session_services import MOST, end, end_all_sessions
+
+AT_ONCE: Final = 1000  # users whose sessions one action ends
+NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 admin.site.unregister(Group)
 
 
+class LoginStatsInline(StackedInline):
+    """How often somebody logged in: counted, not edited."""
+
+    model = LoginStats
+    fields = readonly_fields = ["login_times", "last_login_time"]
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class FewAtOnce(ModelAdmin):
+    """With actions that are done while somebody waits."""
+
+    list_per_page = 50
+    paginator: Any = BoundedPaginator
+    show_full_result_count = False
+
+    def _few(self, request: HttpRequest, rows: QuerySet[Any]) -> list[Any]:
+        """The rows that were chosen; none (and a message) when they are too many."""
+        chosen = list(rows.order_by("pk")[: AT_ONCE + 1])
+        if len(chosen) <= AT_ONCE:
+            return chosen
+        text = gettext("These are too many at once: choose %(n)d at most.") % {"n": AT_ONCE}
+        self.message_user(request, text, messages.ERROR)
+        return []
+
+    def _say_ended(self, request: HttpRequest, count: int) -> None:
+        text = ngettext("%(n)d session was ended.", "%(n)d sessions were ended.", count)
+        self.message_user(request, text % {"n": count}, messages.SUCCESS)
+
+
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):
-    """People, with their type."""
+class UserAdmin(DjangoUserAdmin, FewAtOnce):
+    """People, with their type, their logins and their sessions."""
 
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
-    list_display = ["username", "user_type", "email", "is_staff", "is_active", "date_joined"]
+    list_display = [
+        "username",
+        "user_type",
+        "email",
+        "logins",
+        "last_login_at",
+        "session_count",
+        "is_staff",
+        "is_active",
+    ]
     list_filter = ["user_type", "is_staff", "is_superuser", "is_active"]
+    list_select_related = ["login_stats"]
     search_fields = ["username", "email"]
     ordering = ["username"]
-    show_full_result_count = False
+    actions = ["end_sessions"]
     filter_horizontal = []  # too wide for the page beside unfold's sidebar
     autocomplete_fields = ["groups"]
+    inlines = [LoginStatsInline]
     fieldsets = [
         (None, {"fields": ["username", "user_type", "password"]}),
         (_("Personal info"), {"fields": ["first_name", "last_name", "email"]}),
@@ -34,12 +102,141 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
             _("Permissions"),
             {"fields": ["is_active", "is_staff", "is_superuser", "groups", "user_permissions"]},
         ),
-        (_("Important dates"), {"fields": ["date_joined"]}),
+        (_("Important dates"), {"fields": ["date_joined", "session_count"]}),
     ]
-    readonly_fields = ["date_joined"]
+    readonly_fields = ["date_joined", "session_count"]
     add_fieldsets = [
         (None, {"fields": ["username", "user_type", "usable_password", "password1", "password2"]}),
     ]
+    POWERS: Final = ("is_staff", "is_superuser", "groups", "user_permissions")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
+        """Only superusers give powers: others could give them to themselves."""
+        given = list(super().get_readonly_fields(request, obj))
+        return given if request.user.is_superuser else [*given, *self.POWERS]
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_change_permission(request, obj) and _may_touch(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and _may_touch(request, obj)
+
+    def get_inlines(self, request: HttpRequest, obj: User | None) -> list[Any]:
+        return list(super().get_inlines(request, obj)) if obj else []
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return super().changeform_view(request, *args, **kwargs)
+        except IntegrityError:  # between the form's look and the write
+            self.message_user(request, gettext("Somebody took this name a moment ago."), messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """The page of the list, with the numbers of sessions (asked for all of them at once)."""
+        changelist: ChangeList = super().get_changelist_instance(request)
+        rows = list(changelist.result_list)
+        owned = Session.objects.filter(user__in=[row.pk for row in rows]).order_by().values_list("user_id")
+        counts = dict(owned.annotate(Count("pk")))
+        for row in rows:
+            row.number_of_sessions = counts.get(row.pk, 0)
+        changelist.result_list = rows
+        return changelist
+
+    @display(description=_("logins"), ordering=Coalesce("login_stats__login_times", Value(0)))
+    def logins(self, user: User) -> int:
+        return user.login_stats.login_times if hasattr(user, "login_stats") else 0
+
+    @display(description=_("last login"), ordering=Coalesce("login_stats__last_login_time", Value(NEVER)))
+    def last_login_at(self, user: User) -> datetime | None:
+        return user.login_stats.last_login_time if hasattr(user, "login_stats") else None
+
+    @display(description=_("sessions"))
+    def session_count(self, user: User) -> str:
+        count = getattr(user, "number_of_sessions", None)
+        if count is None:
+            count = Session.objects.filter(user=user.pk).count()
+        address = reverse("admin:accounts_session_changelist")
+        return format_html('<a class="underline" href="{}?user__id__exact={}">{}</a>', address, user.pk, count)
+
+    @admin.action(description=_("End all sessions of selected users"), permissions=["change"])
+    def end_sessions(self, request: HttpRequest, users: QuerySet[User]) -> None:
+        if not request.user.is_superuser:
+            users = users.exclude(is_superuser=True)
+        chosen = self._few(request, users)
+        if not chosen:
+            return
+        assert request.user.pk is not None
+        LogEntry.objects.log_actions(request.user.pk, chosen, CHANGE, change_message=gettext("Ended all sessions."))
+        self._say_ended(request, sum(end_all_sessions(user) for user in chosen))
+
+
+def _may_touch(request: HttpRequest, user: User | None) -> bool:
+    """Superusers are for superusers: who could set one's password or address would be one."""
+    return user is None or not user.is_superuser or bool(request.user.is_superuser)
+
+
+@admin.register(Session)
+class SessionAdmin(FewAtOnce):
+    """Where people are logged in. To delete a session is to end it."""
+
+    actions = ["end_selected"]
+
+    list_display = ["short", "user", "where", "created_at", "seen_at"]
+    list_select_related = ["user", "last_seen"]
+    search_fields = ["=user__username"]
+    search_help_text = _("the whole name")
+    fields = readonly_fields = ["short", "user", "where", "created_at", "seen_at", "expire_date"]
+    sortable_by: list[str] = []  # there may be millions
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Session | None = None) -> bool:
+        return False
+
+    def get_ordering(self, request: HttpRequest) -> list[str]:
+        """One person's: the newest first. Everybody's: as they lie, which costs no sorting."""
+        return ["-created_at"] if "user__id__exact" in request.GET else ["pk"]
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """The page of the list, with what Redis knows of when each was last seen, in one round trip."""
+        changelist: ChangeList = super().get_changelist_instance(request)
+        rows = list(changelist.result_list)
+        times = tokens.last_seen([row.pk for row in rows])
+        for row in rows:
+            row.seen_in_redis = times.get(row.pk, 0.0)
+        changelist.result_list = rows
+        return changelist
+
+    def delete_model(self, request: HttpRequest, obj: Session) -> None:
+        end([obj.pk])
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Without Django's own way to delete, which lists all that was chosen first, and tells nobody of it."""
+        return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
+
+    @admin.action(description=_("End selected sessions"), permissions=["delete"])
+    def end_selected(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
+        chosen = [session.pk for session in self._few(request, sessions)]
+        if chosen:
+            self._say_ended(request, sum(end(chosen[n : n + MOST]) for n in range(0, len(chosen), MOST)))
+
+    @display(description=_("digest"))
+    def short(self, session: Session) -> str:
+        return handle_of(session.pk)
+
+    @display(description=_("device"))
+    def where(self, session: Session) -> str:
+        return in_words(session.device)
+
+    @display(description=_("last seen"))
+    def seen_at(self, session: Session) -> datetime | None:
+        score = getattr(session, "seen_in_redis", None)
+        if score is None:
+            score = tokens.last_seen([session.pk]).get(session.pk, 0.0)
+        if score:
+            return datetime.fromtimestamp(score, tz=UTC)
+        return session.last_seen.seen_at if hasattr(session, "last_seen") else None
 
 
 @admin.register(Group)

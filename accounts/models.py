@@ -135,6 +135,9 @@ class Session(AbstractBaseSession):
         verbose_name = _("session")  # type: ignore[assignment]
         verbose_name_plural = _("sessions")  # type: ignore[assignment]
 
+    def __str__(self) -> str:
+        return self.session_key[:16]
+
     @classmethod
     def get_session_store_class(cls) -> Any:
         """The engine that reads and writes these rows."""
@@ -156,4 +159,4 @@ class LastSeen(models.Model):
         verbose_name_plural = _("last seen")
 
     def __str__(self) -> str:
-        return str(self.session_id)
+        return self.session_id[:16]

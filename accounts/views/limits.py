@@ -10,11 +10,11 @@ from accounts.ratelimit import allow
 
 
 class Limit(NamedTuple):
-    """At most ``count`` sendings in ``seconds`` by (or about) one ``subject``."""
+    """At most ``most`` sendings in ``seconds`` by (or about) one ``subject``."""
 
     name: str
     subject: object
-    count: int
+    most: int
     seconds: int
 
 
@@ -34,7 +34,7 @@ class Limited:
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         seconds = max([allow(*limit) for limit in self.limits()])
         if not seconds:
-            return super().post(request, *args, **kwargs)  # type: ignore[misc,no-any-return]
+            return super().post(request, *args, **kwargs)  # type: ignore[misc]
         given: dict[str, Any] = self.get_form_kwargs()  # type: ignore[attr-defined]
         given |= {"data": None, "files": None, "initial": {name: request.POST.get(name, "") for name in self.kept}}
         context = {"form": self.get_form_class()(**given), "wait": math.ceil(seconds / 60)}  # type: ignore[attr-defined]

@@ -64,6 +64,7 @@ class ResetConfirm(auth_views.PasswordResetConfirmView):
     success_url = reverse_lazy("accounts:password_reset_complete")
 
     def form_valid(self, form: Any) -> HttpResponse:
+        assert self.user is not None  # or the link would be no good
         token = self.request.session.pop(auth_views.INTERNAL_RESET_SESSION_TOKEN)
         if self.request.user == self.user:
             logout(self.request)  # this session ends like all others

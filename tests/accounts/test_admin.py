@@ -1,12 +1,25 @@
-"""Users in the admin."""
+"""Users and their sessions in the admin."""
+
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group, Permission
 from django.test import Client
 
-from accounts.models import User
+from accounts import admin as accounts_admin
+from accounts import admin_lists, tokens
+from accounts.admin_forms import UserCreationForm
+from accounts.models import LoginStats, Session, User
+from accounts.selectors import user_id_of
 from mirror.recorder import record
+from tests.accounts.people import make_people, warm
+from tests.servers import RedisServer
 
-pytestmark = pytest.mark.django_db
+USERS, SESSIONS = "/admin/accounts/user/", "/admin/accounts/session/"
+PASSWORD = "a quiet bookshop"
+
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
@@ -15,48 +28,335 @@ def staff(client: Client) -> Client:
     return client
 
 
+def clerk(*permissions: str) -> Client:
+    """Somebody of the staff with these permissions and no others."""
+    user = User.objects.create_user("dora", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def logged_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def is_in(client: Client) -> bool:
+    return client.get("/accounts/").status_code == 200
+
+
+def names(page: Any) -> list[str]:
+    return [user.username for user in page.context["cl"].result_list]
+
+
+def act(client: Client, path: str, action: str, *rows: Any) -> Any:
+    return client.post(path, {"action": action, "_selected_action": [row.pk for row in rows]})
+
+
+def fields(name: str, **more: str) -> dict[str, str]:
+    asked = {"username": name, "user_type": "client", "usable_password": "true"}
+    return asked | {"password1": PASSWORD, "password2": PASSWORD} | more
+
+
+def stats_form(user: User) -> dict[str, str]:
+    """What the page of a user sends, unchanged."""
+    joined = user.date_joined
+    return {
+        "username": user.username,
+        "user_type": user.user_type,
+        "email": user.email,
+        "first_name": "",
+        "last_name": "",
+        "is_active": "on",
+        "date_joined_0": f"{joined:%Y-%m-%d}",
+        "date_joined_1": f"{joined:%H:%M:%S}",
+        "login_stats-TOTAL_FORMS": "0",
+        "login_stats-INITIAL_FORMS": "0",
+    }
+
+
+# --- the list -------------------------------------------------------------------------------------------------
+
+
 def test_the_list_shows_and_filters_types(staff: Client) -> None:
     User.objects.create_user("alice", user_type=User.Type.OFFICE)
     User.objects.create_user("bob")
-    page = staff.get("/admin/accounts/user/", {"user_type__exact": "office"}).content.decode()
+    page = staff.get(USERS, {"user_type__exact": "office"}).content.decode()
     assert "alice" in page
     assert "bob" not in page
 
 
+def test_the_list_is_searched_by_name_and_address(staff: Client) -> None:
+    User.objects.create_user("alice", email="reader@example.org")
+    assert names(staff.get(USERS, {"q": "ALI"})) == ["alice"]
+    assert names(staff.get(USERS, {"q": "reader@"})) == ["alice"]
+
+
+def test_the_list_shows_logins_and_sorts_by_them_with_who_never_came_last(staff: Client) -> None:
+    make_people([3, 0, 12])
+    page = staff.get(USERS, {"o": "-4"})
+    carols = LoginStats.objects.get(user__username="carol").login_times
+    assert carols == 1
+    assert names(page) == ["reader 3", "reader 1", "carol", "reader 2"]
+    assert [accounts_admin.UserAdmin.logins(None, user) for user in page.context["cl"].result_list] == [12, 3, 1, 0]
+    assert names(staff.get(USERS, {"o": "5"}))[0] == "reader 2"
+    assert names(staff.get(USERS, {"o": "-5"}))[-1] == "reader 2"
+
+
+def test_the_list_shows_how_many_sessions_each_has(staff: Client) -> None:
+    alice = User.objects.create_user("alice")
+    for _ in range(3):
+        logged_in(alice)
+    page = staff.get(USERS).content.decode()
+    assert f'href="{SESSIONS}?user__id__exact={alice.pk}">3</a>' in page
+
+
 def test_the_list_costs_the_same_for_any_number_of_people(staff: Client) -> None:
-    staff.get("/admin/accounts/user/")
+    staff.get(USERS)
     with record() as few:
-        staff.get("/admin/accounts/user/")
-    User.objects.bulk_create(User(username=f"reader {n}") for n in range(50))
+        staff.get(USERS)
+    for user in make_people(range(50)):
+        Session.objects.create(pk=f"{user.pk:064}", user=user, expire_date=datetime(2100, 1, 1, tzinfo=UTC))
     with record() as many:
-        staff.get("/admin/accounts/user/")
+        staff.get(USERS)
     assert len(many.sql) == len(few.sql)
 
 
+def test_no_list_counts_all_of_a_big_table(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin_lists, "COUNTED", 7)
+    make_people(range(20))
+    assert staff.get(USERS).context["cl"].result_count == 7
+    with record() as seen:
+        staff.get(USERS)
+        staff.get(SESSIONS)
+    counts = [sql for sql, _ in seen.sql if "COUNT(*)" in sql]
+    assert len(counts) == 2
+    assert all("LIMIT 7" in sql for sql in counts)
+
+
+# --- one user -------------------------------------------------------------------------------------------------
+
+
 def test_somebody_can_be_added_with_a_type(staff: Client) -> None:
-    asked = {
-        "username": "dave",
-        "user_type": "office",
-        "usable_password": "true",
-        "password1": "a quiet bookshop",
-        "password2": "a quiet bookshop",
-    }
-    response = staff.post("/admin/accounts/user/add/", asked)
+    response = staff.post(f"{USERS}add/", fields("dave", user_type="office"))
     assert response.status_code == 302, response.context["adminform"].errors
     dave = User.objects.get(username="dave")
     assert dave.user_type == User.Type.OFFICE
-    assert dave.check_password("a quiet bookshop")
+    assert dave.check_password(PASSWORD)
+
+
+@pytest.mark.parametrize("name", ["Straße", "STRASSE", "ｓｔｒａｓｓｅ"])
+def test_a_name_that_somebody_has_in_another_spelling_is_a_mistake_beside_its_field(staff: Client, name: str) -> None:
+    User.objects.create_user("strasse")
+    response = staff.post(f"{USERS}add/", fields(name))
+    assert response.context["adminform"].errors["username"] == ["This name is taken."]
+    assert User.objects.count() == 2
+
+
+def test_a_renaming_moves_the_name_and_keeps_the_old_one_for_nobody(staff: Client) -> None:
+    alice = User.objects.create_user("alice")
+    warm()
+    response = staff.post(f"{USERS}{alice.pk}/change/", stats_form(alice) | {"username": "Alice Müller"})
+    assert response.status_code == 302, response.context["adminform"].errors
+    with record() as seen:
+        assert user_id_of("ALICE MÜLLER") == alice.pk
+        assert user_id_of("alice") is None
+    assert seen.sql == []
+
+
+def test_a_name_can_be_spelled_anew_but_not_be_taken_from_somebody(staff: Client) -> None:
+    alice = User.objects.create_user("alice")
+    assert staff.post(f"{USERS}{alice.pk}/change/", stats_form(alice) | {"username": "ALICE"}).status_code == 302
+    response = staff.post(f"{USERS}{alice.pk}/change/", stats_form(alice) | {"username": "Carol"})
+    assert "username" in response.context["adminform"].errors
+    alice.refresh_from_db()
+    assert alice.username == "ALICE"
+
+
+def test_a_name_that_is_taken_in_the_same_moment_is_a_message(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    User.objects.create_user("alice")
+    monkeypatch.setattr(UserCreationForm, "clean_username", lambda form: form.cleaned_data["username"])
+    response = staff.post(f"{USERS}add/", fields("ALICE"), follow=True)
+    assert response.status_code == 200
+    assert "Somebody took this name a moment ago." in response.content.decode()
+
+
+def test_a_user_has_a_page_with_their_logins(staff: Client) -> None:
+    (user,) = make_people([1234])
+    page = staff.get(f"{USERS}{user.pk}/change/").content.decode()
+    assert "1234" in page
+    assert 'name="login_stats-0-login_times"' not in page
+    assert staff.get(f"{USERS}{user.pk}/password/").status_code == 200
+
+
+def test_logins_cannot_be_written_from_outside(staff: Client) -> None:
+    (user,) = make_people([5])
+    forged = {
+        "login_stats-TOTAL_FORMS": "1",
+        "login_stats-INITIAL_FORMS": "1",
+        "login_stats-0-user": str(user.pk),
+        "login_stats-0-login_times": "99",
+    }
+    staff.post(f"{USERS}{user.pk}/change/", stats_form(user) | forged)
+    assert LoginStats.objects.get(user=user).login_times == 5
+
+
+def test_a_new_password_ends_the_sessions_of_its_user(staff: Client) -> None:
+    alice = User.objects.create_user("alice", password="a former password")
+    there = logged_in(alice)
+    asked = {"password1": PASSWORD, "password2": PASSWORD, "usable_password": "true", "set-password": "1"}
+    assert staff.post(f"{USERS}{alice.pk}/password/", asked).status_code == 302
+    assert not is_in(there)
+    assert not Session.objects.filter(user=alice).exists()
+    assert is_in(staff)
 
 
 @pytest.mark.parametrize(
     "path",
-    ["/admin/", "/admin/accounts/user/", "/admin/accounts/user/add/", "/admin/auth/group/", "/admin/password_change/"],
+    [
+        "/admin/",
+        USERS,
+        f"{USERS}add/",
+        SESSIONS,
+        "/admin/auth/group/",
+        "/admin/auth/group/add/",
+        "/admin/password_change/",
+    ],
 )
 def test_its_pages_are_there(staff: Client, path: str) -> None:
     assert staff.get(path).status_code == 200
 
 
-def test_a_user_has_a_page(staff: Client) -> None:
-    user = User.objects.get(username="carol")
-    assert staff.get(f"/admin/accounts/user/{user.pk}/change/").status_code == 200
-    assert staff.get(f"/admin/accounts/user/{user.pk}/password/").status_code == 200
+# --- ending sessions ------------------------------------------------------------------------------------------
+
+
+def test_an_action_ends_all_sessions_of_those_who_are_chosen(staff: Client) -> None:
+    alice, bob = User.objects.create_user("alice"), User.objects.create_user("bob")
+    ended, stays = [logged_in(alice), logged_in(alice)], logged_in(bob)
+    secret = alice.session_secret
+    assert act(staff, USERS, "end_sessions", alice).status_code == 302
+    assert "2 sessions were ended." in staff.get(USERS).content.decode()
+    assert [is_in(client) for client in (*ended, stays)] == [False, False, True]
+    assert User.objects.get(pk=alice.pk).session_secret != secret
+    history = staff.get(f"{USERS}{alice.pk}/history/").content.decode()
+    assert "Ended all sessions." in history
+
+
+def test_an_action_can_end_ones_own_sessions_too(staff: Client) -> None:
+    assert act(staff, USERS, "end_sessions", User.objects.get(username="carol")).status_code == 302
+    assert not is_in(staff)
+
+
+def test_too_many_at_once_are_refused(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accounts_admin, "AT_ONCE", 2)
+    people = make_people([1, 1, 1])
+    there = logged_in(people[0])
+    act(staff, USERS, "end_sessions", *people)
+    assert "choose 2 at most" in staff.get(USERS).content.decode()
+    assert is_in(there)
+
+
+def test_sessions_are_listed_with_their_device_and_never_with_the_whole_digest(staff: Client) -> None:
+    alice = User.objects.create_user("alice")
+    logged_in(alice)
+    Session.objects.filter(user=alice).update(device="Firefox on Linux")
+    session = Session.objects.get(user=alice)
+    page = staff.get(SESSIONS, {"user__id__exact": alice.pk})
+    text = page.content.decode()
+    assert [row.pk for row in page.context["cl"].result_list] == [session.pk]
+    assert "Firefox on Linux" in text
+    assert f">{session.pk[:16]}<" in text
+    assert f">{session.pk}<" not in text
+    one = staff.get(f"{SESSIONS}{session.pk}/change/").content.decode()
+    assert "Firefox on Linux" in one
+    assert session.session_data not in one
+
+
+def test_last_seen_is_what_redis_knows_or_else_sql(staff: Client, redis_server: RedisServer) -> None:
+    alice = User.objects.create_user("alice")
+    is_in(logged_in(alice))
+    session = Session.objects.get(user=alice)
+    assert tokens.last_seen([session.pk])
+    (row,) = staff.get(SESSIONS, {"user__id__exact": alice.pk}).context["cl"].result_list
+    assert accounts_admin.SessionAdmin.seen_at(None, row) is not None
+    redis_server.kill()
+    (row,) = staff.get(SESSIONS, {"user__id__exact": alice.pk}).context["cl"].result_list
+    assert accounts_admin.SessionAdmin.seen_at(None, row) is None
+
+
+def test_the_list_of_sessions_costs_the_same_for_any_number(staff: Client) -> None:
+    def cost() -> tuple[int, int]:
+        with record() as seen:
+            staff.get(SESSIONS)
+        return len(seen.sql), seen.round_trips
+
+    cost()
+    few = cost()
+    for user in make_people([0] * 30):
+        Session.objects.create(pk=f"{user.pk:064}", user=user, expire_date=datetime(2100, 1, 1, tzinfo=UTC))
+    assert cost() == few
+
+
+@pytest.mark.parametrize("way", ["action", "button"])
+def test_to_delete_a_session_is_to_end_it(staff: Client, way: str) -> None:
+    alice = User.objects.create_user("alice")
+    one, other = logged_in(alice), logged_in(alice)
+    digest = one.session.digest  # type: ignore[attr-defined]
+    if way == "action":
+        act(staff, SESSIONS, "end_selected", Session.objects.get(pk=digest))
+    else:
+        confirm = staff.get(f"{SESSIONS}{digest}/delete/").content.decode()
+        assert digest not in confirm.replace(f"/{digest}/", "")
+        staff.post(f"{SESSIONS}{digest}/delete/", {"post": "yes"})
+    assert (is_in(one), is_in(other)) == (False, True)
+    assert tokens.last_seen([digest]) == {}
+
+
+# --- who may ---------------------------------------------------------------------------------------------------
+
+
+def test_who_may_only_look_is_offered_nothing_else() -> None:
+    client = clerk("view_user", "view_session")
+    alice = User.objects.create_user("alice")
+    there = logged_in(alice)
+    assert "end_sessions" not in client.get(USERS).content.decode()
+    act(client, USERS, "end_sessions", alice)
+    assert "end_selected" not in client.get(SESSIONS).content.decode()
+    act(client, SESSIONS, "end_selected", *Session.objects.filter(user=alice))
+    assert client.post(f"{SESSIONS}{there.session.digest}/delete/", {"post": "yes"}).status_code == 403  # type: ignore[attr-defined]
+    assert is_in(there)
+
+
+def test_who_may_not_look_sees_nothing() -> None:
+    client = clerk()
+    assert client.get(USERS).status_code == 403
+    assert client.get(SESSIONS).status_code == 403
+
+
+def test_logins_are_shown_to_who_may_see_them() -> None:
+    (user,) = make_people([4321])
+    client = clerk("view_user", "change_user")
+    assert "4321" not in client.get(f"{USERS}{user.pk}/change/").content.decode()
+
+
+def test_nobody_gives_themselves_powers() -> None:
+    client, dora = clerk("view_user", "change_user"), User.objects.get(username="dora")
+    group = Group.objects.create(name="everything")
+    forged = {"is_staff": "on", "is_superuser": "on", "groups": [group.pk], "user_permissions": ["1"]}
+    response = client.post(f"{USERS}{dora.pk}/change/", stats_form(dora) | forged)
+    assert response.status_code == 302
+    dora.refresh_from_db()
+    assert (dora.is_staff, dora.is_superuser, dora.groups.count()) == (True, False, 0)
+    assert dora.user_permissions.count() == 2
+
+
+def test_superusers_are_for_superusers() -> None:
+    client, root = clerk("view_user", "change_user", "delete_user"), User.objects.create_superuser("root")
+    there = logged_in(root)
+    assert client.post(f"{USERS}{root.pk}/password/", {"password1": PASSWORD, "password2": PASSWORD}).status_code == 403
+    assert client.post(f"{USERS}{root.pk}/change/", {"email": "eve@example.org"}).status_code == 403
+    assert client.post(f"{USERS}{root.pk}/delete/", {"post": "yes"}).status_code == 403
+    act(client, USERS, "end_sessions", root)
+    assert is_in(there)

@@ -122,7 +122,7 @@ def test_a_link_dies_of_what_ends_all_sessions(here: Client, alice: User, what: 
 
 def test_a_link_dies_after_three_hours(here: Client, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     path, now = link(here), time.time()
-    monkeypatch.setattr(signing.time, "time", lambda: now + 3 * 3600 + 60)
+    monkeypatch.setattr("django.core.signing.time.time", lambda: now + 3 * 3600 + 60)
     assert is_refused(here, path)
     assert address_of(alice) == OLD
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.hashers import make_password
 from django.test import Client
 
 from accounts import passwords
@@ -104,7 +105,7 @@ def test_the_password_cannot_be_found_by_trying(here: Client, alice: User) -> No
 
 
 def test_a_change_made_meanwhile_is_not_overwritten(here: Client, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    hashing = passwords.make_password
+    hashing = make_password
 
     def late(password: str) -> str:
         alice.set_password("somebody was faster")

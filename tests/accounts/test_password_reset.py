@@ -12,6 +12,7 @@ from django.utils.http import urlsafe_base64_decode
 
 from accounts import letters, passwords, services
 from accounts.models import EmailChange, Session, User
+from accounts.session_services import end_all_sessions
 from mirror.recorder import Recording, record
 from tests.accounts.mail import delivered, hinted, link_in
 from tests.servers import RedisServer, wait_until
@@ -195,7 +196,7 @@ def test_a_link_dies_of_what_happens_to_its_account(alice: User, what: str) -> N
         case "email":
             User.objects.filter(pk=alice.pk).update(email="elsewhere@example.org")
         case "secret":
-            passwords.end_all_sessions(alice)
+            end_all_sessions(alice)
         case "login":
             services.record_login(alice)
     assert not is_good(link)
@@ -306,8 +307,13 @@ def test_without_a_broker_the_letter_is_sent_all_the_same_after_the_response(
 def test_without_a_broker_nothing_is_looked_up_while_anybody_waits(
     alice: User, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    submitted = []
-    monkeypatch.setattr(letters._thread, "submit", lambda *args: submitted.append(args) or letters._waiting.release())
+    submitted: list[Any] = []
+
+    def submit(*args: Any) -> None:
+        submitted.append(args)
+        letters._waiting.release()
+
+    monkeypatch.setattr(letters._thread, "submit", submit)
     redis_server.kill()
     for email in (ADDRESS, "nobody@example.org"):
         response, seen = seen_while_asking(email)
