@@ -9,39 +9,17 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from mirror import outbox, registry, send, status
+from mirror.backup import admin as backup_admin  # noqa: F401  (registers its page)
 from mirror.management import texts
 from mirror.models import Change, State
-
-
-class ReadOnly(ModelAdmin):
-    """Nothing is added, edited or deleted; its actions are for those who may change the model."""
-
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_act_permission(self, request: HttpRequest) -> bool:
-        """Whether the actions are offered."""
-        options = self.model._meta
-        return bool(request.user.has_perm(f"{options.app_label}.change_{options.model_name}"))
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).using(outbox.using())
+from mirror.read_only import ReadOnly
 
 
 class Standing(admin.SimpleListFilter):

@@ -63,6 +63,27 @@ def verify(mirror: str) -> bool:
     return _send(task.apply_async, args=(mirror,), expires=600)
 
 
+def flush_backup(backup: str) -> bool:
+    """Ask for a flush of this backup. Returns whether the broker took it."""
+    from mirror.tasks import flush_backup as task
+
+    return _send(task.apply_async, args=(backup,), expires=60)
+
+
+def restore_backup(backup: str) -> bool:
+    """Ask for everything in this backup to be put back. Returns whether the broker took it."""
+    from mirror.tasks import restore_backup as task
+
+    return _send(task.apply_async, args=(backup,), expires=60)
+
+
+def verify_backup(backup: str) -> bool:
+    """Ask for a verification of this backup. Returns whether the broker took it."""
+    from mirror.tasks import verify_backup as task
+
+    return _send(task.apply_async, args=(backup,), expires=600)
+
+
 def task(apply_async: Callable[..., Any], **options: Any) -> bool:
     """Send any task, by its ``apply_async``, in the same way. Returns whether the broker took it; never raises."""
     return _send(apply_async, **options)

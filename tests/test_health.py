@@ -3,9 +3,12 @@
 import pytest
 from django.db import OperationalError
 from django.test import Client
+from redis import Redis
 
+from mirror.backup.restore import restore
 from mirror.models import Change
 from mirror.recorder import record
+from tests.mirror.app.backups import best
 from tests.servers import RedisServer
 
 
@@ -49,6 +52,20 @@ def test_ready_counts_what_waits_and_what_was_set_aside(client: Client) -> None:
     found = client.get("/readyz").json()
     assert (found["pending"], found["quarantined"]) == (1, 1)
     assert "quarantined" in found["degraded"]
+
+
+@pytest.mark.django_db
+def test_ready_names_each_backup_that_is_not_restored_is_behind_or_holds_what_sql_refuses(
+    client: Client, redis: Redis
+) -> None:
+    found = client.get("/readyz").json()
+    assert found["backups"]["tbest"] == {"warm": False, "marked": 0, "oldest_mark_seconds": 0.0, "set_aside": 0}
+    assert "unrestored:tbest" in found["degraded"]
+    restore(best())
+    redis.zadd(best().marks(), {"waits since 1970": 1, "refused": -1})
+    found = client.get("/readyz").json()
+    assert {"unsaved:tbest", "set_aside:tbest"} <= set(found["degraded"])
+    assert "unrestored:tbest" not in found["degraded"]
 
 
 def test_without_sql_it_is_not_ready(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

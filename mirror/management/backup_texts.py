@@ -21,9 +21,9 @@ def statuses(found: Sequence[BackupStatus]) -> list[str]:
         [
             s.backup,
             state(s),
-            _count(s.marked),
+            count(s.marked),
             oldest(s),
-            _count(s.set_aside),
+            count(s.set_aside),
             s.last_flush[:19].replace("T", " ") if s.last_flush else _("never"),
         ]
         for s in found
@@ -48,7 +48,8 @@ def oldest(found: BackupStatus) -> str:
     return "?" if found.oldest_mark_seconds is None else f"{found.oldest_mark_seconds:.1f} s"
 
 
-def _count(number: int | None) -> str:
+def count(number: int | None) -> str:
+    """A number of items, "?" when Redis does not say."""
     return "?" if number is None else str(number)
 
 

@@ -114,6 +114,14 @@ def test_what_is_deleted_meanwhile_is_gone_in_the_end(step: str, redis: Redis) -
     assert scores() == {}
 
 
+def test_what_was_deleted_and_is_made_again_meanwhile_is_not_taken_from_sql(redis: Redis) -> None:
+    play(redis, "alice", 3)
+    flush(best())
+    play(redis, "alice", -1)
+    flush(best(), step=At("check", lambda: play(redis, "alice", 5)))
+    assert scores() == {"alice": 3}
+
+
 def test_what_others_mark_meanwhile_is_not_waited_for(redis: Redis, saved: Saved, twos: None) -> None:
     for player in ("alice", "bob", "carol"):
         play(redis, player, 1)

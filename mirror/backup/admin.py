@@ -1,0 +1,95 @@
+"""The backups in the admin: how each stands, and what can be asked of Celery."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import display
+
+from mirror import send
+from mirror.backup import epoch, registry, status
+from mirror.management import backup_texts as texts
+from mirror.models import BackupState
+from mirror.read_only import ReadOnly
+
+
+@admin.register(BackupState)
+class BackupStateAdmin(ReadOnly):
+    """What is written to Redis first: how much of it SQL does not have yet."""
+
+    list_display = ["backup", "warm", "marked", "oldest", "aside", "error", "flushed_at", "verified_at", "differences"]
+    list_display_links = None
+    actions = ["flush", "verify", "restore"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[BackupState]:
+        return super().get_queryset(request).filter(backup__in=[backup.name for backup in registry.all_backups()])
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The list, with every backup in it, also one that was never flushed."""
+        states = BackupState.objects.using(epoch.using())
+        known = set(states.values_list("backup", flat=True))
+        new = [BackupState(backup=backup.name) for backup in registry.all_backups() if backup.name not in known]
+        if new:
+            states.bulk_create(new, ignore_conflicts=True)
+        return super().changelist_view(request, extra_context)
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """The page of the list, with the status of each backup on it (asked for all of them at once)."""
+        changelist: ChangeList = super().get_changelist_instance(request)
+        statuses = {found.backup: found for found in status.statuses()}
+        for state in changelist.result_list:
+            state.status = statuses[state.backup]
+        return changelist
+
+    @display(description=_("state"), label={"warm": "success", "cold": "warning", "unknown": "danger"})
+    def warm(self, state: Any) -> tuple[str, str]:
+        """Whether everything that Redis lost is restored, or how far it is."""
+        warm = state.status.warm
+        return "unknown" if warm is None else "warm" if warm else "cold", texts.state(state.status)
+
+    @display(description=_("marked"))
+    def marked(self, state: Any) -> str:
+        """Items that SQL does not have yet."""
+        return texts.count(state.status.marked)
+
+    @display(description=_("oldest"))
+    def oldest(self, state: Any) -> str:
+        """How long the oldest of them has waited."""
+        return texts.oldest(state.status)
+
+    @display(description=_("set aside"))
+    def aside(self, state: Any) -> str:
+        """Items that SQL refused."""
+        return texts.count(state.status.set_aside)
+
+    @display(description=_("error"))
+    def error(self, state: Any) -> str:
+        """Why, of one of them."""
+        return next((f"{item}: {error}" for item, error in state.status.errors.items()), "")
+
+    @admin.action(description=_("Flush: take to SQL what is marked, and what was set aside"), permissions=["act"])
+    def flush(self, request: HttpRequest, queryset: QuerySet[BackupState]) -> None:
+        self._ask(request, queryset, send.flush_backup)
+
+    @admin.action(description=_("Verify: compare with SQL, both ways"), permissions=["act"])
+    def verify(self, request: HttpRequest, queryset: QuerySet[BackupState]) -> None:
+        self._ask(request, queryset, send.verify_backup)
+
+    @admin.action(description=_("Restore: put back what Redis lacks"), permissions=["act"])
+    def restore(self, request: HttpRequest, queryset: QuerySet[BackupState]) -> None:
+        self._ask(request, queryset, send.restore_backup)
+
+    def _ask(self, request: HttpRequest, queryset: QuerySet[BackupState], ask: Callable[[str], bool]) -> None:
+        """Ask Celery for something, backup by backup, and say whether it was told."""
+        for state in queryset:
+            if ask(state.backup):
+                text = gettext("%(backup)s: asked for; the result will be seen here.") % {"backup": state.backup}
+                self.message_user(request, text, messages.SUCCESS)
+            else:
+                text = gettext("%(backup)s: the broker does not answer.") % {"backup": state.backup}
+                self.message_user(request, text, messages.ERROR)
