@@ -49,6 +49,7 @@ UNFOLD: Final[dict[str, Any]] = {
                 "title": _("Redis"),
                 "items": [
                     _item(_("Mirrors"), "sync_alt", "mirror.state"),
+                    _item(_("Backups"), "backup", "mirror.backupstate"),
                     _item(_("Changes"), "list_alt", "mirror.change"),
                 ],
             },
