@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import orjson
 from django.utils import timezone
+from django.utils.timesince import timesince
+from django.utils.translation import gettext as _
 
 from accounts import devices, keys
 from accounts.models import Session
@@ -15,6 +17,7 @@ from mirror.conf import setting
 from mirror.read import read
 
 MOST: Final = 100  # sessions on the page
+JUST_NOW: Final = 120  # seconds: it is noted once a minute
 SHOWN: Final = 16  # characters of a digest that name a session in a form
 
 
@@ -32,6 +35,17 @@ class SessionLine:
     def device_in_words(self) -> str:
         """The device in the reader's language."""
         return devices.in_words(self.device)
+
+    @property
+    def use_in_words(self) -> str:
+        """When it was last used, in the reader's language."""
+        if self.is_present:
+            return _("in use now")
+        if self.last_seen is None:
+            return _("not known when last used")
+        if (timezone.now() - self.last_seen).total_seconds() < JUST_NOW:
+            return _("last used just now")
+        return _("last used %(ago)s ago") % {"ago": timesince(self.last_seen, depth=1)}
 
 
 def handle_of(digest: str) -> str:

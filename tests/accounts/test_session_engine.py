@@ -1,7 +1,9 @@
 """The session engine, by itself: Django's behaviour, and nothing but digests kept."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -13,11 +15,14 @@ from redis import Redis
 from accounts import keys, sessions, tokens
 from accounts.models import LastSeen, Session, User
 from accounts.session_rows import digest_of
+from accounts.session_services import end_other_sessions
 from accounts.session_signals import sessions_ending, token_rotated
 from accounts.sessions import SessionEnded, SessionStore
 from mirror.rebuild import rebuild
 from mirror.recorder import record
+from mirror.relay import drain_all
 from mirror.sql_only import sql_only
+from tests.faults.tools import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Told = list[tuple[object, ...]]
@@ -318,3 +323,29 @@ def test_its_asynchronous_methods_do_the_same() -> None:
 
 def test_it_is_the_engine_of_the_site() -> None:
     assert Session.get_session_store_class() is sessions.SessionStore
+
+
+@pytest.mark.parametrize("change", [SessionStore.save, SessionStore.cycle_key])
+def test_whatever_comes_at_the_same_moment_what_was_ended_stays_ended(
+    change: Callable[[SessionStore], object], redis: Redis
+) -> None:
+    alice = User.objects.create_user("alice")
+    for _ in range(10):
+        one = stored(_auth_user_id=str(alice.pk))
+        two, gate = again(one), threading.Barrier(2)
+        two["colour"] = "red"
+
+        def end(session: SessionStore = one, gate: threading.Barrier = gate) -> None:
+            gate.wait()
+            end_other_sessions(alice, None)
+
+        def go_on(session: SessionStore = two, gate: threading.Barrier = gate) -> None:
+            gate.wait()
+            with suppress(SessionEnded):
+                change(session)
+
+        with at_once(end, go_on):
+            pass
+        assert not Session.objects.exists()
+    drain_all()
+    assert redis.keys(keys.session("*")) == []

@@ -1,0 +1,101 @@
+"""Sessions while Redis is away, cold, behind, or another one."""
+
+import pytest
+from django.conf import settings as site
+from django.test import Client
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts import keys
+from accounts.models import User
+from mirror import naming
+from mirror.middleware import COOKIE
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from mirror.redis import breaker
+from mirror.relay import drain_all
+from tests.accounts.sessions import (
+    alice,
+    desk,
+    digest_in,
+    kept,
+    log_in,
+    who,
+    whole,
+)
+from tests.servers import RedisServer
+
+__all__ = ["alice", "desk", "whole"]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.accounts.session_urls")]
+
+
+def test_redis_emptied_logs_nobody_out(desk: Client, redis: Redis) -> None:
+    redis.flushall()
+    assert who(desk) == "alice"
+    rebuild(["session"])
+    with record() as seen:
+        assert who(desk) == "alice"
+    assert seen.sql == []
+
+
+def test_a_record_that_is_lost_logs_nobody_out(desk: Client, redis: Redis) -> None:
+    redis.delete(keys.session(digest_in(desk)))
+    assert who(desk) == "alice"
+
+
+@pytest.mark.parametrize("harm", ["kill", "freeze"])
+def test_without_redis_one_logs_in_and_out_as_ever(harm: str, redis_server: RedisServer, alice: User) -> None:
+    rebuild(["session"])
+    desk = log_in(alice)
+    getattr(redis_server, harm)()
+    assert who(desk) == "alice"
+    phone = log_in(alice)
+    assert COOKIE in phone.cookies
+    assert who(phone) == "alice"
+    desk.post("/accounts/logout/")
+    assert (who(desk), who(phone)) == ("", "alice")
+
+
+def test_what_happened_without_redis_shows_at_the_next_request_when_it_is_back(
+    redis_server: RedisServer, alice: User
+) -> None:
+    """Nothing has been brought to Redis yet: what it says of the one is old, and of the other nothing."""
+    rebuild(["session"])
+    desk = log_in(alice)
+    drain_all()
+    redis_server.freeze()
+    phone = log_in(alice)
+    desk.post("/accounts/logout/")
+    redis_server.thaw()
+    breaker.reset()
+    assert (who(desk), who(phone)) == ("", "alice")
+    del phone.cookies[COOKIE]
+    assert who(phone) == "alice"
+
+
+def test_a_session_shows_at_the_next_request_though_there_was_no_time_to_drain(
+    alice: User, settings: Settings, redis: Redis
+) -> None:
+    settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0.0}
+    client = log_in(alice)
+    assert redis.exists(keys.session(digest_in(client))) == 0
+    assert COOKIE in client.cookies
+    assert who(client) == "alice"
+    client.get("/keep/?colour=blue")
+    assert kept(client) == {"colour": "blue"}
+
+
+def test_the_middleware_that_saves_sessions_is_inside_the_one_that_looks_for_writes() -> None:
+    order = site.MIDDLEWARE
+    assert order.index("mirror.middleware.ReadYourWrites") < order.index("accounts.middleware.SessionMiddleware")
+
+
+def test_a_stranger_without_a_cookie_costs_nothing() -> None:
+    with record() as seen:
+        assert who(Client()) == ""
+    assert (seen.round_trips, seen.sql) == (0, [])
+
+
+def test_a_cold_mirror_is_no_stranger(desk: Client, redis: Redis) -> None:
+    redis.delete(naming.marker("session"))
+    assert who(desk) == "alice"

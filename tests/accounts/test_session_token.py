@@ -1,0 +1,195 @@
+"""The token: where it is, when it changes, and when it is good no more."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+from django.db import connection
+from django.test import Client
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts import middleware
+from accounts.models import Session, User
+from mirror.relay import drain_all
+from tests.accounts.sessions import (
+    PASSWORD,
+    alice,
+    desk,
+    digest_in,
+    kept,
+    log_in,
+    token_in,
+    who,
+    whole,
+    with_token,
+)
+
+__all__ = ["alice", "desk", "whole"]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.accounts.session_urls")]
+STAFF_PAGE = "/admin/auth/group/"
+
+
+def everything(redis: Redis) -> str:
+    """All that SQL and Redis hold, as text."""
+    found: list[object] = []
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f'SELECT * FROM "{table}"')
+            found.append(cursor.fetchall())
+    for key in redis.scan_iter("*"):
+        found += [key, redis.dump(key)]
+        match redis.type(key):
+            case b"string":
+                found.append(redis.get(key))
+            case b"hash":
+                found.append(redis.hgetall(key))
+            case b"zset":
+                found.append(redis.zrange(key, 0, -1))
+            case b"set":
+                found.append(redis.smembers(key))
+            case b"list":
+                found.append(redis.lrange(key, 0, -1))
+    return repr(found)
+
+
+def test_the_token_is_stored_nowhere(desk: Client, redis: Redis) -> None:
+    desk.get("/keep/?colour=blue")
+    desk.get("/accounts/sessions/")
+    drain_all()
+    said = everything(redis)
+    assert digest_in(desk) in said
+    assert token_in(desk) not in said
+
+
+def test_logging_in_takes_a_new_token_and_what_a_stranger_kept_comes_along(alice: User) -> None:
+    client = Client()
+    client.get("/keep/?colour=blue")
+    before = token_in(client)
+    client.post("/accounts/login/", {"username": "alice", "password": PASSWORD})
+    assert token_in(client) != before
+    assert kept(client) == {"colour": "blue"}
+    assert kept(with_token(before)) == {}
+    assert Session.objects.count() == 1
+
+
+def test_a_token_that_somebody_planted_is_not_taken_over(alice: User) -> None:
+    client = with_token("planted-by-somebody-else-0123456")
+    client.post("/accounts/login/", {"username": "alice", "password": PASSWORD})
+    assert who(client) == "alice"
+    assert who(with_token("planted-by-somebody-else-0123456")) == ""
+
+
+def test_logging_in_again_takes_a_new_token_too(alice: User, desk: Client) -> None:
+    before = token_in(desk)
+    desk.force_login(alice)
+    assert token_in(desk) != before
+    assert who(desk) == "alice"
+    assert who(with_token(before)) == ""
+
+
+def test_logging_out_ends_the_session_and_takes_the_cookie_away(desk: Client) -> None:
+    before = token_in(desk)
+    desk.get("/keep/?colour=blue")
+    response = desk.post("/accounts/logout/")
+    assert before not in response.cookies["sessionid"].value
+    assert who(with_token(before)) == ""
+    assert kept(desk) == {}
+    assert not Session.objects.filter(user__isnull=False).exists()
+
+
+def test_somebody_elses_login_in_the_same_browser_begins_with_an_empty_session(alice: User, desk: Client) -> None:
+    desk.get("/keep/?colour=blue")
+    before = token_in(desk)
+    desk.force_login(User.objects.create_user("bob"))
+    assert (who(desk), kept(desk)) == ("bob", {})
+    assert who(with_token(before)) == ""
+
+
+def test_a_request_that_saves_what_was_ended_meanwhile_is_refused_and_brings_nothing_back(desk: Client) -> None:
+    before = token_in(desk)
+    assert desk.get("/ended-meanwhile/").status_code == 400
+    assert who(with_token(before)) == ""
+    assert Session.objects.count() == 0
+
+
+def test_more_rights_take_a_new_token_and_everything_stays(alice: User, desk: Client) -> None:
+    desk.get("/keep/?colour=blue")
+    before, row = token_in(desk), Session.objects.get()
+    User.objects.filter(pk=alice.pk).update(is_staff=True, is_superuser=True)
+    drain_all()
+    assert who(desk) == "alice"
+    after = token_in(desk)
+    assert after != before
+    assert kept(desk) == {"colour": "blue"}
+    assert who(with_token(before)) == ""
+    assert token_in(desk) == after  # once
+    assert (Session.objects.get().device, Session.objects.get().user) == (row.device, alice)
+    assert desk.get(STAFF_PAGE).status_code == 200
+
+
+@pytest.mark.parametrize("what", ["staff", "group", "permission"])
+def test_fewer_rights_take_a_new_token_too(what: str, alice: User) -> None:
+    group = Group.objects.create(name="buyers")
+    User.objects.filter(pk=alice.pk).update(is_staff=True)
+    alice.groups.add(group)
+    group.permissions.add(Permission.objects.order_by("pk")[0])
+    desk = log_in(alice)
+    before = token_in(desk)
+    assert who(desk) == "alice"
+    assert token_in(desk) == before
+    if what == "staff":
+        User.objects.filter(pk=alice.pk).update(is_staff=False)
+    elif what == "group":
+        alice.groups.clear()
+    else:
+        group.permissions.clear()
+    drain_all()
+    assert who(desk) == "alice"
+    assert token_in(desk) != before
+
+
+def test_two_requests_that_notice_at_once_rotate_once(
+    alice: User, desk: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    User.objects.filter(pk=alice.pk).update(is_staff=True)
+    drain_all()
+    late = with_token(token_in(desk))
+    rotate = middleware.rotate_for_rights
+
+    def after_another(session: Any) -> None:
+        monkeypatch.setattr(middleware, "rotate_for_rights", rotate)
+        assert who(desk) == "alice"
+        rotate(session)
+
+    monkeypatch.setattr(middleware, "rotate_for_rights", after_another)
+    response = late.get("/who/")
+    assert response.json()["user"] == "alice"  # its request was good when it came
+    assert "sessionid" not in response.cookies
+    assert Session.objects.count() == 1
+    assert who(desk) == "alice"
+
+
+def test_a_password_that_one_changes_oneself_ends_all_other_sessions(alice: User, desk: Client) -> None:
+    phone, bob = log_in(alice), log_in(User.objects.create_user("bob"))
+    desk.get("/keep/?colour=blue")
+    before = token_in(desk)
+    desk.post("/change-password/", {"password": "a noisy bookshop"})
+    assert (who(desk), who(phone), who(bob)) == ("alice", "", "bob")
+    assert kept(desk) == {"colour": "blue"}
+    assert token_in(desk) != before
+    assert Session.objects.filter(user=alice).count() == 1
+
+
+def test_a_password_that_another_changes_ends_every_session(alice: User, desk: Client) -> None:
+    alice.set_password("a noisy bookshop")
+    alice.save()
+    assert Session.objects.count() == 0
+    assert who(desk) == ""
+
+
+def test_a_password_that_is_only_hashed_anew_ends_nothing(alice: User, desk: Client, settings: Settings) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher", *settings.PASSWORD_HASHERS]
+    assert User.objects.get(pk=alice.pk).check_password(PASSWORD)
+    assert User.objects.get(pk=alice.pk).password.startswith("pbkdf2")
+    assert Session.objects.count() == 1

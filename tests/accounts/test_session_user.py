@@ -1,0 +1,139 @@
+"""Who is asking: what a request is told of its user, and what that costs."""
+
+import pytest
+from django.conf import settings as site
+from django.contrib.auth.models import Permission
+from django.test import Client, RequestFactory
+from pytest_django.fixtures import Settings
+
+from accounts.middleware import get_user
+from accounts.models import Session, User
+from accounts.session_services import end_all_sessions
+from accounts.sessions import SessionStore
+from catalog.index import copy
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from mirror.sql_only import sql_only
+from tests.accounts.sessions import PASSWORD, alice, by_raw_sql, desk, log_in, token_in, who, whole
+from tests.catalog.make import make_book
+
+__all__ = ["alice", "desk", "whole"]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.accounts.session_urls")]
+
+
+def test_session_and_user_are_one_round_trip_and_no_sql(desk: Client) -> None:
+    with record() as seen:
+        assert who(desk) == "alice"
+    assert (seen.round_trips, seen.sql) == (1, [])
+
+
+def test_the_book_list_for_somebody_logged_in_is_two_round_trips_and_no_sql(desk: Client) -> None:
+    copy.forget()
+    make_book("The Book of Sand", tags="fantasy")
+    rebuild()
+    desk.get("/books/")
+    with record() as seen:
+        page = desk.get("/books/")
+    copy.forget()
+    assert (seen.round_trips, seen.sql) == (2, [])
+    assert b"The Book of Sand" in page.content
+    assert b"alice" in page.content
+
+
+def test_a_login_writes_its_session_once_and_at_the_answer_no_more(alice: User) -> None:
+    client = Client()
+    with record() as seen:
+        client.post("/accounts/login/", {"username": "alice", "password": PASSWORD})
+    written = [sql.split(" ", 1)[0] for sql, _ in seen.sql if '"accounts_session"' in sql[:40]]
+    assert [word for word in written if word != "SELECT"] == ["INSERT", "UPDATE"]
+    assert who(client) == "alice"
+
+
+def test_a_page_that_only_reads_writes_nothing(desk: Client) -> None:
+    row = Session.objects.values().get()
+    who(desk)
+    assert Session.objects.values().get() == row
+
+
+def test_the_user_is_a_user_whose_other_fields_are_asked_for_when_wanted(alice: User, rf: RequestFactory) -> None:
+    User.objects.filter(pk=alice.pk).update(email="alice@example.org", is_staff=True)
+    request = rf.get("/")
+    request.session = SessionStore(token_in(log_in(alice)))
+    with record() as seen:
+        user = get_user(request)
+        assert isinstance(user, User)
+        known = (user.pk, user.username, user.name_key, user.user_type, user.is_active, user.is_staff, str(user))
+        assert known == (alice.pk, "alice", "alice", "client", True, True, "alice")
+    assert seen.sql == []
+    with record() as seen:
+        assert user.email == "alice@example.org"
+    assert len(seen.sql) == 1
+    user.username = "Alicia"
+    user.save()
+    assert User.objects.get_by_natural_key("ALICIA").email == "alice@example.org"
+
+
+def test_staff_have_their_permissions(alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(is_staff=True)
+    alice.user_permissions.add(Permission.objects.get(codename="view_user"))
+    client = log_in(alice)
+    assert client.get("/admin/accounts/user/").status_code == 200
+    assert client.get("/admin/auth/group/").status_code == 403
+
+
+def test_asked_asynchronously_it_is_the_same_user(desk: Client) -> None:
+    assert desk.get("/awho/").json()["user"] == "alice"
+    assert Client().get("/awho/").json()["user"] == ""
+
+
+@pytest.mark.parametrize(("column", "value"), [("session_secret", "another"), ("password", "another")])
+def test_a_secret_that_was_changed_by_raw_sql_ends_every_session(
+    column: str, value: str, alice: User, desk: Client
+) -> None:
+    phone = log_in(alice)
+    by_raw_sql(column, value, alice)
+    assert (who(desk), who(phone)) == ("", "")
+    assert Session.objects.count() == 0  # each of them found out, and was flushed
+
+
+def test_sql_is_asked_as_strictly(alice: User, desk: Client) -> None:
+    by_raw_sql("session_secret", "another", alice)
+    with sql_only():
+        assert who(desk) == ""
+
+
+def test_logging_out_everywhere_is_one_write(alice: User, desk: Client) -> None:
+    bob = log_in(User.objects.create_user("bob"))
+    end_all_sessions(alice)
+    assert (who(desk), who(bob)) == ("", "bob")
+
+
+def test_who_was_deactivated_is_nobody(alice: User, desk: Client) -> None:
+    by_raw_sql("is_active", False, alice)
+    assert who(desk) == ""
+
+
+def test_a_user_who_was_deleted_is_nobody(alice: User, desk: Client) -> None:
+    alice.delete()
+    assert who(desk) == ""
+
+
+def test_a_back_end_that_is_no_more_lets_nobody_in(desk: Client, settings: Settings) -> None:
+    settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.RemoteUserBackend"]
+    assert who(desk) == ""
+
+
+def test_a_new_secret_key_keeps_those_in_whom_the_old_one_let_in(desk: Client, settings: Settings) -> None:
+    settings.SECRET_KEY_FALLBACKS = [site.SECRET_KEY]
+    settings.SECRET_KEY = "x" * 50
+    rebuild(["session"])
+    before = token_in(desk)
+    assert who(desk) == "alice"
+    assert token_in(desk) != before
+    settings.SECRET_KEY_FALLBACKS = []
+    assert who(desk) == "alice"
+
+
+def test_a_new_secret_key_without_the_old_one_lets_nobody_in(desk: Client, settings: Settings) -> None:
+    settings.SECRET_KEY = "x" * 50
+    assert who(desk) == ""

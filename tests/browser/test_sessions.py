@@ -1,0 +1,109 @@
+"""One person in two browsers: what is done in the one shows at the next click in the other."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from accounts.session_services import end_all_sessions
+from mirror.rebuild import rebuild
+from tests.browser.conftest import Audit, OpenPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PASSWORD = "a quiet bookshop"
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "user_agent": "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15"
+    " (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1",
+}
+
+
+@pytest.fixture
+def alice(transactional_db: None) -> User:
+    rebuild(["session"])
+    return User.objects.create_user("alice", password=PASSWORD)
+
+
+def log_in(page: Page) -> Page:
+    page.goto("/accounts/login/")
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("banner")).to_contain_text("alice")
+    return page
+
+
+@pytest.fixture(params=[True, False], ids=["with JavaScript", "without"])
+def desk(request: pytest.FixtureRequest, alice: User, open_page: OpenPage) -> Page:
+    return log_in(open_page(java_script_enabled=request.param))
+
+
+@pytest.fixture
+def phone(alice: User, open_page: OpenPage) -> Page:
+    return log_in(open_page(**PHONE))
+
+
+def is_out(page: Page) -> None:
+    """At its next click somebody is a stranger there."""
+    page.get_by_role("link", name="Books").first.click()
+    expect(page).to_have_url(re.compile("/books/"))
+    expect(page.get_by_role("banner").get_by_role("link", name="Log in")).to_be_visible()
+
+
+def is_in(page: Page) -> None:
+    page.goto("/books/")
+    expect(page.get_by_role("banner")).to_contain_text("alice")
+
+
+def test_a_session_that_is_ended_in_one_browser_is_out_in_the_other_at_its_next_click(desk: Page, phone: Page) -> None:
+    desk.goto("/accounts/sessions/")
+    expect(desk.get_by_role("main").get_by_role("listitem")).to_have_count(2)
+    present = desk.get_by_role("main").get_by_role("listitem").filter(has_text="This one")
+    expect(present).to_contain_text(re.compile("Chrome|Chromium"))
+    desk.get_by_role("button", name=re.compile("^End Safari on iPhone")).click()
+    expect(desk.get_by_role("status")).to_contain_text("The session was ended.")
+    expect(desk.get_by_role("main").get_by_role("listitem").filter(has_text="Safari")).to_have_count(0)
+    is_out(phone)
+    is_in(desk)
+
+
+def test_all_others_can_be_ended_at_once(desk: Page, phone: Page, open_page: OpenPage) -> None:
+    third = log_in(open_page())
+    desk.goto("/accounts/sessions/")
+    desk.get_by_role("button", name="End all others").click()
+    expect(desk.get_by_role("status")).to_contain_text("2 other sessions were ended.")
+    expect(desk.get_by_role("main")).to_contain_text("You are logged in nowhere else.")
+    is_out(phone)
+    is_out(third)
+    is_in(desk)
+
+
+def test_a_new_password_ends_the_other_and_leaves_this_one(desk: Page, phone: Page) -> None:
+    desk.goto("/accounts/password_change/")
+    desk.locator("input[name=old_password]").fill(PASSWORD)
+    for field in desk.locator("input[name^=new_password]").all():
+        field.fill("a noisy bookshop")
+    desk.get_by_role("main").locator("button").first.click()
+    expect(desk).not_to_have_url(re.compile("/password_change/$"))
+    is_out(phone)
+    is_in(desk)
+
+
+def test_logging_out_everywhere_is_out_in_both(alice: User, desk: Page, phone: Page) -> None:
+    desk.goto("/")
+    phone.goto("/")
+    end_all_sessions(alice)
+    is_out(desk)
+    is_out(phone)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_is_fit_for_everybody(
+    alice: User, open_page: OpenPage, phone: Page, audit: Audit, scheme: str, width: int
+) -> None:
+    page = log_in(open_page(color_scheme=scheme, viewport={"width": width, "height": 900}))
+    page.goto("/accounts/sessions/")
+    assert audit(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
