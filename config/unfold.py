@@ -32,7 +32,8 @@ UNFOLD: Final[dict[str, Any]] = {
     # None, so that unfold prints no inline style, which the policy forbids: ours are in the style sheet.
     # A function, because a dict would be merged into unfold's own colours.
     "COLORS": lambda request: {},
-    "STYLES": [_static("css/admin.css")],
+    "STYLES": [_static("css/tokens.css"), _static("css/admin.css"), _static("css/loginlog.css")],
+    "DASHBOARD_CALLBACK": "loginlog.dashboard.add_to",
     "SIDEBAR": {
         "show_search": True,
         "show_all_applications": True,
@@ -53,7 +54,14 @@ UNFOLD: Final[dict[str, Any]] = {
                     _item(_("Changes"), "list_alt", "mirror.change"),
                 ],
             },
-            {"title": _("People"), "items": [_item(_("Users"), "person", "accounts.user")]},
+            {
+                "title": _("People"),
+                "items": [
+                    _item(_("Users"), "person", "accounts.user"),
+                    _item(_("Sessions"), "devices", "accounts.session"),
+                    {"title": _("Login report"), "icon": "monitoring", "link": "/loginlog/report/"},
+                ],
+            },
         ],
     },
 }
