@@ -1,5 +1,6 @@
 """Who uses the site, how often they logged in, and the sessions in which they are."""
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
@@ -25,10 +26,21 @@ class UserQuerySet(models.QuerySet["User"]):
     """Users."""
 
     def update(self, **fields: Any) -> int:
-        """As Django's; a new name is folded anew."""
+        """As Django's; a new name is folded anew. Raises TypeError for a name that only SQL could work out."""
         if isinstance(fields.get("username"), str):
             fields["name_key"] = fold(fields["username"])
+        elif "username" in fields and "name_key" not in fields:
+            raise TypeError("A name is given as text: SQL does not fold it as names are folded.")
         return super().update(**fields)
+
+    def bulk_update(self, objs: Iterable["User"], fields: Iterable[str], batch_size: int | None = None) -> int:
+        """As Django's; new names are folded anew."""
+        people, columns = list(objs), list(fields)
+        if "username" in columns:
+            for user in people:
+                user.name_key = fold(user.username)
+            columns.append("name_key")
+        return super().bulk_update(people, columns, batch_size)
 
 
 class UserManager(DjangoUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]

@@ -18,6 +18,8 @@ BOARD = Script(Path(__file__).parent / "lua" / "leaderboard.lua")
 def user_id_of(name: str) -> int | None:
     """The id of who has this name, in whatever case and width it is written; None: nobody. 1 round trip."""
     folded = fold(name)
+    if not folded.isprintable():  # neither database takes all that could stand in an address
+        return None
     reading = read(["user"], lambda pipe: pipe.get(keys.login_id(folded)))
     if reading is None:
         found = User._base_manager.using(setting("DATABASE")).filter(name_key=folded)

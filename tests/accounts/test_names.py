@@ -1,0 +1,129 @@
+"""No two people can claim one name, by whatever way they try; and a name leads to who has it now."""
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import F, Value
+from django.db.models.functions import Concat
+from redis import Redis
+
+from accounts import keys, registration
+from accounts.models import User
+from accounts.names import fold
+from accounts.selectors import user_id_of
+from mirror.recorder import record
+from mirror.sql_only import sql_only
+from tests.accounts.people import assert_exact, warm
+from tests.servers import RedisServer
+
+SAME = ["ken thompson", "KEN Thompson", "\uff4b\uff45\uff4e thompson"]
+STRONG = "a quiet bookshop"
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def ken() -> User:
+    warm()
+    return User.objects.create_user("Ken Thompson")
+
+
+def test_what_is_equal_after_folding_is_one_name() -> None:
+    assert {fold(name) for name in SAME} == {"ken thompson"}
+    assert fold("STRASSE") == fold("straße")
+    assert fold("\u212b") == fold("Å") == fold("a\u030a")  # the sign, the letter, the letter and its ring
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_every_spelling_leads_to_who_has_the_name_in_one_round_trip(ken: User, name: str) -> None:
+    with record() as seen:
+        assert user_id_of(name) == ken.pk
+    assert (seen.round_trips, seen.sql) == (1, [])
+    with sql_only():
+        assert user_id_of(name) == ken.pk
+
+
+@pytest.mark.parametrize("name", ["nobody", "", "ken", "ken thompson:id", "login_times", "\0", "\ud800", "x" * 5000])
+def test_nobody_has_another_name(ken: User, name: str) -> None:
+    assert user_id_of(name) is None
+    with sql_only():
+        assert user_id_of(name) is None
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_registering_it_is_refused(ken: User, name: str) -> None:
+    with pytest.raises(ValidationError):
+        registration.register(name, STRONG)
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_no_way_of_writing_takes_it(ken: User, name: str) -> None:
+    other = User.objects.create_user("other")
+    other.username = name
+    ways: list[Any] = [
+        lambda: User.objects.create(username=name),
+        lambda: User.objects.bulk_create([User(username="fresh"), User(username=name)]),
+        lambda: User.objects.filter(pk=other.pk).update(username=name),
+        lambda: User.objects.bulk_update([other], ["username"]),
+        lambda: other.save(update_fields=["username", "name_key"]),
+        other.save,
+    ]
+    for way in ways:
+        with pytest.raises(IntegrityError), transaction.atomic():
+            way()
+    assert user_id_of(name) == ken.pk
+    assert_exact()
+
+
+def test_a_name_that_only_sql_could_work_out_is_refused(ken: User) -> None:
+    for name in (F("email"), Concat(F("username"), Value("x"))):
+        with pytest.raises(TypeError):
+            User.objects.update(username=name)
+
+
+def test_a_rename_moves_the_name(ken: User, redis: Redis) -> None:
+    ken.username = "Dennis"
+    ken.save()
+    assert redis.get(keys.login_id("dennis")) == str(ken.pk).encode()
+    assert not redis.exists(keys.login_id("ken thompson"))
+    User.objects.filter(pk=ken.pk).update(username="Joe")
+    assert_exact()
+    assert [user_id_of(name) for name in ("Ken Thompson", "Dennis", "JOE")] == [None, None, ken.pk]
+    ken.username = "Rob"
+    User.objects.bulk_update([ken], ["username"])
+    assert_exact()
+    assert [user_id_of(name) for name in ("joe", "ROB")] == [None, ken.pk]
+
+
+def test_people_can_exchange_their_names(ken: User) -> None:
+    rob = User.objects.create_user("Rob")
+    with transaction.atomic():
+        User.objects.filter(pk=ken.pk).update(username="in between")
+        User.objects.filter(pk=rob.pk).update(username="Ken Thompson")
+        User.objects.filter(pk=ken.pk).update(username="Rob")
+    assert_exact()
+    assert (user_id_of("ken thompson"), user_id_of("rob")) == (rob.pk, ken.pk)
+
+
+def test_a_name_that_was_given_up_can_be_had(ken: User) -> None:
+    ken.delete()
+    assert user_id_of("ken thompson") is None
+    heir = User.objects.create_user("KEN THOMPSON")
+    assert user_id_of("ken thompson") == heir.pk
+    assert_exact()
+
+
+def test_names_that_look_like_other_keys_are_in_nobodys_way(redis: Redis) -> None:
+    warm()
+    for name in ("login_times", "last_login_times", "5", "1.id"):
+        user = User.objects.create(username=name)
+        assert user_id_of(name) == user.pk
+    assert_exact()
+
+
+def test_without_redis_names_are_looked_up_in_sql(redis_server: RedisServer) -> None:
+    ken = User.objects.create_user("Ken Thompson")
+    redis_server.kill()
+    assert user_id_of("ken thompson") == ken.pk
