@@ -41,6 +41,7 @@ class LoginStatsInline(StackedInline):
     model = LoginStats
     fields = readonly_fields = ["login_times", "last_login_time"]
     can_delete = False
+    hide_title = True  # it would be the number of the user
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
