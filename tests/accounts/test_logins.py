@@ -1,0 +1,260 @@
+"""A login counts once, in SQL, together with its session, and shows at the next request."""
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib import auth
+from django.contrib.auth.signals import user_logged_in
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+from redis import Redis
+
+from accounts import keys, services
+from accounts.models import LoginStats, Session, User
+from accounts.sessions import SessionStore
+from mirror.models import Change
+from mirror.recorder import record
+from tests.accounts.people import NOON, assert_exact, make_people, warm
+from tests.faults.tools import at_once
+from tests.servers import RedisServer
+
+PASSWORD = "a quiet bookshop"
+LOGIN, BOARD = "/accounts/login/", "/accounts/leaderboard/"
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("cheap_hashes")]
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice", password=PASSWORD)
+
+
+def log_in(client: Client, name: str = "alice") -> HttpResponse:
+    """Send the form."""
+    response: HttpResponse = client.post(LOGIN, {"username": name, "password": PASSWORD})  # type: ignore[assignment]
+    return response
+
+
+def count_of(user: User) -> int:
+    """How often SQL says."""
+    return LoginStats.objects.filter(user=user).values_list("login_times", flat=True).first() or 0
+
+
+def board(client: Client, query: str = "") -> dict[str, Any]:
+    """The page in JSON."""
+    found: dict[str, Any] = client.get(BOARD + query, headers={"Accept": "application/json"}).json()
+    return found
+
+
+def test_it_shows_in_redis_as_the_contract_says(alice: User, redis: Redis) -> None:
+    warm()
+    services.record_login(alice, NOON)
+    services.record_login(alice, NOON + timedelta(hours=1))
+    said = {k.decode(): v.decode() for k, v in redis.hgetall(keys.login(alice.pk)).items()}
+    assert said == {
+        "id": str(alice.pk),
+        "name": "alice",
+        "name_key": "alice",
+        "user_type": "client",
+        "is_active": "1",
+        "login_times": "2",
+        "last_login_time": "2026-03-01T13:00:00+00:00",
+    }
+    assert redis.zscore(keys.login_times(), alice.pk) == 2
+    assert redis.lrange(keys.last_login_times(), 0, -1) == [str(alice.pk).encode()]
+    assert_exact()
+
+
+def test_an_earlier_login_counts_and_leaves_the_last_as_it_is(alice: User) -> None:
+    services.record_login(alice, NOON)
+    services.record_login(alice, NOON - timedelta(days=1))
+    assert LoginStats.objects.values_list("login_times", "last_login_time").get() == (2, NOON)
+    services.record_login(alice, NOON + timedelta(microseconds=1))
+    assert LoginStats.objects.get().last_login_time == NOON + timedelta(microseconds=1)
+
+
+def test_first_logins_at_the_same_moment_all_count(alice: User) -> None:
+    start = threading.Barrier(8)
+
+    def run() -> None:
+        start.wait()
+        services.record_login(alice, NOON)
+
+    with at_once(*[run] * 8):
+        pass
+    assert count_of(alice) == 8
+    warm()
+    assert_exact()
+
+
+def test_each_way_in_counts_once(client: Client, alice: User) -> None:
+    log_in(client)
+    assert count_of(alice) == 1
+    client.get("/")
+    client.post("/accounts/logout/")
+    assert count_of(alice) == 1
+    client.force_login(alice)
+    assert count_of(alice) == 2
+    log_in(Client(), "ALICE")
+    assert count_of(alice) == 3
+    newcomer = {"username": "bob", "password1": PASSWORD, "password2": PASSWORD}
+    Client().post("/accounts/register/", newcomer)
+    assert count_of(User.objects.get(username="bob")) == 1
+
+
+def test_a_wrong_password_does_not_count(client: Client, alice: User) -> None:
+    client.post(LOGIN, {"username": "alice", "password": "wrong"})
+    assert count_of(alice) == 0
+
+
+def test_it_shows_at_the_next_request(client: Client, alice: User) -> None:
+    make_people([3, 1])
+    warm()
+    log_in(client)
+    page = board(client)
+    assert page["me"] == {"rank": 2, "id": alice.pk, "name": "alice", "login_times": 1}
+    assert page["last"][0]["name"] == "alice"
+    log_in(Client())
+    assert board(client)["me"]["login_times"] == 2
+    assert not Change.objects.pending().exists()
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Has the transaction of a login fail: at the session, after the count, or at whatever hangs on it."""
+
+    def fail(where: str) -> None:
+        def broken(*args: Any, **kwargs: Any) -> None:
+            raise ZeroDivisionError
+
+        if where == "session":
+            monkeypatch.setattr(SessionStore, "save", broken)
+        elif where == "count":
+            monkeypatch.setattr(services, "_RECORD", "SELECT 1 / 0 FROM nowhere WHERE %s = %s")
+        else:
+            user_logged_in.connect(broken, weak=False, dispatch_uid="failing")
+
+    yield fail
+    user_logged_in.disconnect(dispatch_uid="failing")
+
+
+@pytest.mark.parametrize("where", ["session", "count", "afterwards"])
+def test_when_it_fails_nothing_is_counted_and_nobody_is_logged_in(alice: User, failing: Any, where: str) -> None:
+    warm()
+    client = Client(raise_request_exception=False)
+    failing(where)
+    response = log_in(client)
+    assert response.status_code == 500
+    assert "sessionid" not in response.cookies
+    assert (LoginStats.objects.count(), Session.objects.count()) == (0, 0)
+    assert board(client)["count"] == 0
+    assert_exact()
+
+
+@pytest.mark.parametrize("where", ["session", "count", "afterwards"])
+def test_who_catches_the_failure_has_the_session_of_before(alice: User, failing: Any, where: str) -> None:
+    bob = User.objects.create_user("bob", password=PASSWORD)
+    client = Client()
+    log_in(client, "bob")
+    request: Any = RequestFactory().get("/")
+    request.session = SessionStore(client.session.session_key)
+    request.user = auth.get_user(request)
+    failing(where)
+    with pytest.raises(Exception):  # noqa: B017, PT011  whatever it was
+        services.log_in(request, alice, backend=BACKEND)
+    assert request.user == auth.get_user(request) == bob
+    assert not request.session.modified
+    assert count_of(alice) == 0
+    assert client.get("/accounts/leaderboard/").context["user"] == bob
+
+
+def test_the_count_is_one_statement(alice: User) -> None:
+    with record() as seen:
+        services.record_login(alice)
+    inserts = [
+        sql for sql, _ in seen.sql if "accounts_loginstats" in sql and sql.lstrip().startswith(("INSERT", "UPDATE"))
+    ]
+    assert len(inserts) == 1
+
+
+def test_who_is_deactivated_or_deleted_disappears_and_comes_back(client: Client, alice: User) -> None:
+    people = make_people([5, 4])
+    warm()
+    log_in(client)
+    User.objects.filter(pk=people[0].pk).update(is_active=False)
+    people[1].delete()
+    assert_exact()
+    assert [p["name"] for p in board(client)["most"]] == [p["name"] for p in board(client)["last"]] == ["alice"]
+    User.objects.filter(pk=people[0].pk).update(is_active=True)
+    assert_exact()
+    assert [p["name"] for p in board(client)["most"]] == [people[0].username, "alice"]
+
+
+def test_when_redis_is_emptied_people_stay_and_their_counters_are_right(
+    client: Client, alice: User, redis: Redis
+) -> None:
+    make_people([7, 1])
+    warm()
+    log_in(client)
+    before = board(client)
+    redis.flushdb()
+    assert board(client) == before
+    assert before["me"]["name"] == "alice"
+    log_in(Client())
+    assert board(client)["me"]["login_times"] == 2
+    warm()
+    with record() as seen:
+        assert board(client)["me"]["login_times"] == 2
+    assert not any("accounts_loginstats" in sql for sql, _ in seen.sql)
+
+
+@pytest.mark.parametrize("fault", ["kill", "freeze"])
+def test_without_redis_people_log_in_and_the_page_answers(redis_server: RedisServer, alice: User, fault: str) -> None:
+    make_people([7, 1])
+    warm()
+    client = Client()
+    getattr(redis_server, fault)()
+    assert log_in(client).status_code == 302
+    assert board(client)["me"] == {"rank": 2, "id": alice.pk, "name": "alice", "login_times": 1}
+    assert client.get("/").status_code == client.get(BOARD).status_code == 200
+
+
+USERS, LOGINS, THREADS = 40, 1000, 50
+
+
+@pytest.mark.slow
+def test_a_thousand_logins_by_fifty_threads_all_count(redis: Redis) -> None:
+    """Through the form, over forty people, on whom they fall unevenly; ranking and list are as SQL has them."""
+    people = [User(username=f"reader {n}") for n in range(USERS)]
+    for user in people:
+        user.set_password(PASSWORD)
+    people = User.objects.bulk_create(people)
+    warm()
+    expected = [0] * USERS
+    todo = [min(n % USERS, n * 7 % USERS) for n in range(LOGINS)]
+    for number in todo:
+        expected[number] += 1
+    statuses: list[int] = []
+
+    def run() -> None:
+        while todo:
+            try:
+                number = todo.pop()
+            except IndexError:
+                return
+            statuses.append(log_in(Client(REMOTE_ADDR=f"192.0.2.{number}"), f"reader {number}").status_code)
+
+    with at_once(*[run] * THREADS):
+        pass
+    assert statuses == [302] * LOGINS
+    assert_exact()
+    assert [count_of(user) for user in people] == expected
+    ranking = sorted(((n, str(user.pk)) for n, user in zip(expected, people, strict=True) if n), reverse=True)
+    said = redis.zrevrange(keys.login_times(), 0, -1, withscores=True)
+    assert [(score, pk.decode()) for pk, score in said] == ranking
+    newest = LoginStats.objects.order_by("-last_login_time", "-user_id").values_list("user_id", flat=True)
+    assert list(map(int, redis.lrange(keys.last_login_times(), 0, -1))) == list(newest)
+    assert Session.objects.count() == LOGINS
