@@ -27,7 +27,7 @@ LUA = Path(__file__).parent / "lua"
 _touch = script(LUA / "touch.lua")
 _forget = Script(LUA / "forget.lua")
 SEEN, CLAIMED, MISSING = 1, 0, -1
-MOST = 1000  # digests in one call of a script
+MOST = 100  # digests in one call of a script
 
 
 def touch(digest: str, seen: float | None) -> bool:
@@ -60,8 +60,15 @@ def forget(digests: Sequence[str]) -> None:
 
 def remove(redis: Any, digests: Sequence[str]) -> None:
     """As ``forget``, on this client; raises redis-py's errors."""
+    if len(digests) <= MOST:
+        if digests:
+            _forget(redis, both(), digests)
+        return
+    _forget.load(redis)
+    pipe = redis.pipeline(transaction=False)
     for start in range(0, len(digests), MOST):
-        _forget(redis, both(), digests[start : start + MOST])
+        _forget.add(pipe, both(), digests[start : start + MOST])
+    pipe.execute()
 
 
 def last_seen(digests: Sequence[str]) -> dict[str, float]:

@@ -1,0 +1,89 @@
+"""Cleaning sessions beside the plain way (list the oldest hundred, delete them), and touches beside a bare write."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from accounts import cleaning, keys, tokens
+from accounts.models import LastSeen, Session
+from mirror.backup.restore import restore
+from mirror.models import Change
+from mirror.redis import client, relay_client
+from tests.accounts.digests import digest
+from tests.bench.table import Comparison
+
+IN_REDIS, IN_SQL, TOUCHES, PIPE = 200_000, 20_000, 5_000, 1000
+
+
+def comparisons() -> Iterator[Comparison]:
+    """Redis' part alone; with SQL and the mirror; touches. Half of the sessions are removed each time."""
+    redis = relay_client()
+    digests = [digest(number) for number in range(IN_REDIS)]
+    yield Comparison(
+        "sessions clean, Redis' part (claim, remove)",
+        "list a hundred, delete them",
+        f"{IN_REDIS // 2:,} of {IN_REDIS:,} sessions",
+        ours=lambda: _claim_and_remove(redis, IN_REDIS // 2),
+        theirs=lambda: _list_and_delete(redis, IN_REDIS // 2),
+        target=0.5,  # it writes each twice
+        before=lambda: _in_redis(redis, digests),
+    )
+    yield Comparison(
+        "sessions clean, with SQL and the mirror",
+        "list a hundred, delete them with the ORM",
+        f"{IN_SQL // 2:,} of {IN_SQL:,} sessions",
+        ours=lambda: cleaning.clean(IN_SQL // 2),
+        theirs=lambda: _list_and_delete(redis, IN_SQL // 2, rows=True),
+        target=1.0,
+        before=lambda: _in_sql(redis, digests[:IN_SQL]),
+    )
+    yield Comparison(
+        "touch of a session, one after the other",
+        "bare ZADD, without a mark",
+        f"{TOUCHES:,} sessions",
+        ours=lambda: [tokens.touch(each, 1.0) for each in digests[:TOUCHES]],
+        theirs=lambda: [client().zadd(keys.recent(), {each: 2e9}) for each in digests[:TOUCHES]],
+        target=0.5,
+        before=lambda: _in_redis(redis, digests[:TOUCHES]),
+    )
+    _in_sql(redis, [])
+
+
+def _in_redis(redis: Any, digests: Sequence[str]) -> None:
+    """These sessions alone, last seen long ago, one after the other."""
+    redis.delete(*tokens.both())
+    for start in range(0, len(digests), PIPE):
+        redis.zadd(keys.recent(), {each: 1e9 + start + i for i, each in enumerate(digests[start : start + PIPE])})
+
+
+def _in_sql(redis: Any, digests: Sequence[str]) -> None:
+    """These sessions alone on both sides, with nothing left to be done."""
+    using = Session.objects.db
+    LastSeen.objects.all()._raw_delete(using)
+    Session.objects.all()._raw_delete(using)
+    now = timezone.now()
+    times = {"created_at": now - timedelta(days=20_000), "expire_date": now + timedelta(days=14)}
+    Session.objects.bulk_create(
+        [Session(session_key=each, session_data="x" * 150, **times) for each in digests], batch_size=PIPE
+    )
+    LastSeen.objects.bulk_create(
+        [LastSeen(session_id=e, seen_at=times["created_at"]) for e in digests], batch_size=PIPE
+    )
+    Change.objects.all()._raw_delete(using)
+    restore(cleaning.LastSeenBackup(), redis=redis)  # so that it is no part of what is measured
+    _in_redis(redis, digests)
+
+
+def _claim_and_remove(redis: Any, limit: int) -> None:
+    while claimed := cleaning.claim(redis, limit):
+        tokens.remove(redis, claimed)
+
+
+def _list_and_delete(redis: Any, limit: int, *, rows: bool = False) -> None:
+    while (beyond := redis.zcard(keys.recent()) - limit) > 0:
+        oldest = redis.zrange(keys.recent(), 0, min(beyond, 100) - 1)
+        if rows:
+            Session.objects.filter(pk__in=[each.decode() for each in oldest]).delete()
+        redis.zrem(keys.recent(), *oldest)
