@@ -1,0 +1,182 @@
+"""The leaderboard as a page and in JSON; how staff get into the admin."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.leaderboard import PAGE
+from accounts.models import User
+from mirror.recorder import record
+from mirror.sql_only import sql_only
+from tests.accounts.people import NOON, make_people, warm
+from tests.site.html import what_the_policy_forbids
+
+BOARD, JSON = "/accounts/leaderboard/", {"Accept": "application/json"}
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def people() -> list[User]:
+    """A page and a half; the last has come most often."""
+    made = make_people(range(1, PAGE + 11))
+    warm()
+    return made
+
+
+def page_of(client: Client, query: str = "") -> str:
+    return client.get(BOARD + query).content.decode()
+
+
+def test_it_works(client: Client, people: list[User]) -> None:
+    page = page_of(client)
+    assert "reader 29" in page
+    assert "reader 9<" not in page.partition("Last here")[0]
+    assert 'rel="next"' in page
+    assert 'rel="prev"' not in page
+    assert "Your place" not in page
+    assert {"Accept", "Cookie"} <= set(client.get(BOARD).headers["Vary"].split(", "))
+    assert what_the_policy_forbids(page) == []
+
+
+def test_the_json_says_the_same(client: Client, people: list[User]) -> None:
+    found = client.get(BOARD, headers=JSON).json()
+    assert found.keys() == {"count", "most", "me", "neighbours", "last", "next", "previous"}
+    assert found["count"] == 30
+    assert found["most"][0] == {"rank": 1, "id": people[29].pk, "name": "reader 29", "login_times": 30}
+    assert found["last"][0].keys() == {"id", "name", "last_login_time"}
+    assert len(found["last"]) == 10
+    assert (found["me"], found["neighbours"], found["previous"]) == (None, [], None)
+    second = client.get(found["next"], headers=JSON).json()
+    assert [p["rank"] for p in second["most"]] == list(range(21, 31))
+    assert second["next"] is None
+    assert client.get(second["previous"], headers=JSON).json()["most"] == found["most"]
+    assert client.get(found["next"]).content.decode().count("<tr><td>") == 10
+
+
+def test_a_stranger_costs_two_round_trips_and_a_reader_one_more_for_the_session(
+    client: Client, people: list[User]
+) -> None:
+    client.get(BOARD)
+    with record() as seen:
+        client.get(BOARD)
+    assert (seen.round_trips, seen.sql) == (2, [])
+    client.force_login(people[3])
+    warm_all(client)
+    with record() as seen:
+        client.get(BOARD)
+    assert (seen.round_trips, seen.sql) == (3, [])
+
+
+def warm_all(client: Client) -> None:
+    """The sessions too, and what a first request does."""
+    from mirror.rebuild import rebuild
+
+    rebuild()
+    client.get(BOARD)
+
+
+def test_one_sees_oneself_between_ones_neighbours(client: Client, people: list[User]) -> None:
+    client.force_login(people[2])  # which counts: the third has come four times now, as the fourth
+    page = page_of(client)
+    assert "Your place" in page
+    assert page.count('class="me"') == 1
+    found = client.get(f"{BOARD}?at=me", headers=JSON).json()
+    assert found["me"] == {"rank": 27, "id": people[2].pk, "name": "reader 2", "login_times": 4}
+    assert len(found["neighbours"]) == 4
+    assert people[2].pk in [p["id"] for p in found["most"]]
+    assert page_of(client, "?at=me").count('class="me"') == 2
+
+
+@pytest.mark.parametrize(("asked", "given"), [("3", 3), ("0", 1), ("999", 30), ("x", 10), ("-1", 10), ("", 10)])
+def test_how_many_of_the_last_is_up_to_who_asks(client: Client, people: list[User], asked: str, given: int) -> None:
+    found = client.get(f"{BOARD}?last={asked}", headers=JSON).json()
+    assert [p["name"] for p in found["last"]] == [f"reader {29 - n}" for n in range(given)]
+
+
+def test_paging_keeps_how_many_of_the_last_were_asked_for(client: Client, people: list[User]) -> None:
+    found = client.get(f"{BOARD}?last=30", headers=JSON).json()
+    assert "last=30" in found["next"]
+    assert "?last=100" in page_of(client)
+
+
+@pytest.mark.parametrize("query", ["?at=x", "?at=1:2:3", "?at=%00", "?at=%ff", "?at=" + "a" * 3000, "?last=1e9"])
+def test_what_is_no_cursor_is_the_first_page(client: Client, people: list[User], query: str) -> None:
+    assert client.get(BOARD + query, headers=JSON).json()["most"][0]["name"] == "reader 29"
+    with sql_only():
+        assert client.get(BOARD + query, headers=JSON).json()["most"][0]["name"] == "reader 29"
+
+
+def test_sql_gives_the_same_page(client: Client, people: list[User]) -> None:
+    warm_page, warm_json = page_of(client), client.get(BOARD, headers=JSON).content
+    with sql_only(), record() as seen:
+        assert page_of(client) == warm_page
+        assert client.get(BOARD, headers=JSON).content == warm_json
+    assert seen.round_trips == 0
+    assert len(seen.sql) < 20
+
+
+def test_names_are_text(client: Client) -> None:
+    user = User.objects.create(username="<b>bold</b>")
+    client.force_login(user)
+    warm()
+    for path in (BOARD, "/"):
+        assert "<b>bold" not in client.get(path).content.decode()
+
+
+def test_before_anybody_came_it_says_so(client: Client) -> None:
+    warm()
+    assert "Nobody has logged in yet" in page_of(client)
+    assert "Last here" not in client.get("/").content.decode()
+
+
+def test_it_can_only_be_read(client: Client) -> None:
+    for method in (client.post, client.put, client.delete):
+        assert method(BOARD).status_code == 405
+
+
+def test_the_front_page_shows_the_last_five(client: Client, people: list[User]) -> None:
+    page = client.get("/").content.decode()
+    assert [f"reader {n}" in page for n in (29, 25, 24)] == [True, True, False]
+    assert NOON.strftime("%Y-%m-%dT12:29:00+00:00") in page
+    assert f'href="{BOARD}"' in page
+
+
+def location(client: Client, path: str) -> Any:
+    return client.get(path).headers["Location"]
+
+
+def test_staff_log_in_by_the_sites_own_page_and_come_where_they_wanted(client: Client) -> None:
+    wanted = location(client, "/admin/accounts/user/")
+    assert wanted == "/admin/login/?next=/admin/accounts/user/"
+    door = location(client, wanted)
+    assert door == "/accounts/login/?next=/admin/accounts/user/"
+    carol = User.objects.create_superuser("carol", password="a quiet bookshop")
+    back = client.post(door, {"username": "carol", "password": "a quiet bookshop"})
+    assert back.headers["Location"] == "/admin/accounts/user/"
+    assert client.get("/admin/accounts/user/").status_code == 200
+    assert carol.login_stats.login_times == 1
+    assert location(client, "/admin/login/?next=/admin/accounts/user/") == "/admin/accounts/user/"
+    assert location(client, "/admin/login/") == "/admin/"
+
+
+def test_who_is_no_staff_is_told_so_and_goes_round_in_no_circle(client: Client) -> None:
+    client.force_login(User.objects.create_user("alice"))
+    response = client.get("/admin/", follow=True)
+    assert response.status_code == 403
+    assert len(response.redirect_chain) == 1
+    assert "log in as somebody else" in response.content.decode()
+
+
+@pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:x"])
+def test_nobody_is_sent_to_another_site(client: Client, elsewhere: str) -> None:
+    assert location(client, f"/admin/login/?next={elsewhere}") == "/accounts/login/?next=/admin/"
+    client.force_login(User.objects.create_superuser("carol"))
+    assert location(client, f"/admin/login/?next={elsewhere}") == "/admin/"
+
+
+def test_the_admins_own_form_is_not_to_be_had(client: Client) -> None:
+    User.objects.create_superuser("carol", password="a quiet bookshop")
+    response = client.post("/admin/login/", {"username": "carol", "password": "a quiet bookshop"})
+    assert response.status_code == 405
