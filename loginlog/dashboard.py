@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from loginlog import analytics, chart, heatmap, selectors
 from loginlog.chart import Chart
 from loginlog.cohorts import Cohort, Kind, Period, Reading, periods
-from loginlog.days import today
+from loginlog.days import next_month, today
 from loginlog.heatmap import Sheet
 from loginlog.ranges import Range
 from loginlog.selectors import Span
@@ -52,8 +52,7 @@ def add_to(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 def dashboard(now: date) -> Dashboard:
     """The log up to the day ``now``. Asks for a year's counts at once, then for the cohorts' bitmaps at once."""
-    first = date(now.year - 1, now.month, 1) if now.month == 12 else date(now.year - 1, now.month + 1, 1)
-    shown = Range(first, now)
+    shown = Range(next_month(now.replace(year=now.year - 1, day=1)), now)  # twelve months
     counts = selectors.active_counts([Span(day, day) for day in shown.days])
     weeks = periods(now, "week", WEEKS)
     since = selectors.first_day()

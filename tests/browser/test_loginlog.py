@@ -1,0 +1,101 @@
+"""The calendar, the report and the admin's first page, in a real browser."""
+
+import re
+from datetime import date, timedelta
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from accounts.models import User
+from loginlog.days import A_DAY, today
+from tests.browser.conftest import Audit, OpenPage
+from tests.loginlog import filled
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PAGES = ["/loginlog/", "/loginlog/?from=soon", "/loginlog/report/", "/loginlog/report/?by=month&reading=after"]
+
+
+@pytest.fixture
+def alice(transactional_db: None) -> User:
+    """Staff, here every day for ten days; fifteen others who come and go."""
+    user = User.objects.create_superuser("alice", password="a quiet bookshop")
+    marks = filled.some_marks(filled.people(15), today() - timedelta(days=90), today())
+    filled.mark(marks | {(today() - n * A_DAY, "client", user.pk) for n in range(10)})
+    return user
+
+
+def sign_in(page: Page, user: User, live_server: LiveServer) -> Page:
+    """As if logged in a while ago."""
+    client = Client()
+    client.force_login(user)
+    cookie = client.cookies["sessionid"].value
+    page.context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
+    return page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_wrong_with_the_pages(
+    open_page: OpenPage, live_server: LiveServer, alice: User, audit: Audit, scheme: str, width: int
+) -> None:
+    page = sign_in(open_page(color_scheme=scheme, viewport={"width": width, "height": 900}), alice, live_server)
+    for address in PAGES:
+        page.goto(address)
+        assert audit(page) == [], address
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_admins_first_page_shows_the_log(
+    open_page: OpenPage, live_server: LiveServer, alice: User, width: int
+) -> None:
+    page = sign_in(open_page(viewport={"width": width, "height": 900}), alice, live_server)
+    page.goto("/admin/")
+    logins = page.locator(".loginlog")
+    expect(logins).to_have_count(1)
+    expect(logins.get_by_role("img", name=re.compile("Daily users"))).to_be_visible()
+    expect(logins.locator(".sheet-of-days")).to_have_count(12)
+    expect(logins.get_by_role("table", name=re.compile("Retention"))).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_keyboard_leads_through_the_months_to_their_days(
+    open_page: OpenPage, live_server: LiveServer, alice: User
+) -> None:
+    page = sign_in(open_page(java_script_enabled=False), alice, live_server)
+    page.goto("/loginlog/")
+    page.get_by_role("button", name="Show").focus()
+    for month in range(1, today().month + 1):
+        page.keyboard.press("Tab")
+        link = page.locator(":focus")
+        expect(link).to_have_attribute("href", f"#m{date(today().year, month, 1):%Y-%m}")
+    expect(link).to_have_accessible_name(re.compile(r": \d+ days? with a login: .*\d$"))
+    page.keyboard.press("Enter")
+    row = page.locator(":focus")
+    expect(row).to_have_attribute("id", f"m{today():%Y-%m}")
+    expect(row).to_be_in_viewport()
+    expect(row).to_contain_text(str(today().day))
+
+
+def test_another_range_is_chosen_with_the_form(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
+    page = sign_in(open_page(), alice, live_server)
+    page.goto("/loginlog/report/?by=month")
+    first = today() - timedelta(days=4)
+    page.get_by_label("From").fill(first.isoformat())
+    page.get_by_role("button", name="Show").click()
+    expect(page).to_have_url(re.compile(f"from={first}&to={today()}&by=month"))
+    expect(page.get_by_role("table", name=re.compile("in numbers")).locator("tbody tr")).to_have_count(5)
+    page.get_by_role("link", name="then or later").click()
+    expect(page.get_by_role("link", name="then or later")).to_have_attribute("aria-current", "true")
+    expect(page.get_by_label("From")).to_have_value(first.isoformat())
+
+
+def test_the_csv_is_downloaded(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
+    page = sign_in(open_page(), alice, live_server)
+    page.goto("/loginlog/report/")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download as CSV").first.click()
+    assert download.value.suggested_filename == f"logins-activity-{today() - timedelta(days=29)}-{today()}.csv"

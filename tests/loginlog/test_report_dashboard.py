@@ -1,0 +1,63 @@
+"""What the admin's first page shows of the log."""
+
+from datetime import date, timedelta
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from loginlog import dashboard
+from loginlog.days import today
+from mirror.recorder import record
+from tests.loginlog import filled, naive
+from tests.site.html import what_the_policy_forbids
+
+pytestmark = pytest.mark.django_db
+
+
+def test_line_year_and_cohorts_are_what_sets_say() -> None:
+    marks = filled.some_marks(filled.people(10), today() - timedelta(days=200), today())
+    filled.mark(marks)
+    found = dashboard.dashboard(today())
+    assert len(found.months) == 12
+    assert found.months[-1].sheet.first == today().replace(day=1)
+    for month in found.months:
+        first = month.sheet.first
+        last = min((first + timedelta(days=31)).replace(day=1) - timedelta(days=1), today())
+        days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+        counts = [len(naive.active(marks, day, day)) for day in days]
+        assert month.average == sum(counts) / len(counts)
+        assert month.most == max(counts)
+        assert month.busiest == (days[counts.index(max(counts))] if max(counts) else None)
+    for cohort in found.cohorts:
+        new = naive.active(marks, date.min, cohort.period.last) - naive.active(
+            marks, date.min, cohort.period.first - timedelta(days=1)
+        )
+        assert cohort.size == len(new)
+    assert len(found.line.dates) == 3
+
+
+def test_it_costs_two_round_trips_a_month_and_three_more() -> None:
+    filled.mark(filled.some_marks(filled.people(3), today() - timedelta(days=200), today()))
+    with record() as seen:
+        dashboard.dashboard(today())
+    assert seen.round_trips <= 2 * 12 + 3
+    assert len(seen.sql) <= 12 + 2
+
+
+def test_an_empty_log_says_so_and_one_with_somebody_shows_them(client: Client) -> None:
+    user = User.objects.create_superuser("ken thompson")
+    client.force_login(user)  # its mark waits for a commit that never comes in this test
+    html = client.get("/admin/").content.decode()
+    assert "Nobody has logged in yet." in html
+    filled.mark({(today(), "client", user.pk)})
+    html = client.get("/admin/").content.decode()
+    assert html.count('class="loginlog"') == 1
+    assert html.count('class="sheet-of-days"') == 12
+    assert what_the_policy_forbids(html.split('class="loginlog"')[1].split("</section>")[0]) == []
+
+
+@pytest.mark.parametrize(("day", "first"), [(date(2026, 12, 5), 1), (date(2026, 1, 31), 2), (date(2024, 2, 29), 3)])
+def test_it_has_the_twelve_months_up_to_today(day: date, first: int) -> None:
+    found = dashboard.dashboard(day)
+    assert [month.sheet.first.month for month in found.months] == [(first + n - 1) % 12 + 1 for n in range(12)]
