@@ -36,8 +36,9 @@ class Lives:
             self.server.restore(name, 0, dumped)
         self.number += 1
         for each in (client(), relay_client()):
-            each.connection_pool.disconnect()
-            each.connection_pool.incarnation, each.connection_pool.asked_at = "", 0.0
+            pool: Any = each.connection_pool
+            pool.disconnect()
+            pool.incarnation, pool.asked_at = "", 0.0
 
 
 @pytest.fixture

@@ -65,6 +65,7 @@ def test_what_redis_need_not_have_is_put_back_when_it_is_asked_for(emptied: None
 
 
 def test_what_redis_has_in_an_older_form_is_never_shown(redis: Redis, lives: Lives) -> None:
+    warm()
     put("b", "x", 1)
     play(redis, "alice", 3)
     past = lives.past()
@@ -157,6 +158,7 @@ def test_a_write_builds_on_what_sql_has_and_redis_need_not_have(emptied: None) -
 
 
 def test_a_write_builds_on_what_sql_has_when_redis_has_it_in_an_older_form(lives: Lives) -> None:
+    warm()
     put("b", "x", 1)
     past = lives.past()
     put("b", "y", 2)

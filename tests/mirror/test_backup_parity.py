@@ -40,18 +40,20 @@ class Site(RuleBasedStateMachine):
     redis: Redis
     lives: Lives
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(restored=st.booleans())
+    def begin(self, restored: bool) -> None:
         self.redis.flushall()
         for model in (Best, Basket, BackupState):
             model.objects.all()._raw_delete("default")
+        if restored:
+            self.restore_both()
         self.past = self.lives.past()
         self.best: dict[str, int] = {}
         self.baskets: dict[str, dict[str, int]] = {}
 
     def teardown(self) -> None:
         for backup in (best(), baskets()):
-            restore(backup, redis=None)
+            restore(backup)
             flush(backup)
             assert marked(self.redis, backup) == set()
             assert verify(backup) == []
@@ -158,8 +160,11 @@ class Site(RuleBasedStateMachine):
         else:
             self.lives.come_back(self.past)
         if loss.endswith("restored"):
-            for backup in (best(), baskets()):
-                restore(backup)
+            self.restore_both()
+
+    def restore_both(self) -> None:
+        for backup in (best(), baskets()):
+            restore(backup)
 
     def see_what_is_left(self) -> None:
         """After a loss the newer one of what SQL has and what Redis has is the truth."""

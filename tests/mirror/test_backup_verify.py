@@ -1,6 +1,7 @@
 """SQL and Redis are compared both ways, and only what really differs is told."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -8,6 +9,7 @@ from redis import Redis
 
 from mirror import naming
 from mirror.backup import verify as verifying
+from mirror.backup.declare import Backup
 from mirror.backup.flush import flush
 from mirror.backup.restore import put_right
 from mirror.backup.verify import verify
@@ -116,19 +118,60 @@ def test_a_difference_is_believed_only_when_it_stays(late: int, redis: Redis, mo
     assert verify(best()) == []
 
 
-def test_what_is_written_and_flushed_in_the_middle_is_no_difference(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def each_look(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Has something done before each look."""
+    look = verifying._look
+
+    def arrange(do: Callable[[], object]) -> None:
+        def before(*args: Any) -> Any:
+            do()
+            return look(*args)
+
+        monkeypatch.setattr(verifying, "_look", before)
+
+    return arrange
+
+
+def test_what_is_flushed_between_the_two_reads_is_no_difference(
+    redis: Redis, each_look: Callable[[Callable[[], object]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play(redis, "alice", 3)
-    flush(best())
+    """Marked before, and not after."""
     load, score = BestBackup.load, iter(range(4, 100))
 
-    def busy(self: BestBackup, items: list[str]) -> object:
-        play(redis, "alice", next(score))
-        return load(self, items)
+    def flushed(self: BestBackup, items: list[str]) -> Any:
+        found = load(self, items)
+        with monkeypatch.context() as patch:
+            patch.setattr(BestBackup, "load", load)
+            flush(best())
+        return found
 
-    monkeypatch.setattr(BestBackup, "load", busy)
-    assert verify(best()) == []
+    play(redis, "alice", 3)
+    flush(best())
+    each_look(lambda: play(redis, "alice", next(score)))
+    monkeypatch.setattr(BestBackup, "load", flushed)
+    assert verify(best(), items=["alice"]) == []
+
+
+def test_what_is_written_between_the_two_reads_is_no_difference(
+    redis: Redis, each_look: Callable[[Callable[[], object]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not marked before, and after."""
+    read, score = Backup.read, iter(range(4, 100))
+
+    def written(self: BestBackup, client: Any, items: list[str]) -> Any:
+        play(redis, "alice", next(score))
+        return read(self, client, items)
+
+    def flush_quietly() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(BestBackup, "read", read)
+            flush(best())
+
+    play(redis, "alice", 3)
+    each_look(flush_quietly)
+    monkeypatch.setattr(BestBackup, "read", written)
+    assert verify(best(), items=["alice"]) == []
 
 
 def test_in_baskets_that_sql_lost_everything_is_unsaved_and_comes_again(redis: Redis) -> None:

@@ -1,0 +1,89 @@
+"""Flushers that are killed, and a Redis that is killed, lose nothing that Redis kept."""
+
+import random
+import signal
+from functools import partial
+
+import pytest
+from redis import Redis
+
+from mirror.backup.flush import flush
+from tests.faults.backups import Shoppers, assert_comes_to_rest
+from tests.faults.crew import Crew
+from tests.faults.tools import again_and_again
+from tests.mirror.app.backups import baskets, best
+from tests.mirror.backup_world import lines, marked
+from tests.servers import RedisServer, wait_until
+
+KILLS = 4
+# What SQL has, and whether items are marked, when a flusher dies before a step.
+AFTER = {
+    "claim": (False, True),
+    "read": (False, True),
+    "check": (False, True),
+    "save": (False, True),
+    "keep": (True, True),
+    "clear": (True, True),
+}
+
+
+@pytest.mark.parametrize("step", AFTER)
+def test_a_flusher_killed_before_any_step_leaves_it_to_the_next(step: str, crew: Crew, state: Redis) -> None:
+    shoppers = Shoppers(1, state, size=5)
+    for _ in range(10):
+        shoppers.write()
+    child = crew.start("flusher", f"tests.faults.flusher tbasket {step}")
+    assert child.wait(60) == -signal.SIGKILL
+    assert (bool(lines()), bool(marked(state, baskets()))) == AFTER[step]
+    flush(baskets())
+    assert marked(state, baskets()) == set()
+    assert lines() == shoppers.baskets
+
+
+@pytest.mark.slow
+def test_workers_killed_in_the_middle_of_flushes_lose_nothing(crew: Crew, state: Redis) -> None:
+    shoppers, moments, hit = Shoppers(2, state), random.Random(3), 0
+    crew.beat()
+    for _ in range(KILLS):
+        for _ in range(400):
+            shoppers.write()
+        moment = partial(_at_most_marked, state, _marked(state) * moments.uniform(0.3, 0.9))
+        crew.worker()
+        wait_until(moment, "the middle of a flush")
+        crew.kill("worker")
+        crew.let_go()
+        hit += bool(_marked(state))
+    assert hit > 1, "the workers were killed when all was done"
+    crew.worker()
+    assert_comes_to_rest(shoppers)
+
+
+def _marked(state: Redis) -> int:
+    return len(marked(state, best())) + len(marked(state, baskets()))
+
+
+def _at_most_marked(state: Redis, count: float) -> bool:
+    return _marked(state) <= count
+
+
+@pytest.mark.slow
+def test_redis_killed_under_load_loses_nothing_that_it_kept(
+    crew: Crew, state: Redis, redis_server: RedisServer
+) -> None:
+    """With an append-only file that is always synced it keeps everything that it acknowledged."""
+    redis_server.options["appendfsync"] = "always"
+    redis_server.restart()
+    crew.worker()
+    crew.beat()
+    shoppers = Shoppers(4, state)
+    with again_and_again(shoppers.write):
+        for _ in range(KILLS):
+            wait_until(partial(_has_written, shoppers, shoppers.writes + 50), "some writes")
+            redis_server.kill()
+            redis_server.start()
+    assert shoppers.failures, "Redis was killed while nobody wrote"
+    assert_comes_to_rest(shoppers)
+
+
+def _has_written(shoppers: Shoppers, count: int) -> bool:
+    return shoppers.writes >= count

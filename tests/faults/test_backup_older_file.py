@@ -1,0 +1,88 @@
+"""Redis that comes back empty, or from an older append-only file: what SQL has is neither overwritten nor hidden."""
+
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from mirror.backup.flush import flush
+from mirror.backup.registry import get
+from mirror.backup.sweep import sweep
+from tests.faults.backups import Shoppers, assert_comes_to_rest, is_at_rest
+from tests.faults.crew import Crew
+from tests.faults.test_older_file import Past
+from tests.mirror.backup_world import marked
+from tests.servers import RedisServer
+
+
+def flush_both() -> None:
+    for name in ("tbest", "tbasket"):
+        flush(get(name))
+
+
+@pytest.fixture
+def shoppers(state: Redis, crew: Crew) -> Shoppers:
+    """What was written some time ago: some of it is still marked."""
+    made = Shoppers(5, state, size=50)
+    for _ in range(100):
+        made.write()
+    sweep()
+    for _ in range(20):
+        made.write()
+    return made
+
+
+def test_marks_that_had_been_cleared_come_back_and_nothing_newer_is_overwritten(
+    shoppers: Shoppers, redis_server: RedisServer, state: Redis, tmp_path: Path
+) -> None:
+    past = Past(redis_server, tmp_path)
+    for _ in range(100):
+        shoppers.write()
+    flush_both()
+    past.comes_back()
+    assert marked(state, get("tbasket"))
+    shoppers.look()
+    flush_both()
+    shoppers.look()
+    sweep()
+    assert is_at_rest()
+    assert_comes_to_rest(shoppers)
+
+
+@pytest.mark.parametrize("how", ["older", "empty"])
+def test_writes_build_on_what_was_flushed_since(
+    how: str, shoppers: Shoppers, redis_server: RedisServer, state: Redis, crew: Crew, tmp_path: Path
+) -> None:
+    past = Past(redis_server, tmp_path)
+    for _ in range(100):
+        shoppers.write()
+    flush_both()
+    if how == "older":
+        past.comes_back()
+    else:
+        state.flushall()
+    for _ in range(100):
+        shoppers.write()
+    shoppers.look()
+    crew.worker()
+    crew.beat()
+    assert_comes_to_rest(shoppers)
+
+
+@pytest.mark.slow
+def test_a_redis_that_goes_back_again_and_again_under_load_is_never_believed(
+    shoppers: Shoppers, redis_server: RedisServer, crew: Crew, tmp_path: Path
+) -> None:
+    """What was flushed before it went back stays; readers and writers see it at once."""
+    crew.worker()
+    crew.beat()
+    for time in range(3):
+        past = Past(redis_server, tmp_path / str(time))
+        for _ in range(100):
+            shoppers.write()
+        flush_both()
+        past.comes_back()
+        for _ in range(50):
+            shoppers.write()
+        shoppers.look()
+    assert_comes_to_rest(shoppers)
