@@ -1,23 +1,49 @@
-"""Forms of accounts."""
+"""The forms that let people in."""
 
 from typing import Any
 
-from django.contrib.auth.forms import UserCreationForm
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm, SetPasswordMixin
+from django.contrib.auth.password_validation import password_validators_help_text_html
 from django.utils.translation import gettext_lazy as _
 
+from accounts.account_forms import AddressField
+from accounts.fields import FocusFirst, NameField, PasswordField
 from accounts.models import User
 
 
-class RegisterForm(UserCreationForm):
-    """A name nobody has in any case, and a strong password, twice."""
+class LoginForm(FocusFirst, AuthenticationForm):
+    """A name in any case, and the password. What is wrong with them is not told."""
 
-    class Meta(UserCreationForm.Meta):
-        model = User
-        fields = ("username",)
-        help_texts = {
-            "username": _("Letters and digits of any script; between them single blanks or . _ - ' may stand.")
-        }
+    username = NameField()
+    password = PasswordField(label=_("Password"), autocomplete="current-password")
+    error_messages = {
+        **AuthenticationForm.error_messages,
+        "invalid_login": _("Name and password do not belong together. The password is case-sensitive."),
+    }
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["password2"].help_text = ""
+
+class RegisterForm(FocusFirst, SetPasswordMixin, forms.Form):
+    """A name, a strong password twice, and an e-mail address if one likes."""
+
+    username = NameField(
+        help_text=_("Letters and digits of any script; between them single blanks or . _ - ' may stand.")
+    )
+    email = AddressField(
+        label=_("E-mail address (optional)"),
+        required=False,
+        help_text=_(
+            "Only for a new password, should you forget yours. Nobody sees it. Without one there is no way back."
+        ),
+    )
+    password1 = PasswordField(
+        label=_("Password"), autocomplete="new-password", help_text=password_validators_help_text_html()
+    )
+    password2 = PasswordField(label=_("Password, once more"), autocomplete="new-password")
+
+    def clean(self) -> dict[str, Any]:
+        """Two passwords alike and strong. Nothing here asks who there is already."""
+        given = super().clean() or {}
+        self.validate_passwords()
+        self.validate_password_for_user(User(username=given.get("username", ""), email=given.get("email", "")))
+        return given

@@ -4,8 +4,9 @@ Two names are the same when they are equal after NFKC normalisation and case fol
 and the same in full-width letters can belong to one person only, and each logs that person in.
 """
 
+import re
 import unicodedata
-from typing import Any
+from typing import Any, Final
 
 from django.core.validators import RegexValidator
 from django.db import models
@@ -21,6 +22,19 @@ valid_name = RegexValidator(
 def fold(name: str) -> str:
     """What two spellings of one name have in common."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+# Names that speak for the site; nobody registers them.
+_RESERVED: Final = """
+    abuse admin administrator anonymous diptych everybody everyone help hostmaster info me moderator nobody none
+    noreply null official postmaster root security staff superuser support sysadmin system undefined webmaster
+"""
+RESERVED: Final = frozenset(_RESERVED.split())
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a name speaks for the site, however it is spelled: "Ad-min" is "admin"."""
+    return re.sub(r"[\W_]", "", fold(name)) in RESERVED
 
 
 class FoldedField(models.CharField):

@@ -3,36 +3,12 @@
 from datetime import datetime
 
 from django.contrib import auth
-from django.contrib.auth.password_validation import validate_password
-from django.core.exceptions import ValidationError
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from accounts.models import User
 from mirror.hints import hint
-
-
-def register(username: str, password: str, *, user_type: str = User.Type.CLIENT) -> User:
-    """A new user, saved.
-
-    Raises ValidationError, with the field's name, when the name is not a name or is taken in any case
-    (also when somebody else takes it at this very moment), or when the password is weak.
-    """
-    user = User(username=User.normalize_username(username), user_type=user_type)
-    try:
-        validate_password(password, user)
-    except ValidationError as error:
-        raise ValidationError({"password": error.messages}) from error
-    user.set_password(password)
-    user.clean_fields()
-    try:
-        with transaction.atomic():
-            user.save(force_insert=True)
-    except IntegrityError as error:
-        raise ValidationError({"username": _("This name is taken.")}) from error
-    return user
 
 
 def log_in(request: HttpRequest, user: User, backend: str | None = None) -> None:

@@ -54,6 +54,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.csp.PolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.charset.Utf8Only",
     "mirror.middleware.ReadYourWrites",
     "accounts.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",

@@ -1,12 +1,14 @@
 """Register, log in, log out: Django's own views where there are any."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 from django.contrib import messages
-from django.contrib.auth import login
 from django.contrib.auth.views import LoginView, LogoutView, RedirectURLMixin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -14,17 +16,42 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView
 
-from accounts import services
-from accounts.forms import RegisterForm
+from accounts import registration, services
+from accounts.forms import LoginForm, RegisterForm
+from accounts.lockout import known
+from accounts.ratelimit import address, give_back
+from accounts.views.limits import Limit, Limited
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
+HOUR: Final = 3600
+# By one address in an hour: few that are refused, so that nobody walks a list of names; more in all, for a class.
+REFUSALS: Final = 60
+REGISTRATIONS: Final = 500
 
 
-class LogIn(LoginView):
-    """Log in and go on to ``next``; other hosts are never gone to."""
+class WayOn(RedirectURLMixin):
+    """Mixin: go on to ``next``, on this site, unless that is one of the doors."""
+
+    def get_redirect_url(self) -> str:
+        """Where to; "" when nowhere in particular. Django refuses other hosts and schemes."""
+        url = super().get_redirect_url()
+        doors = [reverse(f"accounts:{name}") for name in ("login", "logout", "register")]
+        return "" if urlsplit(url).path in doors else url
+
+
+class LogIn(WayOn, LoginView):
+    """Log in and go on to ``next``. How often it may be tried: ``accounts.lockout``."""
 
     template_name = "accounts/login.html"
+    form_class = LoginForm
     redirect_authenticated_user = True
+
+    def form_valid(self, form: LoginForm) -> HttpResponse:
+        user = form.get_user()
+        services.log_in(self.request, user)
+        response = HttpResponseRedirect(self.get_success_url())
+        known.remember(response, user.get_username())
+        return response
 
 
 class LogOut(LogoutView):
@@ -39,12 +66,20 @@ class LogOut(LogoutView):
 
 
 @method_decorator([sensitive_post_parameters(), csrf_protect, never_cache], name="dispatch")
-class Register(RedirectURLMixin, FormView):
+class Register(Limited, WayOn, FormView):
     """Make a user, log them in and go on to ``next``, as logging in does."""
 
     template_name = "accounts/register.html"
     form_class = RegisterForm
     next_page = "/"
+    kept = ("username", "email")
+
+    def limits(self) -> Iterable[Limit]:
+        return [self._refused, Limit("register", address(self.request), REGISTRATIONS, HOUR)]
+
+    @property
+    def _refused(self) -> Limit:
+        return Limit("register-refused", address(self.request), REFUSALS, HOUR)
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.user.is_authenticated:
@@ -54,13 +89,20 @@ class Register(RedirectURLMixin, FormView):
     def form_valid(self, form: RegisterForm) -> HttpResponse:
         given = form.cleaned_data
         try:
-            user = services.register(given["username"], given["password1"])
-        except ValidationError as error:  # somebody took the name since the form was checked
-            form.add_error("username", error.messages)
-            return self.form_invalid(form)
-        login(self.request, user, backend=BACKEND)
+            user = registration.register(given["username"], given["password1"], email=given["email"])
+        except ValidationError as error:
+            return self._refuse(form, error)
+        give_back(self._refused.name, self._refused.subject)
+        services.log_in(self.request, user, backend=BACKEND)
         messages.success(self.request, _("Welcome, %(name)s.") % {"name": user.username})
-        return HttpResponseRedirect(self.get_success_url())
+        response = HttpResponseRedirect(self.get_success_url())
+        known.remember(response, user.username)
+        return response
+
+    def _refuse(self, form: RegisterForm, error: ValidationError) -> HttpResponse:
+        for field, said in error.message_dict.items():
+            form.add_error("password1" if field == "password" else field, said)
+        return self.form_invalid(form)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         next_page = {self.redirect_field_name: self.get_redirect_url()}

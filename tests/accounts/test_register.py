@@ -4,7 +4,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from accounts import services
+from accounts import registration
 from accounts.forms import RegisterForm
 from accounts.models import User
 
@@ -46,7 +46,7 @@ def test_what_is_no_name_is_refused_beside_its_field(client: Client, name: str) 
 def test_a_name_is_taken_in_any_case(client: Client, name: str) -> None:
     User.objects.create_user("Alice")
     page = client.post(PATH, fields(name)).content.decode()
-    assert page.count("This name is taken.") == 1
+    assert page.count("This name cannot be had. Choose another one.") == 1
     assert 'aria-describedby="id_username-errors' in page
     assert User.objects.count() == 1
 
@@ -107,7 +107,7 @@ def test_somebody_else_may_take_the_name_between_check_and_write(
     monkeypatch.setattr(RegisterForm, "is_valid", late)
     response = client.post(PATH, fields())
     assert response.status_code == 200
-    assert "This name is taken." in response.content.decode()
+    assert "This name cannot be had. Choose another one." in response.content.decode()
     assert User.objects.count() == 1
 
 
@@ -118,5 +118,5 @@ def test_somebody_else_may_take_the_name_between_check_and_write(
 def test_the_service_says_which_field_is_wrong(name: str, password: str, field: str) -> None:
     User.objects.create_user("Alice")
     with pytest.raises(ValidationError) as caught:
-        services.register(name, password)
+        registration.register(name, password)
     assert list(caught.value.message_dict) == [field]

@@ -1,0 +1,49 @@
+"""What tests of locking out have in common."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.contrib.auth.hashers import Argon2PasswordHasher
+from django.test import Client
+
+LOGIN = "/accounts/login/"
+PASSWORD = "a quiet bookshop"
+HOME, ELSEWHERE = "192.0.2.1", "198.51.100.1"
+
+
+def log_in(client: Client, name: str, password: str = PASSWORD, address: str = HOME, **more: Any) -> Any:
+    """Send the form."""
+    return client.post(LOGIN, {"username": name, "password": password, **more}, REMOTE_ADDR=address)
+
+
+def fail(name: str = "alice", times: int = 5, address: str = HOME) -> list[int]:
+    """Fail so often, each time as a browser that nobody knows. Returns the answers' status."""
+    return [log_in(Client(), name, "wrong", address).status_code for _ in range(times)]
+
+
+def is_in(client: Client) -> bool:
+    """Whether somebody is logged in there."""
+    return "_auth_user_id" in client.session
+
+
+@contextmanager
+def hashing() -> Iterator[list[str]]:
+    """Counts what passwords cost: one entry for each run of Argon2, of whatever name and parameters."""
+    runs: list[str] = []
+    encode, verify = Argon2PasswordHasher.encode, Argon2PasswordHasher.verify
+
+    def counted_encode(self: Any, password: str, salt: str) -> str:
+        runs.append("encode")
+        return encode(self, password, salt)
+
+    def counted_verify(self: Any, password: str, encoded: str) -> bool:
+        runs.append("verify")
+        return bool(verify(self, password, encoded))
+
+    Argon2PasswordHasher.encode = counted_encode  # type: ignore[method-assign,assignment]
+    Argon2PasswordHasher.verify = counted_verify  # type: ignore[method-assign,assignment]
+    try:
+        yield runs
+    finally:
+        Argon2PasswordHasher.encode, Argon2PasswordHasher.verify = encode, verify  # type: ignore[method-assign]

@@ -1,0 +1,174 @@
+"""What is sent by those who mean no good, or by accident: refused in words, never an error."""
+
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from accounts.views import entry
+from mirror.recorder import record
+from tests.accounts.lockout import LOGIN, PASSWORD, hashing, is_in, log_in
+
+REGISTER = "/accounts/register/"
+FORM = "application/x-www-form-urlencoded"
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cheap_hashes")]
+
+
+@pytest.fixture
+def alice(cheap_hashes: None) -> User:
+    return User.objects.create_user("alice", password=PASSWORD)
+
+
+def register(client: Client, name: str, password: str = PASSWORD, **more: Any) -> Any:
+    return client.post(REGISTER, {"username": name, "password1": password, "password2": password, **more})
+
+
+ODD = ["", " ", "\t\n ", "\u3000\u00a0", "a\0b", "\0", "x" * 10_000, "\u200b", "\u202ealice", "👻" * 50]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_log_nobody_in(client: Client, alice: User, name: str) -> None:
+    response = log_in(client, name)
+    assert response.status_code == 200
+    form = response.context["form"]
+    assert form.errors.get("username") or form.non_field_errors()
+    assert not is_in(client)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_are_nobodys(client: Client, name: str) -> None:
+    response = register(client, name)
+    assert response.status_code == 200
+    assert response.context["form"].errors["username"]
+    assert not User.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\0b", "x" * 61, "x" * 10_000])
+def test_what_can_be_no_name_costs_no_hash_and_no_query(client: Client, alice: User, name: str) -> None:
+    with hashing() as runs, record() as seen:
+        log_in(client, name)
+    assert runs == []
+    assert seen.sql == []
+
+
+@pytest.mark.parametrize("password", ["", "x" * 1001, "x" * 1_000_000, "a\0b"])
+def test_megabytes_are_not_hashed(client: Client, alice: User, password: str) -> None:
+    with hashing() as runs:
+        assert log_in(client, "alice", password).context["form"].errors["password"]
+        assert register(client, "bob", password).context["form"].errors["password1"]
+    assert runs == []
+
+
+@pytest.mark.parametrize("path", [LOGIN, REGISTER])
+@pytest.mark.parametrize(
+    "raw", [b"username=%ff%fe&password=%ff&next=%ff", b"username=\xff\xfe&password1=\xff", b"&&;=;&", b""]
+)
+def test_bytes_that_are_no_text_are_refused(client: Client, path: str, raw: bytes) -> None:
+    assert client.generic("POST", path, raw, content_type=FORM).status_code == 200
+
+
+@pytest.mark.parametrize("path", [LOGIN, REGISTER, "/accounts/logout/"])
+@pytest.mark.parametrize("encoding", ["utf-7", "utf-16", "nonsense", "idna", "unicode_escape", "base64"])
+def test_forms_in_other_encodings_are_refused(client: Client, path: str, encoding: str) -> None:
+    """Half a character, as UTF-7 writes it, could neither be stored nor shown again."""
+    part = '--x\r\nContent-Disposition: form-data; name="username"\r\n\r\n+2AA-\r\n--x--\r\n'
+    for kind in ("multipart/form-data; boundary=x", FORM):
+        response = client.generic("POST", path, part, content_type=f"{kind}; charset={encoding}")
+        assert response.status_code == 400
+
+
+@pytest.mark.parametrize("charset", ["", "; charset=utf-8", "; charset=UTF8", '; charset="utf-8"'])
+def test_forms_in_utf8_are_not(client: Client, alice: User, charset: str) -> None:
+    part = '--x\r\nContent-Disposition: form-data; name="username"\r\n\r\nalic\xe9\r\n--x--\r\n'
+    response = client.generic("POST", LOGIN, part, content_type=f"multipart/form-data; boundary=x{charset}")
+    assert 'value="alic\xe9"' in response.content.decode()
+
+
+@pytest.mark.parametrize("query", ["next=%ff", "next=%00", "next=//%5b", "next=http://[", "next=" + "x" * 8000])
+@pytest.mark.parametrize("path", [LOGIN, REGISTER])
+def test_odd_ways_on_are_no_error(client: Client, path: str, query: str) -> None:
+    assert client.get(f"{path}?{query}").status_code == 200
+
+
+ELSEWHERE = [
+    "https://evil.example/", "//evil.example", "///evil.example", "https:evil.example", "https:///evil.example",
+    "/\\evil.example", "\\\\evil.example", "/\t/evil.example", "javascript:alert(1)", "JaVaScRiPt:alert(1)",
+    "data:text/html,x", "http://testserver@evil.example/", "//testserver:80@evil.example", "\x01https://evil.example",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("elsewhere", ELSEWHERE)
+@pytest.mark.parametrize("how", ["query", "form", "both"])
+def test_nobody_is_sent_elsewhere(client: Client, alice: User, elsewhere: str, how: str) -> None:
+    query = {"next": elsewhere} if how != "form" else None
+    body = {"next": elsewhere} if how != "query" else {}
+    given = {"username": "alice", "password": PASSWORD, **body}
+    assert client.post(LOGIN, given, query_params=query).headers["Location"] == "/"
+    new = {"username": "bob", "password1": PASSWORD, "password2": PASSWORD, **body}
+    assert Client().post(REGISTER, new, query_params=query).headers["Location"] == "/"
+    assert client.get(LOGIN, {"next": elsewhere}).headers["Location"] == "/"
+
+
+@pytest.mark.parametrize("elsewhere", ELSEWHERE)
+@pytest.mark.parametrize("path", [LOGIN, REGISTER])
+def test_the_form_does_not_carry_it_on(client: Client, path: str, elsewhere: str) -> None:
+    assert client.get(path, {"next": elsewhere}).context["next"] == ""
+
+
+@pytest.mark.parametrize("door", [LOGIN, REGISTER, "/accounts/logout/", LOGIN + "?next=/"])
+@pytest.mark.parametrize("path", [LOGIN, REGISTER])
+def test_nobody_goes_in_by_a_door_to_come_to_a_door(client: Client, alice: User, path: str, door: str) -> None:
+    client.force_login(alice)
+    assert client.get(path, {"next": door}).headers["Location"] == "/"
+
+
+@pytest.mark.parametrize("path", [LOGIN, REGISTER])
+def test_another_site_logs_nobody_in(alice: User, path: str) -> None:
+    """Nobody is made to work under somebody else's name."""
+    client = Client(enforce_csrf_checks=True)
+    given = {"username": "alice", "password": PASSWORD, "password1": PASSWORD, "password2": PASSWORD}
+    with hashing() as runs:
+        assert client.post(path, given).status_code == 403
+    assert runs == []
+    assert not is_in(client)
+
+
+def test_a_list_of_names_cannot_be_walked(alice: User) -> None:
+    with patch.object(entry, "REFUSALS", 3):
+        answers = [register(Client(), name) for name in ("alice", "ALICE", "-", "Alice", "bob")]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
+    assert 0 < int(answers[-1].headers["Retry-After"]) <= 3600
+    assert "Try again in 60 minutes." in answers[-1].content.decode()
+    assert not User.objects.filter(username="bob").exists()
+
+
+def test_who_may_not_register_now_keeps_what_was_typed(alice: User) -> None:
+    with patch.object(entry, "REFUSALS", 0):
+        page = register(Client(), "bob", email="bob@example.org").content.decode()
+    assert 'value="bob"' in page
+    assert 'value="bob@example.org"' in page
+    assert PASSWORD not in page
+
+
+def test_a_class_can_register_at_one_address(alice: User) -> None:
+    with patch.object(entry, "REFUSALS", 2):
+        for n in range(6):
+            assert register(Client(), f"pupil {n}").status_code == 302
+        register(Client(), "alice")
+        assert register(Client(), "late pupil").status_code == 302
+
+
+def test_not_even_a_class_registers_without_end(alice: User) -> None:
+    with patch.object(entry, "REGISTRATIONS", 3):
+        assert [register(Client(), f"pupil {n}").status_code for n in range(5)] == [302] * 3 + [429] * 2
+
+
+@pytest.mark.usefixtures("redis_server")
+def test_registering_is_limited_without_redis(alice: User, redis_server: Any) -> None:
+    redis_server.kill()
+    with patch.object(entry, "REFUSALS", 3):
+        assert register(Client(), "bob").status_code == 302
+        assert [register(Client(), "alice").status_code for _ in range(4)] == [200] * 3 + [429]

@@ -1,0 +1,269 @@
+"""Who fails too often waits; nobody else does."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection, connections
+from django.test import Client
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts import keys
+from accounts.lockout import limits
+from accounts.lockout.models import FailedLogins
+from accounts.models import User
+from tests.accounts.lockout import ELSEWHERE, HOME, LOGIN, PASSWORD, fail, hashing, is_in, log_in
+from tests.servers import RedisServer, wait_until
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cheap_hashes")]
+
+
+@pytest.fixture
+def alice(cheap_hashes: None) -> User:
+    return User.objects.create_user("Alice", password=PASSWORD)
+
+
+@pytest.fixture(params=["redis", "sql"])
+def counted_in(request: pytest.FixtureRequest) -> str:
+    """The test runs twice: with Redis, and with a Redis that is away."""
+    if request.param == "sql":
+        request.getfixturevalue("redis_server").kill()
+    return str(request.param)
+
+
+def test_after_five_failures_the_sixth_try_is_not_made(client: Client, alice: User, counted_in: str) -> None:
+    assert fail() == [200] * 5
+    with hashing() as runs:
+        response = log_in(client, "alice")
+    assert response.status_code == 429
+    assert runs == []
+    assert not is_in(client)
+
+
+def test_who_is_locked_out_is_told_for_how_long(client: Client, alice: User, counted_in: str) -> None:
+    fail()
+    response = log_in(client, "alice")
+    assert 14 * 60 < int(response.headers["Retry-After"]) <= 15 * 60
+    page = response.content.decode()
+    assert "Please try again in 15 minutes." in page
+    assert 'role="alert"' in page
+    assert PASSWORD not in page
+
+
+def test_a_name_that_nobody_has_is_locked_alike(client: Client, alice: User, counted_in: str) -> None:
+    assert fail("nobody at all") == fail("alice")
+    pages = [log_in(Client(), name) for name in ("alice", "nobody at all")]
+    assert [page.status_code for page in pages] == [429, 429]
+    assert pages[0].content == pages[1].content
+
+
+def test_the_case_of_the_name_makes_no_difference(alice: User) -> None:
+    assert [fail(name, 1) for name in ("alice", "ALICE", "Alice", "ａｌｉｃｅ", "aLice")] == [[200]] * 5
+    assert fail("alicE", 1) == [429]
+
+
+def test_locking_one_name_locks_no_other_at_the_same_address(client: Client, alice: User, counted_in: str) -> None:
+    User.objects.create_user("bob", password=PASSWORD)
+    fail("alice", 6)
+    log_in(client, "bob")
+    assert is_in(client)
+
+
+def test_the_owner_gets_in_at_another_address(client: Client, alice: User, counted_in: str) -> None:
+    fail("alice", 6, address=ELSEWHERE)
+    log_in(client, "alice", address=HOME)
+    assert is_in(client)
+
+
+def test_the_owner_gets_in_with_a_browser_that_was_in_before(client: Client, alice: User, counted_in: str) -> None:
+    """Also at the attacker's address, as in a school."""
+    log_in(client, "alice")
+    client.post("/accounts/logout/")
+    fail("alice", 6)
+    assert log_in(Client(), "alice").status_code == 429
+    log_in(client, "alice")
+    assert is_in(client)
+
+
+def test_a_known_browser_cannot_try_for_ever(client: Client, alice: User, counted_in: str) -> None:
+    log_in(client, "alice")
+    client.post("/accounts/logout/")
+    assert [log_in(client, "alice", "wrong").status_code for _ in range(6)] == [200] * 5 + [429]
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "eyJhIjoxfQ:1abc:xyz"])
+def test_nobody_makes_themselves_known(client: Client, alice: User, cookie: str) -> None:
+    client.cookies["device"] = cookie
+    assert [log_in(client, "alice", "wrong").status_code for _ in range(6)] == [200] * 5 + [429]
+
+
+def test_being_known_as_one_helps_nothing_as_another(client: Client, alice: User) -> None:
+    User.objects.create_user("mallory", password=PASSWORD)
+    log_in(client, "mallory")
+    client.post("/accounts/logout/")
+    assert [log_in(client, "alice", "wrong").status_code for _ in range(6)] == [200] * 5 + [429]
+
+
+def test_a_name_is_locked_everywhere_only_after_very_many_failures(
+    client: Client, alice: User, counted_in: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "NAME", limits.NAME._replace(allowed=12))
+    for n in range(3):
+        assert fail("alice", 4, address=f"203.0.113.{n}") == [200] * 4
+    assert log_in(client, "alice", address=HOME).status_code == 429
+    assert fail("bob", 1, address=HOME) == [200]
+
+
+def test_many_names_from_one_address_meet_a_limit(
+    client: Client, alice: User, counted_in: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "ADDRESS", limits.ADDRESS._replace(allowed=8))
+    assert [fail(f"reader {n}", 1) for n in range(9)] == [[200]] * 8 + [[429]]
+    assert log_in(client, "alice").status_code == 429
+    log_in(client, "alice", address=ELSEWHERE)
+    assert is_in(client)
+
+
+def test_one_who_mistypes_does_not_fill_the_address(alice: User) -> None:
+    fail("bob", 30)
+    address = FailedLogins.objects.get(kind="address")
+    assert address.count == 5
+    assert address.allowed == 100
+
+
+def test_success_does_not_count_for_the_address(alice: User, counted_in: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ADDRESS", limits.ADDRESS._replace(allowed=2))
+    clients = [Client() for _ in range(4)]
+    for client in clients:
+        log_in(client, "alice")
+    assert all(map(is_in, clients))
+
+
+def test_success_begins_anew(client: Client, alice: User, counted_in: str) -> None:
+    fail("alice", 4)
+    log_in(client, "alice")
+    assert is_in(client)
+    assert fail("alice", 6) == [200] * 5 + [429]
+
+
+def test_waiting_ends(alice: User, redis: Redis) -> None:
+    fail("alice", 6)
+    FailedLogins.objects.update(ends_at="2020-01-01T00:00Z")
+    for key in redis.scan_iter(keys.tries("*")):
+        assert 0 < redis.pttl(key) <= 3600 * 1000
+        redis.pexpire(key, 1)
+    wait_until(lambda: not list(redis.scan_iter(keys.tries("*"))), "the end of all counters")
+    assert fail("alice", 6) == [200] * 5 + [429]
+
+
+def test_who_is_refused_does_not_wait_longer_for_having_asked(alice: User, redis: Redis) -> None:
+    fail("alice", 5)
+    (pair,) = [key for key in redis.scan_iter(keys.tries("*")) if redis.get(key) == b"5" and redis.pttl(key) < 901_000]
+    redis.pexpire(pair, 60_000)
+    fail("alice", 3)
+    assert redis.pttl(pair) <= 60_000
+    assert FailedLogins.objects.get(kind="pair").count == 5
+
+
+def test_an_emptied_redis_forgets_no_failure(alice: User, redis: Redis) -> None:
+    assert fail("alice", 3) == [200] * 3
+    redis.flushdb()
+    assert fail("alice", 3) == [200, 200, 429]
+    redis.flushdb()
+    assert fail("alice", 1) == [429]
+
+
+def test_failures_while_redis_is_away_count_when_it_is_back(alice: User, redis_server: RedisServer) -> None:
+    from mirror.redis import breaker
+
+    assert fail("alice", 2) == [200] * 2
+    redis_server.kill()
+    assert fail("alice", 2) == [200] * 2
+    redis_server.start()
+    breaker.reset()
+    assert fail("alice", 2) == [200, 429]
+
+
+def test_no_key_in_redis_says_who_it_was(alice: User, redis: Redis) -> None:
+    fail("alice")
+    found = b" ".join(redis.scan_iter("*"))
+    assert b"tries:{login}:" in found
+    assert b"alice" not in found
+    assert HOME.encode() not in found
+
+
+def test_rows_that_are_over_go_away_by_themselves(alice: User) -> None:
+    fail("bob", 1, ELSEWHERE)
+    FailedLogins.objects.update(ends_at="2020-01-01T00:00Z")
+    fail("alice", 1)
+    assert not FailedLogins.objects.filter(name="bob").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "freed"),
+    [
+        (["axes_reset"], [200, 200]),
+        (["axes_reset_username", "ALICE"], [200, 429]),
+        (["axes_reset_ip", HOME], [200, 200]),
+        (["axes_reset_ip_username", HOME, "Alice"], [200, 429]),
+        (["axes_reset_ip", ELSEWHERE], [429, 429]),
+    ],
+)
+def test_the_commands_of_axes_unlock(
+    alice: User, counted_in: str, command: list[str], freed: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail("alice")
+    fail("bob")
+    call_command(*command)
+    assert [fail(name, 1)[0] for name in ("alice", "bob")] == freed
+
+
+def test_code_without_a_request_is_not_counted(alice: User) -> None:
+    fail("alice")
+    assert Client().login(username="alice", password=PASSWORD)
+
+
+def test_a_forwarded_address_is_believed_only_behind_a_proxy_of_ours(alice: User, settings: Settings) -> None:
+    def one(forwarded: str) -> int:
+        given = {"username": "alice", "password": "wrong"}
+        status: int = Client().post(LOGIN, given, HTTP_X_FORWARDED_FOR=forwarded).status_code
+        return status
+
+    assert [one(f"203.0.113.{n}") for n in range(6)] == [200] * 5 + [429]
+    settings.PROXY_COUNT = 1
+    assert [one(f"203.0.113.{n}") for n in range(6)] == [200] * 6
+    assert [one(f"203.0.113.{n}, 203.0.113.77") for n in range(6)] == [200] * 5 + [429]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_fifty_tries_at_once_are_no_more_than_five(alice: User, counted_in: str) -> None:
+    def one(_: int) -> int:
+        try:
+            return fail("alice", 1)[0]
+        finally:
+            connections.close_all()
+
+    with hashing() as runs, ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(one, range(50)))
+    assert (answers.count(200), answers.count(429)) == (5, 45)
+    assert len(runs) == 5
+    assert FailedLogins.objects.get(kind="pair").count == 5
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.on_postgres
+def test_many_names_at_many_addresses_at_once_do_not_wait_in_a_circle(counted_in: str) -> None:
+    def one(n: int) -> Any:
+        try:
+            return fail(f"reader {n % 3}", 1, address=f"192.0.2.{n % 5}")[0]
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(one, range(60)))
+    assert set(answers) <= {200, 429}
+    total = {kind: sum(row.count for row in FailedLogins.objects.filter(kind=kind)) for kind in ("pair", "name")}
+    assert total["pair"] == total["name"] == answers.count(200)
+    assert connection.vendor == "postgresql"

@@ -1,0 +1,140 @@
+"""Whether a name exists is told neither by words nor by work. Work is counted, not timed."""
+
+import re
+from typing import Any, NamedTuple
+
+import pytest
+from django.contrib.auth.hashers import make_password
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from accounts.lockout.models import FailedLogins
+from accounts.models import User
+from mirror.models import Change
+from mirror.recorder import record
+from tests.accounts.lockout import HOME, LOGIN, PASSWORD, fail, hashing
+from tests.servers import RedisServer
+
+REGISTER = "/accounts/register/"
+CLOCKS = ("Expires", "Retry-After", "Content-Length")  # and what was typed, which may be longer
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def people(cheap_hashes: None, client: Client) -> None:
+    User.objects.create_user("alice", password=PASSWORD, email="alice@example.org")
+    User.objects.create_user("bob", password=PASSWORD, is_active=False)
+    User.objects.create_user("carol")  # has no password
+    Change.objects.all().delete()  # nothing is left to be mirrored
+    client.get(LOGIN)  # what is asked once in a process has been asked
+
+
+class Seen(NamedTuple):
+    """An answer, and the work it took."""
+
+    status: int
+    body: str
+    headers: dict[str, str]
+    hashes: int
+    sql: list[str]
+    redis: list[str]
+
+
+def send(path: str, **given: str) -> Seen:
+    client = Client()
+    with hashing() as runs, record() as seen:
+        response: Any = client.post(path, given, REMOTE_ADDR=HOME)
+    body = response.content.decode()
+    for value in given.values():  # what was typed comes back
+        body = body.replace(f'value="{value}"', "")
+    body = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", body)
+    statements = [re.sub(r'SAVEPOINT "?\w+"?', "SAVEPOINT", statement) for statement, _ in seen.sql]
+    commands = [f"{command.name} {len(command.args)}" for command in seen.commands]
+    headers = {name: value for name, value in response.headers.items() if name not in CLOCKS}
+    return Seen(response.status_code, body, headers, len(runs), statements, commands)
+
+
+def log_in(name: str, password: str) -> Seen:
+    return send(LOGIN, username=name, password=password)
+
+
+def register(name: str, password: str = PASSWORD) -> Seen:
+    return send(REGISTER, username=name, email="", password1=password, password2=password)
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["with redis", "without"])
+@pytest.mark.parametrize(
+    ("name", "password"), [("nobody at all", "wrong"), ("bob", PASSWORD), ("bob", "wrong"), ("carol", "wrong")]
+)
+def test_a_wrong_password_and_an_unknown_name_are_answered_alike_after_the_same_work(
+    away: bool, name: str, password: str, redis_server: RedisServer
+) -> None:
+    log_in("warm up", "wrong")
+    if away:
+        redis_server.kill()
+        log_in("warm up", "wrong")
+    wrong = log_in("alice", "wrong")
+    assert wrong.hashes == 1
+    assert wrong.status == 200
+    assert any("accounts_user" in statement for statement in wrong.sql)
+    assert log_in(name, password) == wrong
+
+
+def test_who_is_locked_out_is_answered_alike_after_the_same_work() -> None:
+    for name in ("alice", "nobody at all", "bob"):
+        fail(name)
+    locked = log_in("alice", PASSWORD)
+    assert (locked.status, locked.hashes) == (429, 0)
+    assert not any("accounts_user" in statement for statement in locked.sql)
+    assert log_in("nobody at all", "wrong") == locked
+    assert log_in("bob", PASSWORD) == locked
+
+
+@pytest.mark.parametrize("name", ["ALICE", "bob", "admin", "Ad-Min", "a/b", "two  blanks", "-", "\u200b"])
+def test_every_name_that_cannot_be_had_is_refused_alike_after_the_same_work(name: str) -> None:
+    register("warm-up")
+    taken = register("alice")
+    assert (taken.status, taken.hashes) == (200, 1)
+    assert "This name cannot be had. Choose another one." in taken.body
+    assert register(name) == taken
+
+
+@pytest.mark.parametrize("name", ["alice", "bob", "admin", "a/b"])
+def test_a_name_is_not_looked_at_before_all_else_is_right(name: str) -> None:
+    """Or a weak password would ask for the name without making anybody of it."""
+    register("warm-up", "short")
+    free = register("nobody yet", "short")
+    assert (free.status, free.hashes) == (200, 0)
+    assert not any("accounts_user" in statement for statement in free.sql)
+    assert register(name, "short") == free
+
+
+def test_an_address_that_somebody_has_is_taken_without_a_word() -> None:
+    given = {"password1": PASSWORD, "password2": PASSWORD}
+    one = send(REGISTER, username="dave", email="alice@example.org", **given)
+    two = send(REGISTER, username="erin", email="erin@example.org", **given)
+    assert (one.status, one.hashes, one.headers["Location"]) == (two.status, two.hashes, two.headers["Location"])
+    assert one.status == 302
+
+
+def test_an_old_hash_is_renewed_at_login(client: Client, settings: Settings) -> None:
+    alice = User.objects.get(username="alice")
+    alice.password = make_password(PASSWORD, hasher="pbkdf2_sha256")
+    alice.save()
+    assert client.post(LOGIN, {"username": "alice", "password": PASSWORD}).status_code == 302
+    alice.refresh_from_db()
+    assert alice.password.startswith("argon2$argon2id$")
+    assert alice.check_password(PASSWORD)
+    assert client.get("/accounts/").status_code != 500
+    assert client.session["_auth_user_id"] == str(alice.pk)
+    assert client.get("/accounts/login/").status_code == 302, "still logged in"
+
+
+def test_a_failure_is_noted_for_whoever_it_was() -> None:
+    log_in("alice", "wrong")
+    log_in("nobody at all", "wrong")
+    assert set(FailedLogins.objects.filter(kind="pair").values_list("name", "count")) == {
+        ("alice", 1),
+        ("nobody at all", 1),
+    }
