@@ -116,3 +116,11 @@ def _state(info: dict[str, Any], compact: int | None) -> Iterator[CheckMessage]:
     version = str(info.get("redis_version", ""))
     if version and tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
         yield Error(f"Redis {version} is too old: 6.2 is needed.", id="site.E006")
+
+
+@register("mail", deploy=True)
+def check_mail(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """In production letters go somewhere: printed, they would show links for new passwords to who reads the log."""
+    if not settings.EMAIL_BACKEND.endswith(("console.EmailBackend", "dummy.EmailBackend")):
+        return []
+    return [Warning("Mail is not sent.", hint="Forgotten passwords stay forgotten: set EMAIL_URL.", id="site.W007")]

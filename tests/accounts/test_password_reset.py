@@ -4,13 +4,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from celery import current_app
 from django.conf import settings
 from django.core import mail
 from django.db import connection
 from django.test import Client
 from django.utils.http import urlsafe_base64_decode
 
-from accounts import letters, passwords, services
+from accounts import letter_tasks, letters, passwords, services
+from accounts import tasks as accounts_tasks
 from accounts.models import EmailChange, Session, User
 from accounts.session_services import end_all_sessions
 from mirror.recorder import Recording, record
@@ -342,3 +344,9 @@ def test_a_name_cannot_write_into_the_letter(alice: User) -> None:
     (letter,) = delivered()
     assert "Hello <b>x</b>," in str(letter.body)
     assert "&lt;b&gt;x" in str(letter.alternatives[0][0])
+
+
+def test_workers_know_the_tasks() -> None:
+    current_app.loader.import_default_modules()
+    assert {"accounts.tasks.send_letter", "accounts.tasks.send_reset_links"} <= set(current_app.tasks)
+    assert accounts_tasks.letter_tasks is letter_tasks  # which is how a worker comes to know them

@@ -1,0 +1,91 @@
+"""One's own account in a real browser: from no address to a new password, and what axe-core says of it."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from mirror.rebuild import rebuild
+from tests.accounts.mail import delivered, link_in
+from tests.browser.conftest import Audit, OpenPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PASSWORD, NEW, ADDRESS = "a quiet bookshop", "an even quieter one", "alice@example.org"
+
+
+@pytest.fixture
+def alice(transactional_db: None) -> User:
+    rebuild(["user", "session"])
+    return User.objects.create_user("alice", password=PASSWORD)
+
+
+def log_in(page: Page, password: str = PASSWORD) -> None:
+    page.goto("/accounts/login/")
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("banner")).to_contain_text("alice")
+
+
+def confirm_address(page: Page) -> None:
+    """Give the account an address, as its owner does."""
+    page.get_by_role("banner").get_by_role("link", name="alice").click()
+    page.get_by_role("link", name="Add an e-mail address").click()
+    page.get_by_label("New e-mail address").fill(ADDRESS)
+    page.get_by_label("Present password").fill(PASSWORD)
+    page.get_by_role("button", name="Send me a link").click()
+    expect(page.get_by_role("status")).to_contain_text("A link is on its way")
+    (letter,) = delivered()
+    page.goto(link_in(letter))
+    page.get_by_role("button", name="Yes, use this address").click()
+    expect(page.get_by_role("status")).to_contain_text("Your e-mail address is changed.")
+    expect(page.get_by_role("main")).to_contain_text(ADDRESS)
+
+
+@pytest.mark.parametrize("java_script", [True, False])
+def test_an_address_is_confirmed_and_then_helps_who_forgot_the_password(
+    open_page: OpenPage, alice: User, java_script: bool
+) -> None:
+    page = open_page(java_script_enabled=java_script)
+    log_in(page)
+    confirm_address(page)
+    page.get_by_role("main").get_by_role("button", name="Log out").click()
+    page.goto("/accounts/password_reset/")
+    page.get_by_label("E-mail address").fill(ADDRESS)
+    page.get_by_role("button", name="Send me a link").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Look into your mail")
+    (letter,) = delivered()
+    page.goto(link_in(letter))
+    expect(page).to_have_url(re.compile("/set-password/$"))
+    page.get_by_label("New password", exact=True).fill(NEW)
+    page.get_by_label("New password confirmation").fill(NEW)
+    page.get_by_role("button", name="Set the password").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Your password is changed")
+    log_in(page, NEW)
+
+
+PAGES = [
+    "/accounts/",
+    "/accounts/email/",
+    "/accounts/email/x/",
+    "/accounts/password_change/",
+    "/accounts/password_reset/",
+    "/accounts/password_reset/done/",
+    "/accounts/reset/x/y-z/",
+    "/accounts/reset/done/",
+]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_every_page_is_readable_by_everybody_and_fits(
+    open_page: OpenPage, audit: Audit, alice: User, width: int, scheme: str
+) -> None:
+    User.objects.filter(pk=alice.pk).update(email="a-rather-long-address-for-so-small-a-telephone@mail.example.org")
+    page = open_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    log_in(page)
+    for path in PAGES:
+        page.goto(path)
+        assert audit(page) == [], path
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
