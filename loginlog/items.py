@@ -26,7 +26,7 @@ class Month(NamedTuple):
     @property
     def name(self) -> str:
         """As it is marked."""
-        return f"{MONTH}{self.month:%Y-%m}_{self.user_type}_{self.user_id}"
+        return f"{MONTH}{self.month.isoformat()[:7]}_{self.user_type}_{self.user_id}"
 
     @property
     def key(self) -> str:
@@ -124,7 +124,7 @@ def _checked(name: str, item: Item) -> Item:
 
 def member(day: date, user_type: str) -> str:
     """Month and type in one word."""
-    return f"{day:%Y-%m}_{user_type}"
+    return f"{day.isoformat()[:7]}_{user_type}"
 
 
 def parse_member(text: str) -> tuple[date, str]:
