@@ -10,8 +10,7 @@ from django.contrib.auth.middleware import AuthenticationMiddleware as DjangoAut
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.base import UpdateError
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 from django.utils.functional import SimpleLazyObject
 
@@ -40,9 +39,9 @@ class SessionMiddleware(DjangoSessionMiddleware):
         request.session.user_agent = request.META.get("HTTP_USER_AGENT", "")  # type: ignore[attr-defined]
         current.set(request)
 
-    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         current.set(None)
-        return super().process_response(request, response)  # type: ignore[type-var, return-value]
+        return super().process_response(request, response)
 
 
 class AuthenticationMiddleware(DjangoAuthenticationMiddleware):
@@ -51,7 +50,7 @@ class AuthenticationMiddleware(DjangoAuthenticationMiddleware):
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
         request.user = SimpleLazyObject(lambda: get_user(request))  # type: ignore[assignment]
-        request.auser = partial(_aget_user, request)  # type: ignore[assignment]
+        request.auser = partial(_aget_user, request)
 
 
 def get_user(request: HttpRequest) -> User | AnonymousUser:

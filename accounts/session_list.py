@@ -1,5 +1,6 @@
 """A person's sessions, for their eyes: where they are logged in, since when, and when each was last used."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,8 +18,9 @@ from mirror.conf import setting
 from mirror.read import read
 
 MOST: Final = 100  # sessions on the page
-JUST_NOW: Final = 120  # seconds: it is noted once a minute
 SHOWN: Final = 16  # characters of a digest that name a session in a form
+HANDLE: Final = re.compile(f"[0-9a-f]{{{SHOWN}}}")
+JUST_NOW: Final = 120  # seconds: it is noted once a minute
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def sessions_of(user_id: int, present: str) -> list[SessionLine]:
 
 def find_session(user_id: int, handle: str) -> str | None:
     """The digest of the user's session with that handle; None: no such session of theirs."""
-    if len(handle) != SHOWN:
+    if not HANDLE.fullmatch(handle):
         return None
     found = Session.objects.filter(user_id=user_id, pk__startswith=handle)
     return found.values_list("pk", flat=True).first()

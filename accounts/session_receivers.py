@@ -29,7 +29,7 @@ def end_sessions_of_old_password(*, instance: User, created: bool, **kwargs: Any
 
     The present one stays, for its request makes it agree (Django's ``update_session_auth_hash``).
     """
-    if created or instance._password is None:  # None: not changed, or only hashed anew
+    if created or getattr(instance, "_password", None) is None:  # None: not changed, or only hashed anew
         return
     request = current.get()
     session = request.session if request else None

@@ -86,7 +86,7 @@ class SessionStore(DatabaseStore):
         """
         if self.session_key is None:
             return self.create()
-        data = self._get_session(no_load=must_create)
+        data = self._get_session(no_load=must_create)  # type: ignore[attr-defined]
         kept = (self.session_key, self.serializer().dumps(data))
         if kept == self._kept and not must_create:
             return None
@@ -130,7 +130,7 @@ class SessionStore(DatabaseStore):
 
     def cycle_key(self) -> None:
         """Go on under a new token. Raises SessionEnded when somebody's session was ended meanwhile: it stays so."""
-        data, old = self._session, self.session_key
+        data, old = dict(self.items()), self.session_key  # in this order: a token without a session is forgotten
         ended = old and digest_of(old)
         try:
             with transaction.atomic(using=router.db_for_write(Session)):

@@ -79,7 +79,7 @@ def kept(client: Client) -> Any:
     return client.get("/who/").json()["kept"]
 
 
-def by_raw_sql(column: str, value: object, user: User) -> None:
+def by_raw_sql(column: str, value: str | bool, user: User) -> None:
     """Another program changes the user; the relay brings it to Redis."""
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE accounts_user SET {column} = %s WHERE id = %s", [value, user.pk])

@@ -94,7 +94,7 @@ def test_an_expired_session_stays_until_its_row_goes(redis: Redis, alice: User) 
     ],
 )
 def test_raw_sql_on_the_user_shows_in_each_of_their_sessions(
-    column: str, value: object, name: str, redis: Redis, alice: User
+    column: str, value: str | bool, name: str, redis: Redis, alice: User
 ) -> None:
     digests = [logged_in(alice)[1], logged_in(alice)[1]]
     _, other = logged_in(User.objects.create_user("bob"))

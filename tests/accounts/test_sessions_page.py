@@ -1,6 +1,7 @@
 """Where one is logged in, and how to end that."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -69,10 +70,8 @@ def test_no_token_and_no_whole_digest_is_on_the_page(desk: Client, phone: Client
 def test_redis_and_sql_say_the_same(desk: Client, phone: Client, alice: User, redis: Redis) -> None:
     drain_all()
     for client in (desk, phone):
-        seen = redis.zscore(keys.recent(), digest_in(client))
-        LastSeen.objects.create(
-            session_id=digest_in(client), seen_at=session_list.datetime.fromtimestamp(seen, tz=session_list.UTC)
-        )
+        moment = redis.zscore(keys.recent(), digest_in(client)) or 0.0
+        LastSeen.objects.create(session_id=digest_in(client), seen_at=datetime.fromtimestamp(moment, tz=UTC))
     by_redis = sessions_of(alice.pk, digest_in(desk))
     with sql_only(), record() as seen:
         assert sessions_of(alice.pk, digest_in(desk)) == by_redis
