@@ -25,6 +25,7 @@ from accounts import tokens
 from accounts.admin_forms import UserChangeForm, UserCreationForm
 from accounts.admin_lists import BoundedPaginator
 from accounts.devices import in_words
+from accounts.lockout import admin as _lockout  # noqa: F401
 from accounts.models import LoginStats, Session, User
 from accounts.session_list import handle_of
 from accounts.session_services import MOST, end, end_all_sessions

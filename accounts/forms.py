@@ -33,13 +33,13 @@ class RegisterForm(FocusFirst, SetPasswordMixin, forms.Form):
         label=_("E-mail address (optional)"),
         required=False,
         help_text=_(
-            "Only for a new password, should you forget yours. Nobody sees it. Without one there is no way back."
+            "For a new password, should you forget yours: there is no other way back. Other readers do not see it."
         ),
     )
     password1 = PasswordField(
         label=_("Password"), autocomplete="new-password", help_text=password_validators_help_text_html()
     )
-    password2 = PasswordField(label=_("Password, once more"), autocomplete="new-password")
+    password2 = PasswordField(label=_("Password confirmation"), autocomplete="new-password")
 
     def clean(self) -> dict[str, Any]:
         """Two passwords alike and strong. Nothing here asks who there is already."""

@@ -59,6 +59,7 @@ UNFOLD: Final[dict[str, Any]] = {
                 "items": [
                     _item(_("Users"), "person", "accounts.user"),
                     _item(_("Sessions"), "devices", "accounts.session"),
+                    _item(_("Failed logins"), "lock_person", "accounts.failedlogins"),
                     {"title": _("Login report"), "icon": "monitoring", "link": "/loginlog/report/"},
                 ],
             },

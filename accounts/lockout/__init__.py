@@ -59,13 +59,16 @@ def succeeded(this: Try) -> None:
             _note(error)
 
 
-def unlock(*, name: str | None = None, address: str | None = None, either: bool = False) -> int:
-    """Forget the failures of a (folded) name, of an address, of both together (``either``: of each), or all.
+def unlock(
+    *, name: str | None = None, address: str | None = None, either: bool = False, keys: Sequence[str] | None = None
+) -> int:
+    """Forget the failures of a (folded) name, of an address, of both together (``either``: of each), or all; or only
+    the counters with these keys.
 
     Returns how many counters there were. What Redis has while it is away stays there until it expires.
     """
     count = 0
-    for found in counters_sql.remove(name=name, address=address, either=either):
+    for found in counters_sql.remove(name=name, address=address, either=either, keys=keys):
         count += len(found)
         try:
             counters_redis.clear(found)

@@ -47,7 +47,7 @@ def test_a_mistake_is_explained_beside_its_field_and_what_was_typed_stays(page: 
     register(page, "alice")
     name = page.get_by_label("Name")
     expect(name).to_have_value("alice")
-    expect(name).to_have_accessible_description(re.compile("This name is taken"))
+    expect(name).to_have_accessible_description(re.compile("This name cannot be had"))
     expect(name).to_have_attribute("aria-invalid", "true")
 
 
@@ -57,7 +57,7 @@ def test_a_wrong_password_is_said_without_telling_more(page: Page) -> None:
     page.get_by_label("Name").fill("alice")
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("main").get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("alert")).to_contain_text("correct name and password")
+    expect(page.get_by_role("alert")).to_contain_text("do not belong together")
 
 
 def test_after_logging_in_one_is_where_one_was(page: Page) -> None:

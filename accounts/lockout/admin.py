@@ -1,0 +1,72 @@
+"""Failed logins in the admin: who is locked out, and the way to let them in."""
+
+from typing import Any, Final
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db.models import F, Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+
+from accounts import lockout
+from accounts.admin_lists import BoundedPaginator
+from accounts.lockout.models import FailedLogins
+
+AT_ONCE: Final = 500
+
+
+class LockedFilter(admin.SimpleListFilter):
+    """Only those who cannot try now."""
+
+    title = _("locked out")
+    parameter_name = "locked"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("yes", _("Yes")), ("no", _("No"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        locked = Q(count__gte=F("allowed"), ends_at__gt=timezone.now())
+        return queryset.filter({"yes": locked, "no": ~locked}.get(self.value() or "", Q()))
+
+
+@admin.register(FailedLogins)
+class FailedLoginsAdmin(ModelAdmin):
+    """Counted by the site; only forgotten by people."""
+
+    list_display = ["kind", "name", "address", "count", "allowed", "ends_at", "locked"]
+    list_display_links = None
+    list_filter = [LockedFilter, "kind"]
+    search_fields = ["name", "address"]
+    ordering = ["-ends_at"]
+    list_per_page = 50
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    actions = ["unlock"]
+
+    @display(description=_("locked out"), boolean=True)
+    def locked(self, row: FailedLogins) -> bool:
+        return row.count >= row.allowed and row.ends_at > timezone.now()
+
+    @admin.action(description=_("Let them try again"), permissions=["unlock"])
+    def unlock(self, request: HttpRequest, rows: QuerySet[FailedLogins]) -> None:
+        chosen = list(rows.order_by("pk")[:AT_ONCE])
+        LogEntry.objects.log_actions(request.user.pk, chosen, CHANGE, str(_("Let them try again")))
+        count = lockout.unlock(keys=[row.pk for row in chosen])
+        text = ngettext("%(n)d may try again.", "%(n)d may try again.", count) % {"n": count}
+        self.message_user(request, text, messages.SUCCESS)
+
+    def has_unlock_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("accounts.delete_failedlogins"))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # Redis would not know: there is "unlock"

@@ -1,0 +1,62 @@
+"""Who is locked out, in the admin, and letting them in."""
+
+import pytest
+from django.test import Client
+
+from accounts.lockout.models import FailedLogins
+from accounts.models import User
+from mirror.recorder import record
+from tests.accounts.lockout import PASSWORD, fail, is_in, log_in
+
+PATH = "/admin/accounts/failedlogins/"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def staff(cheap_hashes: None, client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("carol"))
+    User.objects.create_user("alice", password=PASSWORD)
+    return client
+
+
+def test_the_list_says_who_is_locked_out(staff: Client) -> None:
+    fail("alice", 5)
+    fail("bob", 1)
+    everybody = staff.get(PATH).content.decode()
+    assert "alice" in everybody
+    assert "bob" in everybody
+    locked = staff.get(PATH, {"locked": "yes"}).content.decode()
+    assert "alice" in locked
+    assert "bob" not in locked
+
+
+def test_staff_let_somebody_try_again(staff: Client) -> None:
+    fail("alice", 5)
+    row = FailedLogins.objects.get(kind="pair")
+    page = staff.post(PATH, {"action": "unlock", "_selected_action": [row.pk]}, follow=True).content.decode()
+    assert "1 may try again." in page
+    browser = Client()
+    log_in(browser, "alice")
+    assert is_in(browser)
+
+
+def test_nothing_is_added_changed_or_deleted_there(staff: Client) -> None:
+    fail("alice", 1)
+    row = FailedLogins.objects.get(kind="pair")
+    assert staff.get(PATH + "add/").status_code == 403
+    assert staff.post(f"{PATH}{row.pk}/delete/", {"post": "yes"}).status_code == 403
+    staff.post(PATH, {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"})
+    assert FailedLogins.objects.filter(pk=row.pk).exists()
+
+
+def test_the_list_costs_the_same_for_any_number_of_rows(staff: Client) -> None:
+    fail("alice", 1)
+    staff.get(PATH)
+    with record() as few:
+        staff.get(PATH)
+    for n in range(10):
+        fail(f"reader {n}", 1)
+    with record() as many:
+        staff.get(PATH)
+    assert len(many.sql) == len(few.sql)
