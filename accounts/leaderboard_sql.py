@@ -26,6 +26,12 @@ def leaderboard(me: int | None, at: str, last: int) -> Leaderboard:
     return Leaderboard(me, at, found, _names([*page, *around]), last_logins(last), last)
 
 
+def rank_of(pk: int) -> int | None:
+    """1 + how many have logged in more often; None: not on the board."""
+    mine = _place_of(pk)
+    return _count(Q(login_times__gt=mine.times)) + 1 if mine else None
+
+
 def last_logins(limit: int) -> list[LastLogin]:
     """The last people to log in, newest first."""
     rows = _board().order_by("-last_login_time", "-user_id")

@@ -27,6 +27,19 @@ def user_id_of(name: str) -> int | None:
     return None if reading.replies[0] is None else int(reading.replies[0])
 
 
+def rank_of(user_id: int) -> int | None:
+    """1 + how many have logged in more often; None: not on the board. 1 round trip."""
+
+    def ask(pipe: Any) -> None:
+        pipe.execute_command("EVAL", BOARD.text, 1, keys.login_times(), "first", 0, 0, 0, user_id, 0)
+
+    reading = read(["user"], ask)
+    if reading is None:
+        return leaderboard_sql.rank_of(user_id)
+    _, _, (_, rank, mine) = reading.replies[0]
+    return rank if mine else None
+
+
 def leaderboard(me: int | None = None, at: str = "", last: int = LAST) -> Leaderboard:
     """A page of who logs in most often, as user ``me`` (None: a stranger) sees it; the ``last`` to log in (1 to 100).
 

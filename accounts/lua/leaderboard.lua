@@ -26,6 +26,9 @@ local function before(limit, name)
 end
 
 local function slice(start, count)
+  if count < 1 then  -- "-1" would be the last of all
+    return {start, 1, {}}
+  end
   local rows = redis.call('ZREVRANGE', key, start, start + count - 1, 'WITHSCORES')
   return {start, rows[2] and above(rows[2]) + 1 or 1, rows}
 end

@@ -140,11 +140,27 @@ def test_everybody_finds_themselves_with_their_neighbours() -> None:
     board = expected()
     for number, (times, pk) in enumerate(board):
         page = both(pk, "me")
+        with record() as seen:
+            rank = selectors.rank_of(pk)
+        assert (seen.round_trips, seen.sql) == (1, [])
+        assert rank == rank_of(pk)
+        with sql_only():
+            assert selectors.rank_of(pk) == rank_of(pk)
         assert pk in [p.id for p in page.most]
         assert page.me
         assert (page.me.rank, page.me.login_times) == (rank_of(pk), times)
         beside = board[max(0, number - BESIDE) : number + BESIDE + 1]
         assert [p.id for p in page.neighbours] == [other for _, other in beside if other != pk]
+
+
+def test_who_is_not_on_the_board_has_no_rank() -> None:
+    users = make_people([0, 3])
+    make_people([5], is_active=False)
+    warm()
+    for pk in (users[0].pk, users[1].pk + 1, 987654):
+        assert selectors.rank_of(pk) is None
+        with sql_only():
+            assert selectors.rank_of(pk) is None
 
 
 def test_a_stranger_has_no_place_of_their_own() -> None:

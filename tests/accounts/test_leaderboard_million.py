@@ -1,0 +1,87 @@
+"""A million people: a page takes the same two round trips, and what the server does grows with the logarithm."""
+
+import random
+from collections.abc import Iterator
+from math import log2
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from accounts import keys
+from accounts.leaderboard import PAGE, Cursor, Leaderboard, Place
+from accounts.selectors import leaderboard
+from mirror.recorder import record
+from mirror.redis import relay_client
+from mirror.session import Session
+from tests.accounts.people import warm
+
+MILLION, CHUNK = 1_000_000, 50_000
+Board = list[tuple[int, str]]
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def board(redis: Redis) -> Iterator[Board]:
+    """(count, id) of a million, best first; half of them have logged in once. Whole in Redis as far as anybody can
+    tell: SQL is empty, and whatever asked it would see nobody.
+    """
+    warm()
+    chance = random.Random(8)
+    people = [(int(1 / (1 - chance.random())), str(pk)) for pk in range(1, MILLION + 1)]
+    with Session(relay_client()) as session:  # in a quarter of the time that redis-py's own way takes
+        for start in range(0, MILLION, CHUNK):
+            pairs = people[start : start + CHUNK]
+            session.ask([("ZADD", keys.login_times(), *(part for pair in pairs for part in pair))])
+    redis.rpush(keys.last_login_times(), *range(1, 101))
+    _write_records(redis, map(str, range(1, 101)))
+    people.sort(reverse=True)
+    yield people
+    redis.flushdb()
+
+
+def _write_records(redis: Redis, pks: Any) -> None:
+    """Of those who will be shown: a million records would prove nothing more."""
+    pipe = redis.pipeline(transaction=False)
+    for pk in pks:
+        pipe.hset(keys.login(pk), mapping={"name": f"reader {pk}", "is_active": "1", "last_login_time": ""})
+    pipe.execute()
+
+
+def _work(redis: Redis) -> dict[str, int]:
+    """How often each command was called since the last reset, also by scripts."""
+    return {name: said["calls"] for name, said in redis.info("commandstats").items()}
+
+
+def test_every_page_of_a_million_is_two_round_trips_of_few_steps(redis: Redis, board: Board) -> None:
+    def look(number: int, cursor: Cursor | None) -> Leaderboard:
+        """The page of the person at that place, who is also the one who asks."""
+        times, pk = board[number]
+        near = board[max(0, number - 2 * PAGE) : number + 2 * PAGE]
+        _write_records(redis, [other for _, other in near])
+        at = "me" if cursor is None else cursor._replace(place=Place(times, int(pk))).text()
+        redis.config_resetstat()
+        with record() as seen:
+            page = leaderboard(int(pk), at)
+        assert (seen.round_trips, seen.sql) == (2, [])
+        calls = _work(redis)
+        ranking = sum(calls.get(f"cmdstat_{name}", 0) for name in ("zrevrange", "zcount", "zrevrank", "zcard"))
+        assert ranking <= 12 + log2(MILLION)
+        assert calls.get("cmdstat_hmget", 0) <= PAGE + 5 + 10
+        return page
+
+    for number in (0, 1, 10, 999, 250_000, 499_990, 500_500, 750_000, MILLION - 1):
+        times = board[number][0]
+        mine = look(number, None)
+        assert (mine.count, mine.me and mine.me.login_times) == (MILLION, times)
+        assert mine.me
+        assert mine.me.rank == 1 + sum(other > times for other, _ in board)
+        start = max(0, number - PAGE // 2)
+        assert [str(p.id) for p in mine.most] == [other for _, other in board[start : start + PAGE]]
+        if number < MILLION - 1:
+            after = look(number, Cursor("after"))
+            assert [str(p.id) for p in after.most] == [other for _, other in board[number + 1 : number + 1 + PAGE]]
+        if number >= PAGE:
+            before = look(number, Cursor("before"))
+            assert [str(p.id) for p in before.most] == [other for _, other in board[number - PAGE : number]]
