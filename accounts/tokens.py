@@ -18,16 +18,14 @@ from accounts import keys
 from accounts.models import Session
 from mirror.backup.marks import script
 from mirror.redis import breaker, client, is_away
-from mirror.scripts import Script
 
 logger = logging.getLogger("accounts")
 T = TypeVar("T")
 
 LUA = Path(__file__).parent / "lua"
 _touch = script(LUA / "touch.lua")
-_forget = Script(LUA / "forget.lua")
 SEEN, CLAIMED, MISSING = 1, 0, -1
-MOST = 100  # digests in one call of a script
+MOST = 100  # digests in one command
 
 
 def touch(digest: str, seen: float | None) -> bool:
@@ -60,14 +58,10 @@ def forget(digests: Sequence[str]) -> None:
 
 def remove(redis: Any, digests: Sequence[str]) -> None:
     """As ``forget``, on this client; raises redis-py's errors."""
-    if len(digests) <= MOST:
-        if digests:
-            _forget(redis, both(), digests)
-        return
-    _forget.load(redis)
     pipe = redis.pipeline(transaction=False)
     for start in range(0, len(digests), MOST):
-        _forget.add(pipe, both(), digests[start : start + MOST])
+        for name in (keys.recent_marks(), keys.recent()):
+            pipe.zrem(name, *digests[start : start + MOST])
     pipe.execute()
 
 
