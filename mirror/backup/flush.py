@@ -129,7 +129,7 @@ class _Run:
             raise_if_away(error)
             pairs = list(versions.items())
             if len(pairs) == 1:
-                self._failures[pairs[0][0]] = say(error)[:LONGEST_ERROR]
+                self._failures[pairs[0][0]] = " ".join(say(error).split())[:LONGEST_ERROR]
                 return {}
             middle = len(pairs) // 2
             return {**self._carefully(dict(pairs[:middle])), **self._carefully(dict(pairs[middle:]))}

@@ -4,7 +4,7 @@ The two cannot be read in one moment: a difference is believed only when it is t
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from django.db.models.functions import Now
@@ -65,10 +65,22 @@ def _chunks(backup: Backup, redis: Any) -> Iterator[Sequence[str]]:
     while items := backup.items_after(after, int(setting("CHUNK"))):
         yield items
         after = items[-1]
-    for held in backup.scan(redis):
-        known = backup.load(held) if held else {}
-        if unknown := [item for item in dict.fromkeys(held) if item not in known]:
+    for held in _gathered(backup.scan(redis), int(setting("CHUNK"))):
+        known = backup.load(held)
+        if unknown := [item for item in held if item not in known]:
             yield unknown
+
+
+def _gathered(lists: Iterable[Sequence[str]], size: int) -> Iterator[list[str]]:
+    """The items of short lists together, each once in what is given."""
+    found: dict[str, None] = {}
+    for items in lists:
+        found |= dict.fromkeys(items)
+        if len(found) >= size:
+            yield list(found)
+            found = {}
+    if found:
+        yield list(found)
 
 
 def _settled(backup: Backup, items: Sequence[str], redis: Any) -> list[Difference]:
