@@ -43,7 +43,7 @@ def row(function: Callable[..., str]) -> str:
     said = _DOC.match(" ".join((function.__doc__ or "").split()))
     if said is None:
         raise Undocumented(f"{function.__module__}.{function.__name__}: {function.__doc__!r}")
-    name = function(*names).removeprefix(prefix())
+    name = function(*names).replace(prefix(), "")  # also within a hash tag
     cells = [f"`{name}`", *(said[part].strip() for part in ("kind", "holds", "life", "owner"))]
     return "| " + " | ".join(cells) + " |"
 

@@ -1,5 +1,6 @@
 """``manage.py backup``: what each action prints, for people and in JSON, and the code it ends with."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from redis import Redis
 
 from mirror import naming
 from mirror.backup import verify
+from mirror.management.commands.backup import Command
 from tests.mirror import command
 from tests.mirror.app.backups import BestBackup, best, play
 from tests.mirror.app.models import Best
@@ -152,3 +154,15 @@ def test_on_a_terminal_there_is_a_bar(action: str, redis: Redis) -> None:
     run(action, "tbest", err=terminal)
     assert "tbest: " in terminal.getvalue()
     assert "1/" in terminal.getvalue() or "1 rows" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_action_is_documented_with_all_its_options(action: str) -> None:
+    parser = Command().create_parser("manage.py", "backup")
+    actions: Any = parser._subparsers._group_actions[0].choices
+    assert set(actions) == set(ACTIONS)
+    page = (command.ROOT / "docs" / "mirror.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| `manage.py backup {action}(.*?)` \| .+ \|$", page, re.MULTILINE)
+    assert row, f"docs/mirror.md does not say what {action} does"
+    own = {option for a in actions[action]._actions for option in a.option_strings if option.startswith("--")}
+    assert set(re.findall(r"--[a-z-]+", row[1])) == own - {"--help", "--json"}
