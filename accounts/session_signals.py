@@ -1,11 +1,11 @@
 """What is told of sessions, so that what hangs on a token (a cart) can come along or be put away.
 
-Both are sent inside the transaction that changes the session's row; a receiver that raises undoes it.
+Sent before it is done: if a receiver raises, it is not.
 """
 
 from django.dispatch import Signal
 
-# A session goes on under another token. old, new: digests; user_id: whose session it is, None: nobody's yet, as when
+# A session goes on under another token; sent inside the transaction that makes it. old, new: digests; user_id: whose session it is, None: nobody's yet, as when
 # logging in (then Django's ``user_logged_in`` follows, in the same transaction).
 token_rotated = Signal()
 
