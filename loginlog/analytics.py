@@ -54,8 +54,7 @@ def activity(first: date, last: date, types: Sequence[str], union: Union) -> lis
         for kind, rows in _tables(chunk, types, union).items():
             rows = windows.stack([kept[kind], rows]) if kind in kept else rows
             for width, numbers in zip(WIDTHS, found[kind], strict=True):
-                if shown:
-                    numbers += windows.counts(windows.rolling(rows, width)[-shown:])
+                numbers += windows.rolling_counts(rows, width, shown)
             kept[kind] = rows[-BEFORE.days :]
     return [Activity(kind, *numbers) for kind, numbers in found.items()]
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 Table = NDArray[np.uint64]
 WORD: Final = 8  # bytes
+BLOCK: Final = 2048  # words of each row at a time
 
 
 def table(raws: Sequence[bytes | None]) -> Table:
@@ -61,3 +62,14 @@ def rolling(rows: Table, width: int) -> Table:
         wider[step:] |= found[:-step]
         found, have = wider, have + step
     return found
+
+
+def rolling_counts(rows: Table, width: int, shown: int) -> list[int]:
+    """``counts(rolling(rows, width))`` of the last ``shown`` rows, block by block: what is worked on stays in the
+    processor's cache, which makes it several times faster for millions of users.
+    """
+    total = np.zeros(shown, dtype=np.int64)
+    for at in range(0, rows.shape[1], BLOCK):
+        found = rolling(rows[:, at : at + BLOCK], width)[len(rows) - shown :]
+        total += np.bitwise_count(found).sum(axis=1, dtype=np.int64)
+    return [int(n) for n in total]

@@ -24,6 +24,16 @@ def test_rolling_is_the_union_of_the_last_days(width: int, days: list[set[int]])
     assert windows.counts(windows.rolling(rows, width)) == expected
 
 
+@pytest.mark.parametrize("words", [1, 2, 3, windows.BLOCK])
+@given(days=DAYS, shown=st.integers(0, 45))
+def test_counting_block_by_block_changes_nothing(words: int, days: list[set[int]], shown: int) -> None:
+    rows, shown = windows.table([bitmap(day) for day in days]), min(shown, len(days))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(windows, "BLOCK", words)
+        found = windows.rolling_counts(rows, 7, shown)
+    assert found == windows.counts(windows.rolling(rows, 7))[len(days) - shown :]
+
+
 @given(DAYS, DAYS)
 def test_a_union_of_tables_counts_nobody_twice(left: list[set[int]], right: list[set[int]]) -> None:
     size = min(len(left), len(right))

@@ -64,7 +64,7 @@ def test_cohorts_are_what_sets_say(staff: Client, marks: set[Mark], by: str, rea
     spans = [[date.fromisoformat(c["period"][end]) for end in ("first", "last")] for c in found["cohorts"]]
     for i, cohort in enumerate(found["cohorts"]):
         before = naive.active(marks, date.min, spans[i][0] - A_DAY, kind or None)
-        new = naive.active(marks, *spans[i], kind or None) - before
+        new = naive.active(marks, spans[i][0], spans[i][1], kind or None) - before
         assert cohort["size"] == len(new)
         ends = [later[1] if reading == "on" else today() for later in spans[i:]]
         wanted = [

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loginlog import chart, export, heatmap, ranges
+from loginlog import days as calendar
 from loginlog.ranges import BadQuery, Range
 
 TODAY = date(2026, 11, 21)
@@ -69,13 +70,13 @@ def test_a_range_knows_its_months() -> None:
 
 @given(st.dates(date(1970, 1, 1), date(2100, 1, 1)), st.integers(0, 27))
 def test_a_sheet_has_a_square_for_each_day_where_the_weekday_stands(month: date, extra: int) -> None:
-    first, last = heatmap.calendar.month_of(month), heatmap.calendar.last_of(month)
+    first, last = calendar.month_of(month), calendar.last_of(month)
     sheet = heatmap.sheet(first, last, {first: 4}, name="a & b", day_title=str, today=last - timedelta(days=extra))
     svg = ElementTree.fromstring(sheet.picture)
     assert svg.get("aria-label") == "a & b"
     squares = [g for g in svg if g.get("class") != "weekdays"]
-    assert [g[0].text for g in squares] == [str(day) for day in heatmap.calendar.days(first, last)]
-    for day, square in zip(heatmap.calendar.days(first, last), squares, strict=True):
+    assert [g[0].text for g in squares] == [str(day) for day in calendar.days(first, last)]
+    for day, square in zip(calendar.days(first, last), squares, strict=True):
         assert int(square[1].get("x", "")) // heatmap.SIDE == (day.weekday() + 1) % 7  # English weeks begin on Sunday
     height = int(svg.get("viewBox", "").split()[3])
     assert max(int(square[1].get("y", "")) for square in squares) + heatmap.SIDE - 1 == height
@@ -113,7 +114,7 @@ def test_a_scale_has_round_even_steps_and_room_for_the_most(most: int) -> None:
 
 @pytest.mark.parametrize("length", [1, 2, 366])
 def test_a_chart_has_a_point_for_each_day(length: int) -> None:
-    days = heatmap.calendar.days(TODAY, TODAY + timedelta(days=length - 1))
+    days = calendar.days(TODAY, TODAY + timedelta(days=length - 1))
     made = chart.chart(days, [("dau", list(range(length)))], name="a < b")
     svg = ElementTree.fromstring(made.picture)
     points = (svg.find("polyline").get("points") or "").split()
