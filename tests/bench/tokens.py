@@ -8,6 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from accounts import cleaning, keys, tokens
+from accounts.backups import LastSeenBackup
 from accounts.models import LastSeen, Session
 from mirror.backup.restore import restore
 from mirror.models import Change
@@ -82,7 +83,7 @@ def _in_sql(redis: Any, digests: Sequence[str]) -> None:
         [LastSeen(session_id=e, seen_at=times["created_at"]) for e in digests], batch_size=PIPE
     )
     Change.objects.all()._raw_delete(using)
-    restore(cleaning.LastSeenBackup(), redis=redis)  # so that it is no part of what is measured
+    restore(LastSeenBackup(), redis=redis)  # so that it is no part of what is measured
     _in_redis(redis, digests)
 
 
