@@ -1,0 +1,145 @@
+"""Ranks among a million beside an index, and a login beside the same facts without a mirror."""
+
+import random
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+from django.contrib.auth.hashers import make_password
+from django.db import connection, models, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from accounts.models import LoginStats, User
+from accounts.selectors import leaderboard, rank_of
+from accounts.services import record_login
+from mirror.models import Change
+from mirror.rebuild import rebuild
+from mirror.redis import relay_client
+from mirror.sql_only import sql_only
+from tests.bench.table import Comparison
+
+MILLION, ASKED, LOGINS = 1_000_000, 20, 200
+UNMIRRORED: Final = "bench_loginstats"
+
+
+class Stats(models.Model):  # noqa: DJ008
+    """The same facts as LoginStats, in a table that nothing watches."""
+
+    user = models.OneToOneField(User, on_delete=models.DO_NOTHING, primary_key=True, related_name="+")
+    login_times = models.PositiveIntegerField(default=0)
+    last_login_time = models.DateTimeField()
+
+    class Meta:
+        app_label = "accounts"
+        managed = False
+        db_table = UNMIRRORED
+        indexes = [
+            models.Index(*index.expressions, name=f"bench_{number}")
+            for number, index in enumerate(LoginStats._meta.indexes)
+        ]
+
+
+def comparisons() -> Iterator[Comparison]:
+    """On PostgreSQL all of it; on SQLite what a login costs."""
+    people = User.objects.bulk_create(User(username=f"bench {n}", password=make_password(None)) for n in range(LOGINS))
+    with connection.schema_editor() as editor:
+        editor.create_model(Stats)
+    Stats.objects.bulk_create(Stats(user=user, last_login_time=timezone.now()) for user in people)
+    rebuild(["user", "last_logins"])
+    for user in people:
+        record_login(user)
+    yield Comparison(
+        "one login recorded, in Redis when it returns",
+        "the same facts by the ORM, without a mirror",
+        f"{LOGINS} logins of as many people, each a transaction",
+        ours=lambda: [_ours(user) for user in people],
+        theirs=lambda: [_theirs(user) for user in people],
+        target=1 / 1.6,
+    )
+    if connection.vendor == "postgresql":
+        yield from _among_a_million()
+    _clear()
+
+
+def _ours(user: User) -> None:
+    with transaction.atomic():
+        record_login(user)
+
+
+def _theirs(user: User) -> None:
+    with transaction.atomic():
+        Stats.objects.filter(user=user).update(login_times=F("login_times") + 1, last_login_time=timezone.now())
+
+
+def _among_a_million() -> Iterator[Comparison]:
+    sizes = f"{MILLION:,} people, half of them with one login; {ASKED} of them ask"
+    yield Comparison(
+        "my rank among a million",
+        "PostgreSQL, counted in the index",
+        sizes,
+        ours=lambda: [rank_of(pk) for pk in _asked()],
+        theirs=lambda: [_rank_by_index(pk) for pk in _asked()],
+        target=300,
+        before=_asked,
+    )
+    yield Comparison(
+        "a page of the leaderboard of a million, around me",
+        "the same page by SQL, as without Redis",
+        sizes,
+        ours=lambda: [leaderboard(pk, "me") for pk in _asked()],
+        theirs=lambda: [_by_sql(pk) for pk in _asked()],
+        before=_asked,
+    )
+
+
+@cache
+def _asked() -> list[int]:
+    """Whose rank is asked. The million is there when it is first wanted, and both sides say the same of it."""
+    _fill()
+    people = list(User.objects.filter(username__startswith="bench").values_list("pk", flat=True))
+    asked = random.Random(3).sample(people, ASKED)
+    assert [_rank_by_index(pk) for pk in asked] == [rank_of(pk) for pk in asked]
+    return asked
+
+
+def _by_sql(pk: int) -> Any:
+    with sql_only():
+        return leaderboard(pk, "me")
+
+
+def _rank_by_index(pk: int) -> int:
+    """As one would ask it: everybody in the table counts, so that the index says it alone."""
+    mine = LoginStats.objects.values_list("login_times", flat=True).get(pk=pk)
+    return LoginStats.objects.filter(login_times__gt=mine).count() + 1
+
+
+def _fill() -> None:
+    """A million people, their logins as they fall on people, all in Redis."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO accounts_user (username, name_key, password, session_secret, first_name, last_name, email,"
+            " is_staff, is_active, is_superuser, date_joined, user_type)"
+            " SELECT 'bench ' || n, 'bench ' || n, '!', 's', '', '', '', false, true, false, now(), 'client'"
+            " FROM generate_series(%s::bigint, %s) n",
+            [LOGINS, MILLION - 1],
+        )
+        cursor.execute(
+            "INSERT INTO accounts_loginstats (user_id, login_times, last_login_time)"
+            " SELECT id, LEAST(1 / (1 - random()), 100000)::integer, now() - random() * interval '100 days'"
+            " FROM accounts_user WHERE username LIKE 'bench%%' ON CONFLICT DO NOTHING"
+        )
+        cursor.execute("TRUNCATE mirror_change")
+        cursor.execute("VACUUM ANALYZE accounts_user, accounts_loginstats")
+    rebuild(["user", "last_logins"])
+
+
+def _clear() -> None:
+    """As it was before, for the next comparisons."""
+    with connection.schema_editor() as editor:
+        editor.delete_model(Stats)
+    bench = User.objects.filter(username__startswith="bench")
+    LoginStats.objects.filter(user__in=bench)._raw_delete("default")
+    bench._raw_delete("default")
+    Change.objects.all()._raw_delete("default")
+    relay_client().flushdb()
