@@ -71,10 +71,10 @@ def _measure(on: str, only: str, data: Path) -> list[dict[str, object]]:
         sys.exit(f"{data} is not there: give --data a folder in goodbooks format")
     call_command("import_goodbooks", str(data), stdout=sys.stderr)
     Change.objects.all()._raw_delete("default")
-    from tests.bench import catalogue, tokens
+    from tests.bench import accounts, catalogue, tokens
 
     found = []
-    for comparison in chain(catalogue.comparisons(), tokens.comparisons()):
+    for comparison in chain(catalogue.comparisons(), tokens.comparisons(), accounts.comparisons()):
         if only in comparison.what:
             row = measure(comparison).as_dict()
             found.append({**row, "what": f"{row['what']} ({'SQLite' if on == 'sqlite' else 'PostgreSQL'})"})
