@@ -5,8 +5,8 @@ Sent before it is done: if a receiver raises, it is not.
 
 from django.dispatch import Signal
 
-# A session goes on under another token; sent inside the transaction that makes it. old, new: digests; user_id: whose session it is, None: nobody's yet, as when
-# logging in (then Django's ``user_logged_in`` follows, in the same transaction).
+# A session goes on under another token; sent inside the transaction that makes it. old, new: digests; user_id: whose
+# session it is, None: nobody's yet, as when logging in (then Django's ``user_logged_in`` follows).
 token_rotated = Signal()
 
 # Sessions are about to end. digests: a list of theirs; the rows may still be read.
