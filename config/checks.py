@@ -124,3 +124,17 @@ def check_mail(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[C
     if not settings.EMAIL_BACKEND.endswith(("console.EmailBackend", "dummy.EmailBackend")):
         return []
     return [Warning("Mail is not sent.", hint="Forgotten passwords stay forgotten: set EMAIL_URL.", id="site.W007")]
+
+
+@register("security", deploy=True)
+def check_proxies(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Behind a proxy that is not counted all visitors have one address, and lock one another out."""
+    if settings.PROXY_COUNT or not settings.SECURE_PROXY_SSL_HEADER:
+        return []
+    return [
+        Warning(
+            "A proxy is believed about HTTPS, but not about who is asking.",
+            hint="Set PROXY_COUNT to the number of proxies in front: failed logins are counted by address.",
+            id="site.W008",
+        )
+    ]

@@ -56,6 +56,18 @@ def test_in_production_state_and_cache_are_two_servers(settings: Settings) -> No
     assert found(deploy=True) == {"site.W002"}
 
 
+def test_a_proxy_that_is_not_counted_is_named(settings: Settings) -> None:
+    def told() -> set[str]:
+        return {str(message.id) for message in run_checks(tags=["security"], include_deployment_checks=True)}
+
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    assert "site.W008" in told()
+    settings.PROXY_COUNT = 1
+    assert "site.W008" not in told()
+    settings.PROXY_COUNT, settings.SECURE_PROXY_SSL_HEADER = 0, None
+    assert "site.W008" not in told()
+
+
 def point_at(settings: Settings, state: str, cache: str, broker: str) -> None:
     settings.CACHES = {
         alias: {**one, "LOCATION": cache if alias == "default" else state} for alias, one in settings.CACHES.items()

@@ -1,7 +1,8 @@
 """Fixtures of the tests of accounts."""
 
 import pytest
-from django.contrib.auth.hashers import Argon2PasswordHasher
+
+from accounts.hashers import Argon2PasswordHasher
 
 
 @pytest.fixture

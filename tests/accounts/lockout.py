@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.test import Client
+
+from accounts.hashers import Argon2PasswordHasher
 
 LOGIN = "/accounts/login/"
 PASSWORD = "a quiet bookshop"

@@ -261,7 +261,7 @@ def test_many_names_at_many_addresses_at_once_do_not_wait_in_a_circle(counted_in
         finally:
             connections.close_all()
 
-    with ThreadPoolExecutor(10) as pool:
+    with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(one, range(60)))
     assert set(answers) <= {200, 429}
     total = {kind: sum(row.count for row in FailedLogins.objects.filter(kind=kind)) for kind in ("pair", "name")}

@@ -1,9 +1,11 @@
 """Coming and going."""
 
+import re
+
 import pytest
 from django.test import Client
 
-from accounts.models import User
+from accounts.models import LoginStats, User
 
 PASSWORD = "a quiet bookshop"
 LOGIN, LOGOUT = "/accounts/login/", "/accounts/logout/"
@@ -28,6 +30,44 @@ def test_it_works(client: Client, alice: User) -> None:
     response = client.post(LOGIN, {"username": "alice", "password": PASSWORD})
     assert response.headers["Location"] == "/"
     assert client.session["_auth_user_id"] == str(alice.pk)
+
+
+@pytest.mark.parametrize("name", ["Alice", "ALICE", "aLiCe", "ＡＬＩＣＥ", " alice "])
+def test_the_name_may_be_written_in_any_case(client: Client, alice: User, name: str) -> None:
+    client.post(LOGIN, {"username": name, "password": PASSWORD})
+    assert client.session["_auth_user_id"] == str(alice.pk)
+
+
+def test_a_login_is_counted_once(client: Client, alice: User) -> None:
+    client.post(LOGIN, {"username": "alice", "password": PASSWORD})
+    assert LoginStats.objects.get(user=alice).login_times == 1
+
+
+def test_passwords_are_hashed_as_owasp_asks(alice: User) -> None:
+    assert alice.password.startswith("argon2$argon2id$v=19$m=19456,t=2,p=1$")
+
+
+def test_what_makes_a_browser_known_is_sent_to_the_log_in_page_alone(client: Client, alice: User) -> None:
+    cookie = client.post(LOGIN, {"username": "alice", "password": PASSWORD}).cookies["device"]
+    assert (cookie["path"], cookie["httponly"], cookie["samesite"]) == (LOGIN, True, "Lax")
+    assert "alice" not in cookie.value
+
+
+def test_the_cursor_is_where_something_is_to_be_mended(client: Client, alice: User) -> None:
+    def focused(**given: str) -> list[str]:
+        page = client.post(LOGIN, given).content.decode()
+        return re.findall(r'<input[^>]* name="(\w+)"[^>]* autofocus', page)
+
+    assert focused(username="", password="x") == ["username"]
+    assert focused(username="alice", password="") == ["password"]
+    assert focused(username="alice", password="wrong") == ["username"]
+
+
+def test_fields_say_what_they_are_for(client: Client) -> None:
+    page = client.get(LOGIN).content.decode()
+    assert 'autocomplete="username"' in page
+    assert 'autocomplete="current-password"' in page
+    assert 'autocapitalize="none"' in page
 
 
 def test_whether_a_name_exists_is_not_told(client: Client, alice: User) -> None:

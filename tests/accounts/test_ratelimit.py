@@ -7,7 +7,7 @@ from django.test import RequestFactory
 from redis import Redis
 
 from accounts import keys, ratelimit
-from accounts.ratelimit import LocalCounters, address, allow
+from accounts.ratelimit import LocalCounters, address, allow, give_back
 from mirror.recorder import record
 from tests.servers import RedisServer
 
@@ -81,6 +81,17 @@ def test_a_local_limit_ends_as_well() -> None:
     counters = LocalCounters()
     assert counters.allow("alice", 1, 0) == 0
     assert counters.allow("alice", 1, 0) == 0
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["with redis", "without"])
+def test_what_was_not_what_is_limited_is_given_back(away: bool, redis_server: RedisServer) -> None:
+    if away:
+        redis_server.kill()
+    give_back("knock", "alice")
+    for _ in range(5):
+        assert allow("knock", "alice", 2, 60) == 0
+        give_back("knock", "alice")
+    assert [allow("knock", "alice", 2, 60) == 0 for _ in range(3)] == [True, True, False]
 
 
 @pytest.mark.parametrize(

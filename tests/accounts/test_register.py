@@ -6,7 +6,7 @@ from django.test import Client
 
 from accounts import registration
 from accounts.forms import RegisterForm
-from accounts.models import User
+from accounts.models import LoginStats, User
 
 PASSWORD = "a quiet bookshop"
 PATH = "/accounts/register/"
@@ -89,6 +89,43 @@ def test_who_is_signed_in_has_registered_already(client: Client) -> None:
     assert client.get(PATH).headers["Location"] == "/"
     assert client.post(PATH, fields("bob")).status_code == 302
     assert not User.objects.filter(username="bob").exists()
+
+
+def test_an_address_may_be_given_for_a_forgotten_password(client: Client) -> None:
+    client.post(PATH, fields() | {"email": "Alice@Example.ORG"})
+    assert User.objects.get().email == "Alice@example.org"
+
+
+@pytest.mark.parametrize("email", ["x", "x@y", "a@b.c\nBcc: d@e.f", "x" * 300 + "@example.org", "a\0@example.org"])
+def test_what_is_no_address_is_refused(client: Client, email: str) -> None:
+    response = client.post(PATH, fields() | {"email": email})
+    assert response.context["form"].errors["email"]
+    assert not User.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["admin", "Root", "STAFF", "me", "ad-min", "ａｄｍｉｎ", "r.o.o.t"])
+def test_names_that_speak_for_the_site_are_nobodys(client: Client, name: str) -> None:
+    assert "This name cannot be had. Choose another one." in client.post(PATH, fields(name)).content.decode()
+    assert not User.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["administer", "meg", "admins club", "rooted"])
+def test_names_that_only_begin_so_may_be_had(client: Client, name: str) -> None:
+    client.post(PATH, fields(name))
+    assert User.objects.filter(username=name).exists()
+
+
+def test_registering_is_a_login(client: Client) -> None:
+    client.post(PATH, fields())
+    assert LoginStats.objects.get().login_times == 1
+    assert client.cookies["device"]["path"] == "/accounts/login/"
+
+
+def test_fields_say_what_they_are_for(client: Client) -> None:
+    page = client.get(PATH).content.decode()
+    assert page.count('autocomplete="new-password"') == 2
+    assert 'autocomplete="email"' in page
+    assert "there is no other way back" in page
 
 
 def test_a_form_without_token_registers_nobody() -> None:

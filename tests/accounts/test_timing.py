@@ -8,6 +8,7 @@ from django.contrib.auth.hashers import make_password
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from accounts.hashers import Argon2PasswordHasher
 from accounts.lockout.models import FailedLogins
 from accounts.models import User
 from mirror.models import Change
@@ -68,11 +69,12 @@ def register(name: str, password: str = PASSWORD) -> Seen:
     ("name", "password"), [("nobody at all", "wrong"), ("bob", PASSWORD), ("bob", "wrong"), ("carol", "wrong")]
 )
 def test_a_wrong_password_and_an_unknown_name_are_answered_alike_after_the_same_work(
-    away: bool, name: str, password: str, redis_server: RedisServer
+    away: bool, name: str, password: str, redis_server: RedisServer, settings: Settings
 ) -> None:
     log_in("warm up", "wrong")
     if away:
         redis_server.kill()
+        settings.MIRROR = settings.MIRROR | {"BREAKER_SECONDS": 3600}  # asked once, however slow the machine is
         log_in("warm up", "wrong")
     wrong = log_in("alice", "wrong")
     assert wrong.hashes == 1
@@ -118,17 +120,17 @@ def test_an_address_that_somebody_has_is_taken_without_a_word() -> None:
     assert one.status == 302
 
 
-def test_an_old_hash_is_renewed_at_login(client: Client, settings: Settings) -> None:
+@pytest.mark.parametrize("hasher", ["pbkdf2_sha256", "with other parameters"])
+def test_an_old_hash_is_renewed_at_login(client: Client, hasher: str, monkeypatch: pytest.MonkeyPatch) -> None:
     alice = User.objects.get(username="alice")
-    alice.password = make_password(PASSWORD, hasher="pbkdf2_sha256")
+    alice.password = make_password(PASSWORD, hasher="argon2" if " " in hasher else hasher)
     alice.save()
+    monkeypatch.setattr(Argon2PasswordHasher, "memory_cost", 128)
     assert client.post(LOGIN, {"username": "alice", "password": PASSWORD}).status_code == 302
     alice.refresh_from_db()
-    assert alice.password.startswith("argon2$argon2id$")
+    assert "$m=128,t=1,p=1$" in alice.password
     assert alice.check_password(PASSWORD)
-    assert client.get("/accounts/").status_code != 500
-    assert client.session["_auth_user_id"] == str(alice.pk)
-    assert client.get("/accounts/login/").status_code == 302, "still logged in"
+    assert client.get(LOGIN).status_code == 302, "still logged in"
 
 
 def test_a_failure_is_noted_for_whoever_it_was() -> None:

@@ -1,0 +1,56 @@
+"""Redis hung: people log in within a second, and who fails too often is locked out all the same."""
+
+import re
+from urllib.error import HTTPError
+
+import pytest
+
+from accounts.lockout.models import FailedLogins
+from accounts.models import User
+from tests.faults.crew import Crew
+from tests.faults.test_hung import Web
+from tests.servers import RedisServer
+
+LOGIN = "/accounts/login/"
+PASSWORD = "a quiet bookshop"
+
+pytestmark = pytest.mark.slow
+
+
+def form(web: Web, name: str, password: str) -> dict[str, str]:
+    """What to send, with the token of the page."""
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', web.ask(LOGIN))
+    assert token
+    return {"csrfmiddlewaretoken": token[1], "username": name, "password": password, "next": "/books/"}
+
+
+def status(web: Web, name: str, password: str) -> int:
+    """Of one try, by a browser that nobody knows."""
+    web.new_visitor()
+    try:
+        web.ask(LOGIN, form(web, name, password))
+    except HTTPError as error:
+        return error.code
+    return 200
+
+
+@pytest.fixture
+def web(transactional_db: None, broker_server: RedisServer, crew: Crew) -> Web:
+    User.objects.create_user("alice", password=PASSWORD)
+    User.objects.create_user("bob", password=PASSWORD)
+    site = Web(crew)
+    site.ask(LOGIN, seconds=30)
+    return site
+
+
+def test_logging_in_works_and_failures_are_counted_while_redis_is_hung(
+    web: Web, redis_server: RedisServer, broker_server: RedisServer
+) -> None:
+    redis_server.freeze()
+    broker_server.freeze()
+    assert [status(web, "alice", "wrong") for _ in range(6)] == [200] * 5 + [429]
+    assert status(web, "alice", PASSWORD) == 429
+    assert FailedLogins.objects.get(kind="pair", name="alice").count == 5
+    web.new_visitor()
+    assert "bob" in web.ask(LOGIN, form(web, "bob", PASSWORD))
+    assert User.objects.get(username="bob").login_stats.login_times == 1
