@@ -48,6 +48,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
 
     for task in ("verify", "rebuild", "sweep"):
         monkeypatch.setattr(send, task, take(task))
+    monkeypatch.setattr(send, "sweep_soon", lambda: None)  # the session's mirror may be cold
     return found
 
 
