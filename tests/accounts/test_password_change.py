@@ -49,10 +49,10 @@ def test_it_works(here: Client, alice: User) -> None:
 def test_all_other_sessions_end_and_this_one_goes_on_under_a_new_token(here: Client, alice: User) -> None:
     elsewhere, token = logged_in(alice), here.cookies["sessionid"].value
     change(here)
+    assert Session.objects.filter(user=alice).count() == 1
     assert elsewhere.get("/accounts/").status_code == 302
     assert here.get("/accounts/").status_code == 200
     assert here.cookies["sessionid"].value != token
-    assert Session.objects.filter(user=alice).count() == 1
     stale = Client()
     stale.cookies["sessionid"] = token
     assert stale.get("/accounts/").status_code == 302

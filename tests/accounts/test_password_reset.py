@@ -245,11 +245,12 @@ def test_every_session_ends_also_the_one_that_set_the_password(alice: User) -> N
     here, elsewhere = logged_in(alice), logged_in(alice)
     bob = User.objects.create_user("bob", password=PASSWORD)
     other = logged_in(bob)
-    use(here, link_for())
+    response = use(here, link_for())
+    assert response.headers["Location"] == "/accounts/reset/done/"
+    assert not Session.objects.filter(user=alice).exists()
     for client in (here, elsewhere):
         assert client.get("/accounts/").status_code == 302
     assert other.get("/accounts/").status_code == 200
-    assert not Session.objects.filter(user=alice).exists()
 
 
 def test_somebody_else_who_is_logged_in_here_stays_so(alice: User) -> None:
