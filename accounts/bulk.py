@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.contrib.auth.hashers import make_password
 from django.db import connection, transaction
@@ -81,7 +81,7 @@ def see_to_logins(logins: Mapping[int, Logins]) -> int:
 def _see_to(rows: Sequence[tuple[int, int, datetime]]) -> int:
     adapt = connection.ops.adapt_datetimefield_value
     adapted = [(pk, times, adapt(last)) for pk, times, last in rows]
-    given: list[object] = [list(column) for column in zip(*adapted, strict=True)]
+    given: list[Any] = [list(column) for column in zip(*adapted, strict=True)]
     if connection.vendor == "sqlite":
         given = [json.dumps(adapted)]
     with connection.cursor() as cursor:

@@ -5,6 +5,7 @@ index is walked for "a < x or (a = x and b < y)".
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.functions import Cast
@@ -14,7 +15,7 @@ from accounts.models import LoginStats, User
 from accounts.records import time_text
 from mirror.conf import setting
 
-Rows = QuerySet[LoginStats]
+Rows = QuerySet[Any]  # of LoginStats, with "text" beside its fields
 
 
 def leaderboard(me: int | None, at: str, last: int) -> Leaderboard:

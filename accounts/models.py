@@ -35,7 +35,8 @@ class UserQuerySet(models.QuerySet["User"]):
 
     def bulk_update(self, objs: Iterable["User"], fields: Iterable[str], batch_size: int | None = None) -> int:
         """As Django's; new names are folded anew."""
-        people, columns = list(objs), list(fields)
+        people: list[Any] = list(objs)
+        columns = list(fields)
         if "username" in columns:
             for user in people:
                 user.name_key = fold(user.username)

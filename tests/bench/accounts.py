@@ -1,7 +1,7 @@
 """Ranks among a million beside an index, and a login beside the same facts without a mirror."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -45,7 +45,7 @@ def comparisons() -> Iterator[Comparison]:
     people = User.objects.bulk_create(User(username=f"bench {n}", password=make_password(None)) for n in range(LOGINS))
     with connection.schema_editor() as editor:
         editor.create_model(Stats)
-    Stats.objects.bulk_create(Stats(user=user, last_login_time=timezone.now()) for user in people)
+    Stats._base_manager.bulk_create(Stats(user=user, last_login_time=timezone.now()) for user in people)
     rebuild(["user", "last_logins"])
     for user in people:
         record_login(user)
@@ -53,8 +53,8 @@ def comparisons() -> Iterator[Comparison]:
         "one login recorded, in Redis when it returns",
         "the same facts by the ORM, without a mirror",
         f"{LOGINS} logins of as many people, each a transaction",
-        ours=lambda: [_ours(user) for user in people],
-        theirs=lambda: [_theirs(user) for user in people],
+        ours=lambda: _each(people, record_login),
+        theirs=lambda: _each(people, _count),
         target=1 / 1.6,
     )
     if connection.vendor == "postgresql":
@@ -62,14 +62,14 @@ def comparisons() -> Iterator[Comparison]:
     _clear()
 
 
-def _ours(user: User) -> None:
-    with transaction.atomic():
-        record_login(user)
+def _each(people: list[User], do: Callable[[User], None]) -> None:
+    for user in people:
+        with transaction.atomic():
+            do(user)
 
 
-def _theirs(user: User) -> None:
-    with transaction.atomic():
-        Stats.objects.filter(user=user).update(login_times=F("login_times") + 1, last_login_time=timezone.now())
+def _count(user: User) -> None:
+    Stats._base_manager.filter(user=user).update(login_times=F("login_times") + 1, last_login_time=timezone.now())
 
 
 def _among_a_million() -> Iterator[Comparison]:
