@@ -162,8 +162,14 @@ class Session(AbstractBaseSession):
 class LastSeen(models.Model):
     """When a session was last used, as far as SQL has been told: Redis knows first (``accounts.backups``)."""
 
+    # No constraint: whoever writes here locks the session, and checking it was half of what ending one costs.
     session = models.OneToOneField(
-        Session, verbose_name=_("session"), on_delete=models.CASCADE, primary_key=True, related_name="last_seen"
+        Session,
+        verbose_name=_("session"),
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="last_seen",
+        db_constraint=False,
     )
     seen_at = models.DateTimeField(_("last seen"))
 

@@ -1,6 +1,7 @@
 """What is told of sessions, so that what hangs on a token (a cart) can come along or be put away.
 
-Sent before it is done: if a receiver raises, it is not.
+Sent before it is done, in the transaction of a rotation, and before that of an ending (where nothing may be held across
+Redis): if a receiver raises, it is not done. After a crash it is sent again: receivers have to be repeatable.
 """
 
 from django.dispatch import Signal
