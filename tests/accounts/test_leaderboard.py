@@ -190,6 +190,13 @@ def test_a_place_whose_owner_moved_on_is_where_it_was() -> None:
     assert len({*(p.id for p in page.most), *(p.id for p in rest.most)}) == len(users)
 
 
+def test_who_fell_to_right_after_their_own_old_place_is_not_left_out() -> None:
+    users = make_people([4, 3])
+    warm()
+    page = both(at=Cursor("after", Place(9, users[0].pk)).text())
+    assert [p.id for p in page.most] == [user.pk for user in users]
+
+
 def test_a_cursor_that_was_tampered_with_is_the_first_page() -> None:
     make_people(range(1, 50))
     warm()
