@@ -54,7 +54,7 @@ class FailedLoginsAdmin(ModelAdmin):
     @admin.action(description=_("Let them try again"), permissions=["unlock"])
     def unlock(self, request: HttpRequest, rows: QuerySet[FailedLogins]) -> None:
         chosen = list(rows.order_by("pk")[:AT_ONCE])
-        LogEntry.objects.log_actions(request.user.pk, chosen, CHANGE, str(_("Let them try again")))
+        LogEntry.objects.log_actions(str(request.user.pk), chosen, CHANGE, str(_("Let them try again")))
         count = lockout.unlock(keys=[row.pk for row in chosen])
         text = ngettext("%(n)d may try again.", "%(n)d may try again.", count) % {"n": count}
         self.message_user(request, text, messages.SUCCESS)

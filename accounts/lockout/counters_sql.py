@@ -5,7 +5,7 @@ Rows are always locked in the order pair, name, address, one of each kind: nobod
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection, transaction
 from django.db.models import F, Q
@@ -72,7 +72,7 @@ def add(counters: Sequence[Counter]) -> None:
             FailedLogins.objects.filter(pk__in=keys).delete()
 
 
-def _values(counter: Counter) -> dict[str, object]:
+def _values(counter: Counter) -> dict[str, Any]:
     now = timezone.now()
     moment = connection.ops.adapt_datetimefield_value
     return {

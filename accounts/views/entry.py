@@ -5,6 +5,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django.contrib import messages
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView, RedirectURLMixin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
@@ -32,7 +33,7 @@ REGISTRATIONS: Final = 500
 class WayOn(RedirectURLMixin):
     """Mixin: go on to ``next``, on this site, unless that is one of the doors."""
 
-    def get_redirect_url(self) -> str:
+    def get_redirect_url(self, request: HttpRequest | None = None) -> str:
         """Where to; "" when nowhere in particular. Django refuses other hosts and schemes."""
         url = super().get_redirect_url()
         doors = [reverse(f"accounts:{name}") for name in ("login", "logout", "register")]
@@ -46,7 +47,7 @@ class LogIn(WayOn, LoginView):
     form_class = LoginForm
     redirect_authenticated_user = True
 
-    def form_valid(self, form: LoginForm) -> HttpResponse:
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         user = form.get_user()
         services.log_in(self.request, user)
         response = HttpResponseRedirect(self.get_success_url())

@@ -42,8 +42,8 @@ def hashing() -> Iterator[list[str]]:
         runs.append("verify")
         return bool(verify(self, password, encoded))
 
-    Argon2PasswordHasher.encode = counted_encode  # type: ignore[method-assign,assignment]
-    Argon2PasswordHasher.verify = counted_verify  # type: ignore[method-assign,assignment]
+    Argon2PasswordHasher.encode = counted_encode  # type: ignore[method-assign]
+    Argon2PasswordHasher.verify = counted_verify  # type: ignore[method-assign]
     try:
         yield runs
     finally:
