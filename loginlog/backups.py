@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from loginlog import bitmaps, days, scripts, store, walk
+from loginlog import bitmaps, days, keys, scripts, store, walk
 from loginlog.items import DAY, MONTH, BadItem, Item, Month, Numbers, Segment, parse
 from loginlog.models import Number
 from loginlog.store import Known
@@ -68,14 +68,17 @@ class LoginLogBackup(Backup):
         of_users = store.months([item for item in parsed if isinstance(item, Month)])
         of_days = store.segments([item for item in parsed if isinstance(item, Segment)])
         of_all = store.numbers([item for item in parsed if isinstance(item, Numbers)])
-        both: dict[Any, Any] = {**of_users, **{item: bitmaps.short(raw) for item, raw in {**of_days, **of_all}.items()}}
-        return {item.name: value for item, value in both.items() if value}
+        found: dict[str, Value] = {item.name: known for item, known in of_users.items()}
+        found |= {item.name: bitmaps.short(raw) for item, raw in of_days.items()}
+        found |= {item.name: bitmaps.short(raw) for item, raw in of_all.items()}
+        return {name: value for name, value in found.items() if value}
 
     def put_back(self, redis: Any, values: Mapping[str, Value]) -> None:
         parsed = {parse(name): value for name, value in values.items()}
         of_users = {i: v for i, v in parsed.items() if isinstance(i, Month) and isinstance(v, Known)}
-        others = {i: v for i, v in parsed.items() if not isinstance(i, Month) and isinstance(v, bytes)}
-        scripts.put(redis, of_users, others)
+        of_days = {i: v for i, v in parsed.items() if isinstance(i, Segment) and isinstance(v, bytes)}
+        of_all = {i: v for i, v in parsed.items() if isinstance(i, Numbers) and isinstance(v, bytes)}
+        scripts.put(redis, of_users, of_all, of_days)
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
         return [item.name for item in walk.after(parse(after) if after else None, limit)]
@@ -145,7 +148,7 @@ def _wipe(redis: Any, found: dict[str, Value]) -> None:
             found[item.name] = bitmaps.without(raw, gone[item.segment])
             if found[item.name] != raw:
                 numbers = bitmaps.numbers(gone[item.segment], item.segment * bitmaps.SEGMENT)
-                scripts.clear_bits(redis, [item.key], numbers.tolist())
+                scripts.clear_bits(redis, [item.key, keys.population()], numbers.tolist())
 
 
 def _together(found: dict[str, Value], known: Mapping[str, Value]) -> dict[str, Value]:

@@ -52,5 +52,6 @@ def merge(of_users: dict[Month, store.Known], of_days: dict[Segment, bytes]) -> 
     """Merge bitmaps into SQL, and note that Redis has to get them."""
     with transaction.atomic():
         store.merge(of_users, of_days)
-        Owed.objects.bulk_create([Owed(item=item.name) for item in (*of_days, *of_users)], batch_size=500)
+        names = [*(item.name for item in of_days), *(item.name for item in of_users)]
+        Owed.objects.bulk_create([Owed(item=name) for name in names], batch_size=500)
     owing.maybe = True

@@ -70,8 +70,9 @@ def _after(user_id: int, number: int) -> None:
 
 def clean_all(redis: Any) -> None:
     """Wipe what Redis still has of erased users. Raises redis-py's errors."""
-    for number, user_id in Erased.objects.exclude(user_pk=None).values_list("number_id", "user_pk"):
-        clean(redis, user_id, number)
+    for left in Erased.objects.exclude(user_pk=None):
+        if left.user_pk is not None:
+            clean(redis, left.user_pk, left.number_id)
 
 
 def clean(redis: Any, user_id: int, number: int) -> None:

@@ -46,4 +46,4 @@ def put(redis: Any, items: set[Item]) -> None:
     segments = store.segments([item for item in items if isinstance(item, Segment)])
     months = store.months([item for item in items if isinstance(item, Month)])
     everybody = store.numbers({Numbers(POPULATION, item.segment) for item in segments})
-    scripts.put(redis, months, {**everybody, **segments})
+    scripts.put(redis, months, everybody, segments)

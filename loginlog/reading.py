@@ -6,13 +6,14 @@ answer begins and ends with the marker, in the same round trips: if Redis was lo
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from datetime import date
 from typing import Any, Final, NamedTuple
 
 from accounts.models import User
 from loginlog import bitmaps, days, keys, scripts, store, unions
 from loginlog.direct import owing
+from loginlog.items import member
 from mirror import naming, send
 from mirror.backup import epoch
 from mirror.redis import RedisError, breaker, client, is_away
@@ -21,6 +22,8 @@ logger = logging.getLogger("loginlog")
 
 LONGEST: Final = 36_600  # days in a range
 SPANS: Final = 32  # spans in a round trip
+ALWAYS: Final = date.min
+MANY: Final = 1500  # days, behind which it pays to ask first in which months there are any
 
 
 class Span(NamedTuple):
@@ -35,10 +38,15 @@ class Span(NamedTuple):
         """The types whose bitmaps are asked for."""
         return types() if self.user_type is None else [self.user_type]
 
-    @property
-    def keys(self) -> list[str]:
-        """The bitmaps of its days."""
-        return [keys.day(day, kind) for day in days.days(self.first, self.last) for kind in self.types]
+    def keys(self, months: Set[str] | None = None) -> list[str]:
+        """The bitmaps of its days. months: only of those (with the type, as in ``keys.months``)."""
+        return [
+            keys.day(day, kind)
+            for month in days.months(self.first, self.last)
+            for kind in self.types
+            if months is None or member(month, kind) in months
+            for day in days.days(max(month, self.first), min(days.last_of(month), self.last))
+        ]
 
 
 def types() -> list[str]:
@@ -133,28 +141,42 @@ def _add(raw: bytearray, offset: int, bits: bytes) -> None:
 def _from_redis(spans: Sequence[Span], fetch: bool) -> tuple[list[bytes | int], date | None]:
     """For each span its bitmap, or (not ``fetch``, and Redis whole) the count of its bits; and since when it is whole.
 
-    Two round trips: how long the bitmaps are, so that equal ones are OR-ed with each other; then the answers.
+    Two round trips: how long the bitmaps are, so that equal ones are OR-ed with each other; then the answers. For
+    years one more, before them: of which months Redis has any.
     """
-    names = list(dict.fromkeys(name for span in spans for name in span.keys))
-    sizes, since = _ask(lambda pipe: [pipe.strlen(name) for name in names])
-    if not sizes:
-        return [b""] * len(spans), None
-    lengths = {name: size for name, size in zip(names, sizes, strict=True) if size}
+    nothing: list[bytes | int] = [b""] * len(spans)
+    names, since = _names(spans)
+    wanted = list(dict.fromkeys(name for of_span in names for name in of_span))
+    sizes, then = _ask(lambda pipe: [pipe.strlen(name) for name in wanted])
+    if len(sizes) != len(wanted):
+        return nothing, None
+    lengths = {name: size for name, size in zip(wanted, sizes, strict=True) if size}
+    since = then if since in (then, ALWAYS) else None
     slots: list[tuple[bool, slice]] = []
 
     def ask(pipe: Any) -> None:
-        slots.clear()
-        for span in spans:
+        for span, of_span in zip(spans, names, strict=True):
             counted = not fetch and since is not None and span.first >= since
-            slots.append((counted, unions.add(pipe, {n: lengths[n] for n in span.keys if n in lengths}, counted)))
+            slots.append((counted, unions.add(pipe, {n: lengths[n] for n in of_span if n in lengths}, counted)))
 
     replies, still = _ask(ask)
-    if not replies:
-        return [b""] * len(spans), None
+    if lengths and not replies:
+        return nothing, None
     said: list[bytes | int] = [sum(replies[s]) if counted else b"".join(replies[s]) for counted, s in slots]
     if still != since and any(counted for counted, _ in slots):  # lost just now: a count is not enough
         return _from_redis(spans, fetch=True)
     return said, since if still == since else None
+
+
+def _names(spans: Sequence[Span]) -> tuple[list[list[str]], date | None]:
+    """The bitmaps that have to be asked about for each span, and since when Redis was whole when it was asked for
+    them (ALWAYS: it was not asked).
+    """
+    if sum((span.last - span.first).days for span in spans) <= MANY:
+        return [span.keys() for span in spans], ALWAYS
+    found, since = _ask(lambda pipe: pipe.zrange(keys.months(), 0, -1))
+    months = {name.decode() for reply in found for name in reply}
+    return [span.keys(months) for span in spans], since
 
 
 def _ask(add: Callable[[Any], object]) -> tuple[list[Any], date | None]:

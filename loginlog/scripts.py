@@ -43,9 +43,12 @@ def marking(user_id: int, number: int, user_type: str, day: date) -> tuple[list[
     return names, [day.day, number, month.name, segment.name, month.member, length(number)]
 
 
-def put(redis: Any, of_users: Mapping[Month, Known], of_numbers: Mapping[Numbers | Segment, bytes]) -> None:
+def put(
+    redis: Any, of_users: Mapping[Month, Known], *of_numbers: Mapping[Numbers, bytes] | Mapping[Segment, bytes]
+) -> None:
     """OR what SQL has into Redis; nothing is marked. Days go first: a month in Redis has its days there too."""
-    commands = [put_day.command(*_putting(item, raw)) for item, raw in of_numbers.items() if raw]
+    parts = [(item, raw) for part in of_numbers for item, raw in part.items() if raw]
+    commands = [put_day.command(*_putting(item, raw)) for item, raw in parts]
     commands += [
         put_month.command(
             [item.key, keys.erased(), keys.months()], [known.number, bitmaps.month_raw(known.bits), item.member]

@@ -7,7 +7,7 @@ at once.
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
 from accounts.models import User
 from loginlog import bitmaps, days, keys, reading, store
@@ -103,7 +103,7 @@ def _first_in_redis() -> date | None:
     if breaker.open():
         return None
     try:
-        members = client().zrange(keys.months(), 0, -1)
+        members: list[Any] = client().zrange(keys.months(), 0, -1)
     except RedisError:
         return None
     return min((parse_member(member.decode())[0] for member in members), default=None)

@@ -53,9 +53,10 @@ def segments(items: Collection[Segment], *, lock: bool = False) -> dict[Segment,
         ).order_by("day", "user_type", "segment")
         if lock:
             rows = rows.select_for_update()
-        for *name, bits in rows.values_list("day", "user_type", "segment", "bits"):
-            if Segment(*name) in part:
-                found[Segment(*name)] = bytes(bits)
+        for day, kind, segment, bits in rows.values_list("day", "user_type", "segment", "bits"):
+            item = Segment(day, kind, segment)
+            if item in part:
+                found[item] = bytes(bits)
     return found
 
 
@@ -149,8 +150,8 @@ def months_of(user_id: int, first: date, last: date) -> Iterator[tuple[date, int
 def days_between(first: date, last: date, types: Collection[str]) -> Iterator[tuple[Segment, bytes]]:
     """Every segment of these days and types that SQL has, a few at a time."""
     rows = DayBits.objects.filter(day__gte=first, day__lte=last, user_type__in=types).order_by("segment")
-    for *name, bits in rows.values_list("day", "user_type", "segment", "bits").iterator(chunk_size=200):
-        yield Segment(*name), bytes(bits)
+    for day, kind, segment, bits in rows.values_list("day", "user_type", "segment", "bits").iterator(chunk_size=200):
+        yield Segment(day, kind, segment), bytes(bits)
 
 
 def first_day() -> date | None:

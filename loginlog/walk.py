@@ -54,8 +54,8 @@ def _months(last: Month | None, limit: int, first: date) -> Iterator[Item]:
             | Q(month=last.month, user_type=last.user_type, number__gt=number),
             month__gte=last.month,
         )
-    rows = rows.order_by("month", "user_type", "number").values_list("month", "user_type", "number__user_id")
-    return (Month(*name) for name in rows[:limit])
+    names = rows.order_by("month", "user_type", "number").values_list("month", "user_type", "number__user_id")
+    return (Month(*name) for name in names[:limit])
 
 
 def months_of(month: date, user_type: str, step: int) -> Iterator[dict[Month, store.Known]]:

@@ -1,0 +1,144 @@
+"""``manage.py loginlog``."""
+
+import gzip
+import io
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from django.core.management import call_command
+from redis import Redis
+
+from loginlog import selectors, services
+from tests.loginlog.tools import ago, keys_of, person, put_back, sync
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Ran(NamedTuple):
+    """How a command ended: exit code, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> Any:
+        """What stdout says, which has to be JSON and nothing else."""
+        return json.loads(self.out)
+
+
+def run(*arguments: str) -> Ran:
+    """Run the command."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    try:
+        call_command("loginlog", *arguments, stdout=out, stderr=err)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def test_marking_by_name_in_any_case_or_by_id_and_asking() -> None:
+    user = person("Ken Thompson")
+    assert run("mark", "KEN thompson", "--date", "2017-10-25", "--json").said["new"] is True
+    assert run("mark", str(user.pk), "--date", "2017-10-25", "--json").said["new"] is False
+    assert run("mark", "ken thompson").code == 0
+    said = run("user", "ken thompson", "--from", "2017-10-25", "--to", "2017-10-25", "--json").said
+    assert said == {"user": "Ken Thompson", "id": user.pk, "days": ["2017-10-25"]}
+    said = run("active", "--from", "2017-10-01", "--to", "2017-10-31", "--type", "client", "--json").said
+    assert (said["count"], said["users"]) == (1, [{"id": user.pk, "name": "Ken Thompson"}])
+    assert run("active", "--from", "2017-10-01", "--to", "2017-10-31", "--type", "office", "--json").said["count"] == 0
+    assert "2017-10-25" in run("user", "ken thompson", "--from", "2017-10-01", "--to", "2017-10-31").out
+    assert "Ken Thompson" in run("active", "--from", "2017-10-01", "--to", "2017-10-31").out
+
+
+def test_sync_expire_load_and_erase(redis: Redis) -> None:
+    put_back()
+    user = person("alice")
+    services.mark(user, date(2017, 10, 25))
+    assert run("sync", "--json").said == {"items": 2, "aside": 0}
+    assert run("sync", "--json").said == {"items": 0, "aside": 0}
+    (done,) = run("expire", "--older-than", "31", "--json").said
+    assert (done["month"], done["removed"], done["kept"]) == ("2017-10", 2, 0)
+    assert keys_of(redis, "loginLog_") == []
+    assert "nothing" in run("expire").out
+    call_command("backup", "restore", "loginlog", stdout=io.StringIO())
+    assert keys_of(redis, "loginLog_") == [f"loginLog_2017-10_client_{user.pk}"]
+    assert run("expire", "--json").said[0]["removed"] == 2
+    assert run("load", done["file"], "--json").said == {"loaded": 2}
+    assert keys_of(redis, "loginLog_") == [f"loginLog_2017-10_client_{user.pk}"]
+    assert run("erase", "alice", "--json").said["erased"] is True
+    assert selectors.login_days(user, date(2017, 10, 25), ago(0)) == []
+    assert "nothing to erase" in run("erase", "alice").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["mark", "nobody"], "'nobody'"),
+        (["mark", "99999999999999999999"], "99999999999999999999"),
+        (["mark", "alice", "--date", "2017-02-29"], "'2017-02-29'"),
+        (["mark", "alice", "--date", "yesterday"], "'yesterday'"),
+        (["user", "alice", "--from", "2017-10-02", "--to", "2017-10-01"], "before it begins"),
+        (["active", "--from", "0001-01-01", "--to", "9999-12-31"], "100 years"),
+        (["active", "--from", "20", "--to", "2017-10-01"], "'20'"),
+        (["expire", "--older-than", "30"], "31"),
+        (["load", "/nowhere/2017-10.log.gz"], "/nowhere/2017-10.log.gz"),
+    ],
+)
+def test_what_is_asked_wrongly_is_one_line_and_ends_with_2(arguments: list[str], text: str) -> None:
+    person("alice")
+    for json_too in ([], ["--json"]):
+        found = run(*arguments, *json_too)
+        assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+        assert text in found.err
+
+
+HEAD = b"# diptych login log 1, 2017-10\n"
+DAY = b"loginDay_2017-10-25_client:0"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"", "line 0"),
+        (b"x\n", "line 1"),
+        (HEAD + b"loginLog_2017-10_client_1\n", "line 2"),
+        (HEAD + b"loginLog_2017-13_client_1\t1\t00000040\n", "line 2"),
+        (HEAD + b"loginLog_2017-10_client_1\t1\tzz\n", "line 2"),
+        (HEAD + b"loginLog_2017-10_client_1\t1\t80000000\n", "line 2"),
+        (HEAD + DAY + b"\t-\t40\n" + DAY + b"\t7\t40\n", "line 3"),
+        (HEAD + b"loginlog:erased:0\t-\t40\n", "line 2"),
+        (HEAD + b"loginLog_2017-10_client_77\t77\t00000040\n", "line 2"),
+        (HEAD + DAY + b"\t-\t40", "line 2"),
+    ],
+)  # fmt: skip
+def test_a_bad_file_is_named_with_its_line(content: bytes, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.log.gz"
+    path.write_bytes(gzip.compress(content) if content else b"")
+    found = run("load", str(path))
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert str(path) in found.err
+    assert text in found.err
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    services.mark(person("alice"), date(2017, 10, 25))
+    sync()
+    (done,) = run("expire", "--json").said
+    whole = Path(done["file"]).read_bytes()
+    path = tmp_path / "half.log.gz"
+    for content in (whole[: len(whole) // 2], whole[:-6], b"no gzip at all"):
+        path.write_bytes(content)
+        found = run("load", str(path))
+        assert (found.code, found.err.count("\n")) == (2, 1)
+        assert str(path) in found.err
+
+
+def test_every_action_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for action in ("mark", "sync", "user", "active", "expire", "load", "erase"):
+        with pytest.raises(SystemExit, match="0"):
+            call_command("loginlog", action, "--help")
+        assert "--json" in capsys.readouterr().out

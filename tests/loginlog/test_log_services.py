@@ -1,0 +1,180 @@
+"""Marking: what it costs, what it changes, and where it goes when Redis is away."""
+
+import threading
+from datetime import UTC, date, datetime
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from loginlog import bitmaps, days, filling, keys, numbers, scripts, selectors, services
+from loginlog.models import Number, Owed
+from mirror.recorder import record
+from mirror.redis import breaker
+from tests.loginlog.tools import ago, backup, keys_of, person, put_back, sync
+from tests.servers import RedisServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_login_sets_a_bit_of_its_month_and_a_bit_of_its_day(redis: Redis) -> None:
+    user = person("alice")
+    assert services.mark(user, date(2017, 10, 25))
+    number = Number.objects.get(user=user).pk
+    assert redis.getbit(keys.month(date(2017, 10, 1), "client", user.pk), 25) == 1
+    assert redis.getbit(keys.day(date(2017, 10, 25), "client"), number) == 1
+    assert redis.getbit(keys.population(), number) == 1
+    assert keys.month("2017-10", "client", user.pk).endswith(f"loginLog_2017-10_client_{user.pk}")
+    assert keys.day("2017-10-25", "client").endswith("loginDay_2017-10-25_client")
+
+
+def test_a_repeat_changes_nothing_and_costs_one_round_trip(redis: Redis) -> None:
+    user = person("alice")
+    services.mark(user)
+    sync()
+    before = {name: redis.dump(name) for name in redis.scan_iter()}
+    with record() as seen:
+        assert not services.mark(user)
+    assert seen.round_trips == 1
+    assert seen.sql == []
+    assert {name: redis.dump(name) for name in redis.scan_iter()} == before
+    assert redis.zcard(backup().marks()) == 0
+
+
+def test_the_day_is_that_of_the_sites_time_zone(settings: Settings) -> None:
+    settings.TIME_ZONE = "Europe/Berlin"  # summer time ends on 2017-10-29: that day has 25 hours
+    for moment, day in [
+        (datetime(2017, 10, 28, 21, 59, tzinfo=UTC), date(2017, 10, 28)),
+        (datetime(2017, 10, 28, 22, 0, tzinfo=UTC), date(2017, 10, 29)),
+        (datetime(2017, 10, 29, 22, 59, tzinfo=UTC), date(2017, 10, 29)),
+        (datetime(2017, 10, 29, 23, 0, tzinfo=UTC), date(2017, 10, 30)),
+        (datetime(2017, 12, 31, 23, 0, tzinfo=UTC), date(2018, 1, 1)),
+    ]:
+        assert days.day_of(moment) == day
+    user = person("alice")
+    services.mark(user, datetime(2016, 2, 29, 23, 30, tzinfo=UTC))
+    assert selectors.login_days(user, date(2016, 2, 1), date(2016, 3, 31)) == [date(2016, 3, 1)]
+
+
+def test_a_moment_without_a_time_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match="no time zone"):
+        services.mark(person("alice"), datetime(2017, 10, 25))  # noqa: DTZ001
+
+
+def test_numbers_are_dense_and_never_given_twice() -> None:
+    people = [person(f"reader {n}") for n in range(3)]
+    for user in people:
+        services.mark(user)
+    first = Number.objects.order_by("pk").values_list("pk", flat=True)[0]
+    assert list(Number.objects.order_by("pk").values_list("pk", flat=True)) == [first, first + 1, first + 2]
+    people[-1].delete()
+    late = person("late")
+    services.mark_many([(late.pk, "client", ago(0)), (people[0].pk, "client", ago(1))])
+    assert Number.objects.get(user=late).pk == first + 3
+
+
+def test_two_first_logins_at_once_make_one_number() -> None:
+    user, both, found = person("alice"), threading.Barrier(2), list[bool]()
+
+    def log_in() -> None:
+        both.wait()
+        found.append(services.mark(user))
+        connection.close()
+
+    threads = [threading.Thread(target=log_in) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [False, True]
+    assert Number.objects.filter(user=user).count() == 1
+
+
+def test_after_a_change_of_type_nobody_is_counted_twice() -> None:
+    put_back()
+    user = person("alice")
+    services.mark(user, ago(1))
+    user.user_type = "office"
+    services.mark(user, ago(0))
+    assert selectors.active_count("client", ago(1), ago(0)) == selectors.active_count("office", ago(1), ago(0)) == 1
+    assert selectors.active_count(None, ago(1), ago(0)) == 1
+    assert selectors.login_days(user, ago(1), ago(0)) == [ago(1), ago(0)]
+
+
+def test_without_redis_a_login_goes_to_sql_and_redis_gets_it_later(redis_server: RedisServer) -> None:
+    user = person("alice")
+    put_back()
+    services.mark(user, ago(2))
+    redis_server.kill()
+    assert services.mark(user, ago(1))
+    assert services.mark_many([(user.pk, "office", ago(0))]) == 1
+    assert selectors.login_days(user, ago(5), ago(0)) == [ago(1), ago(0)]  # ago(2) is in Redis' file alone
+    redis_server.start()
+    breaker.reset()
+    filling.settle()
+    put_back()
+    assert not Owed.objects.exists()
+    with CaptureQueriesContext(connection) as asked:
+        assert selectors.active_count(None, ago(1), ago(1)) == selectors.active_count("office", ago(0), ago(0)) == 1
+    assert not asked.captured_queries
+
+
+def test_a_hung_redis_does_not_lose_a_login(redis_server: RedisServer) -> None:
+    user = person("alice")
+    redis_server.freeze()
+    services.mark(user, ago(0))
+    assert selectors.logged_in_on(user, ago(0))
+    redis_server.thaw()
+
+
+@pytest.mark.parametrize("number", [0, 1, 65535, 65536, 10**6, 10**7])
+def test_bitmaps_have_whole_segments_and_few_lengths(number: int) -> None:
+    length = scripts.length(number)
+    assert length % bitmaps.SEGMENT_BYTES == 0
+    assert number < length * 8 <= max(65536, (number + 65536) * 9 // 8 + 65536)
+    assert scripts.length(length * 8 - 1) == length
+
+
+def test_days_are_made_as_long_as_the_population_and_say_the_same(redis: Redis) -> None:
+    put_back()
+    low, high = person("low"), person("high")
+    Number.objects.create(pk=1, user=low)
+    Number.objects.create(pk=3_000_000, user=high)
+    for n, user in enumerate([low, high, low]):
+        services.mark(user, ago(n))
+    sizes = [redis.strlen(keys.day(ago(n), "client")) for n in range(3)]
+    assert sizes[0] < sizes[1] == sizes[2] == redis.strlen(keys.population())
+    assert selectors.active_count("client", ago(2), ago(0)) == 2
+    assert list(selectors.active_any(ago(2), ago(0))) == [low.pk, high.pk]
+    assert list(selectors.active_any(ago(1), ago(1))) == [high.pk]
+    assert selectors.population() == bitmaps.of_numbers([1, 3_000_000])
+    sync()
+    redis.flushdb()
+    assert list(selectors.active_any(ago(2), ago(0))) == [low.pk, high.pk]
+    assert selectors.population() == bitmaps.of_numbers([1, 3_000_000])
+
+
+def test_reading_leaves_nothing_behind_and_needs_two_round_trips(redis: Redis) -> None:
+    put_back()
+    user = person("alice")
+    for n in range(31):
+        services.mark(user, ago(n))
+    numbers.known.clear()
+    before = keys_of(redis, "")
+    with record() as seen:
+        assert selectors.active_count(None, ago(30), ago(0)) == 1
+    assert (seen.round_trips, seen.sql) == (2, [])
+    assert all(len(command.args) <= 18 for command in seen.commands if command.name == "BITOP")
+    with record() as seen:
+        assert len(selectors.login_days(user, ago(30), ago(0))) == 31
+    assert (seen.round_trips, seen.sql) == (1, [])
+    assert keys_of(redis, "") == before
+
+
+@pytest.mark.parametrize(("first", "last"), [(date(2020, 1, 2), date(2020, 1, 1)), (date.min, date.max)])
+def test_ranges_that_are_none_or_too_long_are_refused(first: date, last: date) -> None:
+    for ask in (selectors.active_any, lambda a, b: selectors.login_days(1, a, b)):
+        with pytest.raises(ValueError, match="range"):
+            ask(first, last)

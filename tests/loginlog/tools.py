@@ -1,0 +1,86 @@
+"""What tests of the login log share: its backup, a plain table as oracle, and a stop at any step."""
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+from typing import Any
+
+from accounts.models import User
+from loginlog import days, scripts, selectors
+from loginlog.reading import Span
+from mirror.backup import Backup, registry, restore
+from mirror.backup.flush import Flushed, flush
+from mirror.naming import prefix
+
+Row = tuple[int, str, date]  # user id, type at that time, day
+TYPES = ("client", "office")
+
+
+def backup() -> Backup:
+    """The login log as a backup."""
+    return registry.get(scripts.BACKUP)
+
+
+def sync(**options: Any) -> Flushed:
+    """Take everything that is marked to SQL."""
+    return flush(backup(), **options)
+
+
+def put_back() -> None:
+    """Redis gets what it lost, as beat would have it; from then on readers ask it alone about the last weeks."""
+    restore.restore(backup())
+
+
+def ago(count: int) -> date:
+    """The day so many days ago."""
+    return days.today() - timedelta(days=count)
+
+
+def person(name: str, user_type: str = "client") -> User:
+    """A user."""
+    return User.objects.create(username=name, user_type=user_type)
+
+
+def compare(rows: Iterable[Row], users: Iterable[int], ranges: Iterable[tuple[date, date]]) -> None:
+    """Every interface says what a plain table of (user, type, day) says."""
+    table = set(rows)
+    everybody = list(users)
+    for first, last in ranges:
+        inside = {row for row in table if first <= row[2] <= last}
+        for user in everybody:
+            wanted = sorted({day for who, _, day in inside if who == user})
+            assert selectors.login_days(user, first, last) == wanted
+            assert selectors.logged_in_between(user, first, last) == bool(wanted)
+            assert selectors.logged_in_on(user, first) == any(r[0] == user and r[2] == first for r in table)
+            in_month = any(r[0] == user and (r[2].year, r[2].month) == (last.year, last.month) for r in table)
+            assert selectors.logged_in_in_month(user, last) == in_month
+        for kind in TYPES:
+            wanted_users = sorted({who for who, what, _ in inside if what == kind})
+            assert sorted(selectors.active(kind, first, last)) == wanted_users
+        wanted_users = sorted({who for who, _, _ in inside})
+        assert sorted(selectors.active_any(first, last)) == wanted_users
+        spans = [Span(first, last, kind) for kind in (*TYPES, None)]
+        counts = [len({who for who, what, _ in inside if kind in (what, None)}) for kind in (*TYPES, None)]
+        assert selectors.active_counts(spans) == counts
+
+
+def keys_of(redis: Any, start: str) -> list[str]:
+    """The keys in Redis that begin so, without the prefix."""
+    found = redis.scan_iter(f"{prefix()}{start}*", count=1000)
+    return sorted(name.decode().removeprefix(prefix()) for name in found)
+
+
+class Stopped(BaseException):
+    """The process ended here."""
+
+
+class At:
+    """Ends the process at the ``count``-th time that a step is reached. To be given as ``step``."""
+
+    def __init__(self, name: str, count: int = 1) -> None:
+        self.name, self.left = name, count
+
+    def __call__(self, name: str) -> None:
+        if name == self.name:
+            self.left -= 1
+            if self.left == 0:
+                raise Stopped(name)
