@@ -18,7 +18,7 @@ from accounts.session_services import end_other_sessions, end_session
 
 @method_decorator([never_cache, login_required], name="dispatch")
 class Sessions(View):
-    """GET: the list. POST ``end=HANDLE``: end that one; ``others=1``: end all but this one. 404 for others' sessions."""
+    """GET: the list. POST ``end=HANDLE``: end that one; ``others=1``: all but this one. 404 for others' sessions."""
 
     http_method_names = ["get", "head", "post", "options"]
 
