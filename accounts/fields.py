@@ -5,7 +5,7 @@ from typing import Any, Final
 from django import forms
 from django.contrib.auth.forms import UsernameField
 from django.forms import BoundField
-from django.utils.translation import gettext_lazy as _
+from django.utils.text import capfirst
 
 from accounts.models import User
 
@@ -18,7 +18,7 @@ class NameField(UsernameField):
     def __init__(self, **kwargs: Any) -> None:
         attrs = {"spellcheck": "false", "autocorrect": "off"}
         super().__init__(
-            label=_("Name"),
+            label=capfirst(User._meta.get_field("username").verbose_name),
             max_length=User._meta.get_field("username").max_length,
             widget=forms.TextInput(attrs=attrs),
             **kwargs,
