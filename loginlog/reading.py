@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence, Set
 from datetime import date
 from typing import Any, Final, NamedTuple
 
+from django.utils.translation import gettext as _
+
 from accounts.models import User
 from loginlog import bitmaps, days, keys, scripts, store, unions
 from loginlog.direct import owing
@@ -57,9 +59,10 @@ def types() -> list[str]:
 def checked(first: date, last: date) -> tuple[date, date]:
     """The range. Raises ValueError if it ends before it begins, or has more than a hundred years."""
     if last < first:
-        raise ValueError(f"the range ends ({last}) before it begins ({first})")
+        text = _("the range ends (%(last)s) before it begins (%(first)s)")
+        raise ValueError(text % {"first": first, "last": last})
     if (last - first).days >= LONGEST:
-        raise ValueError("a range has at most 100 years")
+        raise ValueError(_("a range has at most 100 years"))
     return first, last
 
 
@@ -160,7 +163,7 @@ def _from_redis(spans: Sequence[Span], fetch: bool) -> tuple[list[bytes | int], 
             slots.append((counted, unions.add(pipe, {n: lengths[n] for n in of_span if n in lengths}, counted)))
 
     replies, still = _ask(ask)
-    if lengths and not replies:
+    if len(slots) != len(spans) or (lengths and not replies):  # away
         return nothing, None
     said: list[bytes | int] = [sum(replies[s]) if counted else b"".join(replies[s]) for counted, s in slots]
     if still != since and any(counted for counted, _ in slots):  # lost just now: a count is not enough

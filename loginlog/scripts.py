@@ -1,6 +1,6 @@
 """The login log's steps in Redis, each atomic (``lua/*.lua``), and what they are given."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -35,12 +35,22 @@ def length(number: int) -> int:
     return -(-wanted // step) * step * SEGMENT_BYTES
 
 
-def marking(user_id: int, number: int, user_type: str, day: date) -> tuple[list[str], list[str | int]]:
-    """Keys and arguments of ``mark``."""
-    month = Month(day.replace(day=1), user_type, user_id)
-    segment = Segment(day, user_type, number // bitmaps.SEGMENT)
-    names = [month.key, segment.key, keys.population(), keys.erased(), keys.months(), naming.marks(BACKUP)]
-    return names, [day.day, number, month.name, segment.name, month.member, length(number)]
+def marking(user_type: str, day: date, users: Sequence[tuple[int, int]]) -> tuple[list[str], list[str | int]]:
+    """Keys and arguments of ``mark`` for users (id and number) who were here on a day as users of one type."""
+    month, segment = Month(day.replace(day=1), user_type, 0), Segment(day, user_type, 0)
+    names = [segment.key, keys.population(), keys.erased(), keys.months(), naming.marks(BACKUP)]
+    of_users = month.key.removesuffix("0")
+    arguments: list[str | int] = [
+        day.day,
+        month.name.removesuffix("0"),
+        segment.name.removesuffix("0"),
+        month.member,
+        length(max(number for _, number in users)),
+    ]
+    for user_id, number in users:
+        names.append(f"{of_users}{user_id}")
+        arguments += (number, user_id)
+    return names, arguments
 
 
 def put(

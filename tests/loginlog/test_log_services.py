@@ -116,6 +116,7 @@ def test_without_redis_a_login_goes_to_sql_and_redis_gets_it_later(redis_server:
     filling.settle()
     put_back()
     assert not Owed.objects.exists()
+    assert selectors.login_days(user, ago(5), ago(0))[-2:] == [ago(1), ago(0)]
     with CaptureQueriesContext(connection) as asked:
         assert selectors.active_count(None, ago(1), ago(1)) == selectors.active_count("office", ago(0), ago(0)) == 1
     assert not asked.captured_queries
