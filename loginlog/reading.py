@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence, Set
 from datetime import date
 from typing import Any, Final, NamedTuple
 
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext
 
 from accounts.models import User
 from loginlog import bitmaps, days, keys, scripts, store, unions
@@ -59,10 +59,10 @@ def types() -> list[str]:
 def checked(first: date, last: date) -> tuple[date, date]:
     """The range. Raises ValueError if it ends before it begins, or has more than a hundred years."""
     if last < first:
-        text = _("the range ends (%(last)s) before it begins (%(first)s)")
+        text = gettext("the range ends (%(last)s) before it begins (%(first)s)")
         raise ValueError(text % {"first": first, "last": last})
     if (last - first).days >= LONGEST:
-        raise ValueError(_("a range has at most 100 years"))
+        raise ValueError(gettext("a range has at most 100 years"))
     return first, last
 
 
