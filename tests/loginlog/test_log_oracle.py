@@ -1,0 +1,195 @@
+"""The login log against a plain table of (user, type, day): anything is done to it, in any order, and every interface
+says what the table says. Only one thing may be lost: what nobody had taken to SQL when Redis was emptied.
+"""
+
+import math
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from accounts.models import User
+from loginlog import direct, expiry, filling, loading, numbers, services
+from loginlog.models import DayBits, Erased, MonthBits, Number, Owed
+from mirror.backup.restore import restore
+from mirror.backup.verify import verify
+from mirror.models import BackupState
+from mirror.redis import breaker, relay_client
+from tests.loginlog.tools import TYPES, At, Row, Stopped, ago, backup, compare, person, put_back, sync
+
+FLUSH_STEPS = ["claim", "read", "check", "save", "keep", "clear"]
+EXPIRY_STEPS = ["flush", "write", "remove", "removed", "forget"]
+# Month ends, a leap day, turns of the year, long ago; and around what may expire.
+DAYS = [
+    date(2019, 12, 31), date(2020, 1, 1), date(2020, 2, 28), date(2020, 2, 29), date(2020, 3, 1), date(2020, 12, 31),
+    date(2021, 1, 1), *(ago(n) for n in (0, 1, 5, 30, 31, 32, 45, 61, 62, 63, 75, 95)),
+]  # fmt: skip
+USERS = st.integers(0, 3)
+ENDS = st.sampled_from([*DAYS, *(day + timedelta(days=1) for day in DAYS), *(day - timedelta(days=1) for day in DAYS)])
+
+
+class Log(RuleBasedStateMachine):
+    """rows: the oracle. unsaved: those of which SQL need not know yet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        relay_client().flushdb()
+        for model in (Owed, MonthBits, DayBits, Erased, Number, User, BackupState):
+            model.objects.all().delete()
+        numbers.known.clear()
+        direct.owing.maybe = False
+        breaker.reset()
+        self.people = [person(f"reader {n}", TYPES[n % 2]) for n in range(4)]
+        self.rows: set[Row] = set()
+        self.unsaved: set[Row] = set()
+        self.written: list[Path] = []
+        put_back()
+
+    @rule(who=USERS, day=st.sampled_from(DAYS))
+    def mark(self, who: int, day: date) -> None:
+        user = self.people[who]
+        row = (user.pk, user.user_type, day)
+        new = services.mark(user, day)
+        assert new or row in self.rows
+        self.unsaved |= {row} - self.rows
+        self.rows.add(row)
+
+    @rule(marks=st.lists(st.tuples(USERS, st.sampled_from(TYPES), st.sampled_from(DAYS)), max_size=20))
+    def mark_many(self, marks: list[tuple[int, str, date]]) -> None:
+        rows = {(self.people[who].pk, kind, day) for who, kind, day in marks}
+        services.mark_many(sorted(rows))
+        self.unsaved |= rows - self.rows
+        self.rows |= rows
+
+    @rule(who=USERS, day=st.sampled_from(DAYS))
+    def mark_without_redis(self, who: int, day: date) -> None:
+        user = self.people[who]
+        with no_redis():
+            services.mark(user, day)
+        self.rows.add((user.pk, user.user_type, day))
+        self.unsaved.discard((user.pk, user.user_type, day))
+
+    @rule(who=USERS)
+    def change_type(self, who: int) -> None:
+        user = self.people[who]
+        user.user_type = TYPES[1 - TYPES.index(user.user_type)]
+        user.save()
+
+    @rule()
+    def sync(self) -> None:
+        sync()
+        self.unsaved.clear()
+
+    @rule(step=st.sampled_from(FLUSH_STEPS))
+    def sync_killed(self, step: str) -> None:
+        self._killed(lambda: sync(step=At(step)), saved=step in ("keep", "clear"))
+
+    @rule(older_than=st.sampled_from([31, 62, 400]))
+    def expire(self, older_than: int) -> None:
+        done = expiry.expire(older_than)
+        self.unsaved.clear()
+        self.written += [d.file for d in done if d.file]
+        assert all(d.kept == 0 for d in done)
+
+    @rule(step=st.sampled_from(EXPIRY_STEPS), count=st.integers(1, 3))
+    def expire_killed(self, step: str, count: int) -> None:
+        self._killed(lambda: expiry.expire(31, step=At(step, count)), saved=step != "flush")
+
+    @rule()
+    def settle(self) -> None:
+        assert filling.settle()
+
+    @rule(again=st.booleans())
+    def put_back(self, again: bool) -> None:
+        restore(backup(), again=again)
+
+    @rule(data=st.data())
+    def load(self, data: st.DataObject) -> None:
+        if self.written:
+            loading.load(data.draw(st.sampled_from(self.written)))
+
+    @rule(who=USERS, for_good=st.booleans(), away=st.booleans())
+    def erase(self, who: int, for_good: bool, away: bool) -> None:
+        user = self.people[who]
+        self.rows = {row for row in self.rows if row[0] != user.pk}
+        self.unsaved = {row for row in self.unsaved if row[0] != user.pk}
+        with no_redis() if away else nullcontext():
+            if for_good:
+                user.delete()
+                self.people[who] = person(f"reader {who}")
+            else:
+                services.erase(user)
+        filling.settle()
+
+    @rule()
+    def lose_redis(self) -> None:
+        relay_client().flushdb()
+        self.rows -= self.unsaved
+        self.unsaved.clear()
+
+    @rule()
+    def another_process(self) -> None:
+        """One that knows no numbers yet, and owes nothing."""
+        filling.settle()
+        numbers.known.clear()
+
+    @invariant()
+    def says_what_the_table_says(self) -> None:
+        self._compare((DAYS[0], ago(0)), (ago(30), ago(0)))
+
+    @rule(a=ENDS, b=ENDS)
+    def any_range(self, a: date, b: date) -> None:
+        self._compare((min(a, b), max(a, b)), (a, a))
+
+    @rule()
+    def at_rest_both_sides_agree(self) -> None:
+        filling.settle()
+        sync()
+        self.unsaved.clear()
+        put_back()
+        assert verify(backup()) == []
+        with no_redis():
+            self._compare((DAYS[0], ago(0)))
+
+    def _compare(self, *ranges: tuple[date, date]) -> None:
+        compare(self.rows, [user.pk for user in self.people], ranges)
+
+    def _killed(self, work: Callable[[], Any], saved: bool) -> None:
+        """Whatever was saved before the end: nothing is lost while Redis is there."""
+        try:
+            work()
+        except Stopped:
+            if not saved:
+                return
+        self.unsaved.clear()
+
+
+@contextmanager
+def no_redis() -> Generator[None, None, None]:
+    """Redis is left alone, for however long it takes."""
+    breaker._until = math.inf
+    try:
+        yield
+    finally:
+        breaker.reset()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_whatever_is_done_every_interface_says_what_a_plain_table_says() -> None:
+    run_state_machine_as_test(
+        Log,
+        settings=settings(
+            max_examples=40,
+            stateful_step_count=20,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=True,
+        ),
+    )
