@@ -16,6 +16,7 @@ class FirstRequestOfTheDay:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if settings.SESSION_COOKIE_NAME in request.COOKIES:  # strangers are not looked up
+        # Strangers are not looked up; and an error's page needs neither Redis nor SQL.
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and response.status_code < 400:
             hooks.seen(request.user)
         return response

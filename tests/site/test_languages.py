@@ -98,11 +98,11 @@ def test_what_is_compiled_is_loaded() -> None:
 def test_errors_in_forms_are_said_in_chinese(client: Client, book: Book) -> None:
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     User.objects.create_user("alice")
-    typed = {"username": "ALICE", "password1": "12345", "password2": "12345"}
+    typed = {"username": "ALICE", "password1": "a quiet bookshop", "password2": "a quiet bookshop"}
     html = client.post("/accounts/register/", typed).content.decode()
-    assert "这个用户名已被使用。" in html
+    assert "这个用户名不可用，请换一个。" in html
     html = client.post("/accounts/login/", {"username": "alice", "password": "wrong"}).content.decode()
-    assert "请输入一个正确的" in html
+    assert "用户名和密码不匹配。密码区分大小写。" in html
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/catalog/book/", "/admin/catalog/tag/", "/admin/accounts/user/"])
