@@ -58,10 +58,11 @@ class LoginLogBackup(Backup):
         store.merge(of_users, of_days)
 
     def kept(self, values: Mapping[str, Value | None]) -> list[str]:
-        """Those of which SQL has every bit (a month without an owner, or with an erased one, has none to keep)."""
-        known = self.load(list(values))
-        current = _owners([item for item in _parsed(list(values)) if isinstance(item, Month)])
-        return [item for item, value in values.items() if _has(known.get(item), value, item, current)]
+        """Those of which SQL has every bit, but for those of numbers that were erased meanwhile."""
+        known, parsed = self.load(list(values)), _parsed(list(values))
+        owners = _owners([item for item in parsed if isinstance(item, Month)])
+        gone = store.erased_segments({item.segment for item in parsed if isinstance(item, Segment)})
+        return [item.name for item in parsed if _has(known.get(item.name), values[item.name], item, owners, gone)]
 
     def load(self, items: Sequence[str]) -> dict[str, Value]:
         parsed = _parsed(items)
@@ -176,10 +177,15 @@ def _split(values: Mapping[str, Value | None]) -> tuple[dict[Month, Known], dict
     return of_users, of_days
 
 
-def _has(known: Value | None, value: Value | None, name: str, owners: Mapping[int, int]) -> bool:
-    """Whether SQL has every bit of a value."""
-    if isinstance(value, Known):
-        item = parse(name)
-        erased = isinstance(item, Month) and owners.get(item.user_id) != value.number
-        return erased or (isinstance(known, Known) and known.number == value.number and not value.bits & ~known.bits)
-    return not value or bitmaps.covers(known if isinstance(known, bytes) else b"", value)
+def _has(
+    known: Value | None, value: Value | None, item: Item, owners: Mapping[int, int], gone: Mapping[int, bytes]
+) -> bool:
+    """Whether SQL has every bit of a value that is to be kept."""
+    if isinstance(item, Month) and isinstance(value, Known):
+        if owners.get(item.user_id) != value.number:
+            return True  # erased
+        return isinstance(known, Known) and known.number == value.number and not value.bits & ~known.bits
+    if isinstance(item, Segment) and isinstance(value, bytes):
+        wanted = bitmaps.without(value, gone.get(item.segment, b""))
+        return bitmaps.covers(known if isinstance(known, bytes) else b"", wanted)
+    return True

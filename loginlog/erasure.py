@@ -46,7 +46,7 @@ def _clear_days(number: int) -> None:
     cut = "substring(bits FROM %s FOR 1)" if connection.vendor == "postgresql" else "substr(bits, %s, 1)"
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT id, {cut} FROM {DayBits._meta.db_table} WHERE segment = %s", [byte + 1, segment])
-        found = sorted(pk for pk, part in cursor.fetchall() if bytes(part) and bytes(part)[0] & 128 >> bit)
+        found = sorted(pk for pk, part in cursor.fetchall() if part and part[0] & 128 >> bit)
     for at in range(0, len(found), STEP):
         rows = DayBits.objects.select_for_update().filter(pk__in=found[at : at + STEP])
         for row in rows.order_by("day", "user_type", "segment"):

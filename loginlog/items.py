@@ -3,6 +3,7 @@ segment behind it (``loginDay_2017-10-25_client:0``), so that a login dirties 8 
 """
 
 from datetime import date
+from functools import lru_cache
 from typing import NamedTuple
 
 from loginlog import keys
@@ -97,6 +98,7 @@ class Numbers(NamedTuple):
 Item = Month | Segment | Numbers
 
 
+@lru_cache(maxsize=4096)  # a flush asks for each name several times
 def parse(name: str) -> Item:
     """The bitmap that bears this name. Raises BadItem."""
     try:

@@ -51,6 +51,7 @@ def test_neither_sync_nor_restore_nor_load_brings_a_bit_back(redis: Redis) -> No
     number = Number.objects.get(user=user).pk
     services.erase(user)
     backup().save(held)  # a flusher that read before, and stood still
+    assert set(backup().kept(held)) == set(held)  # there is nothing of it that SQL ought to have
     backup().put_back(redis, held)  # a restore that did
     assert done.file is not None
     loading.load(done.file)
@@ -136,6 +137,15 @@ def test_cleaning_twice_leaves_what_was_marked_in_between(redis: Redis) -> None:
     Erased.objects.filter(number=old).update(user_pk=user.pk)  # another process is at it too, and late
     filling.settle()
     assert selectors.login_days(user, ago(5), ago(0)) == [ago(0)]
+
+
+def test_everybody_of_a_day_can_be_erased_one_after_the_other() -> None:
+    people = [person(f"reader {n}") for n in range(10)]
+    services.mark_many([(user.pk, "client", ago(0)) for user in people])
+    sync()
+    for user in people:
+        assert services.erase(user)
+    assert [bytes(row.bits) for row in DayBits.objects.all()] == [b""]
 
 
 def test_who_never_logged_in_has_nothing_to_erase() -> None:

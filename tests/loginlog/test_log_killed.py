@@ -4,15 +4,18 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 from redis import Redis
 
-from loginlog import expiry, linelog, loading, services
+from loginlog import expiry, keys, linelog, loading, services, store
 from loginlog.models import DayBits, MonthBits
+from mirror.backup import marks
 from mirror.backup.verify import verify
 from tests.loginlog.tools import At, Row, Stopped, ago, backup, compare, keys_of, person, put_back, sync
 
@@ -28,15 +31,15 @@ RANGE = (date(2020, 1, 1), ago(0))
 def rows() -> set[Row]:
     """Logins that only Redis has: of today, of a leap day, of two users and types."""
     alice, bob = person("alice"), person("bob", "office")
-    marks = {
+    found = {
         (alice.pk, "client", ago(0)),
         (alice.pk, "client", LEAP),
         (bob.pk, "office", LEAP),
         (bob.pk, "client", LEAP),
     }
     put_back()
-    assert services.mark_many(sorted(marks)) == 4
-    return marks
+    assert services.mark_many(sorted(found)) == 4
+    return found
 
 
 def check(rows: set[Row], redis: Redis) -> None:
@@ -102,6 +105,55 @@ def test_an_expiry_that_is_killed_loses_nothing(
     done = subprocess.run([sys.executable, "-c", code, str(folder), step], cwd=ROOT, env=environment, check=False)
     assert done.returncode == -signal.SIGKILL
     redis.delete(*(name for name in redis.scan_iter("*mirror:lease*")))  # it would run out
+    check(rows, redis)
+
+
+def after_it_is_written(work: Callable[[], object]) -> Callable[[str], None]:
+    """A step of an expiry at which something is done: the file is there, nothing is removed yet."""
+    return lambda name: work() if name == "remove" else None  # type: ignore[return-value]
+
+
+def test_a_bit_that_is_not_written_down_keeps_its_bitmap(rows: set[Row], redis: Redis) -> None:
+    of_user = keys.month(LEAP.replace(day=1), "client", min(rows)[0])
+    of_day = keys.day(LEAP, "office")
+    (done,) = expiry.expire(31, step=after_it_is_written(lambda: [redis.setbit(k, 5, 1) for k in (of_user, of_day)]))
+    assert (done.removed, done.kept) == (3, 2)
+    assert redis.exists(of_user, of_day) == 2
+
+
+def test_what_is_marked_keeps_its_bitmap(rows: set[Row], redis: Redis) -> None:
+    user = min(rows)[0]
+    items = [f"loginLog_2020-02_client_{user}", "loginDay_2020-02-29_client:0"]
+    (done,) = expiry.expire(31, step=after_it_is_written(lambda: marks.mark(backup(), redis, items)))
+    assert (done.removed, done.kept) == (3, 2)
+    assert keys_of(redis, "loginDay_2020") == ["loginDay_2020-02-29_client"]
+    assert keys_of(redis, "loginLog_2020") == items[:1]
+
+
+def test_a_bit_that_is_set_between_the_last_look_and_the_removal_stays(
+    rows: set[Row], redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same = expiry._Month._same
+
+    def looked(*args: Any) -> Any:
+        found = same(*args)
+        for line in found:
+            redis.setbit(line.item.key, 6, 1)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(expiry._Month, "_same", looked)
+        (done,) = expiry.expire(31)
+    assert (done.removed, done.kept) == (0, 5)
+    assert len(keys_of(redis, "loginLog_2020")) == 3
+
+
+def test_what_sql_does_not_keep_stays_marked(rows: set[Row], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "_merge_segments", lambda found: None)
+        sync()
+    assert redis.zcard(backup().marks()) == 3  # the segments of days
+    sync(again=True)
     check(rows, redis)
 
 
