@@ -2,7 +2,7 @@
 
 BITOP is fast for at most 16 bitmaps of equal length, ten to twenty times slower otherwise; and its time grows with
 what it reads. So bitmaps are taken by their lengths, as many at a time as fit, onto what has been OR-ed before.
-Measured for 31 days of ten million users (Redis 7.0): 3 ms altogether, 0.7 ms the longest command.
+Measured for 31 days of ten million users (Redis 7.0): 5.7 ms the whole answer, 0.8 ms the longest command.
 """
 
 import uuid
