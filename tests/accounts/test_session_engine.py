@@ -7,8 +7,9 @@ from contextlib import suppress
 from datetime import timedelta
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.sessions.backends.base import CreateError, UpdateError
-from django.db import transaction
+from django.db import connections, transaction
 from django.utils import timezone
 from redis import Redis
 
@@ -316,6 +317,7 @@ def test_its_asynchronous_methods_do_the_same() -> None:
         assert await session.aget("colour") == "blue"
         await session.aflush()
         assert session.session_key is None
+        await sync_to_async(connections.close_all)()  # of the one thread that did all of this, and lives on
 
     asyncio.run(story())
     assert Session.objects.count() == 0
