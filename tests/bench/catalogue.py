@@ -15,6 +15,7 @@ from tests.bench.table import Comparison
 
 CHUNK = 1000
 PIPE = 250
+MIRRORS = ("book", "tag")
 
 
 def comparisons() -> Iterator[Comparison]:
@@ -27,7 +28,7 @@ def comparisons() -> Iterator[Comparison]:
         "rebuild of the catalogue",
         "bare pipelined write of the same entries, grouped as well as can be",
         sizes,
-        ours=rebuild.rebuild,
+        ours=_rebuild,
         theirs=lambda: _write(redis, chunks),
         target=0.5,
         before=redis.flushdb,
@@ -36,12 +37,12 @@ def comparisons() -> Iterator[Comparison]:
         "the same",
         "bare pipelined write, one command an entry",
         sizes,
-        ours=rebuild.rebuild,
+        ours=_rebuild,
         theirs=lambda: _write(redis, _one_by_one(chunks)),
         before=redis.flushdb,
     )
     redis.flushdb()
-    rebuild.rebuild()
+    _rebuild()
     yield Comparison(
         "verify of the catalogue",
         "bare read of the same entries",
@@ -54,7 +55,7 @@ def comparisons() -> Iterator[Comparison]:
 
 def _commands() -> Iterator[list[Command]]:
     """What a rebuild writes, made ready beforehand: all that is left to do is to send it."""
-    for mirror in registry.all_mirrors():
+    for mirror in registry.all_mirrors(MIRRORS):
         shape, after = shape_of(mirror), None
         while pks := mirror.keys_after(after, CHUNK):
             targets, after = shape.targets(pks), pks[-1]
@@ -102,8 +103,12 @@ def _read(redis: Redis) -> int:
     return count
 
 
+def _rebuild() -> None:
+    rebuild.rebuild(MIRRORS)
+
+
 def _verify() -> None:
-    found = verify.verify()
+    found = verify.verify(MIRRORS)
     assert not found, found[:5]
 
 
@@ -115,5 +120,5 @@ def _same(redis: Redis, chunks: list[list[Command]]) -> None:
         _verify()
     count = _read(redis)
     redis.flushdb()
-    rebuild.rebuild()
+    _rebuild()
     assert _read(redis) == count
