@@ -1,6 +1,7 @@
 """Forms that may be sent so often only."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ class Limit(NamedTuple):
     seconds: int
 
 
-class Limited:
+class Limited(ABC):
     """Mixin for a FormView: counts before it looks at what was sent, so that nothing can be found out by trying.
 
     Over the limit the form comes back with ``wait``, the minutes until it may be sent again, and status 429.
@@ -27,9 +28,9 @@ class Limited:
     request: HttpRequest
     kept: tuple[str, ...] = ()  # fields that keep what was typed
 
+    @abstractmethod
     def limits(self) -> Iterable[Limit]:
         """The limits that this sending counts for."""
-        raise NotImplementedError
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         seconds = max([allow(*limit) for limit in self.limits()])

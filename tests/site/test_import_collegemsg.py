@@ -1,6 +1,5 @@
 """``manage.py import_collegemsg``: its login part."""
 
-import io
 import json
 import os
 from collections import Counter
@@ -17,26 +16,15 @@ from accounts import keys
 from accounts.models import LoginStats, User
 from config.collegemsg import name
 from mirror import relay, verify
-from tests.mirror.command import Ran
+from tests.mirror.command import run
 
 REAL = settings.BASE_DIR.parent / "shared" / "data" / "collegemsg" / "CollegeMsg.txt"
 LINES = "1 2 1082040961\n2 3 1082040962\n1 3 1082127361\n"
 
 
-def ran(*arguments: str) -> Ran:
-    """How the command ends."""
-    out, err = io.StringIO(), io.StringIO()
-    try:
-        call_command("import_collegemsg", *arguments, stdout=out, stderr=err)
-        code = 0
-    except SystemExit as ended:
-        code = int(ended.code or 0)
-    return Ran(code, out.getvalue(), err.getvalue())
-
-
 def imported(path: Path, *options: str) -> dict[str, Any]:
     """What the command reports."""
-    code, out, err = ran(str(path), "--json", *options)
+    code, out, err = run(str(path), "--json", *options, name="import_collegemsg")
     assert code == 0, err
     report: dict[str, Any] = json.loads(out)
     return report
@@ -81,7 +69,7 @@ def test_an_import_that_was_limited_is_completed_by_a_whole_one(small: Path) -> 
 @pytest.mark.django_db(transaction=True)
 def test_a_bad_line_is_named_and_nothing_is_written(small: Path) -> None:
     small.write_text(LINES + "1 two 1082040961\n")
-    code, out, err = ran(str(small))
+    code, out, err = run(str(small), name="import_collegemsg")
     assert (code, out) == (2, "")
     assert "line 4, column DST: 'two'" in err
     assert not User.objects.exists()
@@ -91,7 +79,7 @@ def test_a_bad_line_is_named_and_nothing_is_written(small: Path) -> None:
 def test_an_empty_file_is_found_out(tmp_path: Path) -> None:
     path = tmp_path / "CollegeMsg.txt"
     path.touch()
-    assert ran(str(path))[0] == 1
+    assert run(str(path), name="import_collegemsg")[0] == 1
 
 
 @pytest.mark.skipif(not REAL.exists() and "CI" not in os.environ, reason="needs the file in ../shared/data/collegemsg")
