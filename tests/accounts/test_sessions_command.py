@@ -1,17 +1,14 @@
 """``manage.py sessions clean`` and its task."""
 
-import io
 import json
 import os
 import subprocess
 import sys
 from argparse import ArgumentTypeError
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from django.conf import settings as site
-from django.core.management import call_command
 from pytest_django.fixtures import Settings
 from redis import Redis
 
@@ -20,29 +17,17 @@ from accounts.management.commands.sessions import a_limit
 from mirror.lease import lease
 from mirror.redis import relay_client
 from tests.accounts.digests import age, digest, left, make_sessions, rows
+from tests.mirror.command import Ran
+from tests.mirror.command import run as run_command
 from tests.servers import RedisServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Ran(NamedTuple):
-    """How the command ended: exit code, and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-
 def run(*arguments: str) -> Ran:
     """Run ``sessions`` with these arguments, in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    try:
-        call_command("sessions", *arguments, stdout=out, stderr=err)
-        code = 0
-    except SystemExit as ended:
-        code = int(ended.code or 0)
-    return Ran(code, out.getvalue(), err.getvalue())
+    return run_command(*arguments, name="sessions")
 
 
 def from_shell(*arguments: str) -> Ran:
