@@ -4,11 +4,12 @@ The public names are here; ``docs/architecture.md`` tells how the parts work tog
 This application imports no other one, and can be lifted into any Django site.
 """
 
-from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, Watch
+from mirror.declare import After, EdgeMirror, Family, Mirror, Reached, SummaryMirror, Watch, WindowMirror
 from mirror.entries import Contribution, Entry, Field, Member, Members, OwnField, Scored, Value
 from mirror.registry import register
 
 __all__ = [
+    "After",
     "Contribution",
     "EdgeMirror",
     "Entry",
@@ -18,9 +19,11 @@ __all__ = [
     "Members",
     "Mirror",
     "OwnField",
+    "Reached",
     "Scored",
     "SummaryMirror",
     "Value",
     "Watch",
+    "WindowMirror",
     "register",
 ]

@@ -16,7 +16,7 @@ from django.db import connections, models, transaction
 from mirror import capture, registry
 from mirror.capture_plan import unknown_columns
 from mirror.conf import setting
-from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, Watch
+from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, Watch, WindowMirror
 
 LONGEST_NAME: Final = 64
 TEXTUAL: Final = (models.IntegerField, models.CharField, models.TextField)
@@ -49,6 +49,8 @@ def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
     base: type[Mirror] = Mirror
     if isinstance(mirror, EdgeMirror):
         needed, base = ("load", "entries", "families"), EdgeMirror
+    elif isinstance(mirror, WindowMirror):
+        needed, base = ("key", "newest", "families"), WindowMirror
     elif isinstance(mirror, SummaryMirror):
         needed, base = ("key", "items"), SummaryMirror
     lacking = [name for name in needed if getattr(type(mirror), name) is getattr(base, name)]
@@ -113,7 +115,7 @@ def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
 
 def _record_start(mirror: Mirror) -> str | None:
     """What the records' keys begin with (a summary's: all of it); None without records."""
-    return None if isinstance(mirror, EdgeMirror) else mirror.key("\0").partition("\0")[0]
+    return mirror.key("\0").partition("\0")[0] if mirror.has_record else None
 
 
 def _check_starts() -> list[CheckMessage]:

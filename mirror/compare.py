@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from mirror import outbox, scan
-from mirror.declare import EdgeMirror, Mirror, SummaryMirror
+from mirror.declare import Mirror, SummaryMirror
 from mirror.entries import Entry, Field, Member, Scored, Value, single
 from mirror.expected import says
 from mirror.session import Command, Session
@@ -93,7 +93,7 @@ def _busy(mirror: Mirror, pks: Sequence[str]) -> Collection[str]:
 
 
 def _own(shape: JsonShape, pk: str, target: Target, own: Any) -> list[Difference]:
-    if isinstance(shape.mirror, EdgeMirror) or target.own == own:
+    if not shape.mirror.has_record or target.own == own:
         return []
     kind: Kind = "stray" if target.own is None else "missing" if own is None else "stale"
     key = shape.mirror.key(pk)

@@ -6,7 +6,7 @@ rebuild, verify, repair, explain) is generic and lives in the other modules.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.db.models import Field, ForeignKey, IntegerField, Model, Q
@@ -16,6 +16,7 @@ from mirror.entries import Contribution
 
 Kind = Literal["set", "zset", "hash", "string", "list"]
 Record = dict[str, Any]
+SENTINEL: Final = "0"  # the member that says that a lazy window is warm
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,19 @@ class Watch:
     via: for a table that is not the mirror's own (a tag, for books): ``via(values, after, limit)``
         gives up to ``limit`` keys greater than ``after`` (None: from the start), ascending, of rows
         that the given column values touch. It runs when the change is drained, never when it is made.
+    only: columns besides the key's; an UPDATE that changes none of these, and no key, is no change.
+    updates: only UPDATEs are changes: rows of another table come and go with these, and tell of that.
+    whole: the key is always "", for a mirror whose only key that is.
+    pushed: the rows are pushed into the windows of a ``WindowMirror`` (see ``WindowMirror.reach``).
     """
 
     model: type[Model]
     columns: str | tuple[str, ...] = ()
     via: Callable[[Sequence[str], str | None, int], list[str]] | None = None
+    only: tuple[str, ...] = ()
+    updates: bool = False
+    whole: bool = False
+    pushed: bool = False
 
     @property
     def table(self) -> str:
@@ -51,7 +60,7 @@ class Watch:
     @property
     def source(self) -> str:
         """ "" where the key is the mirror's own; else the name of the table it has to be looked up from."""
-        return self.table if self.via else ""
+        return self.table if self.via or self.pushed else ""
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,7 @@ class Mirror:
     model: ClassVar[type[Model]]
     watches: ClassVar[Sequence[Watch]]
     record_kind: ClassVar[Literal["json", "hash"]] = "json"
+    has_record: ClassVar[bool] = True  # whether each row has a key of its own
 
     def key(self, pk: str) -> str:
         """The name of the record of row ``pk``: always the same text around it."""
@@ -159,13 +169,19 @@ def _fits(field: "Field[Any, Any]", text: str) -> bool:
 class EdgeMirror(Mirror):
     """Rows without a record that only come and go (a follow). Their key names both ends: "5:7"."""
 
+    has_record = False
+
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """The edges among ``pks`` that exist; the values do not matter."""
         raise NotImplementedError
 
     def entries(self, pk: str) -> Iterable[Contribution]:
-        """What the edge contributes while it exists. Pure."""
+        """All that the edge may contribute while it exists. Pure."""
         raise NotImplementedError
+
+    def present(self, pk: str, value: Any) -> Iterable[Contribution]:
+        """Which of its ``entries`` the edge contributes, by what ``load`` found. Pure. Default: all."""
+        return self.entries(pk)
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         """The next ``limit`` edges by the columns of the first watch, which make the key."""
@@ -184,6 +200,67 @@ def _greater(fields: Sequence[str], values: Sequence[str]) -> Q:
         condition |= same & Q(**{f"{field}__gt": value})
         same &= Q(**{field: value})
     return condition
+
+
+@dataclass(frozen=True)
+class After:
+    """What is to be recomputed when another mirror's change has been applied, and never before.
+
+    mirror: the other one's name. owner: from the key of its change to the key of the own row.
+    """
+
+    mirror: str
+    owner: Callable[[str], str]
+
+
+class Reached(NamedTuple):
+    """One window that a pushed row concerns.
+
+    owner: the window's. member: the row's id. source: whom the row is by, as the window's sets of sources know
+    them; "" where they are not asked. shown: whether the row belongs there; else it is taken away.
+    """
+
+    owner: str
+    member: int
+    source: str
+    shown: bool
+
+
+class WindowMirror(Mirror):
+    """The newest rows of each owner: a sorted set, member and score the row's id, of at most ``length`` of them.
+
+    A window is recomputed when a change names its owner. An eager one is always there (if it has members). A lazy one
+    is there while it is read: it has the sentinel ``SENTINEL`` with score 0 if it holds all there is and -1 if there is
+    more in SQL; without the sentinel it is cold. Lazy windows can have rows pushed into them.
+    """
+
+    has_record = False
+    length: ClassVar[int]
+    lazy: ClassVar[bool] = False
+    life_seconds: ClassVar[int] = 0  # of a lazy window that nobody reads; 0: for ever
+    after: ClassVar[Sequence[After]] = ()
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
+        """The windows of ``pks``; what is left out is empty."""
+        return self.newest(pks, self.length + 1 if self.lazy else self.length)
+
+    def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+        """Up to ``limit`` ids for each owner, newest first, from SQL, in a fixed number of queries."""
+        raise NotImplementedError
+
+    def reach(self, rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
+        """Up to ``limit`` windows that these pushed rows concern, by owner; those of owners behind ``after`` alone.
+
+        ``rows`` are keys of changes: a row may have gone since. More than one row only without ``after``.
+        """
+        raise NotImplementedError
+
+    def sources(self, owner: str) -> tuple[str, str]:
+        """Two sets in the window's slot: whose rows it shows, and whose it does not, whatever the first one says.
+
+        Mirrors in ``after`` keep them. A row that comes late, by somebody who has been left, is refused by them.
+        """
+        raise NotImplementedError
 
 
 class SummaryMirror(Mirror):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from redis.exceptions import ResponseError
 
-from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror
+from mirror.declare import Family, Mirror, SummaryMirror
 from mirror.session import Command, Session
 
 STEP = 1000  # keys, or members, a command
@@ -75,7 +75,7 @@ class Owned:
         self.mirror = mirror
         self.families = tuple(mirror.families())
         self.retired = tuple(mirror.retired())
-        self.has_records = not isinstance(mirror, EdgeMirror | SummaryMirror)
+        self.has_records = mirror.has_record and not isinstance(mirror, SummaryMirror)
         self._start, _, end = mirror.key("\0").partition("\0") if self.has_records else ("", "", "")
         # Whether what comes after the start is a number and nothing else, as for nearly all mirrors.
         self._numbered = self.has_records and not end and mirror.pk_of(f"{self._start}1") == "1"

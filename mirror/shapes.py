@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from mirror import naming, outbox
-from mirror.declare import EdgeMirror, Mirror, Record, SummaryMirror
-from mirror.entries import Contribution
+from mirror.declare import EdgeMirror, Mirror, Record, SummaryMirror, WindowMirror
+from mirror.entries import Contribution, Scored
 from mirror.session import Command
 
 Said = Any  # what the row's own key says, decoded: bytes, a dict, a list, or None
@@ -161,10 +161,37 @@ class EdgeShape(JsonShape):
         return self.mirror.entries(pk)
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        return {pk: Target(None, list(self.mirror.entries(pk))) for pk in self.load(pks)}
+        present = self.mirror.present
+        return {pk: Target(None, list(present(pk, value))) for pk, value in self.load(pks).items()}
 
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
         return [command for pk in owns for command in _touch(self.watched(pk))]
+
+
+class WindowShape(EdgeShape):
+    """The newest rows of an owner. What is there accounts for itself; a guard makes drains meet, as for edges."""
+
+    mirror: WindowMirror  # type: ignore[assignment]
+
+    def watches(self, pks: Sequence[str]) -> list[str]:
+        return [*map(self.watched, pks), *map(self.mirror.key, pks)]
+
+    def ask(self, pks: Sequence[str]) -> list[Command]:
+        return [("ZRANGE", self.mirror.key(pk), 0, -1, "WITHSCORES") for pk in pks]
+
+    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
+        return [list(map(tuple, reply)) for reply in replies]
+
+    def before(self, pk: str, said: Said) -> Iterable[Contribution]:
+        key = self.mirror.key(pk)
+        return [Scored(key, member.decode(errors="replace"), float(score)) for member, score in said]
+
+    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
+        targets = {}
+        for pk, ids in self.load(pks).items():
+            key = self.mirror.key(pk)
+            targets[pk] = Target(None, [Scored(key, str(one), one) for one in ids])
+        return targets
 
 
 class SummaryShape(JsonShape):
@@ -213,6 +240,8 @@ def shape_of(mirror: Mirror) -> JsonShape:
     """The shape of a mirror's kind."""
     if isinstance(mirror, EdgeMirror):
         return EdgeShape(mirror)
+    if isinstance(mirror, WindowMirror):
+        return WindowShape(mirror)
     if isinstance(mirror, SummaryMirror):
         return SummaryShape(mirror)
     return HashShape(mirror) if mirror.record_kind == "hash" else JsonShape(mirror)

@@ -1,7 +1,9 @@
 """Application configuration."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class SocialConfig(AppConfig):
     name = "social"
+    verbose_name = _("readers among themselves")

@@ -1,0 +1,186 @@
+"""Which posts go where, as SQL says it: for the mirrors, and for the pages that SQL answers.
+
+Ids come newest first. Every function takes a fixed number of queries, however many keys it is asked for.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import connections
+from django.db.models import QuerySet
+
+from mirror import Reached
+from mirror.conf import setting
+from social.models import Follow, Hashtag, Mention, Post
+from social.records import numbers
+
+_SHOWN = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"
+# Whose posts the home page of {key} shows.
+_SOURCES = """
+    SELECT f.followee_id FROM social_follow f
+     WHERE f.follower_id = {key}
+       AND NOT EXISTS (SELECT 1 FROM social_mute m WHERE m.user_id = {key} AND m.muted_id = f.followee_id)
+       AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = {key} AND b.blocked_id = f.followee_id)
+       AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocked_id = {key} AND b.blocker_id = f.followee_id)
+    UNION ALL SELECT {key}
+"""
+_DELIVERED = f"""
+    SELECT p.id FROM social_post p
+     WHERE p.user_id IN ({_SOURCES}) AND {_SHOWN} AND (NOT p.is_pulled OR p.user_id = {{key}})
+     ORDER BY p.id DESC LIMIT {{limit}}
+"""
+_HOME = f"""
+    SELECT p.id FROM social_post p
+     WHERE p.user_id IN ({_SOURCES}) AND {_SHOWN} AND p.id < {{below}}
+     ORDER BY p.id DESC LIMIT {{limit}}
+"""
+_ABOUT = f"""
+    SELECT p.id FROM social_post p WHERE p.book_id = {{key}} AND {_SHOWN} ORDER BY p.id DESC LIMIT {{limit}}
+"""
+_MENTIONING = f"""
+    SELECT p.id FROM social_mention m JOIN social_post p ON p.id = m.post_id
+     WHERE m.user_id = {{key}} AND {_SHOWN} ORDER BY m.post_id DESC LIMIT {{limit}}
+"""
+_TAGGED = f"""
+    SELECT p.id FROM social_hashtag h JOIN social_post p ON p.id = h.post_id
+     WHERE h.name = {{key}} AND {_SHOWN} ORDER BY h.post_id DESC LIMIT {{limit}}
+"""
+LARGEST_ID = 2**63 - 1
+
+
+def _each(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> dict[str, list[int]]:
+    """What the statement ``one`` finds for each of ``keys``, by key."""
+    connection = connections[setting("DATABASE")]
+    found: dict[str, list[int]] = defaultdict(list)
+    if connection.vendor == "postgresql":
+        inner = one.format(key="k.key", limit=int(limit))
+        sql = f"SELECT k.key, t.id FROM unnest(%s::{kind}[]) AS k(key), LATERAL ({inner}) AS t ORDER BY 1, 2 DESC"
+        given: Any = list(keys)
+    else:
+        inner = one.format(key="k.value", limit=int(limit))
+        sql = f"SELECT k.value, t.id FROM json_each(%s) k JOIN social_post t ON t.id IN ({inner}) ORDER BY 1, 2 DESC"
+        given = json.dumps(list(keys))
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [given])
+        for key, pk in cursor.fetchall():
+            found[str(key)].append(pk)
+    return found
+
+
+def home(user_id: int, below: int, limit: int) -> list[int]:
+    """The next ``limit`` posts below an id on somebody's home page, however they are delivered."""
+    with connections[setting("DATABASE")].cursor() as cursor:
+        cursor.execute(_HOME.format(key=int(user_id), below=int(below), limit=int(limit)))
+        return [row[0] for row in cursor.fetchall()]
+
+
+def delivered(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+    """The newest posts on each home page, without those that are fetched when read."""
+    return _each(_DELIVERED, numbers(pks), limit)
+
+
+def newest_of_all(limit: int, below: int = LARGEST_ID) -> list[int]:
+    """The newest posts of all."""
+    return _ids(_posts().shown().filter(pk__lt=below), limit)
+
+
+def newest_about(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+    """The newest posts about each of these books."""
+    return _each(_ABOUT, numbers(pks), limit)
+
+
+def newest_mentioning(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+    """The newest posts that mention each of these users."""
+    return _each(_MENTIONING, numbers(pks), limit)
+
+
+def newest_tagged(names: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+    """The newest posts with each of these hashtags."""
+    return _each(_TAGGED, names, limit, "text")
+
+
+def reach(rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
+    """Whose home pages these posts ("id:author") concern: their authors' first, then their followers' by id.
+
+    Posts that followers fetch concern their authors alone.
+    """
+    posts = [(found[0], found[1]) for row in rows if len(found := numbers(row.split(":"))) == 2]
+    pulled = dict(_posts().shown().filter(pk__in=[pk for pk, _ in posts]).values_list("pk", "is_pulled"))
+    by_author: dict[int, list[int]] = defaultdict(list)
+    found: list[Reached] = []
+    for pk, author in posts:
+        if not pulled.get(pk, False):
+            by_author[author].append(pk)
+        if after is None:
+            found.append(Reached(str(author), pk, "", pk in pulled))
+    follows = Follow.objects.using(setting("DATABASE")).filter(followee_id__in=list(by_author))
+    if after is not None:
+        follows = follows.filter(follower_id__gt=int(after))
+    for follower, author in follows.order_by("follower_id").values_list("follower_id", "followee_id")[:limit]:
+        found += (Reached(str(follower), pk, str(author), pk in pulled) for pk in by_author[author])
+    return found
+
+
+def books_after(after: str | None, limit: int) -> list[str]:
+    """The next ids of books that posts are about."""
+    return _next(_posts().exclude(book=None), "book_id", after, limit)
+
+
+def mentioned_after(after: str | None, limit: int) -> list[str]:
+    """The next ids of users whom posts mention."""
+    return _next(_mentions(), "user_id", after, limit)
+
+
+def hashtags_after(after: str | None, limit: int) -> list[str]:
+    """The next hashtags."""
+    return _next(_hashtags(), "name", after, limit)
+
+
+def books_of_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ids of books that posts of these users are about."""
+    return _next(_posts().filter(user_id__in=numbers(values)).exclude(book=None), "book_id", after, limit)
+
+
+def mentioned_by_posts(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ids of users whom these posts mention."""
+    return _next(_mentions().filter(post_id__in=numbers(values)), "user_id", after, limit)
+
+
+def mentioned_by_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ids of users whom posts of these users mention."""
+    return _next(_mentions().filter(post__user_id__in=numbers(values)), "user_id", after, limit)
+
+
+def hashtags_of_posts(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next hashtags of these posts."""
+    return _next(_hashtags().filter(post_id__in=numbers(values)), "name", after, limit)
+
+
+def hashtags_of_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next hashtags of posts of these users."""
+    return _next(_hashtags().filter(post__user_id__in=numbers(values)), "name", after, limit)
+
+
+def _posts() -> Any:
+    return Post.objects.using(setting("DATABASE"))
+
+
+def _mentions() -> QuerySet[Mention]:
+    return Mention.objects.using(setting("DATABASE"))
+
+
+def _hashtags() -> QuerySet[Hashtag]:
+    return Hashtag.objects.using(setting("DATABASE"))
+
+
+def _ids(found: QuerySet[Post], limit: int) -> list[int]:
+    return list(found.order_by("-pk").values_list("pk", flat=True)[:limit])
+
+
+def _next(found: QuerySet[Any], column: str, after: str | None, limit: int) -> list[str]:
+    """The next distinct values of a column, ascending."""
+    if after is not None:
+        found = found.filter(**{f"{column}__gt": after})
+    return [str(value) for value in found.order_by(column).values_list(column, flat=True).distinct()[:limit]]

@@ -1,0 +1,128 @@
+"""How follows, blocks and mutes show in Redis: edges, named "5:7" by who wants something and of whom."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q
+
+import mirror
+from mirror import Contribution, EdgeMirror, Family, Member, Watch
+from mirror.conf import setting
+from social import keys
+from social.models import Block, Follow, Mute, Pulled
+from social.records import numbers
+
+
+def ends(pk: str) -> tuple[str, str]:
+    """Who, and of whom."""
+    who, _, whom = pk.partition(":")
+    return who, whom
+
+
+def _pairs(pks: Sequence[str]) -> list[tuple[int, int]]:
+    """Both ends as numbers; what is no edge's key is left out."""
+    return [(found[0], found[1]) for pk in pks if len(found := numbers(pk.split(":"))) == 2]
+
+
+def _among(first: str, second: str, pairs: Sequence[tuple[int, int]]) -> Q:
+    """Rows whose two columns are one of ``pairs``."""
+    return Q(*(Q(**{first: a, second: b}) for a, b in pairs), _connector=Q.OR) if pairs else Q(pk__in=[])
+
+
+def edges_to_pulled(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next follows of these authors, by author and follower."""
+    found = Follow._base_manager.using(setting("DATABASE")).filter(followee_id__in=numbers(values))
+    if after is not None:
+        follower, followee = numbers(after.split(":"))
+        found = found.filter(Q(followee_id__gt=followee) | Q(followee_id=followee, follower_id__gt=follower))
+    rows = found.order_by("followee_id", "follower_id").values_list("follower_id", "followee_id")[:limit]
+    return [f"{follower}:{followee}" for follower, followee in rows]
+
+
+@mirror.register
+class FollowMirror(EdgeMirror):
+    """Whom somebody follows, who follows somebody, and whose posts a follower has to fetch."""
+
+    name = "follow"
+    model = Follow
+    watches = (
+        Watch(Follow, ("follower_id", "followee_id")),
+        Watch(Pulled, via=edges_to_pulled, only=("state",)),
+    )
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
+        """The follows that there are; True: the posts are fetched."""
+        found = Follow._base_manager.using(setting("DATABASE")).filter(
+            _among("follower_id", "followee_id", _pairs(pks))
+        )
+        rows = found.annotate(pulled=Exists(Pulled.objects.filter(pk=OuterRef("followee_id"))))
+        return {f"{a}:{b}": pulled for a, b, pulled in rows.values_list("follower_id", "followee_id", "pulled")}
+
+    def entries(self, pk: str) -> Iterable[Contribution]:
+        who, whom = ends(pk)
+        return (
+            Member(keys.following(who), whom),
+            Member(keys.followers(whom), who),
+            Member(keys.pulls(who), whom),
+        )
+
+    def present(self, pk: str, value: Any) -> Iterable[Contribution]:
+        found = tuple(self.entries(pk))
+        return found if value else found[:2]
+
+    def families(self) -> Sequence[Family]:
+        return (
+            _family(keys.following("\0"), lambda who, member: f"{who}:{member}"),
+            _family(keys.followers("\0"), lambda whom, member: f"{member}:{whom}"),
+            _family(keys.pulls("\0"), lambda who, member: f"{who}:{member}"),
+        )
+
+
+@mirror.register
+class ShunMirror(EdgeMirror):
+    """Whose posts somebody does not see: whom they muted or blocked, and who blocked them."""
+
+    name = "shun"
+    model = Block
+    watches = (
+        Watch(Block, ("blocker_id", "blocked_id")),
+        Watch(Block, ("blocked_id", "blocker_id")),
+        Watch(Mute, ("user_id", "muted_id")),
+    )
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
+        pairs, found = _pairs(pks), set()
+        for model, first, second in _SHUNS:
+            rows = model._base_manager.using(setting("DATABASE")).filter(_among(first, second, pairs))
+            found |= set(rows.values_list(first, second))
+        return {f"{a}:{b}": True for a, b in found}
+
+    def entries(self, pk: str) -> Iterable[Contribution]:
+        who, whom = ends(pk)
+        return (Member(keys.shuns(who), whom),)
+
+    def families(self) -> Sequence[Family]:
+        return (_family(keys.shuns("\0"), lambda who, member: f"{who}:{member}"),)
+
+    def keys_after(self, after: str | None, limit: int) -> list[str]:
+        found: set[tuple[int, int]] = set()
+        for model, first, second in _SHUNS:
+            rows = model._base_manager.using(setting("DATABASE")).order_by(first, second)
+            if after is not None:
+                a, b = numbers(after.split(":"))
+                rows = rows.filter(Q(**{f"{first}__gt": a}) | Q(**{first: a, f"{second}__gt": b}))
+            found |= set(rows.values_list(first, second)[:limit])
+        return [f"{a}:{b}" for a, b in sorted(found)[:limit]]
+
+
+_SHUNS = (
+    (Block, "blocker_id", "blocked_id"),
+    (Block, "blocked_id", "blocker_id"),
+    (Mute, "user_id", "muted_id"),
+)
+
+
+def _family(name: str, edge: Any) -> Family:
+    """The sets named so, a person's id standing where the NUL is; ``edge`` from that id and a member to the edge."""
+    start, _, end = name.partition("\0")
+    return Family(start, "set", lambda key, member: edge(key[len(start) : len(key) - len(end)], member), end=end)

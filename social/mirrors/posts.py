@@ -1,0 +1,63 @@
+"""How a post shows in Redis."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db.models import Q
+
+import mirror
+from accounts.models import User
+from catalog.models import Book
+from mirror import Contribution, Family, Mirror, Scored, Watch
+from mirror.conf import setting
+from mirror.declare import Record
+from social import keys
+from social.models import Mention, Post
+from social.records import PostRow, load_posts, numbers, record_of
+
+
+def _posts(condition: Q, after: str | None, limit: int) -> list[str]:
+    found = Post._base_manager.using(setting("DATABASE")).filter(condition)
+    if after is not None:
+        found = found.filter(pk__gt=after)
+    return [str(pk) for pk in found.order_by("pk").values_list("pk", flat=True)[:limit]]
+
+
+def posts_by_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ids of posts by these users."""
+    return _posts(Q(user_id__in=numbers(values)), after, limit)
+
+
+def posts_about_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ids of posts about these books."""
+    return _posts(Q(book_id__in=numbers(values)), after, limit)
+
+
+@mirror.register
+class PostMirror(Mirror):
+    """A post's record, and its place among its author's. Hidden ones, and those of inactive authors, are absent."""
+
+    name = "post"
+    model = Post
+    watches = (
+        Watch(Post),
+        Watch(Mention, "post_id"),
+        Watch(User, via=posts_by_users, only=("username", "is_active"), updates=True),
+        Watch(Book, via=posts_about_books, only=("title",), updates=True),
+    )
+
+    def key(self, pk: str) -> str:
+        return keys.post(pk)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, PostRow]:
+        return load_posts(numbers(pks))
+
+    def record(self, row: Any) -> Record:
+        return record_of(row)
+
+    def index(self, record: Record) -> Iterable[Contribution]:
+        return (Scored(keys.posts_of(record["user"]["id"]), str(record["id"]), record["id"]),)
+
+    def families(self) -> Sequence[Family]:
+        start, _, end = keys.posts_of("\0").partition("\0")
+        return (Family(start, "zset", lambda key, member: member, end=end),)

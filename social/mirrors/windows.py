@@ -1,0 +1,155 @@
+"""Which posts are the newest of somebody, or of something: windows of post ids."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import mirror
+from accounts.models import User
+from mirror import After, Family, Reached, Watch, WindowMirror
+from mirror.conf import setting
+from social import feeds, keys
+from social.mirrors.edges import ends
+from social.models import Follow, Hashtag, Mention, Post
+from social.records import numbers
+
+TIMELINE = 400
+ACTIVE_SECONDS = 7 * 24 * 3600
+
+
+class _PostWindow(WindowMirror):
+    """What all windows of posts have in common."""
+
+    model = Post
+
+    def families(self) -> Sequence[Family]:
+        start, _, end = self.key("\0").partition("\0")
+        return (Family(start, "zset", lambda key, member: key[len(start) : len(key) - len(end)], end=end),)
+
+
+def followers_of(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ids of who follows one of these users."""
+    found = Follow._base_manager.using(setting("DATABASE")).filter(followee_id__in=numbers(values))
+    if after is not None:
+        found = found.filter(follower_id__gt=after)
+    rows = found.order_by("follower_id").values_list("follower_id", flat=True).distinct()[:limit]
+    return list(map(str, rows))
+
+
+@mirror.register
+class TimelineMirror(_PostWindow):
+    """Home: what those whom somebody follows have posted, and they themselves. There while it is read."""
+
+    name = "timeline"
+    model = User
+    length = TIMELINE
+    lazy = True
+    life_seconds = ACTIVE_SECONDS
+    watches = (
+        Watch(Post, ("id", "user_id"), pushed=True, only=("is_hidden", "is_pulled")),
+        Watch(User, via=followers_of, only=("is_active",), updates=True),
+    )
+    after: ClassVar[Sequence[After]] = (
+        After("follow", lambda edge: ends(edge)[0]),
+        After("shun", lambda edge: ends(edge)[0]),
+    )
+
+    def key(self, pk: str) -> str:
+        return keys.timeline(pk)
+
+    def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+        return feeds.delivered(pks, limit)
+
+    def reach(self, rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
+        return feeds.reach(rows, after, limit)
+
+    def sources(self, owner: str) -> tuple[str, str]:
+        return keys.following(owner), keys.shuns(owner)
+
+
+@mirror.register
+class GlobalMirror(_PostWindow):
+    """The newest posts of all."""
+
+    name = "global"
+    length = 1000
+    watches = (
+        Watch(Post, whole=True, only=("is_hidden",)),
+        Watch(User, whole=True, only=("is_active",), updates=True),
+    )
+
+    def key(self, pk: str) -> str:
+        return keys.global_timeline()
+
+    def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+        return {"": feeds.newest_of_all(limit)}
+
+    def families(self) -> Sequence[Family]:
+        return (Family(keys.global_timeline(), "zset", lambda key, member: "", whole=True),)
+
+    def keys_after(self, after: str | None, limit: int) -> list[str]:
+        return [""] if after is None else []
+
+
+@mirror.register
+class BookPostsMirror(_PostWindow):
+    """The newest posts about each book."""
+
+    name = "book_posts"
+    length = 200
+    watches = (
+        Watch(Post, "book_id", only=("is_hidden",)),
+        Watch(User, via=feeds.books_of_authors, only=("is_active",), updates=True),
+    )
+
+    def key(self, pk: str) -> str:
+        return keys.book_posts(pk)
+
+    def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+        return feeds.newest_about(pks, limit)
+
+    def keys_after(self, after: str | None, limit: int) -> list[str]:
+        return feeds.books_after(after, limit)
+
+
+@mirror.register
+class MentionsMirror(_PostWindow):
+    """The newest posts that mention each user."""
+
+    name = "mentions"
+    length = 200
+    watches = (
+        Watch(Mention, "user_id"),
+        Watch(Post, via=feeds.mentioned_by_posts, only=("is_hidden",), updates=True),
+        Watch(User, via=feeds.mentioned_by_authors, only=("is_active",), updates=True),
+    )
+
+    def key(self, pk: str) -> str:
+        return keys.mentions_of(pk)
+
+    def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+        return feeds.newest_mentioning(pks, limit)
+
+    def keys_after(self, after: str | None, limit: int) -> list[str]:
+        return feeds.mentioned_after(after, limit)
+
+
+@mirror.register
+class HashtagMirror(_PostWindow):
+    """The newest posts with each hashtag."""
+
+    name = "hashtag"
+    length = 1000
+    watches = (
+        Watch(Hashtag, "name"),
+        Watch(Post, via=feeds.hashtags_of_posts, only=("is_hidden",), updates=True),
+        Watch(User, via=feeds.hashtags_of_authors, only=("is_active",), updates=True),
+    )
+
+    def key(self, pk: str) -> str:
+        return keys.hashtag(pk)
+
+    def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+        return feeds.newest_tagged(pks, limit)
+
+    def keys_after(self, after: str | None, limit: int) -> list[str]:
+        return feeds.hashtags_after(after, limit)

@@ -1,0 +1,215 @@
+"""What people say, whom they follow, and whom they would rather not see."""
+
+import uuid
+from typing import Self
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from catalog.models import Book
+
+
+def new_key() -> str:
+    """A key for a post that was sent without one."""
+    return uuid.uuid4().hex
+
+
+class PostQuerySet(models.QuerySet["Post"]):
+    """Posts."""
+
+    def shown(self) -> Self:
+        """Those that may be seen at all: not hidden, and their authors are active."""
+        return self.filter(is_hidden=False, user__is_active=True)
+
+
+class Post(models.Model):
+    """What somebody said, perhaps about a book."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("author"),
+        on_delete=models.CASCADE,
+        related_name="posts",
+        db_index=False,
+    )
+    text = models.TextField(_("text"))
+    book = models.ForeignKey(
+        Book,
+        verbose_name=_("book"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="posts",
+        db_index=False,
+    )
+    created_at = models.DateTimeField(_("posted"), default=timezone.now)
+    is_hidden = models.BooleanField(
+        _("hidden"), default=False, db_default=False, help_text=_("Taken out of sight by staff.")
+    )
+    # How it is delivered: its author's followers are too many to be written to, and fetch it when they read.
+    is_pulled = models.BooleanField(_("fetched by readers"), default=False, db_default=False, editable=False)
+    # Made by the form, so that what is sent twice is posted once.
+    key = models.CharField(_("key"), max_length=64, default=new_key, editable=False)
+
+    objects = PostQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("post")
+        verbose_name_plural = _("posts")
+        constraints = [
+            models.UniqueConstraint(fields=["user", "key"], name="social_post_once"),
+            models.CheckConstraint(condition=~Q(text=""), name="social_post_says_something"),
+        ]
+        indexes = [
+            models.Index(fields=["user", "-id"], name="social_post_of_user"),
+            models.Index(fields=["book", "-id"], name="social_post_of_book"),
+        ]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
+class Mention(models.Model):
+    """A post speaks to somebody by name."""
+
+    post = models.ForeignKey(Post, verbose_name=_("post"), on_delete=models.CASCADE, related_name="mentions")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("who"),
+        on_delete=models.CASCADE,
+        related_name="mentions",
+        db_index=False,
+    )
+    name = models.CharField(_("as written"), max_length=60)
+
+    class Meta:
+        verbose_name = _("mention")
+        verbose_name_plural = _("mentions")
+        constraints = [models.UniqueConstraint(fields=["user", "post"], name="social_mention_once")]
+
+    def __str__(self) -> str:
+        return f"@{self.name}"
+
+
+class Hashtag(models.Model):
+    """A post bears a hashtag (folded as names are, without the #)."""
+
+    post = models.ForeignKey(Post, verbose_name=_("post"), on_delete=models.CASCADE, related_name="hashtags")
+    name = models.CharField(_("name"), max_length=100)
+
+    class Meta:
+        verbose_name = _("hashtag")
+        verbose_name_plural = _("hashtags")
+        constraints = [models.UniqueConstraint(fields=["name", "post"], name="social_hashtag_once")]
+
+    def __str__(self) -> str:
+        return f"#{self.name}"
+
+
+class Follow(models.Model):
+    """Somebody wants to read what somebody else posts."""
+
+    follower = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("follower"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    followee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("followed"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    created_at = models.DateTimeField(_("since"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("follow")
+        verbose_name_plural = _("follows")
+        constraints = [
+            models.UniqueConstraint(fields=["follower", "followee"], name="social_follow_once"),
+            models.CheckConstraint(condition=~Q(follower=F("followee")), name="social_follow_others"),
+        ]
+        indexes = [
+            models.Index(fields=["followee", "follower"], name="social_followers"),  # for the fan-out
+            models.Index(fields=["followee", "-id"], name="social_followers_newest"),
+            models.Index(fields=["follower", "-id"], name="social_following_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.follower_id} → {self.followee_id}"
+
+
+class Block(models.Model):
+    """Two people do not see one another, because one of them wants it so."""
+
+    blocker = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("blocker"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    blocked = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("blocked"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    created_at = models.DateTimeField(_("since"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("block")
+        verbose_name_plural = _("blocks")
+        constraints = [
+            models.UniqueConstraint(fields=["blocker", "blocked"], name="social_block_once"),
+            models.CheckConstraint(condition=~Q(blocker=F("blocked")), name="social_block_others"),
+        ]
+        indexes = [models.Index(fields=["blocked", "blocker"], name="social_blocked_by")]
+
+    def __str__(self) -> str:
+        return f"{self.blocker_id} ⊘ {self.blocked_id}"
+
+
+class Mute(models.Model):
+    """Somebody does not see what somebody else posts, who is not told."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("who"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    muted = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("muted"), on_delete=models.CASCADE, related_name="+"
+    )
+    created_at = models.DateTimeField(_("since"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("mute")
+        verbose_name_plural = _("mutes")
+        constraints = [
+            models.UniqueConstraint(fields=["user", "muted"], name="social_mute_once"),
+            models.CheckConstraint(condition=~Q(user=F("muted")), name="social_mute_others"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} ⊝ {self.muted_id}"
+
+
+class Pulled(models.Model):
+    """An author whose followers are too many to be written to at each post: they fetch what is posted.
+
+    First every follower is told to fetch (``turning``), and posts are still delivered. When all are (``on``), posts are
+    not. With fewer followers posts are delivered again (``eased``), but older ones are fetched for ever.
+    """
+
+    class State(models.TextChoices):
+        TURNING = "turning", _("turning")
+        ON = "on", _("on")
+        EASED = "eased", _("eased")
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("author"),
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="pulled",
+    )
+    state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.TURNING)
+    # While turning: the last change that has to be applied before all followers fetch.
+    turned_at = models.BigIntegerField(_("last change"), null=True, editable=False)
+
+    class Meta:
+        verbose_name = _("author whose posts are fetched")
+        verbose_name_plural = _("authors whose posts are fetched")
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.state}"

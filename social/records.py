@@ -1,0 +1,53 @@
+"""A post as it is shown: one record, built from SQL alike for Redis and for the pages that SQL answers."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from mirror.conf import setting
+from mirror.declare import Record
+from social.models import Mention, Post
+
+
+class PostRow(NamedTuple):
+    """A post's values as the database gives them."""
+
+    id: int
+    text: str
+    created_at: datetime
+    user_id: int
+    user_name: str
+    book_id: int | None
+    book_title: str | None
+    mentions: Sequence[str]
+
+
+COLUMNS = ("pk", "text", "created_at", "user_id", "user__username", "book_id", "book__title")
+
+
+def numbers(pks: Sequence[str]) -> list[int]:
+    """Primary keys as numbers; what is none is no row's."""
+    return [int(pk) for pk in pks if pk.isascii() and pk.isdecimal()]
+
+
+def load_posts(ids: Sequence[int]) -> Mapping[str, PostRow]:
+    """The posts among ``ids`` that may be seen at all, by id: two queries."""
+    database = setting("DATABASE")
+    rows = list(Post.objects.using(database).shown().filter(pk__in=ids).values_list(*COLUMNS))
+    mentions: dict[int, list[str]] = {}
+    found = Mention.objects.using(database).filter(post_id__in=ids).order_by("pk")
+    for post, name in found.values_list("post_id", "name"):
+        mentions.setdefault(post, []).append(name)
+    return {str(row[0]): PostRow(*row, mentions.get(row[0], ())) for row in rows}
+
+
+def record_of(row: PostRow) -> Record:
+    """What ``post:<id>`` says. time: ISO 8601, UTC. mentions: names as they are written in the text."""
+    return {
+        "id": row.id,
+        "user": {"id": row.user_id, "name": row.user_name},
+        "time": row.created_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "text": row.text,
+        "book": None if row.book_id is None else {"id": row.book_id, "title": row.book_title},
+        "mentions": list(row.mentions),
+    }
