@@ -1,0 +1,1 @@
+"""What readers do: one module for each kind of thing."""
