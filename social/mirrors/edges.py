@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 
 import mirror
+from accounts.models import User
 from mirror import Contribution, EdgeMirror, Family, Member, Watch
 from mirror.conf import setting
 from social import keys
@@ -29,32 +30,53 @@ def _among(first: str, second: str, pairs: Sequence[tuple[int, int]]) -> Q:
     return Q(*(Q(**{first: a, second: b}) for a, b in pairs), _connector=Q.OR) if pairs else Q(pk__in=[])
 
 
+def edges_of_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next follows from or to these users, by both ends."""
+    users, found = numbers(values), set()
+    for end in ("follower_id", "followee_id"):
+        rows = Follow._base_manager.using(setting("DATABASE")).filter(**{f"{end}__in": users})
+        if after is not None:
+            rows = rows.filter(_behind("follower_id", "followee_id", after))
+        rows = rows.order_by("follower_id", "followee_id")
+        found |= set(rows.values_list("follower_id", "followee_id")[:limit])
+    return [f"{a}:{b}" for a, b in sorted(found)[:limit]]
+
+
+def _behind(first: str, second: str, after: str) -> Q:
+    """Rows whose two columns come after those of an edge."""
+    a, b = numbers(after.split(":"))
+    return Q(**{f"{first}__gt": a}) | Q(**{first: a, f"{second}__gt": b})
+
+
 def edges_to_pulled(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """The next follows of these authors, by author and follower."""
     found = Follow._base_manager.using(setting("DATABASE")).filter(followee_id__in=numbers(values))
     if after is not None:
-        follower, followee = numbers(after.split(":"))
-        found = found.filter(Q(followee_id__gt=followee) | Q(followee_id=followee, follower_id__gt=follower))
+        found = found.filter(_behind("followee_id", "follower_id", ":".join(reversed(ends(after)))))
     rows = found.order_by("followee_id", "follower_id").values_list("follower_id", "followee_id")[:limit]
     return [f"{follower}:{followee}" for follower, followee in rows]
 
 
 @mirror.register
 class FollowMirror(EdgeMirror):
-    """Whom somebody follows, who follows somebody, and whose posts a follower has to fetch."""
+    """Whom somebody follows, who follows somebody, and whose posts a follower has to fetch. People who are inactive
+    follow nobody and are followed by nobody, until they are back.
+    """
 
     name = "follow"
     model = Follow
     watches = (
         Watch(Follow, ("follower_id", "followee_id")),
+        Watch(User, via=edges_of_users, only=("is_active",), updates=True),
         Watch(Pulled, via=edges_to_pulled, only=("state",)),
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
         """The follows that there are; True: the posts are fetched."""
-        found = Follow._base_manager.using(setting("DATABASE")).filter(
+        follows = Follow._base_manager.using(setting("DATABASE")).filter(
             _among("follower_id", "followee_id", _pairs(pks))
         )
+        found = follows.filter(follower__is_active=True, followee__is_active=True)
         rows = found.annotate(pulled=Exists(Pulled.objects.filter(pk=OuterRef("followee_id"))))
         return {f"{a}:{b}": pulled for a, b, pulled in rows.values_list("follower_id", "followee_id", "pulled")}
 
@@ -109,8 +131,7 @@ class ShunMirror(EdgeMirror):
         for model, first, second in _SHUNS:
             rows = model._base_manager.using(setting("DATABASE")).order_by(first, second)
             if after is not None:
-                a, b = numbers(after.split(":"))
-                rows = rows.filter(Q(**{f"{first}__gt": a}) | Q(**{first: a, f"{second}__gt": b}))
+                rows = rows.filter(_behind(first, second, after))
             found |= set(rows.values_list(first, second)[:limit])
         return [f"{a}:{b}" for a, b in sorted(found)[:limit]]
 

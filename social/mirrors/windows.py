@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from django.db.models import Model
+
 import mirror
 from accounts.models import User
 from mirror import After, Family, Reached, Watch, WindowMirror
-from mirror.conf import setting
 from social import feeds, keys
 from social.mirrors.edges import ends
-from social.models import Follow, Hashtag, Mention, Post
-from social.records import numbers
+from social.models import Hashtag, Mention, Post
 
 TIMELINE = 400
 ACTIVE_SECONDS = 7 * 24 * 3600
@@ -19,20 +19,11 @@ ACTIVE_SECONDS = 7 * 24 * 3600
 class _PostWindow(WindowMirror):
     """What all windows of posts have in common."""
 
-    model = Post
+    model: ClassVar[type[Model]] = Post
 
     def families(self) -> Sequence[Family]:
         start, _, end = self.key("\0").partition("\0")
         return (Family(start, "zset", lambda key, member: key[len(start) : len(key) - len(end)], end=end),)
-
-
-def followers_of(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ids of who follows one of these users."""
-    found = Follow._base_manager.using(setting("DATABASE")).filter(followee_id__in=numbers(values))
-    if after is not None:
-        found = found.filter(follower_id__gt=after)
-    rows = found.order_by("follower_id").values_list("follower_id", flat=True).distinct()[:limit]
-    return list(map(str, rows))
 
 
 @mirror.register
@@ -46,7 +37,8 @@ class TimelineMirror(_PostWindow):
     life_seconds = ACTIVE_SECONDS
     watches = (
         Watch(Post, ("id", "user_id"), pushed=True, only=("is_hidden", "is_pulled")),
-        Watch(User, via=followers_of, only=("is_active",), updates=True),
+        # Of whom they follow the edges tell; of themselves nobody else does.
+        Watch(User, only=("is_active",), updates=True),
     )
     after: ClassVar[Sequence[After]] = (
         After("follow", lambda edge: ends(edge)[0]),
