@@ -106,7 +106,7 @@ def reach(rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
 
     Posts that followers fetch concern their authors alone.
     """
-    posts = [(found[0], found[1]) for row in rows if len(found := numbers(row.split(":"))) == 2]
+    posts = [(ends[0], ends[1]) for row in rows if len(ends := numbers(row.split(":"))) == 2]
     pulled = dict(_posts().shown().filter(pk__in=[pk for pk, _ in posts]).values_list("pk", "is_pulled"))
     by_author: dict[int, list[int]] = defaultdict(list)
     found: list[Reached] = []
