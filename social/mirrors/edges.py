@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Q
 
 import mirror
 from accounts.models import User
 from mirror import Contribution, EdgeMirror, Family, Member, Watch
 from mirror.conf import setting
-from social import keys
+from social import keys, pairs
 from social.models import Block, Follow, Mute, Pulled
 from social.records import numbers
 
@@ -25,9 +25,19 @@ def _pairs(pks: Sequence[str]) -> list[tuple[int, int]]:
     return [(found[0], found[1]) for pk in pks if len(found := numbers(pk.split(":"))) == 2]
 
 
-def _among(first: str, second: str, pairs: Sequence[tuple[int, int]]) -> Q:
-    """Rows whose two columns are one of ``pairs``."""
-    return Q(*(Q(**{first: a, second: b}) for a, b in pairs), _connector=Q.OR) if pairs else Q(pk__in=[])
+_FOLLOWS = """
+    SELECT f.follower_id, f.followee_id, EXISTS (SELECT 1 FROM social_pulled p WHERE p.user_id = f.followee_id)
+      FROM k
+      JOIN social_follow f ON f.follower_id = k.a AND f.followee_id = k.b
+      JOIN accounts_user x ON x.id = k.a AND x.is_active
+      JOIN accounts_user y ON y.id = k.b AND y.is_active
+"""
+_SHUNNED = """
+    SELECT k.a, k.b FROM k
+     WHERE EXISTS (SELECT 1 FROM social_mute m WHERE m.user_id = k.a AND m.muted_id = k.b)
+        OR EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = k.a AND b.blocked_id = k.b)
+        OR EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = k.b AND b.blocked_id = k.a)
+"""
 
 
 def edges_of_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
@@ -73,12 +83,7 @@ class FollowMirror(EdgeMirror):
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
         """The follows that there are; True: the posts are fetched."""
-        follows = Follow._base_manager.using(setting("DATABASE")).filter(
-            _among("follower_id", "followee_id", _pairs(pks))
-        )
-        found = follows.filter(follower__is_active=True, followee__is_active=True)
-        rows = found.annotate(pulled=Exists(Pulled.objects.filter(pk=OuterRef("followee_id"))))
-        return {f"{a}:{b}": pulled for a, b, pulled in rows.values_list("follower_id", "followee_id", "pulled")}
+        return {f"{a}:{b}": bool(pulled) for a, b, pulled in pairs.ask(_FOLLOWS, _pairs(pks))}
 
     def entries(self, pk: str) -> Iterable[Contribution]:
         who, whom = ends(pk)
@@ -113,11 +118,7 @@ class ShunMirror(EdgeMirror):
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
-        pairs, found = _pairs(pks), set()
-        for model, first, second in _SHUNS:
-            rows = model._base_manager.using(setting("DATABASE")).filter(_among(first, second, pairs))
-            found |= set(rows.values_list(first, second))
-        return {f"{a}:{b}": True for a, b in found}
+        return {f"{a}:{b}": True for a, b in pairs.ask(_SHUNNED, _pairs(pks))}
 
     def entries(self, pk: str) -> Iterable[Contribution]:
         who, whom = ends(pk)
