@@ -1,0 +1,94 @@
+"""How posts are shown. What is made of a record is remembered by the record itself, so it is never stale."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Protocol
+from urllib.parse import quote
+
+import orjson
+from django import template
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language, gettext
+
+from catalog import covers
+from social.models import new_key
+from social.text import to_html
+
+register = template.Library()
+
+CARDS: Final = 4096  # remembered; each takes about 2 kB
+LONGEST: Final = 4000  # bytes of a record that is worth remembering: few are longer, and those take much room
+
+
+class Record(Protocol):
+    """A post's record."""
+
+    raw: bytes
+
+
+class Page(Protocol):
+    """A page of posts, as ``social.reading.PostPage``."""
+
+    posts: Sequence[Any]
+    after: int | None
+
+
+class Card(NamedTuple):
+    """What a record looks like, and what decides about the rest."""
+
+    id: int
+    author: int
+    html: SafeString
+
+
+@register.simple_tag
+def post_cards(page: Page, viewer: Any = None) -> list[SafeString]:
+    """The cards of a page, one for each of its posts. viewer: who looks (a user, or a user's id; None: a stranger)."""
+    me, language = getattr(viewer, "pk", viewer), get_language() or ""
+    return [_with_own(card_of(post.raw, language), me) for post in page.posts]
+
+
+@register.simple_tag
+def post_card(post: Record, viewer: Any = None) -> SafeString:
+    """The card of one post."""
+    return _with_own(card_of(post.raw, get_language() or ""), getattr(viewer, "pk", viewer))
+
+
+@register.simple_tag
+def post_key() -> str:
+    """A new key for a form, so that what is sent twice is posted once."""
+    return new_key()
+
+
+def card_of(raw: bytes, language: str) -> Card:
+    """The card of a record, as everybody sees it."""
+    return _remembered(raw, language) if len(raw) <= LONGEST else _card(raw)
+
+
+@lru_cache(maxsize=CARDS)
+def _remembered(raw: bytes, language: str) -> Card:
+    return _card(raw)
+
+
+def _card(raw: bytes) -> Card:
+    """What depends on nothing but the record (and the language, which is active)."""
+    post = orjson.loads(raw)
+    book = post["book"]
+    shown = {
+        "post": post,
+        "text": to_html(post["text"], post["mentions"]),
+        "time": datetime.fromisoformat(post["time"]),
+        "author_url": f"/u/{quote(post['user']['name'], safe='')}/",
+        "cover": covers.cover(book["id"], book["title"], "") if book else "",
+    }
+    return Card(post["id"], post["user"]["id"], render_to_string("social/_post.html", shown))
+
+
+def _with_own(card: Card, me: int | None) -> SafeString:
+    if card.author != me:
+        return card.html
+    link = '<p class="post-own"><a href="/posts/{}/delete/">{}</a></p>'
+    return mark_safe(card.html + format_html(link, card.id, gettext("Delete")))

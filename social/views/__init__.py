@@ -1,0 +1,1 @@
+"""The pages of social, thin: one file for each kind."""
