@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from catalog.importer.files import BadFile
-from config.collegemsg import Message, messages
+from config.collegemsg import Message, messages, text
 
 
 def written(folder: Path, text: str) -> Path:
@@ -18,14 +18,14 @@ def written(folder: Path, text: str) -> Path:
 def test_each_line_is_a_message_with_its_time(tmp_path: Path) -> None:
     path = written(tmp_path, "1 2 1082040961\n3 4 1082155839\n")
     assert list(messages(path)) == [
-        Message(1, 2, datetime(2004, 4, 15, 14, 56, 1, tzinfo=UTC)),
-        Message(3, 4, datetime(2004, 4, 16, 22, 50, 39, tzinfo=UTC)),
+        Message(1, 2, datetime(2004, 4, 15, 14, 56, 1, tzinfo=UTC), 1),
+        Message(3, 4, datetime(2004, 4, 16, 22, 50, 39, tzinfo=UTC), 2),
     ]
 
 
 def test_empty_lines_and_other_blanks_are_nothing(tmp_path: Path) -> None:
     path = written(tmp_path, "\n1\t2   1082040961\r\n\n  \n3 4 1082155839")
-    assert [m.source for m in messages(path)] == [1, 3]
+    assert [(m.source, m.line) for m in messages(path)] == [(1, 2), (3, 5)]
 
 
 def test_a_limit_ends_the_reading_before_what_follows_is_looked_at(tmp_path: Path) -> None:
@@ -57,3 +57,11 @@ def test_a_bad_line_is_named_with_its_column(tmp_path: Path, line: str, said: st
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"nothing\.txt: No such file"):
         list(messages(tmp_path / "nothing.txt"))
+
+
+def test_what_was_written_is_made_up_and_varied() -> None:
+    texts = [text(line) for line in range(1, 60_001)]
+    assert texts == [text(line) for line in range(1, 60_001)]
+    assert len(set(texts)) == len(set(texts[:12_155])) == 12_155
+    assert max(map(len, texts)) < 200
+    assert not any(mark in said for said in texts for mark in "#@<>{}")

@@ -1,4 +1,4 @@
-"""``manage.py import_collegemsg``: its login part."""
+"""``manage.py import_collegemsg``: people, their logins, follows and posts."""
 
 import json
 import os
@@ -14,8 +14,9 @@ from redis import Redis
 
 from accounts import keys
 from accounts.models import LoginStats, User
-from config.collegemsg import name
+from config.collegemsg import name, text
 from mirror import relay, verify
+from social.models import Follow, Post
 from tests.mirror.command import run
 
 REAL = settings.BASE_DIR.parent / "shared" / "data" / "collegemsg" / "CollegeMsg.txt"
@@ -54,8 +55,29 @@ def test_a_second_import_changes_nothing(small: Path) -> None:
     imported(small)
     before = list(LoginStats.objects.order_by("pk").values())
     report = imported(small)
-    assert (report["people"], report["counted"], report["days"]) == (0, 0, 0)
+    assert all(report[what] == 0 for what in ("people", "counted", "days", "follows", "posts"))
     assert list(LoginStats.objects.order_by("pk").values()) == before
+    assert (Follow.objects.count(), Post.objects.count()) == (3, 3)
+    assert "nothing was changed" in run(str(small), name="import_collegemsg").out
+
+
+@pytest.mark.django_db(transaction=True)
+def test_each_line_is_a_post_and_its_reader_follows_its_author(small: Path) -> None:
+    small.write_text(LINES + "1 2 1082127362\n3 3 1082127363\n")
+    report = imported(small)
+    assert (report["follows"], report["posts"]) == (3, 5)
+    said = Post.objects.order_by("pk").values_list("user__username", "key", "text", "created_at")
+    assert list(said) == [
+        (name(author), f"collegemsg:{line}", text(line), datetime.fromtimestamp(at, tz=UTC))
+        for line, (author, at) in enumerate(
+            [(1, 1082040961), (2, 1082040962), (1, 1082127361), (1, 1082127362), (3, 1082127363)], 1
+        )
+    ]
+    followed = Follow.objects.order_by("pk").values_list("follower__username", "followee__username", "created_at")
+    assert list(followed) == [
+        (name(reader), name(author), datetime.fromtimestamp(at, tz=UTC))
+        for reader, author, at in [(2, 1, 1082040961), (3, 2, 1082040962), (3, 1, 1082127361)]
+    ]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -63,6 +85,7 @@ def test_an_import_that_was_limited_is_completed_by_a_whole_one(small: Path) -> 
     assert imported(small, "--limit", "1")["people"] == 2
     report = imported(small)
     assert (report["people"], report["counted"], report["days"]) == (1, 2, 2)
+    assert (report["follows"], report["posts"]) == (2, 2)
     assert LoginStats.objects.get(user__username="student 1").login_times == 2
 
 

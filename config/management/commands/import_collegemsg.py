@@ -1,4 +1,4 @@
-"""``manage.py import_collegemsg``: people and their logins from the CollegeMsg file."""
+"""``manage.py import_collegemsg``: people, their logins, follows and posts, from the CollegeMsg file."""
 
 import time
 from collections.abc import Iterator
@@ -11,19 +11,20 @@ from django.core.management.base import CommandParser
 from accounts import bulk
 from accounts.models import User
 from accounts.names import fold
-from config.collegemsg import messages, name
+from config.collegemsg import Message, messages, name, text
 from loginlog.days import day_of
 from loginlog.services import mark_many
 from mirror.management.base import FOUND, OK, ReportingCommand
 from mirror.management.progress import Progress, plain
+from social.bulk import NewFollow, NewPost, follows, posts
 
 STEP = 1000  # lines between two movements of the bar
 
 
 class Command(ReportingCommand):
     help = (
-        "Adds the people of FILE (lines of SRC DST UNIXTS) and a login of SRC for each line, at its own time. "
-        "Again: changes nothing. Exits with 1 when the file has no line."
+        "Adds the people of FILE (lines of SRC DST UNIXTS) and, for each line, a login and a post of SRC, at its own"
+        " time; DST follows SRC from the first line on. Again: changes nothing. Exits with 1 when the file has no line."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -37,47 +38,71 @@ class Command(ReportingCommand):
             raise ValueError("--limit has to be at least 1")
         began = time.monotonic()
         with Progress(self.stderr, "read") as progress:
-            logins = _Logins(path, limit, progress)  # all of it is looked at before anything is written
-        done = logins.write()
+            found = _Found(path, limit, progress)  # all of it is looked at before anything is written
+        with Progress(self.stderr, "written", {"follows": len(found.pairs), "posts": len(found.lines)}) as progress:
+            done = found.write(progress)
         seconds = time.monotonic() - began
-        lines = [
-            f"{plain(done['people'], 'person')} added, {plain(done['logins'], 'login')} read: counts of"
-            f" {plain(done['counted'], 'person')} and {plain(done['days'], 'day')} of the login log are new,"
-            f" in {seconds:.1f} s"
-        ]
-        self.report({**done, "seconds": round(seconds, 2)}, lines, options["json"])
-        return OK if done["logins"] else FOUND
+        self.report({**done, "seconds": round(seconds, 2)}, [_said(done, seconds)], options["json"])
+        return OK if found.lines else FOUND
 
 
-class _Logins:
-    """What the file says of logins, by person."""
+def _said(done: dict[str, int], seconds: float) -> str:
+    read = f"{plain(done['logins'], 'line')} read in {seconds:.1f} s"
+    if not any(done[what] for what in ("people", "counted", "days", "follows", "posts")):
+        return f"{read}: all of it was there already, nothing was changed"
+    return (
+        f"{read}. New are {plain(done['people'], 'person')}, {plain(done['follows'], 'follow')},"
+        f" {plain(done['posts'], 'post')}, counts of {plain(done['counted'], 'person')}"
+        f" and {plain(done['days'], 'day')} of the login log"
+    )
+
+
+class _Found:
+    """What the file says."""
 
     def __init__(self, path: Path, limit: int | None, progress: Progress) -> None:
-        self.people: dict[int, None] = {}
-        self.times: dict[int, int] = {}
-        self.last: dict[int, datetime] = {}
-        self.days: dict[tuple[int, date], None] = {}
-        for count, (source, target, at) in enumerate(messages(path, limit), 1):
-            self.people |= {source: None, target: None}
-            self.times[source] = self.times.get(source, 0) + 1
-            self.last[source] = max(at, self.last.get(source, at))
-            self.days[source, day_of(at)] = None
-            if count % STEP == 0:
+        self.lines: list[Message] = []
+        self.pairs: dict[tuple[int, int], datetime] = {}  # who follows whom, since when
+        for message in messages(path, limit):
+            self.lines.append(message)
+            if message.source != message.target:
+                self.pairs.setdefault((message.target, message.source), message.at)
+            if len(self.lines) % STEP == 0:
                 progress("lines", STEP)
 
-    def write(self) -> dict[str, int]:
+    def write(self, progress: Progress) -> dict[str, int]:
         """Put it into SQL and the login log. How much of it was new."""
-        names = list(map(name, self.people))
+        names = list(dict.fromkeys(name(person) for line in self.lines for person in (line.source, line.target)))
         there = User.objects.filter(name_key__in=map(fold, names)).count()
         ids = bulk.people(names)
-        counted = bulk.see_to_logins(
-            {ids[name(person)]: bulk.Logins(times, self.last[person]) for person, times in self.times.items()}
-        )
-        days = mark_many(self._marks(ids))
-        return {"people": len(ids) - there, "logins": sum(self.times.values()), "counted": counted, "days": days}
+        counted = bulk.see_to_logins(self._logins(ids))
+        return {
+            "people": len(ids) - there,
+            "logins": len(self.lines),
+            "counted": counted,
+            "days": mark_many(self._marks(ids)),
+            "follows": follows(self._follows(ids), told=lambda rows: progress("follows", rows)),
+            "posts": posts(self._posts(ids), told=lambda rows: progress("posts", rows)),
+        }
+
+    def _logins(self, ids: dict[str, int]) -> dict[int, bulk.Logins]:
+        found: dict[int, bulk.Logins] = {}
+        for line in self.lines:
+            pk = ids[name(line.source)]
+            times, last = found.get(pk, (0, line.at))
+            found[pk] = bulk.Logins(times + 1, max(last, line.at))
+        return found
 
     def _marks(self, ids: dict[str, int]) -> Iterator[tuple[int, str, date]]:
         types = dict(User.objects.filter(pk__in=list(ids.values())).values_list("pk", "user_type"))
-        for person, day in self.days:
+        for person, day in dict.fromkeys((line.source, day_of(line.at)) for line in self.lines):
             pk = ids[name(person)]
             yield pk, types[pk], day
+
+    def _follows(self, ids: dict[str, int]) -> Iterator[NewFollow]:
+        for (follower, followee), at in self.pairs.items():
+            yield NewFollow(ids[name(follower)], ids[name(followee)], at)
+
+    def _posts(self, ids: dict[str, int]) -> Iterator[NewPost]:
+        for line in self.lines:
+            yield NewPost(ids[name(line.source)], f"collegemsg:{line.line}", text(line.line), line.at)

@@ -1,0 +1,105 @@
+"""Many posts and follows at once, in few statements: for importers. What is there already is left alone.
+
+They are committed in slices: on SQLite nobody waits for one long transaction, and the relay gets in between.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeVar
+
+from django.db import connection, transaction
+
+SLICE: Final = 2000
+
+
+class NewPost(NamedTuple):
+    """A post to be. key: which of its author's posts it is, so that it is posted once."""
+
+    user_id: int
+    key: str
+    text: str
+    created_at: datetime
+    book_id: int | None = None
+
+
+class NewFollow(NamedTuple):
+    """A follow to be."""
+
+    follower_id: int
+    followee_id: int
+    created_at: datetime
+
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+Told = Callable[[int], object]
+
+
+def _nobody(rows: int) -> None:
+    """Is told how many rows were looked at."""
+
+
+# "WHERE true", or SQLite takes "ON" for the condition of a join.
+_POSTS: Final = """
+    INSERT INTO social_post (user_id, key, text, created_at, book_id, is_hidden, is_pulled)
+    SELECT v.a, v.b, v.c, v.d, v.e, FALSE,
+           EXISTS (SELECT 1 FROM social_pulled f WHERE f.user_id = v.a AND f.state = 'on')
+      FROM {rows} WHERE true
+    ON CONFLICT (user_id, key) DO NOTHING
+"""
+_FOLLOWS: Final = """
+    INSERT INTO social_follow (follower_id, followee_id, created_at)
+    SELECT v.a, v.b, v.c FROM {rows} WHERE true
+    ON CONFLICT (follower_id, followee_id) DO NOTHING
+"""
+
+
+def posts(rows: Iterable[NewPost], *, told: Told = _nobody) -> int:
+    """Post these, in their order (ids follow it). Returns how many were new.
+
+    ``told`` is called with the number of rows after each slice. Texts are taken as they are: who mentions somebody
+    in one, or marks it with a hashtag, says so to ``marks``. Raises IntegrityError for an author or a book that is not.
+    """
+    return _write(_POSTS, ("bigint", "text", "text", "timestamptz", "bigint"), rows, told)
+
+
+def follows(rows: Iterable[NewFollow], *, told: Told = _nobody) -> int:
+    """Have these people follow those, in this order. Returns how many follows were new.
+
+    ``told`` is called with the number of rows after each slice. Raises IntegrityError for who is not, or for somebody
+    who is to follow themselves.
+    """
+    return _write(_FOLLOWS, ("bigint", "bigint", "timestamptz"), rows, told)
+
+
+def _write(sql: str, types: Sequence[str], rows: Iterable[Row], told: Told) -> int:
+    new = 0
+    for some in _slices(rows):
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(sql.format(rows=_source(types)), _given(some))
+            new += max(0, int(cursor.rowcount))
+        told(len(some))
+    return new
+
+
+def _slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    left = iter(rows)
+    while some := list(islice(left, SLICE)):
+        yield some
+
+
+def _source(types: Sequence[str]) -> str:
+    """SQL for a table ``v`` of the rows given, in their order, with the columns a, b, c ..."""
+    names = "abcdefgh"[: len(types)]
+    if connection.vendor == "postgresql":
+        return f"unnest({', '.join(f'%s::{kind}[]' for kind in types)}) AS v({', '.join(names)})"
+    columns = (f"json_extract(value, '$[{number}]') AS {name}" for number, name in enumerate(names))
+    return f"(SELECT {', '.join(columns)} FROM json_each(%s)) v"
+
+
+def _given(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """The parameters for ``_source``."""
+    adapt = connection.ops.adapt_datetimefield_value
+    adapted = [[adapt(value) if isinstance(value, datetime) else value for value in row] for row in rows]
+    return [json.dumps(adapted)] if connection.vendor == "sqlite" else [list(c) for c in zip(*adapted, strict=True)]

@@ -1,0 +1,111 @@
+"""Many posts and follows at once: few statements, in slices, seen by the triggers, and nothing the second time."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from accounts.models import User
+from mirror.models import Change
+from mirror.recorder import record
+from social import bulk
+from social.bulk import NewFollow, NewPost, follows, posts
+from social.models import Follow, Post, Pulled
+
+APRIL = datetime(2004, 4, 15, 14, 56, 1, tzinfo=UTC)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def people() -> list[int]:
+    return [user.pk for user in User.objects.bulk_create(User(username=f"reader {n}") for n in range(5))]
+
+
+def said(author: int, count: int) -> list[NewPost]:
+    """Posts of an author, a minute apart."""
+    return [NewPost(author, f"key {n}", f"What “{n}” says: 好", APRIL + timedelta(minutes=n)) for n in range(count)]
+
+
+def test_posts_come_in_with_their_times_in_the_order_given(people: list[int]) -> None:
+    wanted = [*said(people[1], 3), *said(people[0], 2)]
+    assert posts(wanted) == 5
+    rows = Post.objects.order_by("pk").values_list("user_id", "key", "text", "created_at", "book_id")
+    assert list(rows) == list(wanted)
+    assert not Post.objects.filter(is_hidden=True).exists()
+
+
+def test_what_was_posted_is_left_alone(people: list[int]) -> None:
+    posts(said(people[0], 3))
+    Post.objects.filter(key="key 1").update(text="Something else.", is_hidden=True)
+    Post.objects.filter(key="key 2").delete()
+    before = list(Post.objects.values())
+    newest = Change.objects.order_by("-pk").values_list("pk", flat=True)[0]
+    assert posts(said(people[0], 2)) == 0
+    assert list(Post.objects.values()) == before
+    assert not Change.objects.filter(pk__gt=newest).exists()
+    assert posts(said(people[0], 4)) == 2
+
+
+def test_a_post_that_is_given_twice_is_posted_once(people: list[int]) -> None:
+    assert posts([*said(people[0], 1), *said(people[0], 1)]) == 1
+
+
+def test_one_key_is_for_one_author(people: list[int]) -> None:
+    assert posts([*said(people[0], 1), *said(people[1], 1)]) == 2
+
+
+def test_follows_are_there_once_for_each_pair(people: list[int]) -> None:
+    a, b, c, *_ = people
+    assert follows([NewFollow(a, b, APRIL), NewFollow(b, a, APRIL), NewFollow(a, b, APRIL + timedelta(1))]) == 2
+    assert follows([NewFollow(a, b, APRIL + timedelta(2)), NewFollow(c, b, APRIL)]) == 1
+    rows = Follow.objects.order_by("pk").values_list("follower_id", "followee_id", "created_at")
+    assert list(rows) == [(a, b, APRIL), (b, a, APRIL), (c, b, APRIL)]
+
+
+def test_nobody_follows_themselves_or_who_is_not(people: list[int]) -> None:
+    for followee in (people[0], 10**9):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            follows([NewFollow(people[0], followee, APRIL)])
+    assert not Follow.objects.exists()
+
+
+def test_nobody_posts_who_is_not() -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        posts(said(10**9, 1))
+
+
+def test_a_slice_is_one_statement_and_one_transaction(people: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "SLICE", 10)
+    told: list[tuple[int, int]] = []
+    with record() as recording:
+        posts(said(people[0], 25), told=lambda rows: told.append((rows, Post.objects.count())))
+    assert told == [(10, 10), (10, 20), (5, 25)]
+    statements = [sql for sql, _ in recording.sql if "INSERT" in sql]
+    assert len(statements) == 3
+
+
+def test_what_failed_leaves_the_slices_before_it(people: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "SLICE", 10)
+    with pytest.raises(IntegrityError):
+        posts([*said(people[0], 10), *said(people[1], 5), *said(10**9, 1)])
+    assert Post.objects.count() == 10
+    assert posts([*said(people[0], 10), *said(people[1], 5)]) == 5
+
+
+def test_every_new_row_is_a_change(people: list[int]) -> None:
+    posts(said(people[0], 3))
+    follows([NewFollow(people[0], people[1], APRIL)])
+    changes = Change.objects.exclude(key="")
+    assert changes.filter(mirror="post", source="").count() == 3
+    assert changes.filter(mirror="timeline", source="social_post").count() == 3
+    assert list(changes.filter(mirror="follow", source="").values_list("key", flat=True)) == [f"{people[0]}:{people[1]}"]
+
+
+@pytest.mark.parametrize(("state", "fetched"), [("turning", False), ("on", True), ("eased", False)])
+def test_posts_of_an_author_whose_posts_are_fetched_are_not_delivered(
+    people: list[int], state: str, fetched: bool
+) -> None:
+    Pulled.objects.create(user_id=people[0], state=state)
+    posts([*said(people[0], 1), *said(people[1], 1)])
+    assert dict(Post.objects.values_list("user_id", "is_pulled")) == {people[0]: fetched, people[1]: False}
