@@ -3,13 +3,11 @@
 Links are worked out when they are asked for: the JSON and the "more" of a list need few of them.
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
-import orjson
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -17,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from catalog import cursor, query, sql
 from catalog.found import Found
 from catalog.query import Node, QueryError
+from mirror.raw import RawRecord
 
 PAGE: Final = 20  # books
 SORTS: Final[dict[sql.Order, Promise]] = {
@@ -26,36 +25,10 @@ SORTS: Final[dict[sql.Order, Promise]] = {
 }
 
 
-class BookRecord(Mapping[str, Any]):
-    """A book as its record says it: id, title, authors, year, tags, ... by name, parsed when first asked for.
+class BookRecord(RawRecord):
+    """A book as its record says it: id, title, authors, year, tags, ..."""
 
-    raw: the record's JSON, for who passes it on or remembers by it what was made of it.
-    """
-
-    __slots__ = ("_fields", "raw")
-
-    def __init__(self, raw: bytes) -> None:
-        self.raw = raw
-        self._fields: dict[str, Any] | None = None
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """All of it."""
-        if self._fields is None:
-            self._fields = orjson.loads(self.raw)
-        return self._fields
-
-    def __getitem__(self, name: str) -> Any:
-        return self.fields[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.fields)
-
-    def __len__(self) -> int:
-        return len(self.fields)
-
-    def __repr__(self) -> str:
-        return f"BookRecord({self.raw!r})"
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
