@@ -7,6 +7,7 @@ and the same in full-width letters can belong to one person only, and each logs 
 import re
 import unicodedata
 from typing import Any, Final
+from urllib.parse import quote
 
 from django.core.validators import RegexValidator
 from django.db import models
@@ -22,6 +23,11 @@ valid_name = RegexValidator(
 def fold(name: str) -> str:
     """What two spellings of one name have in common."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def page_of(name: str) -> str:
+    """The address of whoever has this name; "" for a name (a script may have made it) that has no place in one."""
+    return "" if "/" in name or name in (".", "..") or not name.isprintable() else f"/u/{quote(name, safe='')}/"
 
 
 # Names that speak for the site; nobody registers them.
