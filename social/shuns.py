@@ -1,0 +1,36 @@
+"""Whom somebody does not see, among those whom a page would show them."""
+
+from collections.abc import Collection
+
+from mirror.conf import setting
+from mirror.read import read
+from social import keys
+from social.models import Block, Mute
+
+
+def among(viewer: int, people: Collection[int]) -> set[int]:
+    """Those of ``people`` whom ``viewer`` has muted or blocked, or who have blocked them. 1 round trip, or 1 query."""
+    asked = [pk for pk in people if pk != viewer]
+    if not asked:
+        return set()
+    reading = read(["shun"], lambda pipe: pipe.smismember(keys.shuns(viewer), asked))
+    if reading is None:
+        return _by_sql(viewer, asked)
+    return {pk for pk, is_shunned in zip(asked, reading.replies[0], strict=True) if is_shunned}
+
+
+def _by_sql(viewer: int, people: Collection[int]) -> set[int]:
+    database = setting("DATABASE")
+    blocks, mutes = Block.objects.using(database), Mute.objects.using(database)
+    blocked = blocks.filter(blocker_id=viewer, blocked_id__in=people).values_list("blocked_id")
+    blocking = blocks.filter(blocked_id=viewer, blocker_id__in=people).values_list("blocker_id")
+    muted = mutes.filter(user_id=viewer, muted_id__in=people).values_list("muted_id")
+    return {pk for (pk,) in blocked.union(blocking, muted)}
+
+
+def is_blocked(one: int, other: int) -> bool:
+    """Whether either of two people has blocked the other, by SQL (1 query)."""
+    blocks = Block.objects.using(setting("DATABASE"))
+    return (
+        blocks.filter(blocker_id=one, blocked_id=other).union(blocks.filter(blocker_id=other, blocked_id=one)).exists()
+    )
