@@ -188,6 +188,7 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "mirror.tasks.rebuild": {"queue": "default"},
     "mirror.tasks.verify": {"queue": "default"},
+    "mirror.tasks.warm": {"queue": "default"},
     "mirror.tasks.*_backup": {"queue": "default"},
     "mirror.tasks.*": {"queue": "relay"},
 }

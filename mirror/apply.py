@@ -68,31 +68,38 @@ def drain(
     full: bool = False,
     step: Step = _no_step,
     tries: int = TRIES,
+    shape: JsonShape | None = None,
 ) -> Drained:
     """Make Redis say of these rows what SQL says, and mark their changes as applied.
 
     full: write every entry again, not only the difference to what the record said before, and leave the
-    feed alone (rebuild). ``step`` is called with the name of each step before it.
+    feed alone (rebuild). ``step`` is called with the name of each step before it. shape: another than the mirror's.
     Raises Conflict when others were in the way again and again, redis-py's errors when Redis is away,
     ProgrammingError inside a transaction, and whatever the declaration raises.
     """
     for attempt in range(tries):
         try:
-            return land(launch(mirror, pks, redis=redis, full=full, step=step))
+            return land(launch(mirror, pks, redis=redis, full=full, step=step, shape=shape))
         except Conflict:
             time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))
     raise Conflict(f"{mirror.name}: others kept writing the same rows")
 
 
 def launch(
-    mirror: Mirror, pks: Sequence[str], *, redis: Any = None, full: bool = False, step: Step = _no_step
+    mirror: Mirror,
+    pks: Sequence[str],
+    *,
+    redis: Any = None,
+    full: bool = False,
+    step: Step = _no_step,
+    shape: JsonShape | None = None,
 ) -> Flight:
     """The first half of one try: all up to sending what is to be written. Redis works on it meanwhile.
 
     ``land`` is the second half. A flight that is dropped leaves its changes pending. Raises as ``drain``.
     """
     outbox.refuse_transaction()
-    flight = _fly(shape_of(mirror), pks, redis or relay_client(), full, step)
+    flight = _fly(shape or shape_of(mirror), pks, redis or relay_client(), full, step)
     next(flight)
     return flight
 
@@ -144,7 +151,7 @@ def _work(shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool)
     pending = shape.pending(pks)
     if shape.sums_up and not pending and not full:  # another drain has done it for all
         return _Work([], {}, [], [], [], 0)
-    targets = shape.targets(pks)
+    targets = shape.wanted(pks, said)
     work = _Work([], {}, [], [], [], len(pks))
     feed = shape.mirror.feed() is not None and not full
     for pk, before in zip(pks, said, strict=True):

@@ -153,6 +153,12 @@ class Mirror:
         return len(parts) == len(fields) and all(map(_fits, fields, parts))
 
 
+def _primary(model: type[Model]) -> "Field[Any, Any]":
+    pk = model._meta.pk
+    assert pk is not None
+    return pk
+
+
 def _fits(field: "Field[Any, Any]", text: str) -> bool:
     """Whether a column can hold what a key says."""
     while isinstance(field, ForeignKey):
@@ -247,6 +253,12 @@ class WindowMirror(Mirror):
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
         """Up to ``limit`` ids for each owner, newest first, from SQL, in a fixed number of queries."""
         raise NotImplementedError
+
+    def owners(self, pks: Sequence[str]) -> set[str]:
+        """Which of ``pks`` there is an owner for, in SQL: only they have a lazy window. Default: rows of ``model``."""
+        possible = [pk for pk in pks if _fits(_primary(self.model), pk)]
+        rows = self.model._base_manager.using(setting("DATABASE")).filter(pk__in=possible)
+        return {str(pk) for pk in rows.values_list("pk", flat=True)}
 
     def reach(self, rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
         """Up to ``limit`` windows that these pushed rows concern, by owner; those of owners behind ``after`` alone.

@@ -56,6 +56,13 @@ def rebuild(mirror: str, *, if_cold: bool = True) -> bool:
     return _send(task.apply_async, args=(mirror,), kwargs={"if_cold": if_cold}, expires=60)
 
 
+def warm(mirror: str, owner: str) -> bool:
+    """Ask for a lazy window to be made. Returns whether the broker took it."""
+    from mirror.tasks import warm as task
+
+    return _send(task.apply_async, args=(mirror, owner), expires=60)
+
+
 def verify(mirror: str) -> bool:
     """Ask for a verification of this mirror. Returns whether the broker took it."""
     from mirror.tasks import verify as task

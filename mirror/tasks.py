@@ -6,13 +6,15 @@ from celery import shared_task
 from redis.exceptions import RedisError
 
 from mirror import rebuild as rebuilding
-from mirror import relay, sweeper
+from mirror import registry, relay, sweeper, window
 from mirror import verify as verifying
 from mirror.backup import flush as flushing
 from mirror.backup import registry as backups
 from mirror.backup import restore as restoring
 from mirror.backup import sweep as backup_sweep
 from mirror.backup import verify as comparing
+from mirror.declare import WindowMirror
+from mirror.session import Conflict
 
 logger = logging.getLogger("mirror")
 
@@ -39,6 +41,18 @@ def rebuild(mirror: str, *, if_cold: bool = True) -> int:
     if if_cold:
         return rebuilding.rebuild_if_cold(mirror)
     return sum(done.rows for done in rebuilding.rebuild([mirror]))
+
+
+@shared_task(name="mirror.tasks.warm")
+def warm(mirror: str, owner: str) -> bool:
+    """Make a lazy window that a reader found cold. Returns whether it is there."""
+    found = registry.get(mirror)
+    assert isinstance(found, WindowMirror)
+    try:
+        return window.warm(found, owner)
+    except (RedisError, Conflict) as error:
+        logger.warning("The window %s of %s stays cold: %s", owner, mirror, error)
+        return False
 
 
 @shared_task(name="mirror.tasks.verify")

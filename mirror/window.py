@@ -1,0 +1,183 @@
+"""Windows as readers and makers see them: asking for a slice, warming a lazy one, keeping it, taking it away.
+
+A lazy window's sentinel says how it stands by its score: ``WHOLE``, ``CUT``, or ``MAKING``. Nothing is lost between a
+warm-up and those who push rows, if both keep to this:
+
+- A warm-up first puts the sentinel there with the score ``MAKING`` (for readers that is cold), then watches, reads SQL
+  and writes. So what is pushed meanwhile finds a sentinel, goes in, and makes the warm-up start over.
+- Whoever pushes a row into a window with a sentinel, of whatever score, *changes* the sorted set, also where it says so
+  already (a ZADD or ZREM that changes nothing breaks nobody's WATCH: add and take away). Whoever cuts rows off turns
+  ``WHOLE`` into ``CUT``, and nothing else into anything.
+- A row below all others of a cut window is not pushed: its floor would say that everything above is there.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from redis.exceptions import RedisError
+
+from mirror import apply, marker, naming, outbox, send
+from mirror.declare import SENTINEL, WindowMirror
+from mirror.redis import breaker, client, is_away, relay_client
+from mirror.session import Conflict
+from mirror.shapes import CUT, MAKING, WHOLE, WarmingShape
+
+logger = logging.getLogger("mirror")
+
+ASKS: Final = 3  # commands that ``ask`` adds, and replies that ``answer`` takes
+CLAIM_SECONDS = 60  # how long a window may be in the making; a warm-up that was killed leaves it behind
+EVERY_SECONDS = 5.0  # how often one window is asked to be warmed
+REMEMBERED = 10_000  # windows that a process remembers to have asked for
+
+
+class Slice(NamedTuple):
+    """A part of a window. ids: newest first. With fewer of them than were asked for, ``whole`` says that nothing else
+    comes below them, in SQL either; else SQL has to be asked for the rest. life: seconds left, -1: for ever.
+    """
+
+    ids: list[int]
+    whole: bool
+    life: int
+
+
+def ask(pipe: Any, mirror: WindowMirror, owner: str, below: int | None, limit: int) -> None:
+    """Add the commands (``ASKS`` of them) that read up to ``limit`` ids below ``below`` (None: the newest)."""
+    key, top = mirror.key(owner), "+inf" if below is None else f"({below}"
+    if mirror.lazy:
+        # The sentinel is the lowest member: a short slice ends with it, and so is of one moment with what it says.
+        pipe.zscore(key, SENTINEL)
+        pipe.zrevrangebyscore(key, top, MAKING, start=0, num=limit, withscores=True)
+        pipe.ttl(key)
+    else:
+        last = mirror.length - 1  # whether the window is full, before and after
+        pipe.zrevrange(key, last, last)
+        pipe.zrevrangebyscore(key, top, 1, start=0, num=limit, withscores=True)
+        pipe.zrevrange(key, last, last)
+
+
+def answer(replies: Sequence[Any]) -> Slice | None:
+    """What the replies to ``ask`` say. None: a lazy window that is cold, SQL has to answer."""
+    first, found, third = replies
+    if isinstance(first, list):
+        return Slice(_ids(found), not first and not third, -1)
+    if first is None:
+        return None
+    end = found.pop()[1] if found and found[-1][0] == _SENTINEL else CUT
+    return None if MAKING in (first, end) else Slice(_ids(found), end == WHOLE, third)
+
+
+_SENTINEL = SENTINEL.encode()
+
+
+def _ids(found: Sequence[tuple[bytes, float]]) -> list[int]:
+    return [int(member) for member, _ in found if member.isdigit()]
+
+
+def keep(pipe: Any, mirror: WindowMirror, owner: str) -> None:
+    """Add the command that lets a window live its whole life from now on: somebody reads it."""
+    if mirror.life_seconds:
+        pipe.expire(mirror.key(owner), mirror.life_seconds)
+
+
+def cool(mirror: WindowMirror, owners: Iterable[str], redis: Any) -> None:
+    """Take these windows away: the next reader is answered by SQL."""
+    pipe = redis.pipeline(transaction=False)
+    for owner in owners:
+        pipe.unlink(mirror.key(owner))
+    pipe.execute()
+
+
+_asked: dict[tuple[str, str], float] = {}
+_lock = threading.Lock()
+
+
+def warm_soon(mirror: WindowMirror, owner: str) -> None:
+    """A reader found a window cold: have it warmed by a worker. One task for all who ask; never raises."""
+    if not _is_due((mirror.name, owner)) or breaker.open():
+        return
+    try:
+        lease = naming.lease(f"warm:{mirror.name}:{owner}")
+        if not client().set(lease, "1", px=int(EVERY_SECONDS * 1000), nx=True):
+            return
+        if not send.warm(mirror.name, owner):
+            client().delete(lease)
+    except RedisError as error:
+        if is_away(error):
+            breaker.failed()
+        logger.warning("The window %s of %s stays cold: %s", owner, mirror.name, error)
+
+
+def _is_due(window: tuple[str, str]) -> bool:
+    """Whether this process has not asked for that window lately."""
+    now = time.monotonic()
+    with _lock:
+        if now - _asked.get(window, -EVERY_SECONDS) < EVERY_SECONDS:
+            return False
+        if len(_asked) >= REMEMBERED:
+            _asked.clear()
+        _asked[window] = now
+        return True
+
+
+class _Cold(Exception):
+    """A mirror that has to be whole is not."""
+
+
+def warm(mirror: WindowMirror, owner: str, redis: Any = None) -> bool:
+    """Make a window here and now, from SQL. Returns whether it is there then.
+
+    It is not where there is no such owner, nor while the mirror itself or one in its ``after`` is cold: what is pushed
+    could not get in. Raises as ``apply.drain``.
+    """
+    redis = redis or relay_client()
+    outbox.refuse_transaction()
+    for attempt in range(apply.TRIES):
+        try:
+            _refuse_while_cold(mirror, redis)
+            if not _claim(mirror, owner, redis):
+                return True
+            return _make(mirror, owner, redis)
+        except _Cold:
+            return False
+        except Conflict:
+            time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))
+    raise Conflict(f"{mirror.name}: others kept writing the window of {owner}")
+
+
+def _claim(mirror: WindowMirror, owner: str, redis: Any) -> bool:
+    """Say that the window is in the making. False: it is warm, and lives its whole life from now on."""
+    key = mirror.key(owner)
+    found = redis.zscore(key, SENTINEL)
+    pipe = redis.pipeline(transaction=True)
+    if found is not None and found != MAKING:
+        keep(pipe, mirror, owner)
+        pipe.execute()
+        return False
+    pipe.zadd(key, {SENTINEL: MAKING}, nx=True)
+    pipe.expire(key, CLAIM_SECONDS)
+    pipe.execute()
+    return True
+
+
+def _make(mirror: WindowMirror, owner: str, redis: Any) -> bool:
+    shape = WarmingShape(mirror)
+
+    def look(step: str) -> None:
+        if step == "read":  # everything is watched, nothing has been read from SQL
+            _refuse_while_cold(mirror, redis)
+
+    apply.drain(mirror, [owner], redis=redis, step=look, tries=1, shape=shape)
+    return shape.made
+
+
+def _refuse_while_cold(mirror: WindowMirror, redis: Any) -> None:
+    names = [mirror.name, *(after.mirror for after in mirror.after)]
+    pipe = redis.pipeline(transaction=False)
+    for name in names:
+        pipe.get(naming.marker(name))
+    if marker.generations(redis, names, pipe.execute()) is None:
+        raise _Cold
