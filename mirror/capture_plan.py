@@ -23,12 +23,20 @@ WHOLE: Final = outbox.WHOLE
 
 
 class Insert(NamedTuple):
-    """One INSERT of a trigger. Without columns it says that the whole mirror is concerned."""
+    """One INSERT of a trigger."""
 
     mirror: str
     source: str = ""
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # make the key; none: the key is ""
     unique: bool = True  # no two rows of a statement have the same key
+    primary: tuple[str, ...] = ()  # known for an UPDATE that is not always a change:
+    compared: tuple[str, ...] = ()  # it is one of a row where one of these differs
+    updates: bool = False  # nothing but an UPDATE is a change
+
+    @property
+    def named(self) -> set[str]:
+        """All columns that its statements name."""
+        return {*self.columns, *self.compared}
 
     def head(self, table: str) -> str:
         """What such an INSERT into the outbox begins with, up to the key."""
@@ -71,12 +79,13 @@ class Capture(ABC):
         by_table = inserts()
         columns = self.columns([*by_table, self.outbox])
         return [
-            Trigger(trigger_name(table, operation), table, operation, _for(operation, present))
+            Trigger(trigger_name(table, operation), table, operation, concerned)
             for table, wanted in sorted(by_table.items())
-            # A table or column may have its migration still before it: then it is for the next time.
-            if (present := [insert for insert in wanted if set(insert.columns) <= columns.get(table, set())])
-            for operation in self.operations
             if self.outbox in columns
+            # A table or column may have its migration still before it: then it is for the next time.
+            for present in [[insert for insert in wanted if insert.named <= columns.get(table, set())]]
+            for operation in self.operations
+            if (concerned := _for(operation, present))
         ]
 
     def run(self, statements: Iterable[str]) -> None:
@@ -129,24 +138,30 @@ def inserts() -> dict[str, list[Insert]]:
 
 
 def _for(operation: Operation, inserts: Iterable[Insert]) -> tuple[Insert, ...]:
+    concerned = [insert for insert in inserts if operation == "update" or not insert.updates]
     if operation == "truncate":
-        return tuple(dict.fromkeys(Insert(insert.mirror) for insert in inserts))
-    return tuple(inserts)
+        return tuple(dict.fromkeys(Insert(insert.mirror) for insert in concerned))
+    return tuple(concerned)
 
 
 def _insert(mirror: str, watch: Watch) -> Insert:
     if unknown := unknown_columns(watch):
         # Such a trigger would make every write fail.
         raise ImproperlyConfigured(f"mirror {mirror!r} watches {watch.table}.{unknown[0]}, and there is no such column")
-    pk = watch.model._meta.pk
-    return Insert(mirror, watch.source, watch.key_columns, pk is not None and pk.column in watch.key_columns)
+    key, primary = watch.key_columns, tuple(str(field.column) for field in watch.model._meta.pk_fields)
+    unique = set(primary) <= set(key)
+    if not watch.only:
+        return Insert(mirror, watch.source, key, unique, updates=watch.updates)
+    # What is made of the row may depend on which row it is.
+    compared = tuple(dict.fromkeys((*primary, *key, *watch.only)))
+    return Insert(mirror, watch.source, key, unique, primary, compared, watch.updates)
 
 
 def unknown_columns(watch: Watch) -> list[str]:
     """The watched columns that the model's own table does not have."""
     model = watch.model._meta.concrete_model or watch.model
     known = {field.column for field in model._meta.local_concrete_fields}
-    return [column for column in watch.key_columns if column not in known]
+    return [column for column in (*watch.key_columns, *watch.only) if column not in known]
 
 
 def trigger_name(table: str, operation: Operation) -> str:

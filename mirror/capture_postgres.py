@@ -95,9 +95,39 @@ class PostgresCapture(Capture):
         head = insert.head(f"{self._schema}.{self.quote(self.outbox)}")
         if operation == "truncate":
             return f"{head} {literal(WHOLE)};"
+        return f"{head} key FROM ({self._keys(insert, operation)}) AS keys WHERE key IS NOT NULL;"
+
+    def _keys(self, insert: Insert, operation: Operation) -> str:
+        """The query that gives the keys to be written, each once."""
+        if operation == "update" and insert.compared:
+            return self._changed_keys(insert)
+        rows = "old_rows" if operation == "delete" else "new_rows"
+        key = self._key(insert)
+        if not insert.columns:
+            return f"SELECT {key} AS key WHERE EXISTS (SELECT FROM {rows})"
+        if operation == "update":
+            return f"SELECT {key} AS key FROM old_rows UNION SELECT {key} FROM new_rows"
+        return f"SELECT{'' if insert.unique else ' DISTINCT'} {key} AS key FROM {rows}"
+
+    def _changed_keys(self, insert: Insert) -> str:
+        """The old keys and the new ones of rows in which something differs, byte by byte; NULL is as good as any value.
+        A row whose primary key changes has no partner: it differs from nothing.
+        """
+        partner = " AND ".join(f"o.{c} = n.{c}" for c in map(self.quote, insert.primary))
+        old, new = (", ".join(f"{row}.{self.quote(c)}" for c in insert.compared) for row in "on")
+        changed = (
+            f"FROM old_rows AS o FULL JOIN new_rows AS n ON {partner}",
+            f"WHERE ROW({old})::record *<> ROW({new})::record",
+        )
+        if not insert.columns:
+            return f"SELECT '' AS key WHERE EXISTS (SELECT {' '.join(changed)})"
+        both = f"(VALUES ({self._key(insert, 'o.')}), ({self._key(insert, 'n.')})) AS either(key)"
+        return f"SELECT DISTINCT either.key AS key {changed[0]} CROSS JOIN LATERAL {both} {changed[1]}"
+
+    def _key(self, insert: Insert, row: str = "") -> str:
         # Byte by byte, whatever the column's collation: to Redis "A" and "a" are two keys.
-        key = " || ':' || ".join(f"{self.quote(c)}::text" for c in insert.columns) + ' COLLATE "C"'
-        return f"{head} key FROM ({_keys(insert, operation, key)}) AS keys WHERE key IS NOT NULL;"
+        texts = (f"{row}{self.quote(column)}::text" for column in insert.columns)
+        return (" || ':' || ".join(texts) or "''") + ' COLLATE "C"'
 
     @cached_property
     def _schema(self) -> str:
@@ -108,11 +138,3 @@ class PostgresCapture(Capture):
                 [self.quote(self.outbox)],
             )
             return str(cursor.fetchone()[0])
-
-
-def _keys(insert: Insert, operation: Operation, key: str) -> str:
-    """The query that gives the keys to be written, each once."""
-    if operation == "update":
-        return f"SELECT {key} AS key FROM old_rows UNION SELECT {key} FROM new_rows"
-    rows = "new_rows" if operation == "insert" else "old_rows"
-    return f"SELECT{'' if insert.unique else ' DISTINCT'} {key} AS key FROM {rows}"

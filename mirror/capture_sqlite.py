@@ -65,13 +65,18 @@ class SqliteCapture(Capture):
             return f"{head} {old} WHERE {old} IS NOT NULL;"
         if operation == "insert":
             return f"{head} {new} WHERE {new} IS NOT NULL;"
-        changed = " OR ".join(
-            # Binary, whatever the column's collation: to Redis "A" and "a" are two keys.
-            f"OLD.{column} IS NOT NEW.{column} COLLATE BINARY"
-            for column in map(self.quote, insert.columns)
-        )
-        return f"{head} {new} WHERE {new} IS NOT NULL; {head} {old} WHERE ({changed}) AND {old} IS NOT NULL;"
+        told = f" AND ({self._differ(insert.compared)})" if insert.compared else ""
+        statement = f"{head} {new} WHERE {new} IS NOT NULL{told};"
+        if not insert.columns:
+            return statement
+        # The primary key's change alone tells of the old row too: what was made of it may be elsewhere.
+        moved = self._differ((*insert.primary, *insert.columns))
+        return f"{statement} {head} {old} WHERE ({moved}) AND {old} IS NOT NULL;"
+
+    def _differ(self, columns: Sequence[str]) -> str:
+        # Binary, whatever the column's collation: to Redis "A" and "a" are two keys.
+        return " OR ".join(f"OLD.{c} IS NOT NEW.{c} COLLATE BINARY" for c in map(self.quote, columns))
 
     def _key(self, row: str, insert: Insert) -> str:
         texts = (f"CAST({row}.{self.quote(column)} AS TEXT)" for column in insert.columns)
-        return " || ':' || ".join(texts)
+        return " || ':' || ".join(texts) or "''"

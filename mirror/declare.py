@@ -50,7 +50,9 @@ class Watch:
 
     @property
     def key_columns(self) -> tuple[str, ...]:
-        """The columns that make a change's key, never empty."""
+        """The columns that make a change's key; none if it is always ""."""
+        if self.whole:
+            return ()
         if self.columns:
             return (self.columns,) if isinstance(self.columns, str) else self.columns
         pk = self.model._meta.pk
@@ -148,6 +150,8 @@ class Mirror:
         if watch is None:
             return True
         columns = watch.key_columns
+        if not columns:
+            return pk == ""
         parts = pk.split(":") if len(columns) > 1 else [pk]
         fields = [f for c in columns for f in watch.model._meta.concrete_fields if f.column == c]
         return len(parts) == len(fields) and all(map(_fits, fields, parts))

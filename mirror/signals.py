@@ -1,6 +1,7 @@
 """Django's signals give hints: they know at once, and in the process that has to see it, what was changed."""
 
 from collections import defaultdict
+from collections.abc import Collection
 from typing import Any
 
 from django.db.models import Model
@@ -28,10 +29,23 @@ def connect() -> None:
 
 
 def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
+    is_update = kwargs.get("created") is False  # post_delete does not say
     for name, watch in _by_model[sender]:
+        if (watch.updates and not is_update) or not _concerns(watch, kwargs.get("update_fields")):
+            continue
         values = [_column(instance, column) for column in watch.key_columns]
         if None not in values:
             hint(name, watch.source, [":".join(map(str, values))])
+
+
+def _concerns(watch: Watch, fields: Collection[str] | None) -> bool:
+    """Whether saving these fields (None: all) can be a change at all."""
+    if fields is None or not watch.only:
+        return True
+    told = (*watch.key_columns, *watch.only)
+    return any(
+        f.column in told and (f.name in fields or f.attname in fields) for f in watch.model._meta.concrete_fields
+    )
 
 
 def _links_changed(
@@ -41,13 +55,15 @@ def _links_changed(
     if action not in ("post_add", "post_remove", "pre_clear"):
         return
     for name, watch in _by_model[sender]:
-        ends = _ends(sender, watch, instance, reverse, pk_set)
+        ends = [] if watch.updates else _ends(sender, watch, instance, reverse, pk_set)
         if ends:
             hint(name, watch.source, ends)
 
 
 def _ends(through: type[Model], watch: Watch, instance: Model, reverse: bool, pk_set: set[Any] | None) -> list[str]:
     """The keys of the links between ``instance`` and ``pk_set`` (None: all it has) for one watch."""
+    if watch.whole:
+        return [""]
     columns = [field.column for field in through._meta.concrete_fields if field.is_relation]
     if len(watch.key_columns) != 1 or len(columns) != 2:
         return []

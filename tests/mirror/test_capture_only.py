@@ -1,0 +1,361 @@
+"""A watch may say what it is not interested in: then nothing else is in the outbox, and all that is, still is."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from django.db import connection, models, transaction
+from django.db.models import F
+from django.test.utils import isolate_apps
+
+from mirror import Mirror, Watch, capture, register, registry
+from tests.mirror.app.models import Follow, Group, Item, Label
+from tests.mirror.outbox import changes, orders, run
+
+ITEM = Item._meta.db_table
+Watching = Callable[..., None]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_registry")]
+
+
+def nobody(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    return []
+
+
+@pytest.fixture
+def watching() -> Watching:
+    """Has one mirror alone with these watches."""
+
+    def declare(*wanted: Watch) -> None:
+        class Alone(Mirror):
+            name = "alone"
+            model = Item
+            watches = wanted
+
+            def key(self, pk: str) -> str:
+                return f"alone:{pk}"
+
+            def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
+                return {}
+
+            def record(self, row: Any) -> dict[str, Any]:
+                return {}
+
+        registry._mirrors.clear()
+        register(Alone)
+        capture.install()
+        changes()
+
+    return declare
+
+
+def keys() -> list[str]:
+    """The keys of all changes, sorted; asking empties the outbox."""
+    return sorted(key for _, _, key in changes())
+
+
+def make(*names: str) -> list[Item]:
+    items = Item.objects.bulk_create([Item(name=name) for name in names])
+    changes()
+    return items
+
+
+def pks(*items: Item) -> list[str]:
+    return sorted(str(item.pk) for item in items)
+
+
+class TestOnly:
+    """Columns that an UPDATE has to change."""
+
+    def test_rows_that_come_and_go_are_changes(self, watching: Watching) -> None:
+        watching(Watch(Item, only=("score",)))
+        items = Item.objects.bulk_create([Item(name="a"), Item(name="b")])
+        said = pks(*items)
+        assert keys() == said
+        Item.objects.all().delete()
+        assert keys() == said
+
+    def test_an_update_of_other_columns_is_no_change(self, watching: Watching) -> None:
+        watching(Watch(Item, only=("score", "hidden")))
+        [item] = make("a")
+        item.name = "b"
+        item.save()
+        Item.objects.update(name="c")
+        run(f"UPDATE {ITEM} SET name = 'd', score = score")
+        assert keys() == []
+
+    def test_an_update_names_the_rows_whose_columns_differ_and_no_others(self, watching: Watching) -> None:
+        watching(Watch(Item, only=("score", "hidden")))
+        a, b, c = make("a", "b", "c")
+        Item.objects.filter(name="a").update(score=5)
+        assert keys() == pks(a)
+        Item.objects.update(score=5)
+        assert keys() == pks(b, c)
+        b.hidden = True
+        c.name = "other"
+        Item.objects.bulk_update([a, b, c], ["hidden", "name"])
+        assert keys() == pks(b)
+        run(f"UPDATE {ITEM} SET hidden = NOT hidden")
+        assert keys() == pks(a, b, c)
+
+    def test_null_differs_from_every_value_and_not_from_null(self, watching: Watching) -> None:
+        watching(Watch(Item, only=("group_id",)))
+        group, [item] = Group.objects.create(name="g"), make("a")
+        for where, said in ((None, []), (group, pks(item)), (group, []), (None, pks(item))):
+            Item.objects.update(group=where)
+            assert keys() == said, where
+
+    def test_a_change_of_letter_case_is_a_change(self, watching: Watching) -> None:
+        watching(Watch(Item, only=("name",)))
+        [item] = make("abc")
+        Item.objects.update(name="ABC")
+        assert keys() == pks(item)
+
+    def test_a_changed_primary_key_is_a_change_of_both(self, watching: Watching) -> None:
+        watching(Watch(Item, only=("score",)))
+        [item] = make("a")
+        Item.objects.update(id=F("id") + 1000)
+        assert keys() == sorted([str(item.pk), str(item.pk + 1000)])
+
+    def test_a_changed_primary_key_is_a_change_of_a_key_made_of_other_columns(self, watching: Watching) -> None:
+        watching(Watch(Item, "group_id", only=("score",)))
+        group = Group.objects.create(name="g")
+        make("a")
+        Item.objects.update(group=group)
+        assert keys() == [str(group.pk)]
+        Item.objects.update(id=F("id") + 1000)
+        assert set(keys()) == {str(group.pk)}
+
+    def test_a_key_that_changes_is_a_change_of_both_and_null_of_neither(self, watching: Watching) -> None:
+        watching(Watch(Item, "group_id", only=("score",)))
+        old, new = Group.objects.create(name="old"), Group.objects.create(name="new")
+        make("a")
+        for where, said in ((old, [old]), (new, [new, old]), (None, [new])):
+            Item.objects.update(group=where)
+            assert keys() == sorted(str(group.pk) for group in said)
+        Item.objects.update(score=7)
+        assert keys() == []
+
+    def test_a_row_that_moves_and_another_that_stays_the_same_are_told_apart(self, watching: Watching) -> None:
+        watching(Watch(Follow, ("follower", "followed"), only=("id",)))
+        Follow.objects.bulk_create([Follow(follower=1, followed=2), Follow(follower=3, followed=4)])
+        keys()
+        Follow.objects.update(followed=models.Case(models.When(follower=1, then=9), default=F("followed")))
+        assert keys() == ["1:2", "1:9"]
+
+    def test_what_is_rolled_back_is_no_change(self, watching: Watching) -> None:
+        watching(Watch(Item, only=("score",)))
+        make("a")
+        with transaction.atomic():
+            Item.objects.update(score=5)
+            transaction.set_rollback(True)
+        assert keys() == []
+
+    def test_an_upsert_that_changes_nothing_of_it_is_no_change(self, watching: Watching) -> None:
+        watching(Watch(Item, only=("score",)))
+        [item] = make("a")
+        for score, said in ((0, []), (1, pks(item))):
+            rows = [Item(name="a", score=score)]
+            Item.objects.bulk_create(rows, update_conflicts=True, unique_fields=["name"], update_fields=["score"])
+            assert keys() == said
+
+    @pytest.mark.on_postgres
+    @pytest.mark.django_db(transaction=True)
+    def test_truncate_concerns_the_whole_mirror(self, watching: Watching) -> None:
+        watching(Watch(Item, only=("score",)))
+        make("a")
+        run(f"TRUNCATE {ITEM} CASCADE")
+        assert keys() == ["*"]
+
+    @pytest.mark.on_sqlite
+    def test_columns_are_compared_byte_by_byte_whatever_their_collation(self, watching: Watching) -> None:
+        with isolate_apps("tests.mirror.app"):
+
+            class Nocase(models.Model):  # noqa: DJ008
+                name = models.CharField(max_length=10, db_collation="NOCASE")
+
+                class Meta:
+                    app_label = "mirrortest"
+
+        run("CREATE TABLE mirrortest_nocase (id integer, name text COLLATE NOCASE)")
+        watching(Watch(Nocase, only=("name",)))
+        run("INSERT INTO mirrortest_nocase VALUES (1, 'a')")
+        keys()
+        run("UPDATE mirrortest_nocase SET name = 'a'")
+        assert keys() == []
+        run("UPDATE mirrortest_nocase SET name = 'A'")
+        assert keys() == ["1"]
+
+
+class TestUpdates:
+    """Rows that come and go are no changes."""
+
+    def test_only_an_update_is_a_change(self, watching: Watching) -> None:
+        watching(Watch(Label, via=nobody, updates=True))
+        label = Label.objects.create(name="a")
+        Label.objects.bulk_create([Label(name="b")])
+        assert keys() == []
+        Label.objects.filter(pk=label.pk).update(name="c")
+        assert keys() == [str(label.pk)]
+        Label.objects.all().delete()
+        assert keys() == []
+
+    def test_an_update_of_other_columns_is_none_either_where_it_says_so(self, watching: Watching) -> None:
+        watching(Watch(Item, via=nobody, updates=True, only=("score",)))
+        [item] = make("a")
+        Item.objects.update(name="b")
+        assert keys() == []
+        Item.objects.update(score=1)
+        assert keys() == pks(item)
+
+    @pytest.mark.on_postgres
+    @pytest.mark.django_db(transaction=True)
+    def test_truncate_is_none(self, watching: Watching) -> None:
+        watching(Watch(Item, via=nobody, updates=True))
+        make("a")
+        run(f"TRUNCATE {ITEM} CASCADE")
+        assert keys() == []
+
+    def test_there_is_no_trigger_that_nobody_needs(self, watching: Watching) -> None:
+        watching(Watch(Label, via=nobody, updates=True))
+        assert list(capture.capture_for().found()) == [f"mirror_{Label._meta.db_table}_update"]
+
+
+class TestWhole:
+    """The key is always the same."""
+
+    def test_every_kind_of_change_says_so(self, watching: Watching) -> None:
+        watching(Watch(Item, whole=True))
+        item = Item.objects.create(name="a")
+        assert keys() == [""]
+        Item.objects.update(name="b")
+        assert keys() == [""]
+        item.delete()
+        assert keys() == [""]
+
+    def test_a_statement_is_one_change_where_statements_are_seen(self, watching: Watching, postgres: bool) -> None:
+        watching(Watch(Item, whole=True))
+        expected = [""] * (1 if postgres else 3)
+        Item.objects.bulk_create([Item(name=name) for name in "abc"])
+        assert keys() == expected
+        Item.objects.update(score=1)
+        assert keys() == expected
+        run(f"DELETE FROM {ITEM}")
+        assert keys() == expected
+
+    def test_a_statement_that_touches_no_row_is_no_change(self, watching: Watching) -> None:
+        watching(Watch(Item, whole=True))
+        run(
+            f"INSERT INTO {ITEM} (name, score, hidden) SELECT name, score, hidden FROM {ITEM}",
+            f"UPDATE {ITEM} SET score = 1",
+            f"DELETE FROM {ITEM}",
+        )
+        assert keys() == []
+
+    def test_with_only_an_update_counts_if_some_row_is_changed(self, watching: Watching) -> None:
+        watching(Watch(Item, whole=True, only=("score",)))
+        make("a", "b", "c")
+        Item.objects.update(name=F("id"))
+        assert keys() == []
+        Item.objects.update(score=models.Case(models.When(name="nobody", then=1), default=F("score")))
+        assert keys() == []
+        Item.objects.filter(pk=Item.objects.earliest("pk").pk).update(score=1)
+        assert keys() == [""]
+        Item.objects.filter(score=1).update(id=F("id") + 1000)
+        assert keys() == [""]
+
+    def test_with_updates_rows_that_come_and_go_are_no_change(self, watching: Watching) -> None:
+        watching(Watch(Item, whole=True, updates=True))
+        make("a")
+        Item.objects.update(score=1)
+        assert keys() == [""]
+        Item.objects.all().delete()
+        assert keys() == []
+
+    @pytest.mark.on_postgres
+    @pytest.mark.django_db(transaction=True)
+    def test_truncate_concerns_the_whole_mirror(self, watching: Watching) -> None:
+        watching(Watch(Item, whole=True))
+        run(f"TRUNCATE {ITEM} CASCADE")
+        assert keys() == ["*"]
+
+
+def test_what_is_pushed_names_the_table_as_its_source(watching: Watching) -> None:
+    watching(Watch(Item, ("id", "score"), pushed=True, only=("hidden",)))
+    item = Item.objects.create(name="a", score=3)
+    assert changes() == [("alone", ITEM, f"{item.pk}:3")]
+    Item.objects.update(name="b")
+    assert changes() == []
+    Item.objects.update(hidden=True)
+    assert changes() == [("alone", ITEM, f"{item.pk}:3")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Watch(Item),
+        Watch(Item, only=("score", "name")),
+        Watch(Item, only=("score",), whole=True),
+        Watch(Item, ("id", "score"), only=("score",), pushed=True),
+    ],
+    ids=["everything", "more", "whole", "pushed"],
+)
+def test_another_declaration_makes_other_triggers_and_what_was_missed_is_rebuilt(
+    watching: Watching, other: Watch
+) -> None:
+    watching(Watch(Item, only=("score",)))
+    registry.get("alone").watches = [other]  # type: ignore[misc]
+    faults = capture.missing()
+    assert "out of date" in {fault.problem for fault in faults}
+    capture.install()
+    assert orders() == ["alone"]
+    assert capture.missing() == []
+    capture.install()
+    assert orders() == ["alone"]
+
+
+def test_a_watch_that_wants_less_has_missed_nothing(watching: Watching) -> None:
+    watching(Watch(Item, only=("score",)))
+    registry.get("alone").watches = [Watch(Item, only=("score",), updates=True)]  # type: ignore[misc]
+    assert {fault.problem for fault in capture.missing()} == {"left over"}
+    assert capture.install() == []
+    make("a")
+    assert (capture.missing(), keys()) == ([], [])
+
+
+def test_a_column_that_is_not_there_yet_waits_for_the_next_migrate(watching: Watching) -> None:
+    with isolate_apps("tests.mirror.app"):
+
+        class Later(models.Model):  # noqa: DJ008
+            something = models.IntegerField()
+
+            class Meta:
+                app_label = "mirrortest"
+
+    run("CREATE TABLE mirrortest_later (id integer)")
+    watching(Watch(Later, only=("something",)))
+    assert capture.capture_for().found() == {}
+    run("ALTER TABLE mirrortest_later ADD COLUMN something integer")
+    assert capture.install() == ["alone"]
+
+
+@pytest.mark.on_postgres
+def test_columns_of_types_that_cannot_be_compared_are(watching: Watching) -> None:
+    with isolate_apps("tests.mirror.app"):
+
+        class Plain(models.Model):  # noqa: DJ008
+            value = models.TextField()
+
+            class Meta:
+                app_label = "mirrortest"
+
+    run("CREATE TABLE mirrortest_plain (id integer, value json)")
+    watching(Watch(Plain, only=("value",)))
+    run("INSERT INTO mirrortest_plain VALUES (1, '{}'), (2, '{}')")
+    keys()
+    run("UPDATE mirrortest_plain SET value = CASE id WHEN 1 THEN '[]' ELSE '{}' END::json")
+    assert keys() == ["1"]
+
+
+def test_the_tests_of_this_module_see_no_trigger_but_their_own(watching: Watching) -> None:
+    watching(Watch(Item, only=("score",)))
+    assert {d.table for d in capture.capture_for(connection.alias).found().values()} == {ITEM}
