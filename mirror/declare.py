@@ -17,6 +17,9 @@ from mirror.entries import Contribution
 Kind = Literal["set", "zset", "hash", "string", "list"]
 Record = dict[str, Any]
 SENTINEL: Final = "0"  # the member that says that a lazy window is warm
+WHOLE: Final = 0.0  # its scores: the window holds all there is,
+CUT: Final = -1.0  # there is more in SQL,
+MAKING: Final = -2.0  # it is being made, and for readers cold
 
 
 @dataclass(frozen=True)

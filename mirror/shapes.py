@@ -1,4 +1,4 @@
-"""The three kinds of mirror, as apply and verify see them.
+"""The kinds of mirror, as apply and verify see them (windows: ``mirror.window_shapes``).
 
 A *shape* says for its kind: which key a drain watches, how to ask what Redis says now, which entries that
 accounts for, and which commands write the row's own key. All else is the same for every kind.
@@ -6,14 +6,14 @@ accounts for, and which commands write the row's own key. All else is the same f
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from mirror import naming, outbox
-from mirror.declare import SENTINEL, EdgeMirror, Mirror, Record, SummaryMirror, WindowMirror
-from mirror.entries import Contribution, Scored
-from mirror.session import Command, Conflict
+from mirror.declare import EdgeMirror, Mirror, Record, SummaryMirror, WindowMirror
+from mirror.entries import Contribution
+from mirror.session import Command
 
 Said = Any  # what the row's own key says, decoded: bytes, a dict, a list, or None
 
@@ -172,83 +172,6 @@ class EdgeShape(JsonShape):
         return [command for pk in owns for command in _touch(self.watched(pk))]
 
 
-WHOLE: Final = 0.0  # scores of a lazy window's sentinel: it holds all there is,
-CUT: Final = -1.0  # there is more in SQL,
-MAKING: Final = -2.0  # it is being made, and for readers cold
-
-
-class WindowShape(EdgeShape):
-    """The newest rows of an owner. What is there accounts for itself; a guard makes drains meet, as for edges."""
-
-    mirror: WindowMirror  # type: ignore[assignment]
-
-    def watches(self, pks: Sequence[str]) -> list[str]:
-        return [*map(self.watched, pks), *map(self.mirror.key, pks)]
-
-    def ask(self, pks: Sequence[str]) -> list[Command]:
-        return [("ZRANGE", self.mirror.key(pk), 0, -1, "WITHSCORES") for pk in pks]
-
-    def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
-        return [_members(reply) for reply in replies]
-
-    def before(self, pk: str, said: Said) -> Iterable[Contribution]:
-        key = self.mirror.key(pk)
-        return [Scored(key, member, score) for member, score in said.items()]
-
-    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        return {pk: Target(None, self._scored(pk, ids)) for pk, ids in self.load(pks).items()}
-
-    def _scored(self, pk: str, ids: Iterable[int]) -> list[Contribution]:
-        key = self.mirror.key(pk)
-        return [Scored(key, str(one), one) for one in ids]
-
-
-class LazyShape(WindowShape):
-    """A window that is there only while it is read."""
-
-    def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        """What the windows are when they are made: those of every owner there is, also of one who has nothing."""
-        found, length = self.load(pks), self.mirror.length
-        targets = {}
-        for pk in self.mirror.owners(pks):
-            ids = found.get(pk, ())
-            end = Scored(self.mirror.key(pk), SENTINEL, CUT if len(ids) > length else WHOLE)
-            targets[pk] = Target(None, [*self._scored(pk, ids[:length]), end])
-        return targets
-
-    def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
-        """Warm windows are made anew. What is in the making is left to whoever makes it; all else is to be away."""
-        scores = {pk: found.get(SENTINEL) for pk, found in zip(pks, said, strict=True)}
-        warm = [pk for pk, score in scores.items() if score in (WHOLE, CUT)]
-        making = {pk: found for pk, found in zip(pks, said, strict=True) if scores[pk] == MAKING}
-        targets = {pk: Target(None, list(self.before(pk, found))) for pk, found in making.items()}
-        return targets | self.targets(warm) if warm else targets
-
-
-class WarmingShape(LazyShape):
-    """A lazy window that is being made."""
-
-    made = False  # whether there is such a window
-
-    def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
-        if any(found.get(SENTINEL) is None for found in said):
-            raise Conflict  # taken away meanwhile: what is pushed would not get in
-        targets = self.targets(pks)
-        self.made = bool(targets)
-        return targets
-
-    def write(self, owns: Mapping[str, Said]) -> list[Command]:
-        seconds, keys = self.mirror.life_seconds, list(map(self.mirror.key, owns))
-        lives: list[Command] = [("EXPIRE", key, seconds) if seconds else ("PERSIST", key) for key in keys]
-        return super().write(owns) + lives
-
-
-def _members(reply: Any) -> dict[str, float]:
-    """Members and scores of a sorted set."""
-    pairs = reply if reply and isinstance(reply[0], (list, tuple)) else zip(reply[::2], reply[1::2], strict=True)
-    return {member.decode(errors="replace"): float(score) for member, score in pairs}
-
-
 class SummaryShape(JsonShape):
     """One list, whole. Whatever row changed, the list is what is made again."""
 
@@ -293,10 +216,12 @@ class SummaryShape(JsonShape):
 
 def shape_of(mirror: Mirror) -> JsonShape:
     """The shape of a mirror's kind."""
+    from mirror.window_shapes import window_shape
+
     if isinstance(mirror, EdgeMirror):
         return EdgeShape(mirror)
     if isinstance(mirror, WindowMirror):
-        return LazyShape(mirror) if mirror.lazy else WindowShape(mirror)
+        return window_shape(mirror)
     if isinstance(mirror, SummaryMirror):
         return SummaryShape(mirror)
     return HashShape(mirror) if mirror.record_kind == "hash" else JsonShape(mirror)

@@ -21,10 +21,10 @@ from typing import Any, Final, NamedTuple
 from redis.exceptions import RedisError
 
 from mirror import apply, marker, naming, outbox, send
-from mirror.declare import SENTINEL, WindowMirror
+from mirror.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
 from mirror.redis import breaker, client, is_away, relay_client
 from mirror.session import Conflict
-from mirror.shapes import CUT, MAKING, WHOLE, WarmingShape
+from mirror.window_shapes import WarmingShape
 
 logger = logging.getLogger("mirror")
 
