@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from catalog.results import BookList
 from catalog.selectors import find_books, get_book
-from config.answers import json, wants_json
+from config.answers import is_partial, json, wants_json
 
 
 @require_safe
@@ -28,7 +28,7 @@ def book_list(request: HttpRequest) -> HttpResponse:
     if wants_json(request):
         response = json(_error(page) if page.error else _results(page), status)
     else:
-        more = bool(given.get("after")) and _is_partial(request)
+        more = bool(given.get("after")) and is_partial(request)
         template = "catalog/_cards.html" if more else "catalog/list.html"
         response = render(request, template, {"page": page}, status=status)
     patch_vary_headers(response, ["Accept", "HX-Request"])
@@ -50,13 +50,6 @@ def book_page(request: HttpRequest, pk: int) -> HttpResponse:
         response = render(request, "catalog/book.html", {"book": book})
     patch_vary_headers(response, ["Accept"])
     return response
-
-
-def _is_partial(request: HttpRequest) -> bool:
-    """Whether htmx asks for a part of the page, and not for a page to stand in the place of this one."""
-    headers = request.headers
-    whole = "HX-Boosted" in headers or "HX-History-Restore-Request" in headers
-    return "HX-Request" in headers and not whole
 
 
 def _results(page: BookList) -> dict[str, Any]:

@@ -16,6 +16,13 @@ def wants_json(request: HttpRequest) -> bool:
     return preferred == JSON
 
 
+def is_partial(request: HttpRequest) -> bool:
+    """Whether htmx asks for a part of the page, and not for a page to stand in the place of this one."""
+    headers = request.headers
+    whole = "HX-Boosted" in headers or "HX-History-Restore-Request" in headers
+    return "HX-Request" in headers and not whole
+
+
 def json(content: Any, status: int = 200) -> HttpResponse:
     """``content`` as JSON."""
     return HttpResponse(orjson.dumps(content), content_type=JSON, status=status)
