@@ -1,3 +1,15 @@
-// A part of a page could not be had: go to the whole page, which says what is the matter.
-document.addEventListener("htmx:responseError", (event) => location.assign(event.detail.pathInfo.requestPath));
-document.addEventListener("htmx:sendError", (event) => location.assign(event.detail.pathInfo.requestPath));
+// A part of a page could not be had: go to the whole page, which says what is the matter. What polls asks again.
+const goThere = ({ detail }) => detail.elt.matches("[data-poll]") || location.assign(detail.pathInfo.requestPath);
+document.addEventListener("htmx:responseError", goThere);
+document.addEventListener("htmx:sendError", goThere);
+
+// What has data-poll="10" is told "poll" every 10 seconds; every 60 while nobody looks.
+let polled = Date.now();
+const poll = () => {
+  const [first] = document.querySelectorAll("[data-poll]");
+  if (!first || Date.now() - polled < 1000 * (document.hidden ? 60 : first.dataset.poll)) return;
+  polled = Date.now();
+  document.querySelectorAll("[data-poll]").forEach((part) => htmx.trigger(part, "poll"));
+};
+setInterval(poll, 1000);
+document.addEventListener("visibilitychange", poll);

@@ -1,0 +1,118 @@
+"""My timeline: what was delivered to my window, merged with what those have posted whose posts are fetched.
+
+The window is believed from its lowest id upwards; below that SQL goes on. Whose posts are fetched is asked for together
+with the window, and on the chance that they are the same as last time, so are their posts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final
+
+from mirror import registry, window
+from mirror.declare import WindowMirror
+from mirror.read import read
+from social import feeds, keys
+from social.mirrors.windows import ACTIVE_SECONDS
+from social.reading import Chunk, PostRecord
+from social.slices import WindowFeed, ask_posts_of, stretch
+
+MIRRORS: Final = ("timeline", "post", "follow", "shun")
+RENEWED_SECONDS: Final = ACTIVE_SECONDS - 24 * 3600  # a window with less life than that is kept again
+MOST_FETCHED: Final = 500  # authors; who follows more of those whose posts are fetched is answered by SQL
+REMEMBERED: Final = 10_000  # readers
+
+
+class _Fetched:
+    """Whose posts these readers fetched when this process asked last; those who fetch nobody's take no place."""
+
+    def __init__(self) -> None:
+        self._lock, self._authors = Lock(), dict[int, tuple[int, ...]]()
+
+    def get(self, reader: int) -> tuple[int, ...]:
+        return self._authors.get(reader, ())
+
+    def put(self, reader: int, authors: tuple[int, ...]) -> None:
+        with self._lock:
+            self._authors.pop(reader, None)
+            if authors:
+                self._authors[reader] = authors
+            if len(self._authors) > REMEMBERED:
+                del self._authors[next(iter(self._authors))]
+
+
+_fetched = _Fetched()
+
+
+def _mirror() -> WindowMirror:
+    found = registry.get("timeline")
+    assert isinstance(found, WindowMirror)
+    return found
+
+
+@dataclass
+class HomeFeed(WindowFeed):
+    """The home timeline of ``viewer``: 1 round trip (2, when they have begun to fetch somebody's posts)."""
+
+    viewer: int
+    _is_due: bool = field(default=False, init=False)
+
+    def from_redis(self, below: int, limit: int) -> Chunk | None:
+        mirror, owner, expected = _mirror(), str(self.viewer), _fetched.get(self.viewer)
+
+        def ask(pipe: Any) -> None:
+            window.ask(pipe, mirror, owner, below, limit)
+            pipe.srandmember(keys.pulls(self.viewer), MOST_FETCHED + 1)
+            self._ask_posts(pipe, expected, below, limit)
+
+        reading = read(MIRRORS, ask)
+        if reading is None:
+            return None
+        found = window.answer(reading.replies[: window.ASKS])
+        if found is None:
+            window.warm_soon(mirror, owner)
+            return None
+        pulls, *posts = reading.replies[window.ASKS :]
+        authors = tuple(sorted(map(int, pulls)))
+        if authors != expected:
+            _fetched.put(self.viewer, authors)
+            again = read(MIRRORS, lambda pipe: self._ask_posts(pipe, authors, below, limit))
+            if again is None or len(authors) > MOST_FETCHED:
+                return None
+            posts = again.replies
+        self._is_due = 0 <= found.life < RENEWED_SECONDS
+        own = self.of_window(found, limit)
+        return own and _merged([own, *_stretches(posts, limit)])
+
+    def _ask_posts(self, pipe: Any, authors: Sequence[int], below: int, limit: int) -> None:
+        for author in authors:
+            ask_posts_of(pipe, author, below, limit)
+        if authors:
+            pipe.smismember(keys.shuns(self.viewer), authors)
+
+    def from_sql(self, below: int, limit: int) -> list[int]:
+        return feeds.home(self.viewer, below, limit)
+
+    def beside_records(self, pipe: Any) -> None:
+        if self._is_due:
+            window.keep(pipe, _mirror(), str(self.viewer))
+
+    def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
+        return posts  # a window holds nobody's posts whom its owner shuns, nor are theirs fetched
+
+
+def _stretches(replies: Sequence[Any], limit: int) -> list[Chunk]:
+    """What was fetched, by author; without those who are shunned."""
+    if not replies:
+        return []
+    *posts, shunned = replies
+    return [stretch(ids, limit) for ids, is_shunned in zip(posts, shunned, strict=True) if not is_shunned]
+
+
+def _merged(chunks: Sequence[Chunk]) -> Chunk:
+    """As far down as all of them go, each id once."""
+    if len(chunks) == 1:
+        return chunks[0]
+    floor = max(chunk.floor for chunk in chunks)
+    ids = {pk for chunk in chunks for pk in chunk.ids if pk >= floor}
+    return Chunk(sorted(ids, reverse=True), floor)

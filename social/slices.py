@@ -1,0 +1,82 @@
+"""Timelines that are one sorted set: a window of the newest, or all that somebody has posted."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mirror import registry, window
+from mirror.declare import WindowMirror
+from mirror.read import read
+from social import keys, shuns, sql
+from social.reading import Chunk, Feed, PostRecord
+
+
+def ask_posts_of(pipe: Any, author: int, below: int, limit: int) -> None:
+    """Ask for somebody's next posts below an id."""
+    pipe.zrange(keys.posts_of(author), f"({below}", "-inf", desc=True, byscore=True, offset=0, num=limit)
+
+
+def stretch(reply: Sequence[bytes], limit: int) -> Chunk:
+    """What ``ask_posts_of`` was answered: fewer than were asked for are all."""
+    ids = [int(pk) for pk in reply]
+    return Chunk(ids, ids[-1] if len(ids) == limit else 0)
+
+
+@dataclass
+class WindowFeed(Feed):
+    """A timeline with a window, which is whole or goes on in SQL."""
+
+    def of_window(self, found: window.Slice, limit: int) -> Chunk | None:
+        """The stretch that a slice is; None if it is none, and SQL has the rest."""
+        ids = found.ids
+        if len(ids) < limit and not found.whole:
+            self.ends = True
+            return Chunk(ids, ids[-1]) if ids else None
+        return Chunk(ids, ids[-1] if len(ids) == limit else 0)
+
+
+@dataclass
+class EagerFeed(WindowFeed):
+    """The window of ``mirror`` that belongs to ``owner``. by_sql: the next ids below an id, so many of them."""
+
+    mirror: str
+    owner: str
+    by_sql: Callable[[int, int], list[int]]
+
+    def from_redis(self, below: int, limit: int) -> Chunk | None:
+        declared = registry.get(self.mirror)
+        assert isinstance(declared, WindowMirror)
+        reading = read([self.mirror], lambda pipe: window.ask(pipe, declared, self.owner, below, limit))
+        found = reading and window.answer(reading.replies)
+        return self.of_window(found, limit) if found else None
+
+    def from_sql(self, below: int, limit: int) -> list[int]:
+        return self.by_sql(below, limit)
+
+
+@dataclass
+class AuthorFeed(Feed):
+    """What ``author`` has posted; nothing for those who have blocked them, or whom they have. Who mutes may look."""
+
+    author: int
+
+    def from_redis(self, below: int, limit: int) -> Chunk | None:
+        def ask(pipe: Any) -> None:
+            ask_posts_of(pipe, self.author, below, limit)
+            if self.viewer is not None:
+                pipe.sismember(keys.shuns(self.viewer), self.author)
+
+        reading = read(["post", "shun"], ask)
+        if reading is None:
+            return None
+        posts, *shunned = reading.replies
+        return Chunk([], 0) if any(shunned) and self._is_blocked() else stretch(posts, limit)
+
+    def from_sql(self, below: int, limit: int) -> list[int]:
+        return [] if self._is_blocked() else sql.posted_by(self.author, below, limit)
+
+    def _is_blocked(self) -> bool:
+        return self.viewer is not None and shuns.is_blocked(self.viewer, self.author)
+
+    def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
+        return posts
