@@ -40,6 +40,11 @@ def last_logins(limit: int) -> list[LastLogin]:
     return [LastLogin(pk, name, time_text(time)) for pk, name, time in found]
 
 
+def most_logins(limit: int) -> list[int]:
+    """The ids of those who have logged in most often, in the order of the board."""
+    return [place.id for place in _places(_board().order_by("-login_times", F("text").desc()), limit)]
+
+
 def _stats() -> Rows:
     """Who has ever logged in; ``text`` is the id as the sorted set compares it."""
     rows = LoginStats._base_manager.using(setting("DATABASE")).filter(login_times__gt=0)
