@@ -15,7 +15,7 @@ from django.utils.translation import get_language, gettext
 
 from catalog import covers
 from social.models import new_key
-from social.text import to_html
+from social.markup import to_html
 
 register = template.Library()
 

@@ -1,0 +1,84 @@
+"""Links in a post's text: found, checked, and put together anew, so that none leads elsewhere than it says."""
+
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+import idna
+import regex
+
+SHOWN: Final = 60  # characters of a link; a longer one is shortened in the middle
+HEAD, TAIL = 20, 16  # what is left on either side then, beside the host
+
+_LABEL: Final = r"[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?"
+_LAST: Final = r"(?:xn--[a-z0-9-]{1,59}|[a-z]{2,63})(?![a-z0-9-])|[\p{L}--[\x00-\x7F]][\p{L}\p{M}--[\x00-\x7F]]{0,62}"
+# Chinese, Japanese and Korean are written on without a blank, so they do not belong to a path.
+_UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}"
+_PATH: Final = rf"[[!-~\p{{L}}\p{{N}}\p{{M}}]--[<>\"\\^`\{{|\}}{_UNSPACED}\uFF00-\uFFEF]]"
+_link = regex.compile(
+    rf"(?P<scheme>https?://|(?=www\.))(?P<host>(?:{_LABEL}\.)+(?:{_LAST}))(?P<port>:[0-9]{{1,5}}(?![0-9]))?(?P<rest>[/?#]{_PATH}*)?",
+    regex.V1 | regex.IGNORECASE,
+)
+_authority = regex.compile(r"[^\s/?#\\]*")
+_own_look = regex.compile(rf"[{_UNSPACED}]+", regex.V1)
+_PAIRS: Final = {")": "(", "]": "["}
+
+
+class Link(NamedTuple):
+    """Where in the text it ends, where it leads, and how it is shown."""
+
+    end: int
+    href: str
+    shown: str
+
+
+def link_at(text: str, start: int) -> Link | None:
+    """The link that begins there ("http://", "https://" or "www."), or None."""
+    found = _link.match(text, start)
+    if found is None:
+        return None
+    scheme, host, port = found["scheme"], found["host"], found["port"] or ""
+    if "@" in _authority.match(text, start + len(scheme))[0]:  # https://bank.example@evil.example
+        return None
+    ascii_host = _ascii(host)
+    if ascii_host is None:
+        return None
+    rest = _without_the_sentence(found["rest"] or "")
+    to = f"{ascii_host}{port}{quote(rest, safe=_AS_IT_IS)}"
+    front = f"{scheme}{host if _looks_like_itself(host) else ascii_host}{port}"
+    end = found.end() - len(found["rest"] or "") + len(rest)
+    return Link(end, f"{scheme.lower() or 'https://'}{to}", _shorten(front, rest))
+
+
+_AS_IT_IS: Final = "".join(map(chr, range(0x21, 0x7F)))
+
+
+def _ascii(host: str) -> str | None:
+    """A host as the name servers know it; None if it cannot be one."""
+    if host.isascii():
+        return host if len(host) < 254 else None
+    try:
+        return idna.encode(host, uts46=True).decode()
+    except UnicodeError:
+        return None
+
+
+def _looks_like_itself(host: str) -> bool:
+    """Whether no letter of it can be taken for another script's. Letters with accents can."""
+    return all(label.isascii() or _own_look.fullmatch(label) for label in host.split("."))
+
+
+def _without_the_sentence(rest: str) -> str:
+    """The rest of an address, without what belongs to the sentence around it: full stops, and brackets left open."""
+    while rest:
+        last = rest[-1]
+        opening = _PAIRS.get(last)
+        if last not in ".,;:!?'" and (opening is None or rest.count(last) <= rest.count(opening)):
+            break
+        rest = rest[:-1]
+    return rest
+
+
+def _shorten(front: str, rest: str) -> str:
+    if len(front) + len(rest) <= SHOWN or len(rest) <= HEAD + TAIL:
+        return front + rest
+    return f"{front}{rest[:HEAD]}…{rest[-TAIL:]}"

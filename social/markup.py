@@ -1,0 +1,32 @@
+"""A post's text as HTML: every piece is escaped by itself, and nothing is replaced in what is finished."""
+
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import quote
+
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from accounts.names import fold
+from social.tokens import Token, tokenise
+
+LINK: Final = '<a href="{}" rel="nofollow noopener ugc">{}</a>'
+HERE: Final = '<a href="{}">{}</a>'
+
+
+def to_html(text: str, mentions: Iterable[str] = ()) -> SafeString:
+    """``text`` with links, and line breaks. mentions: the names that lead to somebody."""
+    known = {fold(name) for name in mentions}
+    return mark_safe("".join(_html(token) for token in tokenise(text, known.__contains__)))
+
+
+def _html(token: Token) -> str:
+    match token.kind:
+        case "link":
+            return format_html(LINK, token.value, token.shown)
+        case "hashtag":
+            return format_html(HERE, f"/tags/{quote(token.value, safe='')}/", token.text)
+        case "mention":
+            return format_html(HERE, f"/u/{quote(token.value, safe='')}/", token.text)
+        case "text":
+            return escape(token.text).replace("\n", "<br>")

@@ -1,0 +1,128 @@
+"""What may be posted: cleaned of what only deceives, and counted as people count."""
+
+import pytest
+from django.core.exceptions import ValidationError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from social.text import MARKS, MOST, MOST_GIVEN, clean, length
+
+ZWJ, ZWNJ, VS16 = "\u200d", "\u200c", "\ufe0f"
+FAMILY = "👩‍👩‍👧‍👦"
+SCOTLAND = "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("  a  \r\nb\rc\u2028d\x85e ", "a\nb\nc\nd\ne"),
+        ("a\tb", "a b"),
+        ("a\n\n\n\n\n \t\n\n\nb", "a\n\n\nb"),
+        ("a\x00b\x07c\x1b[31m\ud800", "abc[31m"),
+        ("e\u0301", "é"),
+        ("pay\u202egnp.exe\u202c \u2066x\u2069", "paygnp.exe x"),
+        ("in\u200bvi\u2060si\ufeffble so\u00adft", "invisible soft"),
+        ("a\u200db\u200cc", "abc"),
+        ("left\u200e right\u200f", "left right"),
+        ("secret\U000e0073\U000e0065", "secret"),
+        ("data\ufe00\ufe01\ufe02\ufe0f", "data\ufe00"),
+        ("\ufff9a\ufffab\ufffb\ufffe", "ab"),
+    ],
+)
+def test_what_only_deceives_is_taken_away(given: str, kept: str) -> None:
+    assert clean(given) == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FAMILY,
+        SCOTLAND,
+        "❤️",
+        "1️⃣",
+        "👍🏽",
+        "🏳️‍🌈",
+        "می‌خواهم",
+        "क्‍ष",
+        "葛\U000e0100",
+        "שלום!\u200f (abc)",
+        "😶‍🌫️",
+        "ᠮᠣᠩᠭᠣᠯ ᠤ\u180b",
+        "日本語、한국어。中文，ไทย",
+        "שָׁ֑ב",
+        "a\n\nb",
+    ],
+)
+def test_what_scripts_and_emoji_need_stays(text: str) -> None:
+    assert clean(text) == text
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "\u200b\u200d\ufeff", "\u3164\u115f", "\u2800\u3000", "\u202e\x00"])
+def test_a_text_with_nothing_to_read_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError, match="nothing to read"):
+        clean(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("abc", 3), ("e\u0301", 1), (FAMILY, 1), (SCOTLAND, 1), ("🇩🇪🇫🇷", 2), ("1️⃣", 1), ("a\nb", 3), ("한국", 2)],
+)
+def test_characters_are_counted_as_people_count(text: str, count: int) -> None:
+    assert length(text) == count
+
+
+@pytest.mark.parametrize("one", ["a", "字", FAMILY, "👍🏽", "é"])
+def test_there_is_room_for_five_hundred_of_any(one: str) -> None:
+    most = min(MOST, 5000 // len(one))
+    assert clean(one * most) == one * most
+    with pytest.raises(ValidationError):
+        clean(one * (MOST + 12))
+
+
+def test_an_error_says_how_many_there_are() -> None:
+    with pytest.raises(ValidationError) as raised:
+        clean("🇩🇪" * 512)
+    assert raised.value.messages == ["That is 512 characters, and there is room for 500: take 12 away."]
+    with pytest.raises(ValidationError) as raised:
+        clean("x" * (MOST_GIVEN + 1))
+    assert str(MOST_GIVEN + 1) in raised.value.messages[0]
+
+
+def test_marks_are_not_piled_up() -> None:
+    assert clean("Z" + "\u0317" * 100 + "x") == "Z" + "\u0317" * MARKS + "x"
+
+
+def test_a_chain_of_joined_emoji_is_not_one_character() -> None:
+    assert length("👩‍" * 400 + "👩") == 51
+    with pytest.raises(ValidationError):
+        clean("👩‍" * 9000 + "👩")
+
+
+def test_parts_are_limited_as_well() -> None:
+    with pytest.raises(ValidationError) as raised:
+        clean(FAMILY * MOST + "é")
+    assert "501" in raised.value.messages[0]
+    with pytest.raises(ValidationError) as raised:
+        clean((FAMILY + ZWJ + "👦" + ZWJ + "👦") * MOST)
+    assert raised.value.messages == ["Its characters are put together of 5500 parts; there is room for 5000."]
+
+
+NASTY = st.sampled_from([*"\u200b\u200c\u200d\u200e\u200f\u202e\u2066\ufe0f\ufe0e\u061c\u0301\u034f\u115f\u3164\u180b"])
+PARTS = st.one_of(
+    st.characters(codec=None),
+    NASTY,
+    st.sampled_from([*"aש字👩क한ᠠ🏴 \n\r\t", FAMILY, SCOTLAND, "1️⃣", "\U000e0067", "\U000e007f", "\ud800"]),
+)
+
+
+@given(st.lists(PARTS, max_size=40).map("".join))
+def test_cleaning_what_is_clean_changes_nothing(text: str) -> None:
+    try:
+        kept = clean(text)
+    except ValidationError:
+        return
+    assert clean(kept) == kept
+    assert kept.encode()
+    assert not set(kept) & set("\x00\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\ufeff\r")
+    assert "\n\n\n\n" not in kept
+    assert length(kept) <= MOST

@@ -1,0 +1,107 @@
+"""Links in posts: which are made, where they lead, and what they say."""
+
+import pytest
+
+from social.markup import to_html
+from social.tokens import tokenise
+
+
+def links(text: str) -> list[tuple[str, str]]:
+    """Where the links of a text lead, and what they say."""
+    return [(token.value, token.shown) for token in tokenise(text, lambda name: False) if token.kind == "link"]
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("see https://example.com.", "https://example.com"),
+        ("http://example.com/a?b=c#d!", "http://example.com/a?b=c#d"),
+        ("(https://example.com/a_(b))", "https://example.com/a_(b)"),
+        ("[https://example.com/a]", "https://example.com/a"),
+        ("https://example.com:8080/x", "https://example.com:8080/x"),
+        ("链接:https://example.com/a，好", "https://example.com/a"),
+        ("看https://example.com很好", "https://example.com"),
+        ("https://example.com/a\u3002", "https://example.com/a"),
+        ("https://example.com/é?q=ü", "https://example.com/%C3%A9?q=%C3%BC"),
+        ("https://example.com/%C3%A9", "https://example.com/%C3%A9"),
+        ("<https://example.com/a>", "https://example.com/a"),
+        ('"https://example.com/a"', "https://example.com/a"),
+        ("HTTPS://Example.COM/A", "https://Example.COM/A"),
+        ("https://example.com/a&b=<c", "https://example.com/a&b="),
+        ("https://example.com\\@evil.example", "https://example.com"),
+        ("https://example.com/x@y", "https://example.com/x@y"),
+    ],
+)
+def test_a_link_leads_where_its_address_says(text: str, url: str) -> None:
+    assert [href for href, _ in links(text)] == [url]
+
+
+def test_www_is_enough_for_a_link() -> None:
+    assert links("www.example.com/a") == [("https://www.example.com/a", "www.example.com/a")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "javascript:alert(1)",
+        "javascript://example.com/%0aalert(1)",
+        "data:text/html,x",
+        "ftp://example.com",
+        "vbscript:x",
+        "https://",
+        "https:///evil.example",
+        "https://localhost",
+        "https://-.example",
+        "https://bank.example@evil.example",
+        "https://bank.example:443@evil.example/",
+        "https://user:secret@example.com/",
+        "https://bank.example:@evil.example",
+        "xhttps://example.com",
+        "example.com",
+        "a@www.example.com",
+        "www.",
+        "https://exa\u0301\u0301mple\u200d.com",
+    ],
+)
+def test_what_is_no_plain_web_address_is_no_link(text: str) -> None:
+    assert links(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("https://раураl.com/", "xn--l-7sba6dbr.com"),
+        ("https://аррӏе.com/", "xn--80ak6aa92e.com"),
+        ("https://gοοgle.com/", "xn--ggle-0nda.com"),
+        ("https://münchen.de/", "xn--mnchen-3ya.de"),
+        ("https://ＰＡＹＰＡＬ.com/", "paypal.com"),
+    ],
+)
+def test_a_host_that_could_deceive_is_shown_as_name_servers_know_it(text: str, host: str) -> None:
+    assert links(text) == [(f"https://{host}/", f"https://{host}/")]
+
+
+def test_a_host_that_deceives_nobody_is_shown_as_it_is_written() -> None:
+    assert links("https://例子.中国/a") == [("https://xn--fsqu00a.xn--fiqs8s/a", "https://例子.中国/a")]
+
+
+def test_a_long_link_is_shortened_in_the_middle_and_leads_to_all_of_it() -> None:
+    url = "https://example.com/" + "abcdefghij" * 20 + "/the-end.html"
+    ((href, shown),) = links(url)
+    assert href == url
+    assert len(shown) < 60
+    assert shown.startswith("https://example.com/abc")
+    assert shown.endswith("the-end.html")
+    assert "…" in shown
+
+
+def test_the_host_of_a_long_link_is_shown_whole() -> None:
+    host = "bank.example." + "a." * 60 + "evil.example"
+    ((_, shown),) = links(f"https://{host}/{'x' * 100}")
+    assert f"https://{host}/" in shown
+
+
+def test_a_link_says_that_the_site_does_not_vouch_for_it() -> None:
+    assert to_html("https://a.example/?a=1&b=2") == (
+        '<a href="https://a.example/?a=1&amp;b=2" rel="nofollow noopener ugc">https://a.example/?a=1&amp;b=2</a>'
+    )
