@@ -11,15 +11,14 @@ from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections, models, transaction
+from django.db import connections, transaction
 
 from mirror import capture, registry
-from mirror.capture_plan import unknown_columns
+from mirror.checks_watches import check_chains, check_watches
 from mirror.conf import setting
-from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, Watch, WindowMirror
+from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, WindowMirror
 
 LONGEST_NAME: Final = 64
-TEXTUAL: Final = (models.IntegerField, models.CharField, models.TextField)
 
 
 @register()
@@ -36,12 +35,11 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     for mirror in registry.all_mirrors():
         found += _check_methods(mirror)
         found += _check_families(mirror)
-        for watch in mirror.watches:
-            found += _check_watch(mirror, watch)
+        found += check_watches(mirror)
         if len(mirror.name) > LONGEST_NAME:
             hint = f"A mirror's name has at most {LONGEST_NAME} characters."
             found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))
-    return found + _check_starts()
+    return [*found, *check_chains(), *_check_starts()]
 
 
 def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
@@ -58,41 +56,6 @@ def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
         names = ", ".join(f"{name}()" for name in lacking)
         hint = "Without them it cannot be said what belongs in Redis."
         yield Error(f"Mirror {mirror.name!r} does not say {names}.", hint=hint, obj=type(mirror), id="mirror.E003")
-
-
-def _check_watch(mirror: Mirror, watch: Watch) -> Iterator[CheckMessage]:
-    where = f"Mirror {mirror.name!r}, watch on {watch.model._meta.label}"
-    unknown = unknown_columns(watch)
-    if unknown:
-        yield Error(
-            f"{where}: the table {watch.table!r} has no column {unknown[0]!r}.",
-            hint="Columns are named as in SQL: a foreign key's ends in _id.",
-            obj=type(mirror),
-            id="mirror.E004",
-        )
-    via: object = watch.via
-    if via is not None and not callable(via):
-        yield Error(
-            f"{where}: via cannot be called.",
-            hint="via(values, after, limit) gives the keys of the rows that the values touch.",
-            obj=type(mirror),
-            id="mirror.E005",
-        )
-    for field in watch.model._meta.concrete_fields:
-        if field.column in watch.key_columns and not isinstance(_target(field), TEXTUAL):
-            yield Error(
-                f"{where}: {field.column!r} is neither a whole number nor text.",
-                hint="SQL and Python write other types differently, so that keys would not be equal.",
-                obj=type(mirror),
-                id="mirror.E006",
-            )
-
-
-def _target(field: models.Field) -> models.Field:
-    """The field that says what is in a column: for a foreign key, the one it leads to."""
-    while isinstance(field, models.ForeignKey):
-        field = field.target_field
-    return field
 
 
 def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:

@@ -149,7 +149,7 @@ class Mirror:
 
     def is_possible(self, pk: str) -> bool:
         """Whether a row could have this key, by the types of the columns that make it (a stray's may be anything)."""
-        watch = next((w for w in self.watches if w.via is None and w.model is self.model), None)
+        watch = next((w for w in self.watches if not w.source and w.model is self.model), None)
         if watch is None:
             return True
         columns = watch.key_columns

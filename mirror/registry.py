@@ -1,11 +1,11 @@
 """The mirrors there are. ``register`` adds one; everything generic asks here."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from django.db.models import Model
 
-from mirror.declare import Mirror, SummaryMirror, Watch
+from mirror.declare import Mirror, SummaryMirror, Watch, WindowMirror
 
 _mirrors: dict[str, Mirror] = {}
 _refused: list[tuple[type[Mirror], str]] = []
@@ -69,6 +69,34 @@ def get(name: str) -> Mirror:
 def sums_up(name: str) -> bool:
     """Whether all rows make one key of this mirror, so that everybody's drains meet there."""
     return isinstance(_mirrors.get(name), SummaryMirror)
+
+
+def is_known(name: str) -> bool:
+    """Whether there is a mirror called ``name``."""
+    return name in _mirrors
+
+
+def chained(name: str) -> list[tuple[Mirror, Callable[[str], str]]]:
+    """The mirrors that come after this one, each with the way from a key of this one to a key of theirs."""
+    windows = (mirror for mirror in _mirrors.values() if isinstance(mirror, WindowMirror))
+    return [(mirror, after.owner) for mirror in windows for after in mirror.after if after.mirror == name]
+
+
+def ahead(name: str) -> list[str]:
+    """The names of the mirrors that the one called ``name`` comes after, as it declares them."""
+    mirror = _mirrors.get(name)
+    return [after.mirror for after in mirror.after] if isinstance(mirror, WindowMirror) else []
+
+
+def all_ahead(name: str) -> set[str]:
+    """Those, and what they come after, and so on. (Their number puts mirrors in an order that suits all.)"""
+    found: set[str] = set()
+    todo = ahead(name)
+    while todo:
+        if (one := todo.pop()) not in found:
+            found.add(one)
+            todo += ahead(one)
+    return found
 
 
 def all_mirrors(names: Iterable[str] = ()) -> list[Mirror]:

@@ -11,7 +11,20 @@ from django.core.management.base import SystemCheckError
 from django.db import connection, models
 from django.test.utils import isolate_apps
 
-from mirror import EdgeMirror, Entry, Family, Mirror, SummaryMirror, Watch, capture, register, signals
+from mirror import (
+    After,
+    EdgeMirror,
+    Entry,
+    Family,
+    Mirror,
+    Reached,
+    SummaryMirror,
+    Watch,
+    WindowMirror,
+    capture,
+    register,
+    signals,
+)
 from tests.mirror.app.models import Follow, Item
 
 pytestmark = pytest.mark.usefixtures("own_registry")
@@ -115,6 +128,150 @@ def test_a_watched_column_that_does_not_exist_is_named() -> None:
 def test_via_has_to_be_callable() -> None:
     declared(watches=[Watch(Item, via="items_of")])  # type: ignore[arg-type]
     assert ids() == ["mirror.E005"]
+
+
+@pytest.mark.parametrize(
+    ("watch", "words"),
+    [
+        (Watch(Item, only=("group",)), "has no column 'group'"),
+        (Watch(Item, only="score"), "has no column 's'"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_column_that_has_to_change_has_to_exist(watch: Watch, words: str) -> None:
+    declared(watches=[watch])
+    [message] = said()
+    assert message.id == "mirror.E004"
+    assert words in message.msg
+
+
+def nowhere(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    return []
+
+
+class Window(WindowMirror):
+    """Windows with nothing wrong."""
+
+    name = "window"
+    model = Item
+    length = 5
+    lazy = True
+    watches = [Watch(Item, ("id", "group_id"), pushed=True, only=("hidden",))]
+
+    def key(self, pk: str) -> str:
+        return f"window:{pk}"
+
+    def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+        return {}
+
+    def reach(self, rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
+        return []
+
+    def sources(self, owner: str) -> tuple[str, str]:
+        return "", ""
+
+    def families(self) -> list[Family]:
+        return [Family(self.key(""), "zset", lambda key, member: key.removeprefix(self.key("")))]
+
+
+class Edge(EdgeMirror):
+    """Edges with nothing wrong."""
+
+    name = "edge"
+    model = Follow
+    watches = [Watch(Follow, ("follower", "followed"))]
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
+        return {}
+
+    def entries(self, pk: str) -> Iterable[Entry]:
+        return ()
+
+    def families(self) -> list[Family]:
+        return [Family("edge:", "set", lambda key, member: member)]
+
+
+@pytest.mark.parametrize(
+    "watch",
+    [
+        Watch(Item),
+        Watch(Item, only=("score",)),
+        Watch(Item, updates=True),
+        Watch(Item, whole=True, updates=True, only=("score",)),
+        Watch(Item, via=nowhere, updates=True, only=("score",)),
+    ],
+)
+def test_a_sound_watch_gives_no_message(watch: Watch) -> None:
+    declared(watches=[watch])
+    register(Window)
+    register(Edge)
+    assert said() == []
+
+
+@pytest.mark.parametrize(
+    ("base", "watch", "words"),
+    [
+        (Sound, Watch(Item, "id", whole=True), "whole leaves no place for columns"),
+        (Sound, Watch(Item, whole=True, via=nowhere), "whole leaves nothing to be looked up"),
+        (Window, Watch(Item, whole=True, pushed=True), "whole leaves nothing to be looked up"),
+        (Edge, Watch(Item, whole=True), "whole is nothing for an edge, whose key names both ends"),
+    ],
+)
+def test_what_has_one_key_only_has_nothing_else_that_makes_keys(base: type[Mirror], watch: Watch, words: str) -> None:
+    register(type("Bad", (base,), {"name": "bad", "watches": [watch]}))
+    [message] = said()
+    assert message.id == "mirror.E017"
+    assert message.msg.endswith(f"{words}.")
+
+
+@pytest.mark.parametrize(
+    ("base", "attributes", "words"),
+    [
+        (Sound, {}, "pushed is for lazy windows alone"),
+        (Window, {"lazy": False}, "pushed is for lazy windows alone"),
+        (Window, {"reach": WindowMirror.reach}, "pushed needs reach()"),
+        (Window, {"sources": WindowMirror.sources}, "pushed needs sources()"),
+        (Window, {"watches": [Watch(Item, via=nowhere, pushed=True)]}, "pushed leaves nothing to via"),
+    ],
+)
+def test_rows_are_pushed_into_windows_that_can_take_them(
+    base: type[Mirror], attributes: dict[str, Any], words: str
+) -> None:
+    watches = [Watch(Item, ("id", "group_id"), pushed=True)]
+    register(type("Bad", (base,), {"name": "bad", "watches": watches, **attributes}))
+    [message] = said()
+    assert message.id == "mirror.E018"
+    assert message.msg.endswith(f"{words}.")
+
+
+def test_what_a_table_touches_is_found_in_one_way() -> None:
+    declared(watches=[Watch(Item, "group_id", via=nowhere), Watch(Item, via=lambda values, after, limit: [])])
+    [message] = said()
+    assert message.id == "mirror.E019"
+    assert "'mirrortest_item' in several ways" in message.msg
+    declared(name="fine", watches=[Watch(Follow, "follower", via=nowhere), Watch(Follow, "followed", via=nowhere)])
+    assert ids() == ["mirror.E019"]
+
+
+def after(*names: str) -> tuple[After, ...]:
+    return tuple(After(name, lambda key: key) for name in names)
+
+
+def test_what_comes_after_a_mirror_names_one_that_there_is() -> None:
+    register(type("Bad", (Window,), {"name": "bad", "after": after("titem", "nobody")}))
+    [message] = said()
+    assert message.id == "mirror.E020"
+    assert "'bad' comes after 'nobody'" in message.msg
+
+
+def test_nothing_comes_after_itself() -> None:
+    def families(self: Mirror) -> list[Family]:
+        return [Family(self.key(""), "zset", lambda key, member: member)]
+
+    for name, others in {"a": ("c",), "b": ("a",), "c": ("b", "titem"), "d": ("c",), "e": ("e",)}.items():
+        key = {"key": lambda self, pk: f"w{self.name}:{pk}", "families": families}
+        register(type(name, (Window,), {"name": name, "after": after(*others), **key}))
+    assert [message.msg for message in said()] == [f"Mirror {name!r} comes after itself." for name in "abce"]
+    assert set(ids()) == {"mirror.E021"}
 
 
 def test_keys_are_made_of_whole_numbers_and_text() -> None:

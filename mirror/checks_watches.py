@@ -1,0 +1,110 @@
+"""What can be wrong with the watches of a mirror, and with what it comes after."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from django.core.checks import CheckMessage, Error
+from django.db import models
+
+from mirror import registry
+from mirror.capture_plan import unknown_columns
+from mirror.declare import EdgeMirror, Mirror, Watch, WindowMirror
+
+TEXTUAL: Final = (models.IntegerField, models.CharField, models.TextField)
+
+
+def check_watches(mirror: Mirror) -> Iterator[CheckMessage]:
+    """What is wrong with each watch, and with all of them together."""
+    for watch in mirror.watches:
+        where = f"Mirror {mirror.name!r}, watch on {watch.model._meta.label}"
+        yield from _check_columns(mirror, watch, where)
+        yield from _check_fields(mirror, watch, where)
+    ways = Counter(source for source, _ in {(w.source, w.via) for w in mirror.watches if w.source})
+    for table in (table for table, count in ways.items() if count > 1):
+        yield Error(
+            f"Mirror {mirror.name!r} looks its keys up from {table!r} in several ways.",
+            hint="A change says which table it is of, and no more: write one via, or push, for each table.",
+            obj=type(mirror),
+            id="mirror.E019",
+        )
+
+
+def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
+    unknown = unknown_columns(watch)
+    if unknown:
+        yield Error(
+            f"{where}: the table {watch.table!r} has no column {unknown[0]!r}.",
+            hint="Columns are named as in SQL: a foreign key's ends in _id.",
+            obj=type(mirror),
+            id="mirror.E004",
+        )
+    for field in watch.model._meta.concrete_fields:
+        if field.column in watch.key_columns and not isinstance(_target(field), TEXTUAL):
+            yield Error(
+                f"{where}: {field.column!r} is neither a whole number nor text.",
+                hint="SQL and Python write other types differently, so that keys would not be equal.",
+                obj=type(mirror),
+                id="mirror.E006",
+            )
+
+
+def _target(field: models.Field) -> models.Field:
+    """The field that says what is in a column: for a foreign key, the one it leads to."""
+    while isinstance(field, models.ForeignKey):
+        field = field.target_field
+    return field
+
+
+def _check_fields(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMessage]:
+    via: object = watch.via
+    if via is not None and not callable(via):
+        yield Error(
+            f"{where}: via cannot be called.",
+            hint="via(values, after, limit) gives the keys of the rows that the values touch.",
+            obj=type(mirror),
+            id="mirror.E005",
+        )
+    if watch.whole and (fault := _fault_of_whole(mirror, watch)):
+        hint = 'The key of such a watch is always "": it is for a mirror whose only key that is.'
+        yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E017")
+    if watch.pushed and (fault := _fault_of_pushed(mirror, watch)):
+        hint = "Rows are pushed into the windows of a lazy WindowMirror, whose reach() says which those are."
+        yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E018")
+
+
+def _fault_of_whole(mirror: Mirror, watch: Watch) -> str:
+    if watch.columns:
+        return "whole leaves no place for columns"
+    if watch.via is not None or watch.pushed:
+        return "whole leaves nothing to be looked up"
+    return "whole is nothing for an edge, whose key names both ends" if isinstance(mirror, EdgeMirror) else ""
+
+
+def _fault_of_pushed(mirror: Mirror, watch: Watch) -> str:
+    if not (isinstance(mirror, WindowMirror) and mirror.lazy):
+        return "pushed is for lazy windows alone"
+    if watch.via is not None:
+        return "pushed leaves nothing to via"
+    lacking = [name for name in ("reach", "sources") if getattr(type(mirror), name) is getattr(WindowMirror, name)]
+    return f"pushed needs {lacking[0]}()" if lacking else ""
+
+
+def check_chains() -> Iterator[CheckMessage]:
+    """What mirrors come after is there, and no mirror comes after itself."""
+    for mirror in registry.all_mirrors():
+        for name in registry.ahead(mirror.name):
+            if not registry.is_known(name):
+                yield Error(
+                    f"Mirror {mirror.name!r} comes after {name!r}, and there is no such mirror.",
+                    hint="after names other mirrors, as they call themselves.",
+                    obj=type(mirror),
+                    id="mirror.E020",
+                )
+        if mirror.name in registry.all_ahead(mirror.name):
+            yield Error(
+                f"Mirror {mirror.name!r} comes after itself.",
+                hint="Each change of such mirrors would lead to another one, without end.",
+                obj=type(mirror),
+                id="mirror.E021",
+            )
