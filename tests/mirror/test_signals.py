@@ -1,8 +1,10 @@
 """What Django's signals tell: which keys were changed, at both ends of a link."""
 
+from collections.abc import Callable
+
 import pytest
 
-from mirror import signals
+from mirror import Mirror, Watch, register, registry, signals
 from tests.mirror.app.models import Follow, Group, Item, Label, Odd
 
 Hint = tuple[str, str, str]
@@ -107,3 +109,73 @@ def test_listening_twice_tells_once(told: list[Hint]) -> None:
     signals.connect()
     Odd.objects.create(code="a")
     assert told == [("t'odd", "", "a")]
+
+
+class TestNarrow:
+    """Watches that leave something out."""
+
+    @pytest.fixture
+    def watching(self, own_registry: None, told: list[Hint]) -> Callable[[Watch], None]:
+        """Has one mirror alone, with this watch."""
+
+        def declare(watch: Watch) -> None:
+            registry._mirrors.clear()
+            register(type("Alone", (Mirror,), {"name": "alone", "model": Item, "watches": [watch]}))
+            signals.connect()
+
+        return declare
+
+    def test_where_only_updates_count_rows_that_come_and_go_tell_nothing(
+        self, watching: Callable[[Watch], None], told: list[Hint]
+    ) -> None:
+        watching(Watch(Item, updates=True))
+        item = Item.objects.create(name="a")
+        assert told == []
+        item.save()
+        assert told == [("alone", "", str(item.pk))]
+        item.delete()
+        assert len(told) == 1
+
+    def test_where_there_is_one_key_every_change_tells_it(
+        self, watching: Callable[[Watch], None], told: list[Hint]
+    ) -> None:
+        watching(Watch(Item, whole=True))
+        item = Item.objects.create(name="a")
+        item.save()
+        item.delete()
+        assert told == [("alone", "", "")] * 3
+
+    def test_links_tell_the_one_key_there_is(
+        self, watching: Callable[[Watch], None], told: list[Hint], label: Label
+    ) -> None:
+        item = Item.objects.create(name="a")
+        told.clear()
+        watching(Watch(Item.labels.through, whole=True))
+        item.labels.add(label)
+        item.labels.clear()
+        assert told == [("alone", "", "")] * 2
+        watching(Watch(Item.labels.through, "item_id", updates=True))
+        item.labels.add(label)
+        item.labels.clear()
+        assert len(told) == 2
+
+    def test_saving_other_fields_than_those_that_count_tells_nothing(
+        self, watching: Callable[[Watch], None], told: list[Hint]
+    ) -> None:
+        item = Item.objects.create(name="a")
+        told.clear()
+        watching(Watch(Item, only=("score", "group_id")))
+        item.save(update_fields=["name", "hidden"])
+        assert told == []
+        said = ("alone", "", str(item.pk))
+        for fields in (["score"], ["group"], ["group_id", "name"], None):
+            item.save(update_fields=fields)
+            assert told == [said], fields
+            told.clear()
+
+    def test_what_is_pushed_tells_its_table_and_its_columns(
+        self, watching: Callable[[Watch], None], told: list[Hint]
+    ) -> None:
+        watching(Watch(Item, ("id", "score"), pushed=True))
+        item = Item.objects.create(name="a", score=3)
+        assert told == [("alone", Item._meta.db_table, f"{item.pk}:3")]
