@@ -8,7 +8,19 @@ from pytest_django import DjangoDbBlocker
 
 from mirror import hints, registry, signals
 from mirror.models import BackupState, Change, Identity, State
-from tests.mirror.app.models import Basket, Best, Follow, Group, Item, Label, Odd
+from tests.mirror.app.models import (
+    Basket,
+    Best,
+    Follow,
+    Group,
+    Ignoring,
+    Item,
+    Label,
+    Note,
+    Odd,
+    Reading,
+    Writer,
+)
 from tests.mirror.backup_world import lives
 
 __all__ = ["committed", "lives", "no_hints", "own_registry"]
@@ -20,6 +32,10 @@ OURS = (
     Group,
     Follow,
     Odd,
+    Note,
+    Reading,
+    Ignoring,
+    Writer,
     Best,
     Basket,
     BackupState,

@@ -7,10 +7,18 @@ from redis import Redis
 
 from mirror import naming, rebuild, registry, relay, sweeper
 from mirror.redis import breaker, relay_client
-from tests.mirror.app.models import Follow, Group, Item
+from tests.mirror.app.models import Follow, Group, Ignoring, Item, Note, Reading
 
 World = dict[str, Any]
-OURS = ("titem", "tgroup:", "tuid:", "{tlabel}:")  # how the test application's keys begin
+OURS = (
+    "titem",
+    "tgroup:",
+    "tuid:",
+    "{tlabel}:",
+    "twriter:",
+    "{ttopic}:",
+    "tnotes:",
+)  # how the test application's keys begin
 
 
 def dump(redis: Redis) -> World:
@@ -56,9 +64,32 @@ def by_orm() -> World:
     for a, b in Follow.objects.values_list("follower", "followed"):
         world.setdefault(f"tuid:{{{a}}}:following", set()).add(str(b))
         world.setdefault(f"tuid:{{{b}}}:followers", set()).add(str(a))
+    world |= _windows_by_orm()
     if newest := list(Item.objects.order_by("-pk").values_list("pk", flat=True)[:10]):
         world["titems:latest"] = [str(pk) for pk in newest]
     return world
+
+
+def _windows_by_orm() -> World:
+    """What notes lead to, but for the feeds."""
+    world: World = {}
+    for model, what in ((Reading, "reads"), (Ignoring, "ignores")):
+        for reader, writer in model._base_manager.values_list("reader", "writer"):
+            world.setdefault(f"twriter:{{{reader}}}:{what}", set()).add(str(writer))
+    for note in Note.objects.filter(hidden=False, writer__active=True).order_by("-pk"):
+        places = {f"twriter:{{{note.writer_id}}}:notes": 4, "{ttopic}:" + note.topic: 3, "tnotes:newest": 8}
+        for place, length in places.items():
+            if len(window := world.setdefault(place, {})) < length:
+                window[str(note.pk)] = float(note.pk)
+    return world
+
+
+def feed_by_orm(reader: int) -> list[int]:
+    """All of somebody's feed, newest first, without any of the mirror's code."""
+    ignored = set(Ignoring.objects.filter(reader=reader).values_list("writer", flat=True))
+    read = set(Reading.objects.filter(reader=reader).values_list("writer", flat=True)) - ignored
+    notes = Note.objects.filter(writer__in=read | {reader}, hidden=False, writer__active=True)
+    return sorted(notes.values_list("pk", flat=True), reverse=True)
 
 
 def rest() -> None:

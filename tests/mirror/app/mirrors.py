@@ -8,6 +8,7 @@ from django.db.models import Q
 from mirror import EdgeMirror, Entry, Family, Member, Mirror, Scored, SummaryMirror, Value, Watch, register
 from mirror.declare import Record
 from mirror.naming import key
+from tests.mirror.app import windows  # noqa: F401
 from tests.mirror.app.models import Follow, Group, Item, Label, Odd
 
 Via = Callable[[Sequence[str], str | None, int], list[str]]

@@ -81,3 +81,50 @@ class Basket(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Writer(models.Model):
+    """Somebody who writes notes, and reads those of others."""
+
+    name = models.CharField(max_length=50)
+    active = models.BooleanField(default=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Note(models.Model):
+    """What is newest is shown: of its writer, of its topic, of all, and to whoever reads its writer."""
+
+    writer = models.ForeignKey(Writer, models.CASCADE, related_name="notes")
+    topic = models.CharField(max_length=20)
+    hidden = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return f"{self.pk} on {self.topic}"
+
+
+class Reading(models.Model):
+    """Somebody reads what somebody writes."""
+
+    reader = models.ForeignKey(Writer, models.CASCADE, related_name="+")
+    writer = models.ForeignKey(Writer, models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["reader", "writer"], name="mirrortest_reading_once")]
+
+    def __str__(self) -> str:
+        return f"{self.reader_id}:{self.writer_id}"
+
+
+class Ignoring(models.Model):
+    """Somebody does not want to see what somebody writes, for a while."""
+
+    reader = models.ForeignKey(Writer, models.CASCADE, related_name="+")
+    writer = models.ForeignKey(Writer, models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["reader", "writer"], name="mirrortest_ignoring_once")]
+
+    def __str__(self) -> str:
+        return f"{self.reader_id}:{self.writer_id}"
