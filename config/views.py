@@ -1,13 +1,20 @@
 """The front page."""
 
+from typing import Final
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from accounts.selectors import last_logins
+from social.selectors import latest_posts
+
+POSTS: Final = 6
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """A welcome, a search by tags, ways into the catalogue, and who was here last (one round trip to Redis)."""
-    return render(request, "home.html", {"last_logins": last_logins()})
+    """A welcome, a search by tags, ways into the catalogue, what readers said last, and who was here last."""
+    viewer = request.user.pk if request.user.is_authenticated else None
+    shown = {"posts": latest_posts(viewer, POSTS), "last_logins": last_logins()}
+    return render(request, "home.html", shown)

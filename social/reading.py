@@ -84,16 +84,16 @@ class Feed:
             return Chunk(ids, ids[-1] if len(ids) == limit else 0)
         return found.first(limit)
 
-    def page(self, after: int | None) -> PostPage:
-        """The page below the id ``after``; None: the first one."""
-        below, posts = after or LARGEST_ID, list[PostRecord]()
-        for limit in (PAGE + BESIDE, *FURTHER):
+    def page(self, after: int | None, size: int | None = None) -> PostPage:
+        """The page of ``size`` posts (None: PAGE) below the id ``after``; None: the first one."""
+        below, posts, size = after or LARGEST_ID, list[PostRecord](), size or PAGE
+        for limit in (size + BESIDE, *FURTHER):
             ids, below = self.chunk(below, limit)
             posts += self.unshunned(_records(ids, self))
-            if len(posts) > PAGE or not below:
+            if len(posts) > size or not below:
                 break
-        goes_on = posts[PAGE - 1]["id"] if len(posts) > PAGE else below or None
-        return PostPage(posts[:PAGE], goes_on, posts[0]["id"] if posts else 0)
+        goes_on = posts[size - 1]["id"] if len(posts) > size else below or None
+        return PostPage(posts[:size], goes_on, posts[0]["id"] if posts else 0)
 
 
 def cursor(text: str | None) -> int | None:

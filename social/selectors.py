@@ -26,6 +26,12 @@ def global_timeline(viewer: int | None, after: int | None = None) -> PostPage:
     return EagerFeed(viewer, "global", "", sql.posted).page(after)
 
 
+def latest_posts(viewer: int | None, count: int) -> PostPage:
+    """The newest few posts of all (less than a page), for a box beside other things: nothing comes after them."""
+    page = EagerFeed(viewer, "global", "", sql.posted).page(None, count)
+    return PostPage(page.posts, None, page.newest)
+
+
 def posts_of(author_id: int, viewer: int | None, after: int | None = None) -> PostPage:
     """What somebody has posted; nothing where one of the two has blocked the other."""
     return AuthorFeed(viewer, author_id).page(after)

@@ -1,0 +1,242 @@
+"""My timeline, as a selector: from a window that is whole, cut, cold or away, and with authors who are fetched."""
+
+from functools import partial
+
+import pytest
+from redis import Redis
+
+from accounts.models import User
+from mirror import relay, send
+from mirror.redis import breaker
+from social import home, keys
+from social.models import Block, Follow, Mute, Post, Pulled
+from social.reading import PAGE
+from social.selectors import home_timeline
+from tests.social.timelines import (
+    Timeline,
+    costs,
+    everything,
+    follow,
+    ids,
+    newest_first,
+    pages,
+    people,
+    raws,
+    say,
+    warm_up,
+)
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nothing_remembered")]
+
+
+def of(reader: User) -> Timeline:
+    return partial(home_timeline, reader.pk)
+
+
+def pull(author: User) -> None:
+    """Fetched from now on, as if everybody had been told."""
+    Pulled.objects.create(user=author, state=Pulled.State.ON)
+
+
+def gone(posts: list[Post]) -> None:
+    """Deleted, and their records too; but they still lie in every window."""
+    pks = [post.pk for post in posts]
+    Post.objects.filter(pk__in=pks).delete()
+    relay.drain_keys("post", list(map(str, pks)))
+
+
+def test_it_works_in_two_round_trips(alice: User) -> None:
+    bob, carol, dora = people("bob", "carol", "dora")
+    follow(alice, bob, carol)
+    said = say(bob, 15) + say(alice, 2) + say(carol, 10)
+    say(dora, 3)
+    warm_up(alice)
+    assert costs(partial(of(alice), None)) == (2, 0)
+    page = home_timeline(alice.pk)
+    assert ids(page) == newest_first(said)[:PAGE]
+    assert (page.newest, page.after) == (said[-1].pk, newest_first(said)[PAGE - 1])
+    assert costs(partial(of(alice), page.after)) == (2, 0)
+    assert everything(of(alice)) == newest_first(said)
+
+
+@pytest.mark.parametrize("count", [0, 1, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE, 2 * PAGE + 1])
+def test_nothing_comes_after_the_last_page(alice: User, count: int) -> None:
+    bob = people("bob")[0]
+    follow(alice, bob)
+    said = say(bob, count)
+    warm_up(alice)
+    found = pages(of(alice))
+    assert [len(page.posts) for page in found] == [PAGE] * (max(count - 1, 0) // PAGE) + [
+        count - max(count - 1, 0) // PAGE * PAGE
+    ]
+    assert everything(of(alice)) == newest_first(said)
+
+
+@pytest.mark.parametrize("count", [29, 30, 31, 39, 40, 41, 75])
+@pytest.mark.usefixtures("small_windows")
+def test_below_a_cut_window_sql_goes_on(alice: User, count: int) -> None:
+    bob = people("bob")[0]
+    follow(alice, bob)
+    said = say(bob, count)
+    warm_up(alice)
+    assert costs(partial(of(alice), None)) == (2, 0)
+    assert everything(of(alice)) == newest_first(said)
+
+
+def test_a_cold_window_is_answered_by_sql_and_warmed_once(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    bob = people("bob")[0]
+    follow(alice, bob)
+    said = say(bob, 25)
+    warm_up()
+    asked: list[tuple[str, str]] = []
+    monkeypatch.setattr(send, "warm", lambda *window: asked.append(window) or True)
+    assert everything(of(alice)) == newest_first(said)
+    assert asked == [("timeline", str(alice.pk))]
+    cold = pages(of(alice))
+    warm_up(alice)
+    assert raws(pages(of(alice))) == raws(cold)
+
+
+def test_with_redis_away_sql_gives_the_same_bytes(alice: User) -> None:
+    bob = people("bob")[0]
+    follow(alice, bob)
+    say(bob, 25)
+    warm_up(alice)
+    found = pages(of(alice))
+    breaker.failed()
+    assert raws(pages(of(alice))) == raws(found)
+    assert costs(partial(of(alice), None)) == (0, 3)
+
+
+@pytest.fixture
+def star(alice: User) -> User:
+    """Somebody whose posts alice fetches: posts from before, and from after; between them those of bob."""
+    bob, star = people("bob", "star")
+    follow(alice, bob, star)
+    say(star, 9), say(bob, 9)
+    pull(star)
+    for _ in range(9):
+        say(star, 3, is_pulled=True), say(bob, 2)
+    say(star, 30, is_pulled=True)
+    return star
+
+
+def shown_to(reader: User, *authors: str) -> list[int]:
+    return newest_first(list(Post.objects.filter(user__username__in=authors)))
+
+
+def test_fetched_posts_are_merged_in_and_none_comes_twice(alice: User, star: User) -> None:
+    warm_up(alice)
+    assert everything(of(alice)) == shown_to(alice, "bob", "star")
+    assert costs(partial(of(alice), None)) == (2, 0)
+
+
+def test_whose_posts_are_fetched_is_remembered_and_never_believed(alice: User, star: User) -> None:
+    warm_up(alice)
+    assert costs(partial(of(alice), None)) == (3, 0)
+    assert costs(partial(of(alice), None)) == (2, 0)
+    Follow.objects.filter(followee=star).delete()
+    relay.drain_all()
+    warm_up(alice)
+    assert costs(partial(of(alice), None)) == (3, 0)
+    assert costs(partial(of(alice), None)) == (2, 0)
+    assert everything(of(alice)) == shown_to(alice, "bob")
+
+
+@pytest.mark.usefixtures("small_windows")
+def test_fetched_posts_below_the_floor_come_from_sql(alice: User, star: User) -> None:
+    say(people("carol")[0], 5)
+    warm_up(alice)
+    assert everything(of(alice)) == shown_to(alice, "bob", "star")
+
+
+@pytest.mark.parametrize(
+    ("model", "one", "other"), [(Block, "blocker", "blocked"), (Block, "blocked", "blocker"), (Mute, "user", "muted")]
+)
+def test_whom_i_do_not_see_is_not_fetched(
+    alice: User, star: User, model: type[Block] | type[Mute], one: str, other: str
+) -> None:
+    model.objects.create(**{one: alice, other: star})
+    warm_up(alice)
+    assert everything(of(alice)) == shown_to(alice, "bob")
+
+
+def test_who_fetches_too_many_is_answered_by_sql(alice: User, star: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    warm_up(alice)
+    monkeypatch.setattr(home, "MOST_FETCHED", 0)
+    assert everything(of(alice)) == shown_to(alice, "bob", "star")
+
+
+def test_what_is_gone_is_passed_over_whatever_still_lies_in_the_window(alice: User) -> None:
+    bob = people("bob")[0]
+    follow(alice, bob)
+    said = say(bob, 60)
+    warm_up(alice)
+    before = ids(home_timeline(alice.pk))
+    gone(said[30:33] + said[45:50] + said[:1])
+    left = said[1:30] + said[33:45] + said[50:]
+    assert set(before) - set(ids(home_timeline(alice.pk)))
+    assert everything(of(alice)) == newest_first(left)
+    gone(left)
+    assert pages(of(alice))[0].after is None
+
+
+@pytest.mark.parametrize("left", [0, 5, PAGE, PAGE + 1])
+def test_a_whole_stretch_that_is_gone_is_scanned_in_bounded_steps(alice: User, left: int) -> None:
+    bob = people("bob")[0]
+    follow(alice, bob)
+    said = say(bob, left + 200)
+    warm_up(alice)
+    gone(said[left:])
+    assert everything(of(alice)) == newest_first(said[:left])
+
+
+def test_after_the_last_step_the_page_says_where_to_go_on(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("social.reading.FURTHER", ())
+    bob = people("bob")[0]
+    follow(alice, bob)
+    said = say(bob, 60)
+    warm_up(alice)
+    gone(said[10:])
+    page = home_timeline(alice.pk)
+    assert (page.posts, page.after, page.newest) == ([], said[60 - PAGE - 4].pk, 0)
+    found = pages(of(alice))
+    assert [pk for page in found for pk in ids(page)] == newest_first(said[:10])
+    assert found[-1].after is None
+
+
+def test_hidden_posts_and_those_of_inactive_authors_are_nowhere(alice: User) -> None:
+    bob, carol = people("bob", "carol")
+    follow(alice, bob, carol)
+    said, other = say(bob, 30), say(carol, 10)
+    warm_up(alice)
+    Post.objects.filter(pk=said[7].pk).update(is_hidden=True)
+    User.objects.filter(pk=carol.pk).update(is_active=False)
+    relay.drain_all()
+    assert everything(of(alice)) == newest_first(said[:7] + said[8:])
+    assert other
+
+
+def test_paging_stays_where_it_is_while_posts_arrive(alice: User) -> None:
+    bob = people("bob")[0]
+    follow(alice, bob)
+    said = say(bob, 50)
+    warm_up(alice)
+    first = home_timeline(alice.pk)
+    say(bob, 30)
+    warm_up()
+    assert ids(first) + ids(home_timeline(alice.pk, first.after)) == newest_first(said)[: 2 * PAGE]
+
+
+def test_reading_keeps_a_window_alive_about_once_a_day(alice: User, redis: Redis) -> None:
+    follow(alice, bob := people("bob")[0])
+    say(bob, 3)
+    warm_up(alice)
+    key = keys.timeline(alice.pk)
+    redis.expire(key, home.RENEWED_SECONDS + 1000)
+    home_timeline(alice.pk)
+    assert redis.ttl(key) <= home.RENEWED_SECONDS + 1000
+    redis.expire(key, home.RENEWED_SECONDS - 1000)
+    home_timeline(alice.pk)
+    assert redis.ttl(key) > home.RENEWED_SECONDS
+    assert costs(partial(of(alice), None)) == (2, 0)
