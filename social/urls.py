@@ -2,11 +2,22 @@
 
 from django.urls import path
 
-from social.views import timelines
+from social.views import follows, people, timelines
 
 app_name = "social"
 urlpatterns = [
     path("home/", timelines.home, name="home"),
     path("home/new/", timelines.new, name="new_posts"),
     path("global/", timelines.everybody, name="global"),
+    path("people/", people.people, name="people"),
+    path("people/muted/", people.shunned, {"kind": "muted"}, name="muted"),
+    path("people/blocked/", people.shunned, {"kind": "blocked"}, name="blocked"),
+    path("u/<name>/", people.person, name="person"),
+    path("u/<name>/followers/", people.followers, name="followers"),
+    path("u/<name>/following/", people.following, name="following"),
+    path("u/<name>/block/", follows.block, name="block"),
+    *(
+        path(f"u/<name>/{verb}/", follows.act, {"verb": verb}, name=verb)
+        for verb in ("follow", "unfollow", "unblock", "mute", "unmute")
+    ),
 ]

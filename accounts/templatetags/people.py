@@ -3,11 +3,24 @@
 from datetime import datetime
 
 from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
+from accounts.names import page_of
+
 register = template.Library()
+
+
+@register.simple_tag
+def person_link(name: str) -> SafeString:
+    """A name that leads to the page of whoever has it."""
+    address = page_of(name)
+    if not address:
+        return format_html('<bdi class="name">{}</bdi>', name)
+    return format_html('<a class="name" href="{}"><bdi>{}</bdi></a>', address, name)
 
 
 @register.filter

@@ -1,0 +1,53 @@
+"""What several pages answer: log in first; not so often; this cannot be done."""
+
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django_htmx.http import HttpResponseClientRedirect
+
+from accounts.views.too_many import in_words
+from config.answers import json, wants_json
+
+
+def must_log_in(request: HttpRequest, way_on: str | None = None) -> HttpResponse:
+    """To the log-in page, which leads on to ``way_on`` (here); in JSON 401."""
+    if wants_json(request):
+        return json({"error": {"message": _("Log in first.")}}, 401)
+    given = urlencode({"next": way_on or request.get_full_path()})
+    return go(request, f"{resolve_url('accounts:login')}?{given}")
+
+
+def go(request: HttpRequest, address: str) -> HttpResponse:
+    """The whole window goes there, also where htmx asked for a part of the page only."""
+    return HttpResponseClientRedirect(address) if request.htmx else redirect(address)  # type: ignore[attr-defined]
+
+
+def way_on(request: HttpRequest, default: str) -> str:
+    """Where a form wants to lead (``next``), if that is on this site."""
+    wanted = request.POST.get("next", "")
+    is_safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    return wanted if is_safe else default
+
+
+def refused(request: HttpRequest, why: str, address: str, status: int) -> HttpResponse:
+    """It was not done: a page that says why, and leads back to ``address``. htmx goes there and finds it said."""
+    if wants_json(request):
+        return json({"error": {"message": why}}, status)
+    if request.htmx:  # type: ignore[attr-defined]
+        messages.error(request, why)
+        response: HttpResponse = HttpResponseClientRedirect(address)
+        response.status_code = status
+        return response
+    return render(request, "social/refused.html", {"why": why, "back": address}, status=status)
+
+
+def too_often(request: HttpRequest, seconds: int, address: str) -> HttpResponse:
+    """429, and when to try again."""
+    why = _("That was a bit much at once. Please try again in %(wait)s.") % {"wait": in_words(seconds)}
+    response = refused(request, why, address, 429)
+    response.headers["Retry-After"] = str(seconds)
+    return response

@@ -1,0 +1,115 @@
+"""Following, blocking and muting: forms with one button each. They lead back to where they stood (``next``)."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from accounts.models import User
+from accounts.names import fold, page_of
+from accounts.ratelimit import allow
+from config.answers import json, wants_json
+from social.people import Profile, profile
+from social.services import people
+from social.views.answers import go, must_log_in, refused, too_often, way_on
+
+
+class Verb(NamedTuple):
+    """do: the service. flag: what is so afterwards, or is not. said: and how it is said."""
+
+    do: Callable[[int, int], bool]
+    flag: str
+    is_so: bool
+    said: str | Promise
+
+
+VERBS: Final = {
+    "follow": Verb(people.follow, "is_following", True, _("You follow %(name)s now.")),
+    "unfollow": Verb(people.unfollow, "is_following", False, _("You do not follow %(name)s any more.")),
+    "block": Verb(people.block, "is_blocked", True, _("You and %(name)s do not see one another any more.")),
+    "unblock": Verb(people.unblock, "is_blocked", False, _("%(name)s is not blocked any more.")),
+    "mute": Verb(people.mute, "is_muted", True, _("You do not see what %(name)s posts any more.")),
+    "unmute": Verb(people.unmute, "is_muted", False, _("You see again what %(name)s posts.")),
+}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def block(request: HttpRequest, name: str) -> HttpResponse:
+    """GET: what it means, and a button. POST: done."""
+    if request.method == "POST":
+        return _act(request, name, "block")
+    if not request.user.is_authenticated:
+        return must_log_in(request)
+    found = profile(name, request.user.pk)
+    if found is None or found.is_me:
+        raise Http404
+    return render(request, "social/block.html", {"person": found})
+
+
+@require_POST
+def act(request: HttpRequest, name: str, verb: str) -> HttpResponse:
+    """Do it. htmx gets the button as it is afterwards, JSON what is so now and whether it was changed."""
+    return _act(request, name, verb)
+
+
+def _act(request: HttpRequest, name: str, verb: str) -> HttpResponse:
+    if not request.user.is_authenticated:
+        return must_log_in(request, page_of(name))
+    if seconds := _wait(request.user.pk, verb):
+        return too_often(request, seconds, way_on(request, page_of(name) or "/people/"))
+    person = _person(name)
+    try:
+        if person is None:
+            raise people.NoSuchPerson
+        is_changed = _do(verb, request.user.pk, person.id)
+    except people.NoSuchPerson as error:
+        raise Http404 from error
+    except people.Refused as error:
+        return refused(request, str(error), way_on(request, person.url), 409)
+    return _done(request, person, VERBS[verb], is_changed)
+
+
+def _do(verb: str, user_id: int, target_id: int) -> bool:
+    """Raises NoSuchPerson also where there was nothing to take back, and the other blocked the one who asks."""
+    is_changed = VERBS[verb].do(user_id, target_id)
+    if not is_changed and verb.startswith("un") and people.is_blocked(target_id, user_id):
+        raise people.BlockedByThem
+    return is_changed
+
+
+def _done(request: HttpRequest, person: Profile, verb: Verb, is_changed: bool) -> HttpResponse:
+    if wants_json(request):
+        user = {"id": person.id, "name": person.name, verb.flag: verb.is_so}
+        return json({"user": user, "is_changed": is_changed})
+    if request.htmx and verb.flag == "is_following":  # type: ignore[attr-defined]
+        shown = {"id": person.id, "name": person.name, "url": person.url, "is_following": verb.is_so}
+        return render(request, "social/_follow.html", {"who": shown, "way_on": way_on(request, person.url)})
+    messages.success(request, verb.said % {"name": person.name})
+    # Who blocked one as well has no page to go to.
+    default = "/people/blocked/" if verb.flag == "is_blocked" else person.url
+    return go(request, way_on(request, default))
+
+
+def _person(name: str) -> Profile | None:
+    """Whoever has this name, active or not: what was done to somebody can be taken back also when they are not."""
+    folded = fold(name)
+    if not folded.isprintable():
+        return None
+    found = User.objects.filter(name_key=folded).values_list("pk", "username").first()
+    return Profile(*found) if found else None
+
+
+def _wait(user_id: int, verb: str) -> int:
+    """Seconds to wait until one may do this again; 0: one may. Taking back is never too often."""
+    if verb.startswith("un"):
+        return 0
+    waits = (allow(f"{verb}-{seconds}", user_id, most, seconds) for most, seconds in settings.FOLLOW_RATES)
+    return next(filter(None, waits), 0)
