@@ -11,6 +11,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db import connection, transaction
 
+from accounts.models import User
+from accounts.names import fold
+from social.tokens import names_in, tokenise
+
 SLICE: Final = 2000
 
 
@@ -55,13 +59,33 @@ _FOLLOWS: Final = """
 """
 
 
-def posts(rows: Iterable[NewPost], *, told: Told = _nobody) -> int:
+_WRITTEN: Final = """
+    SELECT p.id, p.text FROM {rows} JOIN social_post p ON p.user_id = v.a AND p.key = v.b ORDER BY p.id
+"""
+_MENTIONS: Final = """
+    INSERT INTO social_mention (post_id, user_id, name) SELECT v.a, v.b, v.c FROM {rows} WHERE true
+    ON CONFLICT (user_id, post_id) DO NOTHING
+"""
+_HASHTAGS: Final = """
+    INSERT INTO social_hashtag (post_id, name) SELECT v.a, v.b FROM {rows} WHERE true
+    ON CONFLICT (name, post_id) DO NOTHING
+"""
+
+
+def posts(rows: Iterable[NewPost], *, marked: bool = False, told: Told = _nobody) -> int:
     """Post these, in their order (ids follow it). Returns how many were new.
 
-    ``told`` is called with the number of rows after each slice. Texts are taken as they are: who mentions somebody
-    in one, or marks it with a hashtag, says so to ``marks``. Raises IntegrityError for an author or a book that is not.
+    Texts are taken as they are. marked: they are looked through for mentions and hashtags. ``told`` is called with the
+    number of rows after each slice. Raises IntegrityError for an author or a book that is not.
     """
-    return _write(_POSTS, ("bigint", "text", "text", "timestamptz", "bigint"), rows, told)
+    new = 0
+    for some in _slices(rows):
+        with transaction.atomic():
+            new += _put(_POSTS, ("bigint", "text", "text", "timestamptz", "bigint"), some)
+            if marked:
+                _mark(some)
+        told(len(some))
+    return new
 
 
 def follows(rows: Iterable[NewFollow], *, told: Told = _nobody) -> int:
@@ -70,17 +94,35 @@ def follows(rows: Iterable[NewFollow], *, told: Told = _nobody) -> int:
     ``told`` is called with the number of rows after each slice. Raises IntegrityError for who is not, or for somebody
     who is to follow themselves.
     """
-    return _write(_FOLLOWS, ("bigint", "bigint", "timestamptz"), rows, told)
-
-
-def _write(sql: str, types: Sequence[str], rows: Iterable[Row], told: Told) -> int:
     new = 0
     for some in _slices(rows):
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(sql.format(rows=_source(types)), _given(some))
-            new += max(0, int(cursor.rowcount))
+        with transaction.atomic():
+            new += _put(_FOLLOWS, ("bigint", "bigint", "timestamptz"), some)
         told(len(some))
     return new
+
+
+def _mark(rows: Sequence[NewPost]) -> None:
+    """See to the mentions and hashtags of these posts."""
+    with connection.cursor() as cursor:
+        types = ("bigint", "text")
+        cursor.execute(_WRITTEN.format(rows=_source(types)), _given([(row.user_id, row.key) for row in rows]))
+        written = cursor.fetchall()
+    names = {name for _, text in written for name in names_in(text)}
+    known = dict(User.objects.filter(name_key__in=names).values_list("name_key", "pk"))
+    found = [(pk, token) for pk, text in written for token in tokenise(text, known.__contains__)]
+    mentions = [(pk, known[fold(token.value)], token.value) for pk, token in found if token.kind == "mention"]
+    _put(_MENTIONS, ("bigint", "bigint", "text"), mentions)
+    _put(_HASHTAGS, ("bigint", "text"), [(pk, token.value) for pk, token in found if token.kind == "hashtag"])
+
+
+def _put(sql: str, types: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> int:
+    """Write these rows, in one statement. Returns how many were new."""
+    if not rows:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(sql.format(rows=_source(types)), _given(rows))
+        return max(0, int(cursor.rowcount))
 
 
 def _slices(rows: Iterable[Row]) -> Iterator[list[Row]]:

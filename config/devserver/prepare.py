@@ -25,6 +25,7 @@ def prepare(*, demo: bool) -> None:
         _load_once(os.environ.get("DATA", ""))
         _load_people_once()
         logins.make_logins()
+        _load_posts_once()
 
 
 def _load_once(folder: str) -> None:
@@ -56,6 +57,17 @@ def _load_people_once() -> None:
     if database_identity() not in loaded:
         loaded[database_identity()] = load_demo_people()
         notes.write("people", loaded)
+
+
+def _load_posts_once() -> None:
+    """Have the demo's people follow one another and post, if in this database they have not."""
+    from config.demo_posts import load_demo_posts
+    from mirror.marker import database_identity
+
+    loaded = notes.read("posts")
+    if database_identity() not in loaded:
+        loaded[database_identity()] = load_demo_posts()
+        notes.write("posts", loaded)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from mirror.models import Change
 from mirror.recorder import record
 from social import bulk
 from social.bulk import NewFollow, NewPost, follows, posts
-from social.models import Follow, Post, Pulled
+from social.models import Follow, Hashtag, Mention, Post, Pulled
 
 APRIL = datetime(2004, 4, 15, 14, 56, 1, tzinfo=UTC)
 
@@ -99,7 +99,8 @@ def test_every_new_row_is_a_change(people: list[int]) -> None:
     changes = Change.objects.exclude(key="")
     assert changes.filter(mirror="post", source="").count() == 3
     assert changes.filter(mirror="timeline", source="social_post").count() == 3
-    assert list(changes.filter(mirror="follow", source="").values_list("key", flat=True)) == [f"{people[0]}:{people[1]}"]
+    edges = changes.filter(mirror="follow", source="").values_list("key", flat=True)
+    assert list(edges) == [f"{people[0]}:{people[1]}"]
 
 
 @pytest.mark.parametrize(("state", "fetched"), [("turning", False), ("on", True), ("eased", False)])
@@ -109,3 +110,33 @@ def test_posts_of_an_author_whose_posts_are_fetched_are_not_delivered(
     Pulled.objects.create(user_id=people[0], state=state)
     posts([*said(people[0], 1), *said(people[1], 1)])
     assert dict(Post.objects.values_list("user_id", "is_pulled")) == {people[0]: fetched, people[1]: False}
+
+
+def test_texts_are_looked_through_if_asked(people: list[int]) -> None:
+    said = [
+        NewPost(people[0], "1", "@reader 1 read it! #NowReading and #nowreading, #好书", APRIL),
+        NewPost(people[1], "2", "Thanks, @Reader 0. @nobody else did, @reader 1.", APRIL),
+        NewPost(people[1], "3", "Nothing to see: a@b, 1#2.", APRIL),
+    ]
+    for _ in range(2):
+        posts(said, marked=True)
+        mentions = Mention.objects.order_by("pk").values_list("post__key", "user_id", "name")
+        assert list(mentions) == [
+            ("1", people[1], "reader 1"),
+            ("2", people[0], "Reader 0"),
+            ("2", people[1], "reader 1"),
+        ]
+        hashtags = Hashtag.objects.order_by("pk").values_list("post__key", "name")
+        assert list(hashtags) == [("1", "nowreading"), ("1", "好书")]
+
+
+def test_texts_are_taken_as_they_are_if_not(people: list[int]) -> None:
+    posts([NewPost(people[0], "1", "@reader 1 read it! #nowreading", APRIL)])
+    assert not Mention.objects.exists()
+    assert not Hashtag.objects.exists()
+
+
+def test_marks_are_those_of_the_text_that_was_posted(people: list[int]) -> None:
+    posts([NewPost(people[0], "1", "As it was. #first", APRIL)], marked=True)
+    posts([NewPost(people[0], "1", "As it would be. #second", APRIL)], marked=True)
+    assert list(Hashtag.objects.values_list("name", flat=True)) == ["first"]
