@@ -1,5 +1,7 @@
-// A part of a page could not be had: go to the whole page, which says what is the matter. What polls asks again.
-const goThere = ({ detail }) => detail.elt.matches("[data-poll]") || location.assign(detail.pathInfo.requestPath);
+// A part of a page could not be had: go to the whole page (of a form: where it leads), which says what is the matter.
+// What polls asks again.
+const goThere = ({ detail: { elt, pathInfo } }) =>
+  elt.matches("[data-poll]") || location.assign(elt.dataset.way ?? pathInfo.requestPath);
 document.addEventListener("htmx:responseError", goThere);
 document.addEventListener("htmx:sendError", goThere);
 
