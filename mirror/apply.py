@@ -5,7 +5,7 @@ The order is what makes it right, and no step may be moved:
 1. Redis: WATCH the rows' own keys and read what they say.
 2. SQL: the ids of the pending changes, and only then the rows.
 3. Redis: MULTI: own keys (always written, or WATCH protects nobody), entries to take away and to add; EXEC.
-4. SQL: mark exactly those ids as applied.
+4. SQL: mark exactly those ids as applied (and order what comes after them: ``mirror.chains``).
 
 A crash between any two steps leaves the ids pending, and doing it again is harmless. Whoever wrote in between
 makes EXEC fail, and then it starts over from newer rows. So between WATCH and EXEC of one drain no other drain
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mirror import outbox, plan
+from mirror import chains, outbox, plan
 from mirror.conf import setting
 from mirror.declare import Mirror
 from mirror.entries import Contribution, Entry, Field, OwnField, Value
@@ -52,7 +52,7 @@ Flight = Generator[None, None, Drained]
 class _Work(NamedTuple):
     """One try at a batch: what it read, and what it is going to write."""
 
-    ids: list[int]
+    changes: list[outbox.Pending]
     owns: dict[str, Any]
     remove: list[Entry]
     add: list[Contribution]
@@ -130,9 +130,9 @@ def _fly(shape: JsonShape, pks: Sequence[str], redis: Any, full: bool, step: Ste
         _collect(session, work)
         incarnation = session.incarnation
     step("mark")
-    outbox.mark_applied(work.ids, incarnation)
+    chains.mark(shape.mirror.name, work.changes, incarnation)
     step("done")
-    return Drained(work.rows, len(work.ids))
+    return Drained(work.rows, len(work.changes))
 
 
 def _collect(session: Session, work: _Work) -> None:
@@ -142,7 +142,7 @@ def _collect(session: Session, work: _Work) -> None:
     try:
         session.collect_transaction()
     except RedisError:
-        outbox.write_anew(work.ids)
+        outbox.write_anew([change.id for change in work.changes])
         raise
 
 
@@ -157,7 +157,7 @@ def _work(shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool)
     for pk, before in zip(pks, said, strict=True):
         target = targets.get(pk, ABSENT)
         changes = pending.get(pk, ())
-        work.ids.extend(change.id for change in changes)
+        work.changes.extend(changes)
         work.owns[pk] = target.own
         strays = [plan.from_list(s) for c in changes if c.strays for s in orjson.loads(c.strays)]
         anew = full or any(change.strays for change in changes)

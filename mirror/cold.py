@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mirror import naming, outbox
+from mirror import chains, naming, outbox
 from mirror.declare import Mirror
 from mirror.redis import incarnation
 
@@ -22,5 +22,5 @@ def obey(mirror: Mirror, redis: Any) -> int:
     if changes:
         now = incarnation(redis, ask=True)  # before: if it changes in between, replay brings the order back
         make_cold(mirror.name, redis)
-        outbox.mark_applied([change.id for change in changes], now)
+        chains.mark(mirror.name, changes, now)
     return len(changes)

@@ -13,7 +13,7 @@ from django.db import Error as DatabaseError
 from django.db import transaction
 from redis.exceptions import RedisError
 
-from mirror import outbox, registry, relay, send, spread
+from mirror import chains, outbox, registry, relay, send, spread
 from mirror.conf import setting
 from mirror.redis import breaker, client
 
@@ -55,8 +55,11 @@ def flush() -> None:
     due, _due.keys, _due.count = _due.keys, defaultdict(set), 0
     deadline = relay.Deadline(float(setting("BUDGET_SECONDS")))
     left: dict[str, list[str]] = defaultdict(list)
-    for (mirror, source), keys in sorted(due.items(), key=_last_what_others_write_too):
-        rest = _drain(mirror, source, sorted(keys), deadline)
+    while due:
+        mirror, source = group = min(due, key=_order)
+        done, rest = _drain(mirror, source, sorted(due.pop(group)), deadline)
+        for name, owners in chains.owners(mirror, set(done)).items():
+            due[name, ""] |= owners
         if breaker.open():
             return  # workers cannot write to Redis either, and a hung broker would cost a time-out more
         if rest and source:
@@ -68,20 +71,20 @@ def flush() -> None:
             send.drain(mirror, rest)
 
 
-def _last_what_others_write_too(item: tuple[Group, set[str]]) -> tuple[bool, Group]:
-    """Rows of one's own first: at a summary one may have to stand back for others."""
-    group, _ = item
-    return registry.sums_up(group[0]), group
+def _order(group: Group) -> tuple[bool, int, Group]:
+    """Rows of one's own first: at a summary one may have to stand back for others. What comes after it, after it."""
+    ahead = registry.all_ahead(group[0])
+    return any(map(registry.sums_up, (group[0], *ahead))), len(ahead), group
 
 
-def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> list[str]:
-    """What could not be drained of these keys (for a source: whatever stands for it)."""
+def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
+    """The rows that were drained, and what could not be of these keys (for a source: whatever stands for it)."""
     if breaker.open():
-        return keys
+        return [], keys
     try:
         if source:
             return _drain_source(mirror, source, keys, deadline)
-        return relay.drain_keys(mirror, keys, deadline, redis=client(), tries=relay.HASTY)[1]
+        return _drain_rows(mirror, keys, deadline)
     except RedisError as error:
         breaker.failed()
         logger.warning("Redis did not answer, the relay will catch up: %s", error)
@@ -89,14 +92,21 @@ def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) 
         logger.warning("SQL did not answer, the relay will catch up: %s", error)
     except Exception:  # a declaration's; the relay finds out which key it is, and the other hints go on
         logger.exception("%s could not be drained, the relay will see to it", mirror)
-    return keys
+    return [], keys
 
 
-def _drain_source(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> list[str]:
+def _drain_rows(mirror: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
+    rest = relay.drain_keys(mirror, keys, deadline, redis=client(), tries=relay.HASTY)[1]
+    return keys[: len(keys) - len(rest)], rest
+
+
+def _drain_source(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
+    done: list[str] = []
     while changes := spread.together(list(spread.pending_sources(keys, mirror, source)[: spread.TOGETHER])):
         if deadline.passed():
-            return keys
-        rest = relay.drain_keys(mirror, spread.step(changes), deadline, redis=client(), tries=relay.HASTY)[1]
+            return done, keys
+        drained, rest = _drain_rows(mirror, spread.step(changes), deadline)
+        done += drained
         if rest:
-            return rest
-    return []
+            return done, rest
+    return done, []

@@ -15,6 +15,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.db.utils import ProgrammingError
 
+from mirror import progress, registry
 from mirror.conf import setting
 from mirror.models import Change
 
@@ -76,13 +77,13 @@ def has_unapplied(mirror: str) -> bool:
     return Change.objects.using(using()).filter(mirror=mirror, source="", applied_at__isnull=True).exists()
 
 
-def mark_applied(ids: Sequence[int], incarnation: str) -> None:
+def mark_applied(ids: Sequence[int], incarnation: str) -> int:
     """Note that exactly these changes are in the Redis of that incarnation, by SQL's own clock.
 
-    incarnation "": there was nothing to do in Redis.
+    incarnation "": there was nothing to do in Redis. Returns how many nobody else had marked.
     """
     if not ids:
-        return
+        return 0
     condition, values = _any("id", ids)
     now = "CLOCK_TIMESTAMP()" if connections[using()].vendor == "postgresql" else _SQLITE_NOW
     with connections[using()].cursor() as cursor:
@@ -91,6 +92,7 @@ def mark_applied(ids: Sequence[int], incarnation: str) -> None:
             f" WHERE applied_at IS NULL AND {condition}",
             [incarnation, values],
         )
+        return int(cursor.rowcount)
 
 
 def write_anew(ids: Sequence[int]) -> None:
@@ -160,14 +162,23 @@ def newest_unapplied() -> int | None:
 
 
 def is_unapplied_up_to(last: int) -> bool:
-    """Whether a change with an id of at most ``last`` is not in Redis and is waited for."""
-    return _awaited().filter(id__lte=last).exists()
+    """Whether a change with an id of at most ``last``, or one that came of it, is not in Redis and is waited for."""
+    condition = Q(id__lte=last)
+    if (
+        come_after := registry.after_others()
+    ):  # their changes are later than those that they come of, whichever those are
+        condition |= Q(mirror__in=come_after, source="")
+    return _awaited().filter(condition).exists()
 
 
 def _awaited() -> QuerySet[Change]:
-    """What is pending, and what was set aside just now: older cases are for staff, and keep no reader on SQL."""
+    """What is pending, and what was set aside just now: older cases are for staff, and keep no reader on SQL.
+
+    Nor do rows on their way to others: whoever wrote one has it since the first step.
+    """
     lately = Q(quarantined_at__gt=Now() - timedelta(seconds=AWAITED_SECONDS))
-    return Change.objects.using(using()).filter(Q(quarantined_at__isnull=True) | lately, applied_at__isnull=True)
+    found = Change.objects.using(using()).filter(Q(quarantined_at__isnull=True) | lately, applied_at__isnull=True)
+    return found.exclude(progress.is_pushed(), cursor__isnull=False)
 
 
 def purge(limit: int = PURGE) -> int:
@@ -187,14 +198,12 @@ def purge(limit: int = PURGE) -> int:
 def unapply_since(moment: datetime, incarnation: str) -> int:
     """Make pending again what was applied since ``moment`` by another incarnation. Returns how many.
 
-    What was marked without any ("") did nothing in Redis: sources, whose rows' changes are here too.
+    What was marked without any ("") did nothing in Redis: sources, whose rows' changes are here too. What was pushed
+    keeps its incarnation: by this it is known to be replayed, from the start.
     """
-    return (
-        Change.objects.using(using())
-        .filter(applied_at__gte=moment)
-        .exclude(incarnation__in=["", incarnation])
-        .update(applied_at=None, incarnation="")
-    )
+    found = Change.objects.using(using()).filter(applied_at__gte=moment).exclude(incarnation__in=["", incarnation])
+    pushed = found.filter(progress.is_pushed()).update(applied_at=None, cursor=None)
+    return pushed + found.update(applied_at=None, incarnation="")
 
 
 def clock() -> float:

@@ -51,14 +51,15 @@ def rebuild(names: Iterable[str] = (), *, progress: Progress = _silent, redis: A
     """
     redis = redis or relay_client()
     replay.check(redis)
-    return [_single(mirror, redis, progress) for mirror in registry.all_mirrors(names)]
+    mirrors = sorted(registry.all_mirrors(names), key=lambda mirror: len(registry.all_ahead(mirror.name)))
+    return [_single(mirror, redis, progress) for mirror in mirrors]
 
 
 def rebuild_if_cold(name: str) -> int:
-    """What the sweep asks for. Rows written; 0 if the mirror is warm or somebody is at it."""
+    """What the sweep asks for. Rows written; 0 if the mirror is warm, somebody is at it, or others come first."""
     redis = relay_client()
     replay.check(redis)
-    if marker.is_warm(redis, name):
+    if marker.is_warm(redis, name) or not all(marker.is_warm(redis, first) for first in registry.ahead(name)):
         return 0
     return _single(registry.get(name), redis, _silent, if_cold=True).rows
 
@@ -151,8 +152,9 @@ class _Run:
         if not marker.set_after_rebuild(self.mirror, self.redis, self.token):
             return False
         self._save(rebuild_token="", rebuild_cursor=None)
-        # Every row was read after these were seen: to spread them would be to drain everything again.
-        outbox.mark_applied(self.sources, ":".join(self.token.split(":")[1:3]))
+        if not registry.chained(self.mirror.name):  # to others nobody has said yet what these touch
+            # Every row was read after these were seen: to spread them would be to drain everything again.
+            outbox.mark_applied(self.sources, ":".join(self.token.split(":")[1:3]))
         return True
 
     def _save(self, **progress: Any) -> None:

@@ -71,6 +71,11 @@ def sums_up(name: str) -> bool:
     return isinstance(_mirrors.get(name), SummaryMirror)
 
 
+def pushed() -> list[tuple[str, str]]:
+    """Mirror and source of the changes whose rows are pushed into windows."""
+    return [(mirror.name, watch.source) for mirror in _mirrors.values() for watch in mirror.watches if watch.pushed]
+
+
 def is_known(name: str) -> bool:
     """Whether there is a mirror called ``name``."""
     return name in _mirrors
@@ -86,6 +91,11 @@ def ahead(name: str) -> list[str]:
     """The names of the mirrors that the one called ``name`` comes after, as it declares them."""
     mirror = _mirrors.get(name)
     return [after.mirror for after in mirror.after] if isinstance(mirror, WindowMirror) else []
+
+
+def after_others() -> list[str]:
+    """The names of the mirrors that come after others."""
+    return [name for name in _mirrors if ahead(name)]
 
 
 def all_ahead(name: str) -> set[str]:
