@@ -164,9 +164,8 @@ def newest_unapplied() -> int | None:
 def is_unapplied_up_to(last: int) -> bool:
     """Whether a change with an id of at most ``last``, or one that came of it, is not in Redis and is waited for."""
     condition = Q(id__lte=last)
-    if (
-        come_after := registry.after_others()
-    ):  # their changes are later than those that they come of, whichever those are
+    # Those are later than what they came of, whichever it was.
+    if come_after := registry.after_others():
         condition |= Q(mirror__in=come_after, source="")
     return _awaited().filter(condition).exists()
 

@@ -1,0 +1,46 @@
+"""The SQL side of a fan-out: which pushed changes are pending, and how far each has got."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Exists, Q, QuerySet
+from django.db.models.functions import Now
+
+from mirror import registry
+from mirror.conf import setting
+from mirror.models import Change, Identity
+
+
+def is_pushed() -> Q:
+    """Changes whose rows are pushed into windows."""
+    pairs = [Q(mirror=mirror, source=source) for mirror, source in registry.pushed()]
+    return Q(*pairs, _connector=Q.OR) if pairs else Q(pk__in=[])
+
+
+def pending(mirror: str, source: str, keys: Sequence[str] = ()) -> QuerySet[Change]:
+    """Pending changes of pushed rows, oldest first: of these rows, or of all."""
+    found = _changes().pending().filter(mirror=mirror, source=source)
+    return (found.filter(key__in=keys) if keys else found).order_by("id")
+
+
+def note(ids: Sequence[int], before: str | None, end: str | None, incarnation: str) -> bool:
+    """Note that these changes have got from ``before`` to ``end`` (None: they are applied) in that life of Redis.
+
+    False: somebody else has noted something, or Redis has begun another life; the changes stay as they are.
+    """
+    progress: dict[str, Any] = {"incarnation": incarnation, "cursor": end}
+    if end is None:
+        progress = {"incarnation": incarnation, "applied_at": Now(), "quarantined_at": None}
+    # Whoever begins a replay writes the new life down first, and then looks for what was applied in another.
+    same_life = Exists(Identity.objects.using(setting("DATABASE")).exclude(incarnation__in=["", incarnation]))
+    ours = _changes().filter(~same_life, id__in=list(ids), cursor=before, applied_at__isnull=True)
+    return ours.update(**progress) == len(ids)  # (Django reads "cursor=None" as IS NULL)
+
+
+def in_another_life(mirror: str, source: str) -> QuerySet[Change]:
+    """Pending changes that were applied or begun, as long as none can be begun: those that are to be replayed."""
+    return pending(mirror, source).exclude(incarnation="")
+
+
+def _changes() -> Any:
+    return Change.objects.using(setting("DATABASE"))
