@@ -4,17 +4,16 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 import orjson
-from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from config.answers import is_partial, json, wants_json
 from social.reading import PostPage, cursor
 from social.selectors import MOST_NEW, global_timeline, home_timeline, new_posts
+from social.views.answers import must_log_in
 
 HOME: Final = "/home/"
 GLOBAL: Final = "/global/"
@@ -29,7 +28,7 @@ def home(request: HttpRequest) -> HttpResponse:
     Strangers are led to the log-in page (JSON: 401).
     """
     if not request.user.is_authenticated:
-        return _log_in_first(request)
+        return _varied(must_log_in(request))
     after = cursor(request.GET.get("after"))
     page = home_timeline(int(request.user.pk or 0), after)
     return _answer(request, page, "social/home.html", HOME, {"is_first": after is None, "poll_url": _poll_url(page)})
@@ -40,10 +39,11 @@ def home(request: HttpRequest) -> HttpResponse:
 def new(request: HttpRequest) -> HttpResponse:
     """``?since=ID&seen=ID,ID``: how many posts have come to my timeline since a page of it was made (``new_posts``).
 
-    For htmx: a bar that leads to them, or nothing. Asked for as a page: the timeline.
+    For htmx: a bar that leads to them, or nothing. Asked for as a page: the timeline. Strangers as ``home``; but
+    htmx is told 401, and the page that polls stays where it is.
     """
     if not request.user.is_authenticated:
-        return _log_in_first(request)
+        return _varied(HttpResponse(status=401) if is_partial(request) else must_log_in(request, HOME))
     seen = map(cursor, request.GET.get("seen", "").split(",")[:MOST_SEEN])
     since = cursor(request.GET.get("since")) or 0
     if wants_json(request):
@@ -53,8 +53,7 @@ def new(request: HttpRequest) -> HttpResponse:
         response = render(request, "social/_new.html", {"count": count, "is_most": count >= MOST_NEW})
     else:
         response = HttpResponseRedirect(HOME)
-    patch_vary_headers(response, ["Accept", "HX-Request"])
-    return response
+    return _varied(response)
 
 
 @require_safe
@@ -71,6 +70,10 @@ def _answer(request: HttpRequest, page: PostPage, template: str, path: str, more
     else:
         part = bool(request.GET.get("after")) and is_partial(request)
         response = render(request, "social/_posts.html" if part else template, {"page": page, "older": path, **more})
+    return _varied(response)
+
+
+def _varied(response: HttpResponse) -> HttpResponse:
     patch_vary_headers(response, ["Accept", "HX-Request"])
     return response
 
@@ -91,12 +94,3 @@ def _poll_url(page: PostPage) -> str:
 
 def _count(request: HttpRequest, since: int, seen: Any) -> int:
     return new_posts(int(request.user.pk or 0), since, {pk for pk in seen if pk})
-
-
-def _log_in_first(request: HttpRequest) -> HttpResponse:
-    if wants_json(request) or is_partial(request):
-        response = json({"error": {"message": _("Log in first.")}}, 401)
-    else:
-        response = redirect_to_login(request.get_full_path())
-    patch_vary_headers(response, ["Accept", "HX-Request"])
-    return response

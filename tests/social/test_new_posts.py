@@ -1,0 +1,195 @@
+"""How many posts have come since a page was made: each once, late ones too, my own never."""
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from mirror import relay
+from mirror.sql_only import sql_only
+from social.models import Post, Pulled
+from social.reading import PAGE
+from social.selectors import MOST_NEW, home_timeline, new_posts
+from tests.social.timelines import costs, follow, ids, people, say, warm_up
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nothing_remembered")]
+JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
+
+
+@pytest.fixture
+def bob(alice: User) -> User:
+    bob = people("bob")[0]
+    follow(alice, bob)
+    return bob
+
+
+def since_page(reader: User) -> tuple[int, list[int]]:
+    page = home_timeline(reader.pk)
+    return page.newest, ids(page)
+
+
+def count(reader: User, page: tuple[int, list[int]]) -> int:
+    """As the selector says it, and the same from SQL."""
+    warm_up(reader)
+    found = new_posts(reader.pk, *page)
+    with sql_only():
+        assert new_posts(reader.pk, *page) == found
+    return found
+
+
+def late(author: User, below: int) -> Post:
+    """A post whose transaction took its id long before it was committed."""
+    Post.objects.filter(pk=below - 1).delete()
+    return Post.objects.create(pk=below - 1, user=author, text="late")
+
+
+@pytest.mark.parametrize("shown", [0, 1, PAGE - 1, PAGE, 3 * PAGE])
+@pytest.mark.parametrize("arrived", [0, 1, 2, 50])
+def test_each_is_counted_once(alice: User, bob: User, shown: int, arrived: int) -> None:
+    say(bob, shown)
+    warm_up(alice)
+    page = since_page(alice)
+    say(bob, arrived)
+    assert count(alice, page) == arrived
+    assert count(alice, since_page(alice)) == 0
+
+
+def test_it_costs_one_round_trip_and_one_more_when_there_is_something(alice: User, bob: User) -> None:
+    say(bob, 30)
+    warm_up(alice)
+    page = since_page(alice)
+    assert costs(lambda: new_posts(alice.pk, *page)) == (1, 0)
+    say(bob)
+    warm_up(alice)
+    assert costs(lambda: new_posts(alice.pk, *page)) == (2, 0)
+
+
+def test_with_redis_away_it_is_three_queries(alice: User, bob: User) -> None:
+    say(bob, 30)
+    with sql_only():
+        page = since_page(alice)
+        assert costs(lambda: new_posts(alice.pk, *page)) == (0, 1)
+        say(bob)
+        assert costs(lambda: new_posts(alice.pk, *page)) == (0, 3)
+
+
+def test_my_own_are_not_new_to_me(alice: User, bob: User) -> None:
+    page = since_page(alice)
+    say(alice, 3)
+    say(bob, 1)
+    assert count(alice, page) == 1
+
+
+def test_strangers_posts_are_not_counted(alice: User, bob: User) -> None:
+    page = since_page(alice)
+    say(people("carol")[0], 3)
+    assert count(alice, page) == 0
+
+
+@pytest.mark.parametrize("more", [3, PAGE])
+def test_one_that_was_committed_late_is_noticed(alice: User, bob: User, more: int) -> None:
+    carol = people("carol")[0]
+    stranger = say(carol)[0]
+    said = say(bob, more)
+    warm_up(alice)
+    page = since_page(alice)
+    Post.objects.filter(pk=said[2].pk).delete()
+    late(bob, below=said[3].pk if more > 3 else stranger.pk + 1)
+    page = page[0], [pk for pk in page[1] if pk != said[2].pk]
+    assert count(alice, page) == 1
+
+
+def test_what_lies_below_the_page_is_no_news(alice: User, bob: User) -> None:
+    stranger = say(people("carol")[0])[0]
+    say(bob, PAGE)
+    warm_up(alice)
+    page = since_page(alice)
+    late(bob, below=stranger.pk + 1)
+    assert count(alice, page) == 0
+
+
+def test_a_deleted_one_is_not_counted_though_it_still_lies_in_the_window(alice: User, bob: User) -> None:
+    page = since_page(alice)
+    said = say(bob, 2)
+    warm_up(alice)
+    said[0].delete()
+    relay.drain_keys("post", [str(said[0].pk)])
+    assert new_posts(alice.pk, *page) == 1
+
+
+def test_deleting_one_that_was_shown_hides_no_new_one(alice: User, bob: User) -> None:
+    said = say(bob, PAGE)
+    warm_up(alice)
+    page = since_page(alice)
+    said[5].delete()
+    say(bob)
+    assert count(alice, page) == 1
+
+
+def test_fetched_posts_are_counted(alice: User, bob: User) -> None:
+    Pulled.objects.create(user=bob, state=Pulled.State.ON)
+    say(bob, 2, is_pulled=True)
+    warm_up(alice)
+    page = since_page(alice)
+    say(bob, 3, is_pulled=True)
+    assert count(alice, page) == 3
+
+
+def test_there_is_an_end_to_counting(alice: User, bob: User, client: Client) -> None:
+    say(bob, MOST_NEW + 30)
+    assert count(alice, (0, [])) == MOST_NEW
+    client.force_login(alice)
+    assert f"{MOST_NEW} or more" in client.get("/home/new/?since=0", headers=HTMX).content.decode()
+
+
+def test_the_bar_leads_to_them(alice: User, bob: User, client: Client) -> None:
+    say(bob)
+    client.force_login(alice)
+    warm_up(alice)
+    bar = client.get("/home/new/?since=0", headers=HTMX)
+    assert "1 new post<" in bar.content.decode()
+    assert 'href="/home/"' in bar.content.decode()
+    say(bob)
+    warm_up()
+    assert "2 new posts<" in client.get("/home/new/?since=0", headers=HTMX).content.decode()
+    assert client.get("/home/new/?since=0", headers=JSON).json() == {"count": 2}
+
+
+def test_the_page_knows_where_to_ask(alice: User, bob: User, client: Client) -> None:
+    said = say(bob, 2)
+    client.force_login(alice)
+    warm_up(alice)
+    page = client.get("/home/").content.decode()
+    url = f"/home/new/?since={said[1].pk}&amp;seen={said[1].pk},{said[0].pk}"
+    assert f'data-poll="10" hx-get="{url}"' in page
+    assert client.get(url.replace("&amp;", "&"), headers=HTMX).content.strip() == b""
+    assert "data-poll" not in client.get(f"/home/?after={said[1].pk}").content.decode()
+
+
+def test_a_poll_costs_one_round_trip_besides_the_sessions(alice: User, bob: User, client: Client) -> None:
+    say(bob, 3)
+    client.force_login(alice)
+    warm_up(alice)
+    newest, seen = since_page(alice)
+    url = f"/home/new/?since={newest}&seen={','.join(map(str, seen))}"
+    client.get(url, headers=HTMX)
+    assert costs(lambda: client.get(url, headers=HTMX)) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "query", ["", "since=x", "since=-1&seen=-1", f"since={10**30}", "since=1&seen=,,x,%00", "seen=5"]
+)
+def test_what_is_no_number_counts_for_nothing(alice: User, bob: User, client: Client, query: str) -> None:
+    say(bob)
+    client.force_login(alice)
+    warm_up(alice)
+    for headers in (JSON, HTMX):
+        assert client.get(f"/home/new/?{query}", headers=headers).status_code == 200
+
+
+def test_strangers_are_asked_to_log_in_and_a_page_of_it_is_the_timeline(alice: User, client: Client) -> None:
+    assert client.get("/home/new/", headers=JSON).status_code == 401
+    assert client.get("/home/new/", headers=HTMX).status_code == 401
+    assert client.get("/home/new/").headers["Location"].startswith("/accounts/login/")
+    client.force_login(alice)
+    assert client.get("/home/new/").headers["Location"] == "/home/"
+    assert client.post("/home/new/").status_code == 405
