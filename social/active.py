@@ -1,0 +1,28 @@
+"""Who has been here lately: whose home timelines are worth having ready."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from accounts.models import LastSeen, User
+from social.mirrors.windows import ACTIVE_SECONDS
+
+SLICE: Final = 500
+
+
+def active_readers(since: datetime | None = None) -> QuerySet[User]:
+    """People who logged in or were seen since then (default: for as long as an unread timeline is kept)."""
+    since = since or timezone.now() - timedelta(seconds=ACTIVE_SECONDS)
+    seen = LastSeen.objects.filter(session__user=OuterRef("pk"), seen_at__gte=since)
+    return User.objects.filter(Q(login_stats__last_login_time__gte=since) | Exists(seen), is_active=True)
+
+
+def slices_of(people: QuerySet[User]) -> Iterator[list[int]]:
+    """Their ids, in slices, by keyset."""
+    ids, after = people.order_by("pk").values_list("pk", flat=True), 0
+    while found := list(ids.filter(pk__gt=after)[:SLICE]):
+        yield found
+        after = found[-1]

@@ -1,0 +1,123 @@
+"""``manage.py timelines``: home timelines, made ready from SQL."""
+
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.models import User
+from accounts.names import fold
+from mirror import registry, window
+from mirror.declare import CUT, SENTINEL, WHOLE, WindowMirror
+from mirror.management.base import FOUND, OK, ReportingCommand, brief
+from mirror.management.progress import Progress
+from mirror.redis import relay_client
+from mirror.status import warm_mirrors
+from social.active import active_readers, slices_of
+
+NAMED = 20  # ids that are told of, of those without a timeline
+
+
+class Command(ReportingCommand):
+    """One action each: a parser in ``add_arguments``, the work in ``do_<action>``."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.description = _("Home timelines: made ready from SQL, so that the next page needs none.")
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        text = _("make home timelines anew from SQL; exit 1 if one could not be made")
+        rebuilt = self._action(actions, "rebuild", text)
+        whose = rebuilt.add_mutually_exclusive_group()
+        text = _("whose; may be given several times")
+        whose.add_argument("--user", action="append", dest="users", metavar="NAME", help=text)
+        text = _("of everybody who was here in the last 7 days")
+        whose.add_argument("--all-active", action="store_true", help=text)
+        self._action(
+            actions, "status", _("how many people were here in the last 7 days, and whose timelines are ready")
+        )
+
+    def _action(self, actions: Any, name: str, text: str) -> ArgumentParser:
+        parser: ArgumentParser = brief(actions.add_parser(name, help=text, description=text))
+        parser.add_argument("--json", action="store_true", help=_("report in JSON"))
+        parser.set_defaults(do=getattr(self, f"do_{name}"))
+        return parser
+
+    def run(self, **options: Any) -> int:
+        do: Callable[..., int] = options.pop("do")
+        return do(**options)
+
+    def do_rebuild(self, *, users: list[str] | None, all_active: bool, json: bool, **options: Any) -> int:
+        if not users and not all_active:
+            raise CommandError(_("say whose: --user NAME (several times, if you like) or --all-active"))
+        slices, total = (
+            ([_ids(users)], len(users)) if users else (slices_of(active_readers()), active_readers().count())
+        )
+        _refuse_while_cold()
+        with Progress(self.stderr, _("made"), {"timelines": total}) as progress:
+            made, missed = _rebuild(slices, progress)
+        text = ngettext("%(count)s home timeline made", "%(count)s home timelines made", made) % {"count": made}
+        lines = [text]
+        if missed:
+            text = _("%(count)s not made: %(ids)s (gone meanwhile, or a mirror became cold)")
+            some = ", ".join(map(str, missed[:NAMED])) + (", …" if len(missed) > NAMED else "")
+            lines.append(text % {"count": len(missed), "ids": some})
+        self.report({"made": made, "not_made": missed}, lines, json)
+        return FOUND if missed else OK
+
+    def do_status(self, *, json: bool, **options: Any) -> int:
+        active = warm = 0
+        for some in slices_of(active_readers()):
+            active += len(some)
+            warm += _warm_among(some)
+        text = _("%(active)s people were here in the last 7 days, the home timelines of %(warm)s are ready")
+        self.report({"active": active, "warm": warm}, [text % {"active": active, "warm": warm}], json)
+        return OK
+
+
+def _mirror() -> WindowMirror:
+    found = registry.get("timeline")
+    assert isinstance(found, WindowMirror)
+    return found
+
+
+def _ids(names: Sequence[str]) -> list[int]:
+    """Whose names these are. Raises CommandError for nobody's."""
+    keys = {fold(name): name for name in names}
+    found = dict(User.objects.filter(name_key__in=keys).values_list("name_key", "pk"))
+    if unknown := [name for key, name in keys.items() if key not in found]:
+        raise CommandError(_("there is nobody called %(names)s") % {"names": ", ".join(map(repr, unknown))})
+    return [found[key] for key in keys]
+
+
+def _refuse_while_cold() -> None:
+    """Timelines cannot be made before what they follow is whole. Raises CommandError."""
+    mirror = _mirror()
+    names = [mirror.name, *(after.mirror for after in mirror.after)]
+    found = warm_mirrors(relay_client())
+    if cold := [name for name in dict.fromkeys(names) if not found[name]]:
+        given = {"names": ", ".join(cold), "command": f"mirror rebuild {' '.join(cold)}"}
+        raise CommandError(_("cold: %(names)s; first run: %(command)s") % given)
+
+
+def _rebuild(slices: Iterable[Sequence[int]], progress: Progress) -> tuple[int, list[int]]:
+    """Make the timelines of these people. How many were made, and whose were not."""
+    mirror, redis = _mirror(), relay_client()
+    made, missed = 0, list[int]()
+    for some in slices:
+        for pk in some:
+            window.cool(mirror, [str(pk)], redis)
+            if window.warm(mirror, str(pk), redis):
+                made += 1
+            else:
+                missed.append(pk)
+            progress("timelines", 1)
+    return made, missed
+
+
+def _warm_among(people: Sequence[int]) -> int:
+    mirror, pipe = _mirror(), relay_client().pipeline(transaction=False)
+    for pk in people:
+        pipe.zscore(mirror.key(str(pk)), SENTINEL)
+    return sum(score in (WHOLE, CUT) for score in pipe.execute())

@@ -1,0 +1,131 @@
+"""``manage.py timelines``: home timelines from SQL, for some or for all who were here lately."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from redis import Redis
+
+from accounts.models import LastSeen, LoginStats, Session, User
+from mirror.declare import SENTINEL, WHOLE
+from mirror.naming import marker
+from social import keys
+from social.management.commands import timelines as timelines_command
+from social.mirrors.windows import ACTIVE_SECONDS
+from tests.mirror.command import Ran, Terminal, run
+from tests.servers import RedisServer
+from tests.social.timelines import follow, people, say, warm_up
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOW = timezone.now()
+
+
+def timelines(*arguments: str) -> Ran:
+    return run(*arguments, name="timelines")
+
+
+def was_here(user: User, *, days: float) -> None:
+    LoginStats.objects.create(user=user, login_times=1, last_login_time=timezone.now() - timedelta(days=days))
+
+
+def is_ready(redis: Redis, user: User) -> bool:
+    return redis.zscore(keys.timeline(user.pk), SENTINEL) == WHOLE
+
+
+def test_the_timelines_of_those_who_are_named_are_made(redis: Redis) -> None:
+    alice, bob, charlie = people("alice", "bob", "charlie")
+    follow(alice, bob)
+    posts = say(bob, 3)
+    warm_up()
+    done = timelines("rebuild", "--user", "ALICE", "--user", "bob", "--json")
+    assert (done.code, done.said) == (0, {"made": 2, "not_made": []})
+    assert redis.zrevrange(keys.timeline(alice.pk), 0, -2) == [str(post.pk).encode() for post in reversed(posts)]
+    assert [is_ready(redis, user) for user in (alice, bob, charlie)] == [True, True, False]
+    assert 0 < redis.ttl(keys.timeline(alice.pk)) <= ACTIVE_SECONDS
+
+
+def test_what_was_wrong_in_a_timeline_is_right_after(redis: Redis) -> None:
+    alice, bob = people("alice", "bob")
+    follow(alice, bob)
+    (post,) = say(bob)
+    warm_up(alice)
+    redis.zrem(keys.timeline(alice.pk), post.pk)
+    redis.zadd(keys.timeline(alice.pk), {"999": 999})
+    assert timelines("rebuild", "--user", "alice").code == 0
+    members = redis.zrange(keys.timeline(alice.pk), 0, -1)
+    assert members == [SENTINEL.encode(), str(post.pk).encode()]
+
+
+def test_all_active_are_those_who_logged_in_or_were_seen_lately(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("social.active.SLICE", 2)
+    logged_in, seen, long_ago, never, gone, *more = people(
+        "logged in", "seen", "long ago", "never", "gone", "one", "two", "three"
+    )
+    for user in (logged_in, gone, *more):
+        was_here(user, days=6.9)
+    for user in (seen, long_ago):
+        was_here(user, days=7.1)
+    session = Session.objects.create(session_key="s" * 64, user=seen, expire_date=NOW + timedelta(days=9))
+    LastSeen.objects.update_or_create(session=session, defaults={"seen_at": NOW - timedelta(hours=1)})
+    User.objects.filter(pk=gone.pk).update(is_active=False)
+    warm_up()
+    done = timelines("rebuild", "--all-active", "--json")
+    assert (done.code, done.said) == (0, {"made": 5, "not_made": []})
+    everybody = (logged_in, seen, *more, long_ago, never, gone)
+    assert [is_ready(redis, user) for user in everybody] == [True] * 5 + [False] * 3
+    assert timelines("status", "--json").said == {"active": 5, "warm": 5}
+    redis.delete(keys.timeline(seen.pk))
+    assert timelines("status").out == "5 people were here in the last 7 days, the home timelines of 4 are ready\n"
+
+
+def test_it_has_to_be_said_whose(redis: Redis) -> None:
+    done = timelines("rebuild")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "say whose: --user NAME (several times, if you like) or --all-active\n"
+
+
+def test_one_cannot_ask_for_some_and_for_all() -> None:
+    with pytest.raises(Exception, match="not allowed with argument"):
+        timelines("rebuild", "--user", "alice", "--all-active")
+
+
+def test_a_name_that_is_nobodys_is_named_and_nothing_is_made(redis: Redis) -> None:
+    (alice,) = people("alice")
+    warm_up()
+    done = timelines("rebuild", "--user", "alice", "--user", "Nobody")
+    assert (done.code, done.err) == (2, "there is nobody called 'Nobody'\n")
+    assert not is_ready(redis, alice)
+
+
+def test_who_leaves_while_it_is_done_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, bob = people("alice", "bob")
+    warm_up()
+    monkeypatch.setattr(
+        f"{timelines_command.__name__}._refuse_while_cold", lambda: User.objects.get(pk=bob.pk).delete()
+    )
+    done = timelines("rebuild", "--user", "alice", "--user", "bob")
+    assert done.code == 1
+    assert done.out == f"1 home timeline made\n1 not made: {bob.pk} (gone meanwhile, or a mirror became cold)\n"
+
+
+def test_nothing_is_made_while_what_it_is_made_by_is_cold(redis: Redis) -> None:
+    people("alice")
+    warm_up()
+    redis.delete(marker("follow"))
+    done = timelines("rebuild", "--user", "alice")
+    assert (done.code, done.err) == (2, "cold: follow; first run: mirror rebuild follow\n")
+
+
+def test_redis_away_is_one_line(redis_server: RedisServer) -> None:
+    people("alice")
+    redis_server.kill()
+    done = timelines("rebuild", "--user", "alice")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1
+
+
+def test_progress_is_shown_on_a_terminal() -> None:
+    people("alice")
+    warm_up()
+    done = run("rebuild", "--user", "alice", name="timelines", err=Terminal())
+    assert "timelines: 100%" in done.err
