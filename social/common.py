@@ -29,9 +29,9 @@ class Common(NamedTuple):
     named: Sequence[Person] = ()
 
     @property
-    def others(self) -> int:
-        """How many are not named."""
-        return self.count - len(self.named)
+    def is_cut(self) -> bool:
+        """Whether there are others than those named."""
+        return self.is_more or self.count > len(self.named)
 
 
 class InCommon(NamedTuple):

@@ -91,7 +91,8 @@ def _done(request: HttpRequest, person: Profile, verb: Verb, is_changed: bool) -
         return json({"user": user, "is_changed": is_changed})
     if request.htmx and verb.flag == "is_following":  # type: ignore[attr-defined]
         shown = {"id": person.id, "name": person.name, "url": person.url, "is_following": verb.is_so}
-        return render(request, "social/_follow.html", {"who": shown, "way_on": way_on(request, person.url)})
+        context = {"who": shown, "way_on": way_on(request, person.url), "is_part": True}
+        return render(request, "social/_follow.html", context)
     messages.success(request, verb.said % {"name": person.name})
     # Who blocked one as well has no page to go to.
     default = "/people/blocked/" if verb.flag == "is_blocked" else person.url

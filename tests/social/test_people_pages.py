@@ -47,7 +47,7 @@ def test_it_works(client: Client, cast: dict[str, User]) -> None:
     log_in(client, cast["Alice"])
     page = page_of(client, "/u/Dora/")
     assert "What a book!" in page
-    assert "Followed by people you follow:" in page
+    assert "2 people you follow follow Dora:" in page
     assert 'action="/u/Dora/follow/"' in page
     assert what_the_policy_forbids(page) == []
     found = client.get("/u/Dora/", headers=JSON).json()
