@@ -37,7 +37,7 @@ def link_at(text: str, start: int) -> Link | None:
     if found is None:
         return None
     scheme, host, port = found["scheme"], found["host"], found["port"] or ""
-    if "@" in _authority.match(text, start + len(scheme))[0]:  # https://bank.example@evil.example
+    if _says_who(text, start + len(scheme)):
         return None
     ascii_host = _ascii(host)
     if ascii_host is None:
@@ -50,6 +50,12 @@ def link_at(text: str, start: int) -> Link | None:
 
 
 _AS_IT_IS: Final = "".join(map(chr, range(0x21, 0x7F)))
+
+
+def _says_who(text: str, start: int) -> bool:
+    """Whether somebody is named before the host: https://bank.example@evil.example"""
+    found = _authority.match(text, start)
+    return found is not None and "@" in found[0]
 
 
 def _ascii(host: str) -> str | None:

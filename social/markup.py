@@ -7,7 +7,7 @@ from urllib.parse import quote
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from accounts.names import fold
+from accounts.names import fold, page_of
 from social.tokens import Token, tokenise
 
 LINK: Final = '<a href="{}" rel="nofollow noopener ugc">{}</a>'
@@ -27,6 +27,6 @@ def _html(token: Token) -> str:
         case "hashtag":
             return format_html(HERE, f"/tags/{quote(token.value, safe='')}/", token.text)
         case "mention":
-            return format_html(HERE, f"/u/{quote(token.value, safe='')}/", token.text)
+            return format_html(HERE, page_of(token.value), token.text)
         case "text":
             return escape(token.text).replace("\n", "<br>")

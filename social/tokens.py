@@ -29,13 +29,15 @@ _unspaced = regex.compile(
 class Token(NamedTuple):
     """A piece of the text as it was written, and what it means.
 
-    value: a link's address, a hashtag folded, or the name that is mentioned as it was written. shown: of a link.
+    value: a link's address, a hashtag folded, or the name that is mentioned as it was written. folded: that name,
+    folded. shown: how a link is shown.
     """
 
     kind: Kind
     text: str
     value: str = ""
     shown: str = ""
+    folded: str = ""
 
 
 def tokenise(text: str, is_name: Callable[[str], bool]) -> Iterator[Token]:
@@ -85,7 +87,7 @@ def _token(text: str, start: int, is_name: Callable[[str], bool]) -> Token | Non
     before, sign = text[start - 1 : start], text[start]
     if sign in "@＠":
         name = "" if _word_before.match(before) else _longest_name(text, start + 1, is_name)
-        return Token("mention", sign + name, name) if name else None
+        return Token("mention", sign + name, name, folded=fold(name)) if name else None
     if sign in "#＃":
         if _word_before.match(before) or before in ("&", "/", "#", "＃"):
             return None

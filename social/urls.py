@@ -2,13 +2,19 @@
 
 from django.urls import path
 
-from social.views import follows, people, timelines
+from social.views import follows, lists, people, posts, timelines
 
 app_name = "social"
 urlpatterns = [
     path("home/", timelines.home, name="home"),
     path("home/new/", timelines.new, name="new_posts"),
     path("global/", timelines.everybody, name="global"),
+    path("posts/", posts.posts, name="posts"),
+    path("posts/<int:pk>/", posts.one_post, name="post"),
+    path("posts/<int:pk>/delete/", posts.delete, name="delete_post"),
+    path("tags/<hashtag>/", lists.tagged, name="hashtag"),
+    path("mentions/", lists.mentions, name="mentions"),
+    path("books/<int:pk>/posts/", lists.about, name="book_posts"),
     path("people/", people.people, name="people"),
     path("people/muted/", people.shunned, {"kind": "muted"}, name="muted"),
     path("people/blocked/", people.shunned, {"kind": "blocked"}, name="blocked"),

@@ -1,6 +1,8 @@
 """What changes posts."""
 
+import re
 from datetime import datetime
+from typing import Final
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -9,7 +11,15 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from social.models import Post, new_key
+from catalog.models import Book
+from social.mentioning import mentioned_in
+from social.models import Hashtag, Mention, Post, new_key
+from social.pulled import is_pulled_now
+from social.text import clean
+from social.tokens import hashtags_in
+
+HASHTAGS: Final = 20  # of one post
+_key = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
 
 def post(
@@ -17,22 +27,26 @@ def post(
 ) -> Post:
     """Say something, perhaps about a book. The same key of the same user again: the post that it made before.
 
-    Raises ValidationError by field.
+    Raises ValidationError by field (text, book, key).
     """
-    text = text.strip()
-    if not text:
-        raise ValidationError({"text": _("There is nothing in it.")})
-    key = key or new_key()
+    text, key = cleaned(text), valid_key(key) if key else new_key()
+    made = Post(user_id=user_id, text=text, book_id=book_id, key=key, created_at=created_at or timezone.now())
     try:
         with transaction.atomic():
-            return Post.objects.create(
-                user_id=user_id, text=text, book_id=book_id, key=key, created_at=created_at or timezone.now()
-            )
+            _save(made)
     except IntegrityError:
-        found = Post.objects.filter(user_id=user_id, key=key).first()
+        found = post_by_key(user_id, key)
+        if found is None and book_id is not None and not Book.objects.filter(pk=book_id).exists():
+            raise no_such_book() from None
         if found is None:
             raise
         return found
+    return made
+
+
+def post_by_key(user_id: int, key: str) -> Post | None:
+    """The post that somebody made with a key."""
+    return Post.objects.filter(user_id=user_id, key=key).first()
 
 
 def delete_post(post_id: int, *, by: int) -> bool:
@@ -49,6 +63,34 @@ def hide_post(post_id: int) -> bool:
 def unhide_post(post_id: int) -> bool:
     """Let a post be seen again. False: there is none, or it was."""
     return bool(Post.objects.filter(pk=post_id, is_hidden=True).update(is_hidden=False))
+
+
+def cleaned(text: str) -> str:
+    """A post's text as it is kept. Raises ValidationError."""
+    try:
+        return clean(text)
+    except ValidationError as error:
+        raise ValidationError({"text": error}) from None
+
+
+def valid_key(key: str) -> str:
+    """A form's key. Raises ValidationError."""
+    if not _key.fullmatch(key):
+        raise ValidationError({"key": _("A key is made of up to 64 letters, digits and . : _ -")})
+    return key
+
+
+def no_such_book() -> ValidationError:
+    """What is raised for a post about a book that there is not."""
+    return ValidationError({"book": _("There is no such book.")})
+
+
+def _save(made: Post) -> None:
+    made.is_pulled = is_pulled_now(made.user_id)
+    made.save(force_insert=True)
+    Hashtag.objects.bulk_create(Hashtag(post=made, name=name) for name in hashtags_in(made.text)[:HASHTAGS])
+    found = mentioned_in(made.text, made.user_id)
+    Mention.objects.bulk_create(Mention(post=made, user_id=pk, name=name) for pk, name in found)
 
 
 def _may_delete_any(user_id: int) -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
-from urllib.parse import quote
 
 import orjson
 from django import template
@@ -13,9 +12,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 
+from accounts.names import page_of
 from catalog import covers
-from social.models import new_key
 from social.markup import to_html
+from social.models import new_key
+from social.text import MOST
 
 register = template.Library()
 
@@ -63,6 +64,12 @@ def post_key() -> str:
     return new_key()
 
 
+@register.simple_tag
+def room() -> int:
+    """How many characters a post has room for."""
+    return MOST
+
+
 def card_of(raw: bytes, language: str) -> Card:
     """The card of a record, as everybody sees it."""
     return _remembered(raw, language) if len(raw) <= LONGEST else _card(raw)
@@ -81,7 +88,7 @@ def _card(raw: bytes) -> Card:
         "post": post,
         "text": to_html(post["text"], post["mentions"]),
         "time": datetime.fromisoformat(post["time"]),
-        "author_url": f"/u/{quote(post['user']['name'], safe='')}/",
+        "author_url": page_of(post["user"]["name"]),
         "cover": covers.cover(book["id"], book["title"], "") if book else "",
     }
     return Card(post["id"], post["user"]["id"], render_to_string("social/_post.html", shown))

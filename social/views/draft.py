@@ -1,0 +1,73 @@
+"""What somebody wants to post, as the request says it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from catalog.results import BookRecord
+from catalog.selectors import get_book
+from config.answers import JSON
+from social.services.posts import cleaned, no_such_book, valid_key
+
+
+def is_json_body(request: HttpRequest) -> bool:
+    """Whether what was sent is JSON."""
+    return request.content_type == JSON
+
+
+@dataclass
+class Draft:
+    """text: as typed. key: None when none was sent. book: the record of the book, once it was checked."""
+
+    text: str
+    key: str | None
+    book_given: Any
+    errors: list[ValidationError] = field(default_factory=list)
+    book: BookRecord | None = None
+
+    @property
+    def book_id(self) -> int | None:
+        """The id of the book, if there is one."""
+        return None if self.book is None else self.book["id"]
+
+    @classmethod
+    def read(cls, request: HttpRequest) -> "Draft":
+        """From a form, or a JSON object. What is of the wrong kind is an error that ``check`` raises."""
+        if not is_json_body(request):
+            given = request.POST
+            return cls(given.get("text", ""), given.get("key") or None, given.get("book"))
+        try:
+            body = orjson.loads(request.body)
+        except orjson.JSONDecodeError:
+            body = None
+        if not isinstance(body, dict):
+            return cls("", None, None, [ValidationError({"text": _("That is no JSON object.")})])
+        draft = cls(body.get("text", ""), body.get("key"), body.get("book"))
+        for name in ("text", "key"):
+            value = getattr(draft, name)
+            if not isinstance(value, str) and (name, value) != ("key", None):
+                draft.errors.append(ValidationError({name: _("That is no text.")}))
+        return draft
+
+    def check(self) -> None:
+        """Raises ValidationError by field. Asks for the book."""
+        for error in self.errors:
+            raise error
+        if self.book_given not in (None, ""):
+            self.book = _book(self.book_given)
+            if self.book is None:
+                raise no_such_book()
+        cleaned(self.text)
+        if self.key:
+            valid_key(self.key)
+
+
+def _book(given: Any) -> BookRecord | None:
+    """The book with that id; None for what is none."""
+    text = str(given)
+    is_id = not isinstance(given, bool) and text.isascii() and text.isdecimal() and len(text) < 20
+    return get_book(int(text)) if is_id else None

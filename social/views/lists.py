@@ -1,0 +1,61 @@
+"""Posts with a hashtag, about a book, and to me: in HTML and (``Accept: application/json``) in JSON."""
+
+from typing import Any
+from urllib.parse import quote
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from catalog.selectors import get_book
+from config.answers import is_partial, json, wants_json
+from social.reading import PostPage, cursor
+from social.selectors import mentions_of, posts_about, posts_tagged
+from social.tokens import fold_hashtag
+from social.views.answers import must_log_in
+from social.views.timelines import results
+
+
+@require_safe
+def tagged(request: HttpRequest, hashtag: str) -> HttpResponse:
+    """``?after=``: posts with a hashtag, however it is spelled."""
+    name = fold_hashtag(hashtag)
+    if name is None:
+        raise Http404
+    page = posts_tagged(name, request.user.pk, cursor(request.GET.get("after")))
+    return _answer(request, page, "social/tagged.html", f"/tags/{quote(name, safe='')}/", {"hashtag": name})
+
+
+@require_safe
+def about(request: HttpRequest, pk: int) -> HttpResponse:
+    """``?after=``: posts about a book."""
+    book = get_book(pk)
+    if book is None:
+        raise Http404
+    page = posts_about(pk, request.user.pk, cursor(request.GET.get("after")))
+    return _answer(request, page, "social/about.html", f"/books/{pk}/posts/", {"book": book})
+
+
+@require_safe
+@never_cache
+def mentions(request: HttpRequest) -> HttpResponse:
+    """``?after=``: posts that mention me."""
+    if not request.user.is_authenticated:
+        return must_log_in(request)
+    page = mentions_of(int(request.user.pk or 0), cursor(request.GET.get("after")))
+    return _answer(request, page, "social/mentions.html", "/mentions/", {})
+
+
+def _answer(request: HttpRequest, page: PostPage, template: str, path: str, more: dict[str, Any]) -> HttpResponse:
+    """The template gets ``page``, a ``PostPage``, and whether it is the first one."""
+    if wants_json(request):
+        response = json(results(page, path))
+    else:
+        is_first = "after" not in request.GET
+        shown = {"page": page, "older": path, "is_first": is_first, **more}
+        part = not is_first and is_partial(request)
+        response = render(request, "social/_posts.html" if part else template, shown)
+    patch_vary_headers(response, ["Accept", "HX-Request"])
+    return response

@@ -1,0 +1,137 @@
+"""Writing and deleting posts, and one post by itself: in HTML and (``Accept: application/json``) in JSON."""
+
+from typing import Any, Final
+
+import orjson
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.ratelimit import allow
+from accounts.views.too_many import in_words
+from config.answers import is_partial, json, wants_json
+from mirror.sql_only import sql_only
+from social.models import Post
+from social.reading import PostRecord, records
+from social.selectors import get_post
+from social.services.posts import delete_post, post, post_by_key
+from social.views.answers import must_log_in, way_on
+from social.views.draft import Draft, is_json_body
+
+HOME: Final = "/home/"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def posts(request: HttpRequest) -> HttpResponse:
+    """POST ``text`` (``book``, ``key``, ``next``), as a form or as a JSON object. GET leads to where one writes."""
+    if request.method != "POST":
+        return redirect(HOME)
+    if not request.user.is_authenticated:
+        return must_log_in(request, HOME)
+    draft = Draft.read(request)
+    try:
+        draft.check()
+        made = draft.key and post_by_key(request.user.pk, draft.key)
+        if not made and (seconds := _wait(request.user.pk)):
+            return _too_often(request, draft, seconds)
+        made = made or post(request.user.pk, draft.text, book_id=draft.book_id, key=draft.key)
+    except ValidationError as error:
+        return _refused(request, draft, error)
+    return _posted(request, draft, made)
+
+
+@require_safe
+def one_post(request: HttpRequest, pk: int) -> HttpResponse:
+    """One post. The template gets ``post``, a ``PostRecord``."""
+    found = _post_or_404(request, pk)
+    if wants_json(request):
+        response = json(orjson.Fragment(found.raw))
+    else:
+        may = request.user.is_authenticated and request.user.is_staff and request.user.has_perm("social.delete_post")
+        response = render(request, "social/one_post.html", {"post": found, "may_delete": may})
+    patch_vary_headers(response, ["Accept"])
+    return response
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """GET: whether one really wants to. POST: done."""
+    if not request.user.is_authenticated:
+        return must_log_in(request)
+    if request.method == "POST":
+        # One that is gone already was deleted by the first of two clicks.
+        if not delete_post(pk, by=request.user.pk) and Post.objects.filter(pk=pk).exists():
+            raise Http404
+        if wants_json(request):
+            return json({"id": pk, "is_deleted": True})
+        messages.success(request, _("Your post is deleted."))
+        return redirect(way_on(request, HOME))
+    found = _post_or_404(request, pk)
+    if found["user"]["id"] != request.user.pk and not request.user.has_perm("social.delete_post"):
+        raise Http404
+    return render(request, "social/delete.html", {"post": found})
+
+
+def _post_or_404(request: HttpRequest, pk: int) -> PostRecord:
+    found = get_post(pk, request.user.pk)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _wait(user_id: int) -> int:
+    """Seconds to wait until one may post again; 0: one may."""
+    waits = (allow(f"post-{seconds}", user_id, most, seconds) for most, seconds in settings.POST_RATES)
+    return next(filter(None, waits), 0)
+
+
+def _posted(request: HttpRequest, draft: Draft, made: Post) -> HttpResponse:
+    """htmx gets the new post for the top of the list, and an empty composer."""
+    if _speaks_json(request):
+        response = json(orjson.Fragment(_record(made).raw), 201)
+        response.headers["Location"] = f"/posts/{made.pk}/"
+        return response
+    if is_partial(request):
+        shown = {"post": _record(made), "book": draft.book, "way_on": way_on(request, HOME)}
+        return render(request, "social/_posted.html", shown)
+    return redirect(way_on(request, HOME))
+
+
+def _record(made: Post) -> PostRecord:
+    """From SQL: whether it is in Redis by now, nobody knows."""
+    with sql_only():
+        return records([made.pk])[0]
+
+
+def _refused(request: HttpRequest, draft: Draft, error: ValidationError) -> HttpResponse:
+    field, (said, *_others) = next(iter(error.message_dict.items()))
+    if _speaks_json(request):
+        return json({"error": {"field": field, "message": said}}, 400)
+    return _again(request, draft, said, 400)
+
+
+def _too_often(request: HttpRequest, draft: Draft, seconds: int) -> HttpResponse:
+    said = _("That was a bit much at once. You can post again in %(wait)s.") % {"wait": in_words(seconds)}
+    refused = {"error": {"message": said}}
+    response = json(refused, 429) if _speaks_json(request) else _again(request, draft, said, 429)
+    response.headers["Retry-After"] = str(seconds)
+    return response
+
+
+def _again(request: HttpRequest, draft: Draft, error: str, status: int) -> HttpResponse:
+    """The composer with what was typed, and what is wrong with it."""
+    shown: dict[str, Any] = {"text": draft.text, "error": error, "book": draft.book, "way_on": way_on(request, HOME)}
+    template = "social/_composer.html" if is_partial(request) else "social/write.html"
+    return render(request, template, shown, status=status)
+
+
+def _speaks_json(request: HttpRequest) -> bool:
+    return wants_json(request) or is_json_body(request)

@@ -1,0 +1,266 @@
+"""Posting and deleting: what is written, once, and what is refused."""
+
+import json
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import connection, transaction
+from django.test import Client
+
+from accounts.models import User
+from mirror.models import Change
+from social.models import Hashtag, Mention, Post, Pulled
+from social.services.posts import delete_post, hide_post, post, unhide_post
+from tests.catalog.make import make_book
+from tests.social.timelines import people
+
+JSON = "application/json"
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def alice(client: Client) -> User:
+    """Somebody who is logged in."""
+    user = people("alice")[0]
+    client.force_login(user)
+    return user
+
+
+def errors(*args: Any, **kwargs: Any) -> dict[str, list[str]]:
+    """What is said of a post that is refused."""
+    with pytest.raises(ValidationError) as raised:
+        post(*args, **kwargs)
+    return raised.value.message_dict
+
+
+def test_posting_works(client: Client, alice: User) -> None:
+    response = client.post("/posts/", {"text": "Reading *Emma*. Again."})
+    assert (response.status_code, response.headers["Location"]) == (302, "/home/")
+    made = Post.objects.get()
+    assert (made.user, made.text, made.book, made.is_pulled) == (alice, "Reading *Emma*. Again.", None, False)
+
+
+def test_a_stranger_is_led_to_the_log_in_page(client: Client) -> None:
+    response = client.post("/posts/", {"text": "hello"})
+    assert response.headers["Location"] == "/accounts/login/?next=%2Fhome%2F"
+    refused = client.post("/posts/", {"text": "hello"}, headers={"Accept": JSON})
+    assert (refused.status_code, refused.json()) == (401, {"error": {"message": "Log in first."}})
+    assert not Post.objects.exists()
+
+
+def test_the_form_needs_its_token(alice: User) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(alice)
+    assert strict.post("/posts/", {"text": "hello"}).status_code == 403
+    assert not Post.objects.exists()
+
+
+def test_it_leads_back_to_where_it_was_written_but_never_elsewhere(client: Client, alice: User) -> None:
+    for given, to in (("/books/7/", "/books/7/"), ("https://evil.example/", "/home/"), ("//evil.example", "/home/")):
+        assert client.post("/posts/", {"text": "hello", "next": given}).headers["Location"] == to
+
+
+def test_whoever_looks_for_the_form_there_is_led_to_it(client: Client, alice: User) -> None:
+    assert client.get("/posts/").headers["Location"] == "/home/"
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_json_is_answered_with_the_record(client: Client, alice: User, as_json: bool) -> None:
+    book = make_book("Emma")
+    given = {"text": "Of #Emma, says @alice", "book": book.pk, "key": "k1"}
+    response = client.post(
+        "/posts/",
+        json.dumps(given) if as_json else given,
+        **({"content_type": JSON} if as_json else {}),
+        headers={"Accept": JSON},
+    )
+    made = Post.objects.get()
+    assert response.status_code == 201
+    assert response.headers["Location"] == f"/posts/{made.pk}/"
+    said = response.json()
+    assert said.pop("time").endswith("Z")
+    assert said == {
+        "id": made.pk,
+        "user": {"id": alice.pk, "name": "alice"},
+        "text": "Of #Emma, says @alice",
+        "book": {"id": book.pk, "title": "Emma"},
+        "mentions": ["alice"],
+    }
+    assert client.get(f"/posts/{made.pk}/", headers={"Accept": JSON}).json()["text"] == said["text"]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"text": ""}, "text"),
+        ({}, "text"),
+        ({"text": " \u200b "}, "text"),
+        ({"text": "x" * 501}, "text"),
+        ({"text": "ok", "book": "987654321"}, "book"),
+        ({"text": "ok", "book": "nonsense"}, "book"),
+        ({"text": "ok", "book": "9" * 30}, "book"),
+        ({"text": "ok", "key": "x" * 65}, "key"),
+        ({"text": "ok", "key": "a b"}, "key"),
+    ],
+)
+def test_an_error_names_its_field(client: Client, alice: User, given: dict[str, str], field: str) -> None:
+    for more in ({"data": given}, {"data": json.dumps(given), "content_type": JSON}):
+        response = client.post("/posts/", **more, headers={"Accept": JSON})
+        assert response.status_code == 400
+        assert response.json()["error"]["field"] == field
+        assert response.json()["error"]["message"]
+    assert not Post.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (" ", "text"),
+        ("[1]", "text"),
+        ("{", "text"),
+        ('{"text": 7}', "text"),
+        ('{"text": null}', "text"),
+        ('{"text": "ok", "key": 7}', "key"),
+        ('{"text": "ok", "book": true}', "book"),
+        ('{"text": "ok", "book": {"id": 1}}', "book"),
+    ],
+)
+def test_json_of_the_wrong_kind_is_refused(client: Client, alice: User, body: str, field: str) -> None:
+    response = client.post("/posts/", body, content_type=JSON)
+    assert (response.status_code, response.json()["error"]["field"]) == (400, field)
+
+
+def test_what_was_typed_is_kept_when_it_is_refused(client: Client, alice: User) -> None:
+    text = "\n<b>" + "x" * 500
+    whole = client.post("/posts/", {"text": text, "next": "/global/"})
+    part = client.post("/posts/", {"text": text, "next": "/global/"}, headers={"HX-Request": "true"})
+    for response in (whole, part):
+        html = response.content.decode()
+        assert response.status_code == 400
+        assert "That is 503 characters, and there is room for 500: take 3 away." in html
+        assert "\n\n&lt;b&gt;xxx" in html
+        assert 'value="/global/"' in html
+        assert 'aria-invalid="true"' in html
+    assert b"<html" in whole.content
+    assert b"<html" not in part.content
+
+
+def test_htmx_gets_the_card_and_an_empty_composer(client: Client, alice: User) -> None:
+    html = client.post("/posts/", {"text": "hello <b>"}, headers={"HX-Request": "true"}).content.decode()
+    assert 'hx-swap-oob="afterbegin:#posts"' in html
+    assert "hello &lt;b&gt;" in html
+    assert "<textarea" in html
+    assert ">hello" not in html.split("</form>")[0]
+    assert f'href="/posts/{Post.objects.get().pk}/delete/"' in html
+
+
+def test_a_form_that_is_sent_twice_posts_once(client: Client, alice: User) -> None:
+    for text in ("hello", "hello", "other"):
+        assert client.post("/posts/", {"text": text, "key": "once"}).status_code == 302
+    assert [made.text for made in Post.objects.all()] == ["hello"]
+    again = client.post("/posts/", {"text": "hello", "key": "once"}, headers={"Accept": JSON})
+    assert (again.status_code, again.json()["id"]) == (201, Post.objects.get().pk)
+
+
+def test_the_key_of_one_is_not_the_key_of_another() -> None:
+    alice, bob = people("alice", "bob")
+    assert post(alice.pk, "a", key="k").pk != post(bob.pk, "b", key="k").pk
+
+
+def test_the_same_key_at_the_same_moment_is_one_post() -> None:
+    (alice,) = people("alice")
+    start, made = Barrier(6), list[int]()
+
+    def say() -> None:
+        try:
+            start.wait()
+            made.append(post(alice.pk, "hello @alice #now", key="once").pk)
+        finally:
+            connection.close()
+
+    threads = [Thread(target=say) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [Post.objects.get().pk] * 6
+    assert (Mention.objects.count(), Hashtag.objects.count()) == (1, 1)
+
+
+def test_the_same_key_within_a_transaction_is_one_post() -> None:
+    (alice,) = people("alice")
+    with transaction.atomic():
+        assert post(alice.pk, "a", key="k").pk == post(alice.pk, "a", key="k").pk
+    assert Post.objects.count() == 1
+
+
+def test_a_post_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    (alice,) = people("alice")
+    monkeypatch.setattr("social.services.posts.mentioned_in", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        post(alice.pk, "hello #tag")
+    assert not Post.objects.exists()
+    assert not Hashtag.objects.exists()
+    assert not Change.objects.filter(mirror="post").exists()
+
+
+def test_refusals_name_their_field() -> None:
+    (alice,) = people("alice")
+    assert list(errors(alice.pk, "")) == ["text"]
+    assert list(errors(alice.pk, "ok", key="a b")) == ["key"]
+    assert errors(alice.pk, "ok", book_id=987654321) == {"book": ["There is no such book."]}
+
+
+def test_a_post_remembers_how_it_is_delivered() -> None:
+    alice, bob = people("alice", "bob")
+    Pulled.objects.create(user=alice, state=Pulled.State.ON)
+    Pulled.objects.create(user=bob, state=Pulled.State.TURNING)
+    assert post(alice.pk, "a").is_pulled
+    assert not post(bob.pk, "b").is_pulled
+
+
+def test_only_authors_and_staff_who_may_delete_a_post(client: Client) -> None:
+    alice, bob, staff = people("alice", "bob", "staff")
+    User.objects.filter(pk=staff.pk).update(is_staff=True)
+    made = post(alice.pk, "hello @bob #tag")
+    assert not delete_post(made.pk, by=bob.pk)
+    assert not delete_post(made.pk, by=staff.pk)
+    assert delete_post(made.pk, by=alice.pk)
+    assert not delete_post(made.pk, by=alice.pk)
+    assert not Mention.objects.exists()
+    User.objects.filter(pk=staff.pk).update(is_superuser=True)
+    assert delete_post(post(alice.pk, "again").pk, by=staff.pk)
+
+
+def test_hiding_is_done_once_and_can_be_undone() -> None:
+    made = post(people("alice")[0].pk, "hello")
+    assert [hide_post(made.pk), hide_post(made.pk), unhide_post(made.pk), unhide_post(made.pk)] == [True, False] * 2
+
+
+def test_deleting_asks_first(client: Client, alice: User) -> None:
+    made = post(alice.pk, "hello")
+    html = client.get(f"/posts/{made.pk}/delete/").content.decode()
+    assert "hello" in html
+    assert '<form class="doubt" method="post">' in html
+    assert Post.objects.exists()
+    for _ in range(2):  # a double click
+        assert client.post(f"/posts/{made.pk}/delete/").headers["Location"] == "/home/"
+    assert not Post.objects.exists()
+
+
+def test_nobody_deletes_what_others_posted(client: Client, alice: User) -> None:
+    made = post(people("bob")[0].pk, "mine")
+    for method in (client.get, client.post):
+        assert method(f"/posts/{made.pk}/delete/").status_code == 404
+    assert client.post(f"/posts/{made.pk}/delete/", headers={"Accept": JSON}).status_code == 404
+    client.logout()
+    assert "/accounts/login/" in client.post(f"/posts/{made.pk}/delete/").headers["Location"]
+    assert Post.objects.exists()
+
+
+def test_deleting_in_json(client: Client, alice: User) -> None:
+    made = post(alice.pk, "hello")
+    response = client.post(f"/posts/{made.pk}/delete/", headers={"Accept": JSON})
+    assert (response.status_code, response.json()) == (200, {"id": made.pk, "is_deleted": True})
