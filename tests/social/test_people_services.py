@@ -1,0 +1,182 @@
+"""Following, blocking and muting: each is done once, and a follow and a block never stand side by side."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.utils import translation
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from social.models import Block, Follow, Mute
+from social.services import people
+from tests.servers import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ROUNDS = 30
+
+
+@pytest.fixture
+def alice() -> int:
+    return User.objects.create(username="alice").pk
+
+
+@pytest.fixture
+def bob() -> int:
+    return User.objects.create(username="bob").pk
+
+
+def at_once(*calls: Callable[[], Any]) -> list[Any]:
+    """Begin these at the same moment, each in a thread with a connection of its own; what they return, or raise."""
+    together = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> Any:
+        together.wait(20)
+        try:
+            return call()
+        except people.Refused as error:
+            return type(error)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls))
+
+
+@pytest.mark.parametrize(
+    ("do", "undo", "model"),
+    [
+        (people.follow, people.unfollow, Follow),
+        (people.block, people.unblock, Block),
+        (people.mute, people.unmute, Mute),
+    ],
+)
+def test_it_is_done_once_and_undone_once(alice: int, bob: int, do: Any, undo: Any, model: Any) -> None:
+    assert [undo(alice, bob), do(alice, bob), do(alice, bob), model.objects.count()] == [False, True, False, 1]
+    assert [undo(bob, alice), model.objects.count()] == [False, 1]
+    assert [undo(alice, bob), undo(alice, bob), model.objects.count()] == [True, False, 0]
+
+
+def test_a_block_ends_follows_both_ways_and_an_unblock_brings_none_back(alice: int, bob: int) -> None:
+    people.follow(alice, bob)
+    people.follow(bob, alice)
+    people.block(alice, bob)
+    assert not Follow.objects.exists()
+    people.unblock(alice, bob)
+    assert not Follow.objects.exists()
+    assert people.follow(bob, alice)
+
+
+def test_a_block_that_stands_ends_a_follow_that_came_by_another_way(alice: int, bob: int) -> None:
+    people.block(alice, bob)
+    Follow.objects.bulk_create([Follow(follower_id=bob, followee_id=alice)])
+    assert people.block(alice, bob) is False
+    assert not Follow.objects.exists()
+
+
+@pytest.mark.parametrize("do", [people.follow, people.block, people.mute])
+def test_it_is_not_done_to_oneself_to_nobody_or_to_who_is_not_active(alice: int, bob: int, do: Any) -> None:
+    User.objects.filter(pk=bob).update(is_active=False)
+    for target, error in ((alice, people.Oneself), (bob, people.NoSuchPerson), (10**12, people.NoSuchPerson)):
+        with pytest.raises(error):
+            do(alice, target)
+    with pytest.raises(people.NoSuchPerson):
+        do(bob, alice)
+
+
+def test_nobody_follows_across_a_block(alice: int, bob: int) -> None:
+    people.block(alice, bob)
+    with pytest.raises(people.BlockedByYou, match="Unblock them first"):
+        people.follow(alice, bob)
+    for do in (people.follow, people.mute):
+        with pytest.raises(people.BlockedByThem) as blocked:
+            do(bob, alice)
+        assert str(blocked.value) == str(people.NoSuchPerson())
+    assert people.block(bob, alice)  # or being seen again would be up to alice alone
+
+
+def test_what_is_refused_is_said_in_the_readers_language() -> None:
+    for error in (people.Oneself, people.NoSuchPerson, people.BlockedByYou, people.FollowsTooMany):
+        with translation.override("en"):
+            assert str(error()).endswith(".")
+    assert f"{settings.FOLLOW_LIMIT:,}" in str(people.FollowsTooMany())
+
+
+def test_one_follows_so_many_and_no_more(alice: int, settings: Settings) -> None:
+    settings.FOLLOW_LIMIT = 3
+    crowd = User.objects.bulk_create(User(username=f"reader {n}") for n in range(5))
+    for user in crowd[:3]:
+        people.follow(alice, user.pk)
+    with pytest.raises(people.FollowsTooMany, match="3 people"):
+        people.follow(alice, crowd[3].pk)
+    assert people.follow(alice, crowd[0].pk) is False  # is followed already, which is no news
+    people.unfollow(alice, crowd[0].pk)
+    assert people.follow(alice, crowd[3].pk)
+
+
+def test_the_limit_holds_when_several_are_followed_at_once(alice: int, settings: Settings) -> None:
+    settings.FOLLOW_LIMIT = 3
+    crowd = User.objects.bulk_create(User(username=f"reader {n}") for n in range(6))
+    done = at_once(*(lambda pk=user.pk: people.follow(alice, pk) for user in crowd))  # type: ignore[misc]
+    assert sorted(map(str, done)) == sorted([*["True"] * 3, *[str(people.FollowsTooMany)] * 3])
+    assert Follow.objects.count() == 3
+
+
+@pytest.mark.parametrize(("do", "model"), [(people.follow, Follow), (people.block, Block), (people.mute, Mute)])
+def test_at_the_same_moment_it_is_done_once(alice: int, bob: int, do: Any, model: Any) -> None:
+    done = at_once(*[lambda: do(alice, bob)] * 6)
+    assert sorted(done) == [False] * 5 + [True]
+    assert model.objects.count() == 1
+
+
+def test_a_follow_and_a_block_at_the_same_moment_leave_no_follow(alice: int, bob: int) -> None:
+    for number in range(ROUNDS):
+        pairs = list(permutations((alice, bob)))
+        follows = [lambda pair=pair: people.follow(*pair) for pair in pairs]  # type: ignore[misc]
+        one, other = pairs[number % 2]
+        done = at_once(*follows, lambda one=one, other=other: people.block(one, other))  # type: ignore[misc]
+        assert done[2] is True
+        assert not Follow.objects.exists()
+        assert set(done[:2]) <= {True, people.BlockedByThem, people.BlockedByYou}
+        people.unblock(one, other)
+
+
+@pytest.mark.on_postgres
+def test_a_block_waits_for_a_follow_that_has_looked_already(
+    alice: int, bob: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, looked = people.is_blocked, threading.Event()
+
+    def look(blocker: int, blocked: int) -> bool:
+        found = real(blocker, blocked)
+        looked.set()
+        wait_until(_somebody_waits, "the block to wait")
+        return found
+
+    def block() -> bool:
+        looked.wait(20)
+        return people.block(bob, alice)
+
+    monkeypatch.setattr(people, "is_blocked", look)
+    assert at_once(lambda: people.follow(alice, bob), block) == [True, True]
+    assert not Follow.objects.exists()
+
+
+def _somebody_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        return bool(cursor.fetchone()[0])
+
+
+def test_who_is_deleted_while_they_are_followed_is_not_there(
+    alice: int, bob: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(people, "_must_be_here", lambda *ids: User.objects.filter(pk=bob).delete())
+    with pytest.raises(people.NoSuchPerson):
+        people.follow(alice, bob)
+    assert User.objects.filter(pk=bob).exists()
