@@ -189,6 +189,7 @@ CELERY_TASK_ROUTES = {
     "mirror.tasks.rebuild": {"queue": "default"},
     "mirror.tasks.verify": {"queue": "default"},
     "mirror.tasks.warm": {"queue": "default"},
+    "mirror.tasks.push": {"queue": "fanout"},
     "mirror.tasks.*_backup": {"queue": "default"},
     "mirror.tasks.*": {"queue": "relay"},
 }

@@ -13,7 +13,7 @@ from django.db import Error as DatabaseError
 from django.db import transaction
 from redis.exceptions import RedisError
 
-from mirror import chains, outbox, registry, relay, send, spread
+from mirror import chains, outbox, push, registry, relay, send, spread
 from mirror.conf import setting
 from mirror.redis import breaker, client
 
@@ -62,7 +62,9 @@ def flush() -> None:
             due[name, ""] |= owners
         if breaker.open():
             return  # workers cannot write to Redis either, and a hung broker would cost a time-out more
-        if rest and source:
+        if rest and (mirror, source) in registry.pushed():
+            send.push(mirror, source, rest)
+        elif rest and source:
             send.sweep()  # which begins with what a source's change has to be spread over
         else:
             left[mirror] += rest
@@ -82,6 +84,8 @@ def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) 
     if breaker.open():
         return [], keys
     try:
+        if (mirror, source) in registry.pushed():
+            return _push(mirror, source, keys, deadline)
         if source:
             return _drain_source(mirror, source, keys, deadline)
         return _drain_rows(mirror, keys, deadline)
@@ -98,6 +102,12 @@ def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) 
 def _drain_rows(mirror: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
     rest = relay.drain_keys(mirror, keys, deadline, redis=client(), tries=relay.HASTY)[1]
     return keys[: len(keys) - len(rest)], rest
+
+
+def _push(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
+    """One step: whoever wrote these rows has them, and a few others. Nothing comes after it."""
+    is_left = deadline.passed() or push.first(mirror, source, keys, client())
+    return [], keys if is_left else []
 
 
 def _drain_source(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:

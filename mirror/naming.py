@@ -53,6 +53,11 @@ def guard(mirror: str, row: str) -> str:
     return key(f"mirror:guard:{mirror}:{row}")
 
 
+def fence(mirror: str) -> str:
+    """String: by whom deliveries of rows to windows were stopped last, to start over. Life: always. Owner: mirror."""
+    return key(f"mirror:fence:{mirror}")
+
+
 def marks(backup: str) -> str:
     """Sorted set: items that SQL does not have yet, by version (microseconds since 1970; below zero: set aside).
     Life: until they are flushed. Owner: mirror.backup.

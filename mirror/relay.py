@@ -59,10 +59,13 @@ def drain_all(
 ) -> int:
     """Apply all pending changes, or as many as fit in ``seconds``. Returns how many were applied.
 
+    With all the time there is, rows are pushed as well: see ``mirror.push``.
     until: go once through the changes up to this id, and wait for nothing that others write meanwhile. A key that
     fails is counted against, and set aside in the end; it stops nobody else. tries: as for ``drain_keys``. Raises
     redis-py's errors when Redis is away: then everything stays pending.
     """
+    from mirror.push import push_all
+
     deadline, redis, total = Deadline(seconds), redis or relay_client(), 0
     tried: set[tuple[str, str]] = set()
     unspread: set[int] = set()
@@ -72,6 +75,8 @@ def drain_all(
         total += done
         if until is not None or not (done or spreads):
             break
+    if seconds is None and until is None:
+        total += push_all(redis)
     return total
 
 

@@ -9,7 +9,7 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from mirror import cold, marker, naming, outbox, registry, relay
+from mirror import cold, marker, naming, outbox, push, registry, relay
 from mirror.conf import setting
 from mirror.declare import Mirror
 from mirror.models import Identity
@@ -94,6 +94,10 @@ def _finish(redis: Any, identity: Identity, now: str, stale: dict[str, bytes]) -
     else:
         logger.warning("Changes of the former Redis keep coming in: the replay goes on with the next sweep")
         return False
-    for name, found in stale.items():
-        marker.restamp(registry.get(name), redis, found, now)
-    return True
+    whole = True
+    for name in sorted(stale, key=lambda name: len(registry.all_ahead(name))):
+        if push.replay(name, redis, stale):
+            marker.restamp(registry.get(name), redis, stale[name], now)
+        else:
+            whole = False  # it may wait for another mirror to be rebuilt
+    return whole

@@ -7,7 +7,7 @@ while; the sweep that beat starts does what was not sent.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import kombu.pools
@@ -54,6 +54,15 @@ def rebuild(mirror: str, *, if_cold: bool = True) -> bool:
     from mirror.tasks import rebuild as task
 
     return _send(task.apply_async, args=(mirror,), kwargs={"if_cold": if_cold}, expires=60)
+
+
+def push(mirror: str, source: str, keys: Sequence[str] = ()) -> bool:
+    """Ask for these rows (none: all that are pending) to be pushed soon. Returns whether the broker took it all."""
+    from mirror.tasks import push as task
+
+    expires = None if keys else 10
+    parts = [list(keys[start : start + MOST]) for start in range(0, len(keys), MOST)] or [[]]
+    return all([_send(task.apply_async, args=(mirror, source, part), expires=expires) for part in parts])
 
 
 def warm(mirror: str, owner: str) -> bool:

@@ -24,7 +24,7 @@ class Session:
     def __enter__(self) -> "Session":
         self._connection = self._pool.get_connection()
         self._watching = False
-        self._posted = 0
+        self._posted = self._then = 0
         return self
 
     def __exit__(
@@ -71,18 +71,20 @@ class Session:
         self.post_transaction(commands)
         return self.collect_transaction()
 
-    def post_transaction(self, commands: Sequence[Command]) -> None:
-        """Send a transaction and leave the replies."""
-        self.post([("MULTI",), *commands, ("EXEC",)])
+    def post_transaction(self, commands: Sequence[Command], then: Sequence[Command] = ()) -> None:
+        """Send a transaction, and commands that come after it (a WATCH for the next one), and leave the replies."""
+        self.post([("MULTI",), *commands, ("EXEC",), *then])
+        self._then = len(then)
 
     def collect_transaction(self) -> list[Any]:
-        """The replies to a transaction that was posted. Raises as ``execute``."""
-        *queued, done = self._replies()
-        self._watching = False
+        """The replies to a transaction that was posted, then those to what came after it. Raises as ``execute``."""
+        replies, then = self._replies(), self._then
+        *queued, done = replies[: len(replies) - then]
+        self._watching, self._then = then > 0, 0
         _raise_first(queued)
         if done is None:
             raise Conflict
-        return _raise_first(done if isinstance(done, list) else [done])
+        return _raise_first([*(done if isinstance(done, list) else [done]), *replies[len(replies) - then :]])
 
     def _replies(self) -> list[Any]:
         replies = self._connection.collect(self._posted)

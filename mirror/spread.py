@@ -6,36 +6,45 @@ slice is; what Redis has to say is then told by the appended changes.
 """
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from mirror import outbox, registry
-from mirror.declare import Watch
+from mirror import deliver, outbox, progress, registry
+from mirror.declare import Watch, WindowMirror
 from mirror.models import Change
+from mirror.redis import relay_client
 
 SLICE = 1000  # rows a step
 TOGETHER = 100  # sources that are tried in one query, when each touches few rows
 
 
 def pending_sources(values: Sequence[str] | None = None, mirror: str = "", source: str = "") -> QuerySet[Change]:
-    """Pending changes with a source, oldest first; or only those of these values of one source."""
-    found = Change.objects.using(outbox.using()).pending().exclude(source="")
+    """Pending changes with a source, oldest first; or only those of these values of one source.
+
+    Not those of rows that are pushed: see ``mirror.push``.
+    """
+    found = Change.objects.using(outbox.using()).pending().exclude(source="").exclude(progress.is_pushed())
     if values is not None:
         found = found.filter(mirror=mirror, source=source, key__in=values)
     return found.order_by("id")
 
 
-def step(changes: Sequence[Change]) -> list[str]:
+def step(changes: Sequence[Change], redis: Any = None) -> list[str]:
     """Spread one slice of ``changes``, which have mirror and source in common. Returns the rows' keys.
 
-    Raises what the declaration's ``via`` raises.
+    Raises what the declaration's ``via`` raises, and redis-py's errors.
     """
     first = changes[0]
     watch = _watch(first.mirror, first.source)
     if watch is None or watch.via is None:  # nobody watches this any more
         return _save(changes, [], None, done=True)
+    mirror = registry.get(first.mirror)
+    if isinstance(mirror, WindowMirror) and mirror.lazy:
+        # What is on its way was read before this change. It arrives before the recompute that is ordered here, or not.
+        deliver.stop(mirror, redis or relay_client())
     if first.cursor is None and len(changes) > 1:
         keys = watch.via([c.key for c in changes], None, SLICE)
         if len(keys) < SLICE:

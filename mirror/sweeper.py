@@ -5,7 +5,7 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
-from mirror import marker, outbox, registry, relay, replay, send
+from mirror import marker, outbox, push, registry, relay, replay, send
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
 
@@ -36,6 +36,7 @@ def _sweep(redis: Any) -> int:
     for mirror in registry.all_mirrors():  # first: draining can take all of the time, and readers wait for these
         if not marker.is_warm(redis, mirror.name):
             send.rebuild(mirror.name)
+    push.send_pending(redis)
     applied = relay.drain_all(SECONDS, redis=redis)
     deadline = relay.Deadline(SECONDS)
     while outbox.purge() == outbox.PURGE and not deadline.passed():

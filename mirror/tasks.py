@@ -5,6 +5,7 @@ import logging
 from celery import shared_task
 from redis.exceptions import RedisError
 
+from mirror import push as pushing
 from mirror import rebuild as rebuilding
 from mirror import registry, relay, sweeper, window
 from mirror import verify as verifying
@@ -24,6 +25,16 @@ def drain_keys(mirror: str, keys: list[str]) -> int:
     """Drain these keys: what did not fit a request's budget. The sweep does what cannot be done now."""
     try:
         return relay.drain_keys(mirror, keys)[0]
+    except RedisError as error:
+        logger.warning("Redis is away, changes wait: %s", error)
+        return 0
+
+
+@shared_task(name="mirror.tasks.push")
+def push(mirror: str, source: str, keys: list[str]) -> int:
+    """Push these rows (none: all that are pending) for a while, then leave the rest to another task."""
+    try:
+        return pushing.work(mirror, source, keys)
     except RedisError as error:
         logger.warning("Redis is away, changes wait: %s", error)
         return 0

@@ -1,0 +1,147 @@
+"""Taking rows to windows in Redis, many windows at a time, as long as nobody else is at these rows.
+
+Each row has a guard key. Whoever is going to read a row from SQL first writes a token of their own there; each batch
+of deliveries is a transaction that watches the guards and has seen the token. So of two who are at one row, the one
+who came later, and has read it later, wins, and the other one's batches fail from then on.
+"""
+
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from mirror import naming
+from mirror.declare import Reached, WindowMirror
+from mirror.scripts import Script
+from mirror.session import Command, Conflict, Session
+
+GUARD_SECONDS: Final = 60
+BUSY_SECONDS: Final = 5  # a guard this fresh says that somebody is at the row now
+GROUP: Final = 40  # windows that one command reaches: others wait while it runs
+BATCH: Final = 200  # windows that one transaction reaches, and one round trip
+
+script: Final = Script(Path(__file__).with_name("push.lua"))
+
+
+class Batch(NamedTuple):
+    """What goes into one transaction."""
+
+    commands: list[Command]
+    windows: int
+
+
+class Deliveries:
+    """Deliveries of the rows ``rows`` (keys of changes) over one connection.
+
+    mirrors: those that have to stay whole meanwhile. All methods raise Conflict when somebody else is at one of the
+    rows, when a mirror goes cold, and when ``stop`` was called; and redis-py's errors when Redis is away.
+    """
+
+    def __init__(self, session: Session, mirror: WindowMirror, rows: Sequence[str]) -> None:
+        self.session = session
+        self._guards = guards(mirror.name, rows)
+        self.mirrors = [mirror.name, *(after.mirror for after in mirror.after)]
+        self._others = [*map(naming.marker, self.mirrors), naming.fence(mirror.name)]
+        self._token = uuid.uuid4().hex
+        self._expected: list[bytes | None] = []
+        self._fresh_until = 0.0
+        self._under_way = False
+
+    def begin(self) -> list[bytes | None]:
+        """Take the guards. Returns what the markers of ``mirrors`` say: they have to say it until the end."""
+        life = GUARD_SECONDS * 1000
+        sets: list[Command] = [("SET", guard, self._token, "PX", life) for guard in self._guards]
+        replies = self.session.ask([*sets, *self._look()])
+        self._fresh_until = time.monotonic() + BUSY_SECONDS / 2
+        found: list[bytes | None] = replies[-1]
+        self._expected = [self._token.encode()] * len(self._guards) + found[len(self._guards) :]
+        self._check(found)
+        return found[len(self._guards) : -1]
+
+    def post(self, batch: Batch) -> None:
+        """Send a batch; Redis works on it while the caller does something else."""
+        self.land()
+        commands = [*batch.commands, *self._renewal()]
+        self.session.post_transaction(commands, self._look())
+        self._under_way = True
+
+    def land(self) -> None:
+        """See what became of the batch that is under way, if there is one."""
+        if self._under_way:
+            self._under_way = False
+            self._check(self.session.collect_transaction()[-1])
+
+    def release(self) -> None:
+        """Give the guards back."""
+        self.land()
+        self.session.execute([("DEL", *self._guards)])
+
+    def _look(self) -> list[Command]:
+        keys = [*self._guards, *self._others]
+        return [("WATCH", *keys), ("MGET", *keys)]
+
+    def _renewal(self) -> list[Command]:
+        if time.monotonic() < self._fresh_until:
+            return []
+        self._fresh_until = time.monotonic() + BUSY_SECONDS / 2
+        return [("PEXPIRE", guard, GUARD_SECONDS * 1000) for guard in self._guards]
+
+    def _check(self, found: Sequence[Any]) -> None:
+        if list(found) != self._expected:
+            raise Conflict
+
+
+def stop(mirror: WindowMirror, redis: Any) -> None:
+    """Have all deliveries to this mirror's windows, which are under way, start over from what SQL says now: whether a
+    row belongs there has changed by other tables than its own, and windows are going to be recomputed.
+    """
+    redis.set(naming.fence(mirror.name), uuid.uuid4().hex)
+
+
+def guards(mirror: str, rows: Sequence[str]) -> list[str]:
+    """The guard keys of pushed rows, each once."""
+    return [naming.guard(mirror, f"row:{row}") for row in dict.fromkeys(rows)]
+
+
+def busy(redis: Any, mirror: str, rows: Sequence[str]) -> set[str]:
+    """Those of these rows that somebody is at now: better left to them. (One round trip; for economy alone.)"""
+    pipe = redis.pipeline(transaction=False)
+    for row in rows:
+        pipe.pttl(naming.guard(mirror, f"row:{row}"))
+    fresh = (GUARD_SECONDS - BUSY_SECONDS) * 1000
+    return {row for row, life in zip(rows, pipe.execute(), strict=True) if life > fresh}
+
+
+def batches(mirror: WindowMirror, reached: Sequence[Reached]) -> Iterator[Batch]:
+    """What takes rows to their windows, in transactions of bearable size."""
+    commands: list[Command] = []
+    windows = 0
+    for command, size in _calls(mirror, reached):
+        commands.append(command)
+        windows += size
+        if windows >= BATCH:
+            yield Batch(commands, windows)
+            commands, windows = [], 0
+    if commands:
+        yield Batch(commands, windows)
+
+
+def _calls(mirror: WindowMirror, reached: Sequence[Reached]) -> Iterator[tuple[Command, int]]:
+    """Calls of the script, and how many windows each reaches: windows that the same rows go to share one.
+
+    Here a call may name any windows. On Redis Cluster those of one call would have to be in one slot.
+    """
+    rows: dict[str, tuple[Any, ...]] = defaultdict(tuple)
+    for owner, member, source, shown in reached:
+        rows[owner] += (member, source, "1" if shown else "0")
+    owners: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    for owner, args in rows.items():
+        owners[args].append(owner)
+    parts = [name.partition("\0")[::2] for name in (mirror.key("\0"), *mirror.sources("\0"))]
+    for args, same in owners.items():
+        size = max(1, 3 * GROUP // len(args))
+        for at in range(0, len(same), size):
+            keys = [f"{start}{owner}{end}" for owner in same[at : at + size] for start, end in parts]
+            yield script.command(keys, (mirror.length, *args)), len(keys) // 3

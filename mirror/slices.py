@@ -1,0 +1,100 @@
+"""Slices of a fan-out, one after the other over one connection. See ``mirror.push`` for the order of the steps."""
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from mirror import deliver, progress
+from mirror.declare import Reached, WindowMirror
+from mirror.models import Change
+from mirror.session import Conflict, Session
+
+SLICE: Final = 1000  # windows a slice
+Step = Callable[[str], object]
+Whole = Callable[[Sequence[str], Sequence[bytes | None]], bool]
+
+
+class Outcome(enum.Enum):
+    """How a run of slices ended."""
+
+    DONE = "the changes that it ended with are applied"
+    MORE = "there is more to do"
+    LOST = "somebody else is at it"
+    COLD = "a mirror that has to be whole is not"
+
+
+class Pushed(NamedTuple):
+    """What a run did: changes applied, and windows that rows were taken to, if they were there."""
+
+    outcome: Outcome
+    applied: int = 0
+    windows: int = 0
+
+
+class _Slice(NamedTuple):
+    """What one reading of SQL found. end: the last owner, if there may be more behind."""
+
+    changes: Sequence[Change]
+    reached: Sequence[Reached]
+    end: str | None
+
+
+def no_step(name: str) -> None:
+    """Nothing happens between the steps (tests stop a run here)."""
+
+
+class Slices:
+    """The slices of one change, or one slice of several."""
+
+    def __init__(self, session: Session, mirror: WindowMirror, changes: Sequence[Change], limit: int, at: Step) -> None:
+        self.session, self.mirror, self.changes, self.limit, self.at = session, mirror, changes, limit, at
+        self.noted = changes[0].cursor  # as SQL has it
+        self.windows = 0
+        self.deliveries = deliver.Deliveries(session, mirror, [change.key for change in changes])
+
+    def run(self, are_whole: Whole, goes_on: Callable[[], bool]) -> Pushed:
+        """One slice, and others while it ``goes_on``. Raises Conflict when somebody else is at it."""
+        self.at("guard")
+        markers = self.deliveries.begin()
+        if not are_whole(self.deliveries.mirrors, markers):
+            return Pushed(Outcome.COLD)
+        is_same_life = self.changes[0].incarnation == self.session.incarnation
+        ahead: _Slice | None = self._read(self.noted if is_same_life else None)
+        delivered: _Slice | None = None  # but for its last batch, which is under way
+        while ahead:
+            for batch in deliver.batches(self.mirror, ahead.reached):
+                self.at("deliver")
+                self.windows += batch.windows
+                self.deliveries.post(batch)  # Redis works on it, while SQL notes what has landed, and reads on
+                if delivered:
+                    self._note(delivered)
+                    delivered = None
+            delivered = ahead
+            ahead = self._read(ahead.end) if ahead.end is not None and goes_on() else None
+        assert delivered
+        self.at("land")
+        self.deliveries.release()
+        self._note(delivered)
+        if delivered.end is None:
+            return Pushed(Outcome.DONE, len(delivered.changes), self.windows)
+        return Pushed(Outcome.MORE, 0, self.windows)
+
+    def _read(self, after: str | None) -> _Slice:
+        """The next slice, of as many of the changes as fit one."""
+        self.at("read")
+        changes = self.changes if after is None else self.changes[:1]
+        while True:
+            reached = self.mirror.reach([change.key for change in changes], after, self.limit)
+            if len(reached) < self.limit or len(changes) == 1:
+                break
+            changes = changes[: (len(changes) + 3) // 4]
+        self.changes = changes
+        return _Slice(changes, reached, reached[-1].owner if len(reached) >= self.limit else None)
+
+    def _note(self, done: _Slice) -> None:
+        """Note the progress. Raises Conflict if somebody else has."""
+        self.at("note")
+        ids = [change.id for change in done.changes]
+        if not progress.note(ids, self.noted, done.end, self.session.incarnation):
+            raise Conflict
+        self.noted = done.end
