@@ -77,12 +77,13 @@ class Feed:
         return [post for post in posts if post["user"]["id"] not in shunned]
 
     def chunk(self, below: int, limit: int) -> Chunk:
-        """The next stretch below an id."""
+        """The next ``limit`` ids below an id, fewer at the end."""
         found = None if self.ends else self.from_redis(below, limit)
-        if found is None:
-            ids = self.from_sql(below, limit)
-            return Chunk(ids, ids[-1] if len(ids) == limit else 0)
-        return found.first(limit)
+        ids, below = found or Chunk([], below)
+        if len(ids) < limit and below:  # what Redis has ends here
+            rest = self.from_sql(below, limit - len(ids))
+            ids, below = [*ids, *rest], rest[-1] if len(ids) + len(rest) == limit else 0
+        return Chunk(ids, below).first(limit)
 
     def page(self, after: int | None, size: int | None = None) -> PostPage:
         """The page of ``size`` posts (None: PAGE) below the id ``after``; None: the first one."""

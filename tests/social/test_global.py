@@ -1,0 +1,172 @@
+"""Timelines that are the same for everybody but for whom one does not see: global, book, hashtag, mentions, profile."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from accounts.models import User
+from catalog.models import Book
+from mirror import registry, relay
+from mirror.redis import breaker
+from social import selectors
+from social.models import Block, Hashtag, Mention, Mute, Post
+from social.reading import PAGE, PostPage
+from tests.social.timelines import costs, everything, ids, newest_first, pages, people, raws, say, warm_up
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Posts = Callable[[User, int], list[Post]]
+TRIPS = {"mentions": 3, "posts_of": 2}  # of a viewer; the others: 3
+
+
+class Place:
+    """A timeline that everybody's posts can come to."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.book, self.reader = kind, Book.objects.create(title="Middlemarch"), people("reader")[0]
+
+    def say(self, author: User, count: int = 1) -> list[Post]:
+        """Posts that belong there."""
+        made = say(author, count, book=self.book)
+        Hashtag.objects.bulk_create(Hashtag(post=post, name="tea") for post in made)
+        Mention.objects.bulk_create(Mention(post=post, user=self.reader, name="reader") for post in made)
+        return made
+
+    def read(self, viewer: User | None, after: int | None = None) -> PostPage:
+        """A page, as ``viewer`` sees it (where everybody may look)."""
+        pk = viewer and viewer.pk
+        if self.kind == "global":
+            return selectors.global_timeline(pk, after)
+        if self.kind == "book_posts":
+            return selectors.posts_about(self.book.pk, pk, after)
+        if self.kind == "hashtag":
+            return selectors.posts_tagged("tea", pk, after)
+        return selectors.mentions_of(self.reader.pk, after)
+
+    def window(self) -> type:
+        """Its mirror's class."""
+        return type(registry.get(self.kind))
+
+
+@pytest.fixture(params=["global", "book_posts", "hashtag", "mentions"])
+def place(request: pytest.FixtureRequest) -> Place:
+    return Place(request.param)
+
+
+def viewer_of(place: Place, alice: User) -> User:
+    """Mentions are read by whom they mention."""
+    return place.reader if place.kind == "mentions" else alice
+
+
+def test_it_works_for_a_viewer_and_for_a_stranger(place: Place, alice: User) -> None:
+    bob, carol = people("bob", "carol")
+    said = place.say(bob, 30) + place.say(carol, 15)
+    other = say(bob, 2)
+    warm_up()
+    me = viewer_of(place, alice)
+    wanted = newest_first(said, other if place.kind == "global" else [])
+    assert everything(partial(place.read, me)) == wanted
+    assert costs(lambda: place.read(me)) == (3, 0)
+    if place.kind != "mentions":
+        assert everything(partial(place.read, None)) == wanted
+        assert costs(lambda: place.read(None)) == (2, 0)
+
+
+@pytest.mark.parametrize("count", [0, 1, PAGE, PAGE + 1, 29, 30, 31, 40, 41, 75])
+def test_below_a_full_window_sql_goes_on(
+    place: Place, alice: User, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr(place.window(), "length", 30)
+    said = place.say(people("bob")[0], count)
+    warm_up()
+    assert everything(partial(place.read, viewer_of(place, alice))) == newest_first(said)
+    assert pages(partial(place.read, alice))[-1].after is None
+
+
+def test_with_redis_away_sql_gives_the_same_bytes(place: Place, alice: User) -> None:
+    place.say(people("bob")[0], 25)
+    warm_up()
+    found = pages(partial(place.read, alice))
+    breaker.failed()
+    assert raws(pages(partial(place.read, alice))) == raws(found)
+    assert costs(lambda: place.read(alice)) == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("model", "one", "other"), [(Block, "blocker", "blocked"), (Block, "blocked", "blocker"), (Mute, "user", "muted")]
+)
+def test_whom_one_does_not_see_is_left_out(
+    place: Place, alice: User, model: type[Block] | type[Mute], one: str, other: str
+) -> None:
+    bob, carol = people("bob", "carol")
+    me = viewer_of(place, alice)
+    seen = []
+    for _ in range(12):
+        place.say(bob, 5)
+        seen += place.say(carol, 3)
+    model.objects.create(**{one: me, other: bob})
+    warm_up()
+    assert everything(partial(place.read, me)) == newest_first(seen)
+
+
+def test_with_nothing_but_shunned_posts_the_scan_is_bounded(
+    place: Place, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("social.reading.FURTHER", (30,))
+    bob, carol = people("bob", "carol")
+    me = viewer_of(place, alice)
+    seen = place.say(carol, 3)
+    place.say(bob, 200)
+    Mute.objects.create(user=me, muted=bob)
+    warm_up()
+    page = place.read(me)
+    assert (page.posts, page.newest) == ([], 0)
+    assert page.after is not None
+    assert everything(partial(place.read, me)) == newest_first(seen)
+
+
+def test_what_is_gone_is_passed_over(place: Place, alice: User) -> None:
+    said = place.say(people("bob")[0], 50)
+    warm_up()
+    Post.objects.filter(pk__in=[post.pk for post in said[30:48]]).update(is_hidden=True)
+    relay.drain_keys("post", [str(post.pk) for post in said])
+    assert everything(partial(place.read, viewer_of(place, alice))) == newest_first(said[:30] + said[48:])
+
+
+def test_a_profile_costs_two_round_trips(alice: User) -> None:
+    bob = people("bob")[0]
+    said = say(bob, 50)
+    say(alice, 5)
+    warm_up()
+    for viewer in (None, alice.pk, bob.pk):
+        assert everything(partial(selectors.posts_of, bob.pk, viewer)) == newest_first(said)
+        assert costs(lambda viewer=viewer: selectors.posts_of(bob.pk, viewer)) == (2, 0)
+
+
+@pytest.mark.parametrize(("blocker", "blocked"), [("alice", "bob"), ("bob", "alice")])
+def test_across_a_block_a_profile_has_nothing(alice: User, blocker: str, blocked: str) -> None:
+    everyone = {"alice": alice, "bob": people("bob")[0]}
+    say(everyone["bob"], 5)
+    Block.objects.create(blocker=everyone[blocker], blocked=everyone[blocked])
+    warm_up()
+    assert everything(partial(selectors.posts_of, everyone["bob"].pk, alice.pk)) == []
+
+
+def test_whom_one_has_muted_one_can_still_look_up(alice: User) -> None:
+    bob = people("bob")[0]
+    said = say(bob, 5)
+    Mute.objects.create(user=alice, muted=bob)
+    warm_up()
+    assert everything(partial(selectors.posts_of, bob.pk, alice.pk)) == newest_first(said)
+
+
+def test_the_box_of_the_latest_has_no_more_than_asked_for(alice: User) -> None:
+    bob, carol = people("bob", "carol")
+    said = say(bob, 10)
+    say(carol, 3)
+    Mute.objects.create(user=alice, muted=carol)
+    warm_up()
+    page = selectors.latest_posts(alice.pk, 6)
+    assert (ids(page), page.after, page.newest) == (newest_first(said)[:6], None, said[-1].pk)
+    assert costs(lambda: selectors.latest_posts(None, 6)) == (2, 0)
