@@ -1,7 +1,7 @@
 """System checks for settings that are dangerous. A Redis that is away is left to ``/readyz``."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from django.apps import AppConfig
@@ -14,7 +14,7 @@ from redis.retry import Retry
 
 ASK_SECONDS: Final = 0.3
 OLDEST: Final = (6, 2)
-COMPACT: Final = 512  # members up to which a timeline is kept compact
+T = TypeVar("T")
 
 
 def location(alias: str) -> str:
@@ -72,29 +72,25 @@ def check_servers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
     ]
 
 
-@register("redis")
-def check_state(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """The state server keeps what it is given. Says nothing when it does not answer."""
+def ask_state(question: Callable[[Redis], T]) -> T | None:
+    """What the state server answers; None where it does not, or may not be asked."""
     retry = Retry(NoBackoff(), 0)
     try:
         with Redis.from_url(
             location("state"), socket_timeout=ASK_SECONDS, socket_connect_timeout=ASK_SECONDS, retry=retry
         ) as client:
-            return list(_state(client.info(), _longest_compact(client)))
+            return question(client)
     except (RedisError, OSError, ValueError):
-        return []
-
-
-def _longest_compact(client: Any) -> int | None:
-    """The server's ``zset-max-listpack-entries`` (6.2: ziplist), None when it does not tell."""
-    try:
-        found = client.config_get("zset-max-*-entries")
-    except RedisError:
         return None
-    return max((int(value) for value in found.values()), default=None)
 
 
-def _state(info: dict[str, Any], compact: int | None) -> Iterator[CheckMessage]:
+@register("redis")
+def check_state(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """The state server keeps what it is given. Says nothing when it does not answer."""
+    return list(_state(ask_state(lambda client: client.info()) or {}))
+
+
+def _state(info: dict[str, Any]) -> Iterator[CheckMessage]:
     if info.get("maxmemory_policy", "noeviction") != "noeviction":
         yield Warning(
             f"The state server evicts keys (maxmemory-policy {info['maxmemory_policy']}).",
@@ -106,12 +102,6 @@ def _state(info: dict[str, Any], compact: int | None) -> Iterator[CheckMessage]:
             "The state server keeps no append-only file.",
             hint="Every restart empties it, and all is rebuilt from SQL meanwhile: set appendonly yes.",
             id="site.W004",
-        )
-    if compact is not None and compact < COMPACT:
-        yield Warning(
-            f"The state server keeps sorted sets compact only up to {compact} members.",
-            hint=f"Timelines take many times the memory: set zset-max-listpack-entries {COMPACT}.",
-            id="site.W005",
         )
     version = str(info.get("redis_version", ""))
     if version and tuple(int(part) for part in version.split(".")[:2]) < OLDEST:

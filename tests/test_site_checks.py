@@ -21,7 +21,7 @@ def test_the_servers_that_make_demo_starts_are_fine(redis_server: RedisServer) -
     [
         ("maxmemory-policy", "allkeys-lru", "site.W003"),
         ("appendonly", "no", "site.W004"),
-        ("zset-max-ziplist-entries", "128", "site.W005"),
+        ("zset-max-ziplist-entries", "128", "social.W001"),
     ],
 )
 def test_a_dangerous_option_of_the_state_server_is_named(

@@ -1,0 +1,45 @@
+"""System checks: what the state server makes of timelines. A Redis that is away is left to ``/readyz``."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django.apps import AppConfig
+from django.core.checks import CheckMessage, Warning, register
+from redis import Redis
+
+from config.checks import ask_state
+from social.mirrors.windows import TIMELINE
+
+# A timeline, its sentinel, and what is delivered at once before the oldest posts are taken off: with one member more
+# than the server's limit, once, a timeline takes many times the memory for as long as it lives.
+MEMBERS: Final = TIMELINE + 112
+LONGEST: Final = 20  # characters of a member: any id
+# Bytes of a timeline of 400 posts, as measured on Redis 6.2 and 7.0 (tests/social/test_social_checks.py).
+COMPACT_KB, LOOSE_KB = 5, 45
+
+
+@register("redis")
+def check_timelines(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """The state server keeps sorted sets of a timeline's size compact. Says nothing when it does not tell."""
+    limits = ask_state(_limits) or {}
+    return [
+        Warning(
+            f"The state server keeps sorted sets compact only up to {what}: {name} is {limit}.",
+            hint=f"A home timeline takes {LOOSE_KB} kB instead of {COMPACT_KB}: set {name} {needed}, and have the"
+            " timelines made anew (timelines rebuild --all-active).",
+            id="social.W001",
+        )
+        for name, limit in limits.items()
+        for ending, needed, what in (
+            ("-entries", MEMBERS, f"{limit} members"),
+            ("-value", LONGEST, f"{limit} characters a member"),
+        )
+        if name.endswith(ending) and limit < needed
+    ]
+
+
+def _limits(client: Redis) -> dict[str, int]:
+    """The server's limits, by name: zset-max-listpack-entries and -value. 6.2 says ziplist; newer ones know both."""
+    found = client.config_get("zset-max-*")
+    newer = {name: int(value) for name, value in found.items() if "listpack" in name}
+    return newer or {name: int(value) for name, value in found.items()}

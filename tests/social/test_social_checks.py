@@ -1,0 +1,87 @@
+"""Timelines have to be compact: the check says so where they would not be, and bytes are counted."""
+
+from pathlib import Path
+
+import pytest
+from django.core.checks import CheckMessage, run_checks
+from redis import Redis
+from redis.exceptions import NoPermissionError
+
+from config.devserver.redis_server import find_redis, wheel_redis
+from mirror.declare import SENTINEL
+from social import checks, keys
+from social.mirrors.windows import TIMELINE
+from tests.servers import RedisServer
+
+SERVERS = [find_redis(), *([wheel] if (wheel := wheel_redis()) else [])]
+
+
+def told() -> list[CheckMessage]:
+    return [message for message in run_checks(tags=["redis"]) if str(message.id).startswith("social.")]
+
+
+def limits(redis: Redis) -> dict[str, str]:
+    """What the server keeps sorted sets compact by, as it is called there."""
+    found: dict[str, str] = redis.config_get("zset-max-*")
+    return {name: value for name, value in found.items() if "listpack" in name} or found
+
+
+def write(redis: Redis, *, first: int, count: int = TIMELINE) -> str:
+    """A timeline of so many posts, each 37th of a busy site's."""
+    key = keys.timeline(123456)
+    redis.zadd(key, {SENTINEL: 0, **{str(first + n * 37): first + n * 37 for n in range(count)}})
+    return key
+
+
+@pytest.mark.parametrize("first", [1, 1_000_000, 10_000_000, 1_000_000_000])
+@pytest.mark.parametrize("binary", SERVERS, ids=[path.parent.parent.name for path in SERVERS])
+def test_a_timeline_takes_five_kilobytes_and_not_forty(binary: Path, first: int) -> None:
+    with RedisServer(binary=binary) as server, server.client() as client:
+        key = write(client, first=first)
+        compact = client.memory_usage(key)
+        assert compact is not None
+        assert 3_000 < compact <= checks.COMPACT_KB * 1024 + 100
+        client.delete(key)
+        client.config_set(next(name for name in limits(client) if name.endswith("-entries")), 128)
+        loose = client.memory_usage(write(client, first=first))
+        assert loose is not None
+        assert 36_000 < loose < checks.LOOSE_KB * 1024
+
+
+def test_a_timeline_stays_compact_while_a_hundred_posts_are_delivered_at_once(redis: Redis) -> None:
+    key = write(redis, first=1_000_000, count=TIMELINE + 111)
+    assert redis.object("encoding", key) in (b"listpack", b"ziplist")
+    redis.zadd(key, {"5": 5})
+    assert redis.object("encoding", key) == b"skiplist"
+
+
+def test_the_servers_that_the_demo_and_the_tests_start_are_fine(redis_server: RedisServer) -> None:
+    assert told() == []
+
+
+@pytest.mark.parametrize(("ending", "value"), [("-entries", "511"), ("-value", "19")])
+def test_a_server_that_would_blow_timelines_up_is_told_of(redis_server: RedisServer, ending: str, value: str) -> None:
+    with redis_server.client() as client:
+        name = next(name for name in limits(client) if name.endswith(ending))
+        client.config_set(name, value)
+    (found,) = told()
+    assert found.id == "social.W001"
+    assert f"{name} is {value}" in found.msg
+    assert "45 kB instead of 5" in str(found.hint)
+
+
+def test_nothing_is_said_where_the_server_does_not_tell(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with redis_server.client() as client:
+        client.config_set(next(name for name in limits(client) if name.endswith("-entries")), "1")
+        client.acl_setuser("default", enabled=True, nopass=True, commands=["+@all", "-config"], keys=["*"])
+        with pytest.raises(NoPermissionError):
+            client.config_get("zset-max-*")
+    assert told() == []
+
+
+@pytest.mark.parametrize("harm", ["kill", "freeze"])
+def test_nothing_is_said_where_no_server_answers(redis_server: RedisServer, harm: str) -> None:
+    getattr(redis_server, harm)()
+    assert told() == []
