@@ -110,9 +110,9 @@ class StateAdmin(ReadOnly):
         return "unknown" if warm is None else "warm" if warm else "cold", texts.state(state.status)
 
     @display(description=_("rows"))
-    def rows(self, state: Any) -> int:
-        """Rows in SQL."""
-        return int(state.status.rows)
+    def rows(self, state: Any) -> str:
+        """Rows in SQL; windows in Redis."""
+        return texts.rows(state.status)
 
     @display(description=_("pending"))
     def pending(self, state: Any) -> int:

@@ -14,6 +14,7 @@ from mirror.entries import Entry, Field, Member, Scored, Value, single
 from mirror.expected import says
 from mirror.session import Command, Session
 from mirror.shapes import ABSENT, JsonShape, Target, shape_of
+from mirror.window_shapes import at_once
 
 Kind = Literal["missing", "stale", "stray"]
 LOOKS = 3
@@ -67,8 +68,7 @@ def look(
     """One look at these rows, and at entries in Redis that nobody seems to account for (by row)."""
     shape = shape_of(mirror)
     before = shape.targets(pks)
-    replies = scan.ask(session, shape.ask(pks) or [("PING",)])
-    owns = dict(zip(pks, shape.said(pks, replies), strict=True))
+    owns = _owns(shape, pks, session)
     asked = [(pk, e) for pk in pks for e in {*single(before.get(pk, ABSENT).entries), *strays.get(pk, ())}]
     found: list[Any] = []
     for start in range(0, len(asked), 500):
@@ -83,6 +83,13 @@ def look(
         for (pk, entry), reply in zip(asked, found, strict=True)
         if pk in steady and (difference := _entry(mirror, pk, entry, expected.get(pk, {}), reply))
     ]
+
+
+def _owns(shape: JsonShape, pks: Sequence[str], session: Session) -> dict[str, Any]:
+    """What the rows' own keys say."""
+    if not shape.mirror.has_record:
+        return dict.fromkeys(pks)
+    return dict(zip(pks, shape.said(pks, scan.ask(session, shape.ask(pks))), strict=True))
 
 
 def _busy(mirror: Mirror, pks: Sequence[str]) -> Collection[str]:
@@ -126,8 +133,9 @@ def differences(
 ) -> list[Difference]:
     """What really differs in these rows: differences that stay when looked at again and again."""
     todo, found = list(dict.fromkeys(pks)), []
-    for start in range(0, len(todo), 200):
-        batch = todo[start : start + 200]
+    size = at_once(mirror, 200)
+    for start in range(0, len(todo), size):
+        batch = todo[start : start + size]
         for attempt in range(LOOKS):
             if attempt:
                 time.sleep(PAUSE_SECONDS)

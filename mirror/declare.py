@@ -261,6 +261,14 @@ class WindowMirror(Mirror):
         """Up to ``limit`` ids for each owner, newest first, from SQL, in a fixed number of queries."""
         raise NotImplementedError
 
+    @classmethod
+    def is_of_rows(cls) -> bool:
+        """Whether the owners are rows of ``model`` (and windows of others those of what ``keys_after`` lists)."""
+        return cls.keys_after is Mirror.keys_after
+
+    def is_possible(self, pk: str) -> bool:
+        return _fits(_primary(self.model), pk) if self.is_of_rows() else super().is_possible(pk)
+
     def owners(self, pks: Sequence[str]) -> set[str]:
         """Which of ``pks`` there is an owner for, in SQL: only they have a lazy window. Default: rows of ``model``."""
         possible = [pk for pk in pks if _fits(_primary(self.model), pk)]

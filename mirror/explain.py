@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from mirror import compare, outbox, registry, scan
-from mirror.declare import Mirror
+from mirror.declare import Mirror, WindowMirror
 from mirror.entries import single
 from mirror.expected import says
 from mirror.redis import relay_client
@@ -43,8 +43,10 @@ def mirrors_of(name: str) -> list[Mirror]:
 
 
 def _label(mirror: Mirror) -> str:
-    """The model's name; "" for a summary, which may have none."""
+    """The model's name; "" for a summary, which may have none, and for windows that are not of its rows."""
     model = getattr(mirror, "model", None)
+    if isinstance(mirror, WindowMirror) and not mirror.is_of_rows():
+        return ""
     return str(model._meta.label) if model else ""
 
 
@@ -54,13 +56,14 @@ def explain(name: str, pk: str, *, redis: Any = None) -> list[Explained]:
     if not any(mirror.is_possible(pk) for mirror in mirrors):
         raise NothingToExplain(f"{pk!r} cannot be the key of a {_label(mirrors[0]) or name}")
     with Session(redis or relay_client()) as session:
-        return [_one(mirror, pk, session) for mirror in mirrors]
+        return [_one(mirror, pk, session) for mirror in mirrors if mirror.is_possible(pk)]
 
 
 def _one(mirror: Mirror, pk: str, session: Session) -> Explained:
     shape = shape_of(mirror)
     target = shape.targets([pk]).get(pk, ABSENT)
     said = shape.said([pk], scan.ask(session, shape.ask([pk]) or [("PING",)]))[0]
+    target = shape.standing(pk, said, target)
     stated = _stated(shape.before, pk, said)
     contributed = list(single(target.entries))
     entries = list(dict.fromkeys([*contributed, *single(stated)]))
@@ -72,8 +75,9 @@ def _one(mirror: Mirror, pk: str, session: Session) -> Explained:
     ]
     rows = [row for row in rows if row[2:] != (None, None)]
     pending = [change.id for change in outbox.pending_of(mirror.name, [pk]).get(pk, [])]
-    key = shape.watched(pk)
-    return Explained(mirror.name, key, compare.show(target.own), compare.show(said), rows, pending)
+    key = mirror.key(pk) if isinstance(mirror, WindowMirror) else shape.watched(pk)
+    own = said if mirror.has_record else None
+    return Explained(mirror.name, key, compare.show(target.own), compare.show(own), rows, pending)
 
 
 def _stated(before: Any, pk: str, said: Any) -> list[Any]:

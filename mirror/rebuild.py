@@ -7,18 +7,19 @@ instead of calling an empty mirror whole. Progress is in SQL, so that a killed r
 
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mirror import apply, cold, marker, naming, outbox, registry, relay, replay, scan, spread
+from mirror import apply, cold, marker, naming, outbox, registry, relay, replay, scan, spread, window
 from mirror.bulk import few_collections
 from mirror.conf import setting
-from mirror.declare import Mirror
+from mirror.declare import Mirror, WindowMirror
 from mirror.lease import lease
 from mirror.models import State
 from mirror.redis import relay_client
 from mirror.session import Session
+from mirror.window_shapes import at_once, is_lazy
 
 LEASE_SECONDS = 30.0
 STARTS = 5  # how often a rebuild begins anew before it gives up for now
@@ -32,12 +33,13 @@ class Interrupted(RuntimeError):
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What a rebuild did. skipped: somebody else was at it."""
+    """What a rebuild did. skipped: somebody else was at it. waits: for these mirrors, which have to be warm first."""
 
     mirror: str
     rows: int = 0
     strays: int = 0
     skipped: bool = False
+    waits: tuple[str, ...] = ()
 
 
 def _silent(mirror: str, rows: int) -> None:
@@ -64,7 +66,14 @@ def rebuild_if_cold(name: str) -> int:
     return _single(registry.get(name), redis, _silent, if_cold=True).rows
 
 
+def _after(mirror: Mirror) -> list[str]:
+    """The mirrors without which what is pushed cannot get in."""
+    return [after.mirror for after in mirror.after] if isinstance(mirror, WindowMirror) else []
+
+
 def _single(mirror: Mirror, redis: Any, progress: Progress, *, if_cold: bool = False) -> Rebuilt:
+    if cold_ones := tuple(name for name in _after(mirror) if not marker.is_warm(redis, name)):
+        return Rebuilt(mirror.name, skipped=True, waits=cold_ones)
     with few_collections(), lease(redis, f"rebuild:{mirror.name}", LEASE_SECONDS) as mine:
         if not mine or (if_cold and marker.is_warm(redis, mirror.name)):
             return Rebuilt(mirror.name, skipped=True)
@@ -98,17 +107,26 @@ class _Run:
 
     def _all_rows(self) -> bool:
         """Drain chunk after chunk; while Redis writes one, the next is read from SQL. False: start again."""
-        cursor, before = self.state.rebuild_cursor, None
-        while pks := self.mirror.keys_after(cursor, int(setting("CHUNK"))):
-            cursor, chunk = pks[-1], _Chunk(self.mirror, pks, self.redis)
+        before = None
+        for chunk in self._chunks():
             if before and not self._landed(before):
                 return False
             before = chunk
         return before is None or self._landed(before)
 
+    def _chunks(self) -> Generator["_Chunk", None, None]:
+        cursor, size = self.state.rebuild_cursor, int(setting("CHUNK"))
+        together = at_once(self.mirror, size)
+        while pks := self.mirror.keys_after(cursor, size if is_lazy(self.mirror) else together):
+            cursor, rows = pks[-1], window.those_there(self.mirror, pks, self.redis) if is_lazy(self.mirror) else pks
+            for start in range(0, max(len(rows), 1), together):
+                is_last = start + together >= len(rows)
+                yield _Chunk(self.mirror, rows[start : start + together], self.redis, pks if is_last else [])
+
     def _landed(self, chunk: "_Chunk") -> bool:
         chunk.land()
-        self._note(chunk.pks)
+        if chunk.done:
+            self._note(chunk.done)
         return self._still_ours()
 
     def _resume(self) -> bool:
@@ -163,11 +181,16 @@ class _Run:
 
 
 class _Chunk:
-    """Rows on their way into Redis. Where a row fails, the others arrive and the relay counts its failure."""
+    """Rows on their way into Redis. Where a row fails, the others arrive and the relay counts its failure.
 
-    def __init__(self, mirror: Mirror, pks: list[str], redis: Any) -> None:
-        self.mirror, self.pks, self.redis = mirror, pks, redis
+    done: what is done when these have arrived.
+    """
+
+    def __init__(self, mirror: Mirror, pks: list[str], redis: Any, done: list[str]) -> None:
+        self.mirror, self.pks, self.redis, self.done = mirror, pks, redis, done
         self.flight: apply.Flight | None = None
+        if not pks:
+            return
         try:
             self.flight = apply.launch(mirror, pks, redis=redis, full=True)
         except Exception as error:
@@ -181,6 +204,8 @@ class _Chunk:
                 return
         except Exception as error:
             relay.raise_if_away(error)
+        if not self.pks:
+            return
         failures: dict[str, Exception] = {}
         relay.isolate(self.mirror, self.pks, self.redis, failures, full=True)
         # The relay tries again, and sets aside what keeps failing.

@@ -19,6 +19,7 @@ from mirror.declare import Mirror
 from mirror.models import Change
 from mirror.redis import is_away, relay_client
 from mirror.session import Conflict
+from mirror.window_shapes import at_once
 
 logger = logging.getLogger("mirror")
 # How often a request tries where others are in the way. They are draining the same rows; what they did not see is
@@ -141,10 +142,10 @@ def drain_keys(
     try:
         mirror = registry.get(name)
     except registry.UnknownMirror:
-        gone = outbox.pending_of(name, pks)
-        outbox.mark_applied([c.id for changes in gone.values() for c in changes], "")
+        while gone := outbox.pending_of(name, pks):
+            outbox.mark_applied([c.id for changes in gone.values() for c in changes], "")
         return 0, []
-    total, size = 0, int(setting("BATCH"))
+    total, size = 0, at_once(mirror, int(setting("BATCH")))
     if outbox.WHOLE in pks:
         total += cold.obey(mirror, redis)
         pks = [pk for pk in pks if pk != outbox.WHOLE]

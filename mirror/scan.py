@@ -31,7 +31,7 @@ class Content(NamedTuple):
         try:
             yield from self._texts()
         except UnicodeDecodeError as error:
-            raise WrongType(f"the key {self.key!r} holds something that is no text; delete it, then repair") from error
+            raise no_text(self.key) from error
 
     def _texts(self) -> Iterator[tuple[str, str]]:
         match self.family.kind:
@@ -47,6 +47,11 @@ class Content(NamedTuple):
 
 class WrongType(RuntimeError):
     """A key is not of the type that it should be, or holds what is no text; the message names it."""
+
+
+def no_text(key: str) -> WrongType:
+    """What is to be raised for a key that holds what is no text."""
+    return WrongType(f"the key {key!r} holds something that is no text; delete it, then repair")
 
 
 def keys(session: Session) -> Generator[list[str], None, None]:
@@ -171,7 +176,7 @@ _SCANS = {"set": "SSCAN", "zset": "ZSCAN", "hash": "HSCAN"}
 # What has to be there for a command to read it.
 _READS = {command: kind for kind, command in _SCANS.items()}
 _READS |= {"GET": "string", "MGET": "string", "HGETALL": "hash", "HGET": "hash", "LRANGE": "list"}
-_READS |= {"SISMEMBER": "set", "ZSCORE": "zset"}
+_READS |= {"SISMEMBER": "set", "ZSCORE": "zset", "ZRANGE": "zset"}
 
 
 def _first(key: str, family: Family, cursor: Any = 0) -> Command:

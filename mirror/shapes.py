@@ -89,6 +89,10 @@ class JsonShape:
         """What the rows are to be, where Redis says this of them now."""
         return self.targets(pks)
 
+    def standing(self, pk: str, said: Said, target: Target) -> Target:
+        """What Redis is to say at rest, where it says this, and SQL ``target``."""
+        return target
+
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         """The rows. Keys that no row can have (a stray's) are left out, also where SQL would not take them."""
         try:

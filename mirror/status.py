@@ -4,20 +4,25 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db.models import Count, Min, Q
+from django.db.models import Count as CountOf
+from django.db.models import Min, Q
 from redis.exceptions import RedisError
 
-from mirror import marker, naming, outbox, registry
-from mirror.declare import Mirror, SummaryMirror
+from mirror import marker, naming, outbox, registry, window_count
+from mirror.declare import Mirror, SummaryMirror, WindowMirror
 from mirror.models import Change, State
 from mirror.redis import breaker, client, is_away
+from mirror.window_count import Count
 
 UNKNOWN_WARM = None  # Redis could not be asked
 
 
 @dataclass(frozen=True)
 class Status:
-    """One mirror. warm None: Redis is away. oldest_pending_seconds 0: nothing is pending."""
+    """One mirror. warm None: Redis is away. oldest_pending_seconds 0: nothing is pending.
+
+    rows: in SQL (-1: not counted); of windows those that Redis has. estimated: there are too many keys to count them.
+    """
 
     mirror: str
     warm: bool | None
@@ -29,6 +34,7 @@ class Status:
     rebuilding_rows: int | None
     verified_at: str | None
     differences: int | None
+    estimated: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -55,22 +61,42 @@ def warm_mirrors(redis: Any = None) -> dict[str, bool | None]:
         return dict.fromkeys(names, UNKNOWN_WARM)
 
 
-def rows_of(name: str) -> int:
-    """How many rows a mirror has in SQL (those that it filters away included); a summary is one."""
+def rows_of(name: str) -> int | None:
+    """How many rows a mirror has in SQL (those that it filters away included); a summary is one.
+
+    None: its rows are no table's, and would have to be counted one by one.
+    """
     mirror = registry.get(name)
     if isinstance(mirror, SummaryMirror):
         return 1
+    if isinstance(mirror, WindowMirror) and not mirror.is_of_rows():
+        return None
     return mirror.model._base_manager.using(outbox.using()).count()
 
 
 def statuses(*, count_rows: bool = True) -> list[Status]:
     """Every mirror's status. count_rows False leaves out the one slow part, a count of each table (-1)."""
     warm, states = warm_mirrors(), State.objects.using(outbox.using()).in_bulk()
-    outstanding = _outstanding()
+    outstanding, windows = _outstanding(), window_count.windows() if count_rows else {}
     return [
-        _status(mirror, warm[mirror.name], states.get(mirror.name), outstanding.get(mirror.name, {}), count_rows)
+        _status(
+            mirror,
+            warm[mirror.name],
+            states.get(mirror.name),
+            outstanding.get(mirror.name, {}),
+            _count(mirror, windows) if count_rows else NOT_COUNTED,
+        )
         for mirror in registry.all_mirrors()
     ]
+
+
+NOT_COUNTED = Count(-1, False)
+
+
+def _count(mirror: Mirror, windows: Mapping[str, Count]) -> Count:
+    if isinstance(mirror, WindowMirror):
+        return windows.get(mirror.name, NOT_COUNTED)
+    return Count(rows_of(mirror.name) or 0, False)
 
 
 Outstanding = Mapping[str, Any]
@@ -82,22 +108,21 @@ def _outstanding() -> dict[str, Outstanding]:
         .filter(applied_at__isnull=True)
         .values("mirror")
         .annotate(
-            pending=Count("id", filter=Q(quarantined_at__isnull=True)),
-            quarantined=Count("id", filter=Q(quarantined_at__isnull=False)),
+            pending=CountOf("id", filter=Q(quarantined_at__isnull=True)),
+            quarantined=CountOf("id", filter=Q(quarantined_at__isnull=False)),
             oldest=Min("created_at", filter=Q(quarantined_at__isnull=True)),
         )
     )
     return {row["mirror"]: {**row} for row in rows}
 
 
-def _status(
-    mirror: Mirror, warm: bool | None, state: State | None, outstanding: Outstanding, count_rows: bool
-) -> Status:
+def _status(mirror: Mirror, warm: bool | None, state: State | None, outstanding: Outstanding, count: Count) -> Status:
     oldest = outstanding.get("oldest")
     return Status(
         mirror=mirror.name,
         warm=warm,
-        rows=rows_of(mirror.name) if count_rows else -1,
+        rows=count.rows,
+        estimated=count.estimated,
         pending=outstanding.get("pending", 0),
         oldest_pending_seconds=round(max(0.0, outbox.clock() - oldest.timestamp()), 3) if oldest else 0.0,
         quarantined=outstanding.get("quarantined", 0),

@@ -15,7 +15,7 @@ from mirror import outbox, registry, scan
 from mirror.bulk import few_collections
 from mirror.compare import Difference, differences
 from mirror.conf import setting
-from mirror.declare import Family, Mirror
+from mirror.declare import Family, Mirror, WindowMirror
 from mirror.entries import Entry, single
 from mirror.expected import Sums, says
 from mirror.models import State
@@ -23,6 +23,8 @@ from mirror.plan import TYPES
 from mirror.redis import relay_client
 from mirror.session import Session
 from mirror.shapes import ABSENT, JsonShape, Target, shape_of
+from mirror.window_shapes import at_once
+from mirror.window_verify import Windows, in_batches
 
 CHUNKS = 4  # of a rebuild that are read at once: nothing is written here, and nobody has to wait
 
@@ -43,16 +45,22 @@ def verify(
     when Redis is away, UnknownMirror, and ``scan.WrongType`` when a key holds something of another kind.
     """
     with few_collections(), Session(redis or relay_client()) as session:
-        runs = [_Verification(mirror, session, progress) for mirror in registry.all_mirrors(names)]
-        if sample is not None:
-            return [difference for run in runs for difference in run.some(sample)]
-        for run in runs:
-            run.read_rows()
-        for keys in scan.keys(session):  # one walk through all keys, however many mirrors there are
+        runs = [_run_of(mirror, session, progress) for mirror in registry.all_mirrors(names)]
+        if sample is None:
             for run in runs:
+                run.read_rows()
+        walking = runs if sample is None else [run for run in runs if isinstance(run, _LazyVerification)]
+        for keys in scan.keys(session) if walking else ():  # one walk through all keys, however many mirrors there are
+            for run in walking:
                 run.take(keys)
                 progress(run.mirror.name, 0)
-        return [difference for run in runs for difference in run.result()]
+        return [d for run in runs for d in (run.result() if sample is None else run.some(sample))]
+
+
+def _run_of(mirror: Mirror, session: Session, progress: Progress) -> "_Verification | _LazyVerification":
+    if isinstance(mirror, WindowMirror) and mirror.lazy:
+        return _LazyVerification(mirror, session, progress)
+    return _Verification(mirror, session, progress)
 
 
 def _note(name: str, count: int) -> None:
@@ -77,7 +85,7 @@ class _Verification:
     def read_rows(self) -> None:
         """Every row: compare its record, and sum up what it contributes elsewhere."""
         for pks in self._chunks():
-            asks = self.shape.ask(pks)
+            asks = self.shape.ask(pks) if self.mirror.has_record else []
             self.session.post(asks)  # Redis answers while SQL is read
             targets = self.shape.targets(pks)
             self._compare_own(pks, targets, scan.collect(self.session, asks))
@@ -119,8 +127,8 @@ class _Verification:
         return differences(self.mirror, chosen, {}, self.session)
 
     def _chunks(self) -> Generator[list[str], None, None]:
-        after: str | None = None
-        while pks := self.mirror.keys_after(after, CHUNKS * int(setting("CHUNK"))):
+        after, size = None, at_once(self.mirror, CHUNKS * int(setting("CHUNK")))
+        while pks := self.mirror.keys_after(after, size):
             yield pks
             after = pks[-1]
 
@@ -134,7 +142,7 @@ class _Verification:
             self.progress(self.mirror.name, 0)
 
     def _compare_own(self, pks: Sequence[str], targets: dict[str, Target], replies: list[Any]) -> None:
-        if not replies:  # edges have no key of their own
+        if not replies:  # they have no key of their own
             return
         for pk, said in zip(pks, self.shape.said(pks, replies), strict=True):
             if said != targets.get(pk, ABSENT).own:
@@ -167,6 +175,37 @@ class _Verification:
         for (key, member), said in found.items():
             family = wrong[key]
             self.strays[family.owner(key, member or said)].add(_entry(family, key, member, said))
+
+
+class _LazyVerification:
+    """One mirror's whose windows are lazy: there is what Redis has."""
+
+    def __init__(self, mirror: WindowMirror, session: Session, progress: Progress) -> None:
+        self.mirror, self.windows, self.progress = mirror, Windows(mirror, session), progress
+
+    def read_rows(self) -> None:
+        """Nothing: no row asks for a window."""
+
+    def take(self, keys: list[str]) -> None:
+        """Note which of these keys are the mirror's."""
+        self.windows.take(keys)
+
+    def result(self) -> list[Difference]:
+        """What really differs in all windows."""
+        found = self._differences(list(self.windows.owners))
+        _note(self.mirror.name, len(found))
+        return found
+
+    def some(self, count: int) -> list[Difference]:
+        """What differs in ``count`` windows at random."""
+        return self._differences(self.windows.chosen(count))
+
+    def _differences(self, owners: list[str]) -> list[Difference]:
+        found = []
+        for batch in in_batches(self.windows, owners):
+            found += self.windows.differences(batch)
+            self.progress(self.mirror.name, len(batch))
+        return found
 
 
 def _entry(family: Family, key: str, member: str, said: str) -> Entry:

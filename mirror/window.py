@@ -91,6 +91,14 @@ def cool(mirror: WindowMirror, owners: Iterable[str], redis: Any) -> None:
     pipe.execute()
 
 
+def those_there(mirror: WindowMirror, owners: Sequence[str], redis: Any) -> list[str]:
+    """Which of these lazy windows are warm, or being made."""
+    pipe = redis.pipeline(transaction=False)
+    for owner in owners:
+        pipe.zscore(mirror.key(owner), SENTINEL)
+    return [owner for owner, score in zip(owners, pipe.execute(), strict=True) if score is not None]
+
+
 _asked: dict[tuple[str, str], float] = {}
 _lock = threading.Lock()
 

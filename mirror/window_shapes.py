@@ -1,12 +1,14 @@
 """Windows, as apply and verify see them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeGuard
 
-from mirror.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
+from mirror.declare import CUT, MAKING, SENTINEL, WHOLE, Mirror, WindowMirror
 from mirror.entries import Contribution, Scored
 from mirror.session import Command, Conflict
-from mirror.shapes import EdgeShape, Said, Target
+from mirror.shapes import ABSENT, EdgeShape, Said, Target
+
+MEMBERS: Final = 20_000  # of windows that are read, or written, together
 
 
 class WindowShape(EdgeShape):
@@ -56,6 +58,25 @@ class LazyShape(WindowShape):
         targets = {pk: Target(None, list(self.before(pk, found))) for pk, found in making.items()}
         return targets | self.targets(warm) if warm else targets
 
+    def standing(self, pk: str, said: Said, target: Target, moving: Collection[str] = ()) -> Target:
+        """What a window that says this is to say at rest: everything in SQL from its lowest member upwards.
+
+        target: the window as it would be made now. moving: members that are being pushed; of these nothing is known.
+        """
+        score, key = said.get(SENTINEL), self.mirror.key(pk)
+        if score == MAKING:
+            return Target(None, list(self.before(pk, said)))
+        if score not in (WHOLE, CUT) or not target.entries or len(said) > self.mirror.length + 1:
+            return target if score in (WHOLE, CUT) else ABSENT
+        wanted = {entry.member: entry.score for entry in target.entries if isinstance(entry, Scored)}
+        is_cut = wanted.pop(SENTINEL) == CUT
+        covered = min(wanted.values()) if is_cut else 0  # of what is below, nothing is known
+        floor = min((int(m) for m in said if _is_id(m) and m not in moving), default=None) if score == CUT else 0
+        known = {m: s for m, s in wanted.items() if floor is not None and s >= floor and m not in moving}
+        left = {m: said[m] for m in said if m in moving or (_is_id(m) and int(m) < covered)}
+        end = CUT if is_cut and not moving else score
+        return Target(None, [Scored(key, m, s) for m, s in (known | left | {SENTINEL: end}).items()])
+
 
 class WarmingShape(LazyShape):
     """A lazy window that is being made."""
@@ -79,6 +100,20 @@ def _members(reply: Any) -> dict[str, float]:
     """Members and scores of a sorted set."""
     pairs = reply if reply and isinstance(reply[0], (list, tuple)) else zip(reply[::2], reply[1::2], strict=True)
     return {member.decode(errors="replace"): float(score) for member, score in pairs}
+
+
+def _is_id(member: str) -> bool:
+    return member.isascii() and member.isdecimal() and member[0] != "0"
+
+
+def at_once(mirror: Mirror, rows: int) -> int:
+    """How many of this mirror's rows to read or write together, where ``rows`` is right for most: windows are long."""
+    return max(1, min(rows, MEMBERS // mirror.length)) if isinstance(mirror, WindowMirror) else rows
+
+
+def is_lazy(mirror: Mirror) -> TypeGuard[WindowMirror]:
+    """Whether its windows are there only while they are read."""
+    return isinstance(mirror, WindowMirror) and mirror.lazy
 
 
 def window_shape(mirror: WindowMirror) -> WindowShape:

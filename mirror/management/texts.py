@@ -17,11 +17,11 @@ def statuses(found: Sequence[Status]) -> list[str]:
     if not found:
         return [_("No mirrors are declared.")]
     head = [_("mirror"), _("state"), _("rows"), _("pending"), _("oldest"), _("quarantined"), _("layout")]
-    rows = [
+    lines = [
         [
             s.mirror,
             state(s),
-            str(s.rows),
+            rows(s),
             str(s.pending),
             f"{s.oldest_pending_seconds:.1f} s",
             str(s.quarantined),
@@ -29,7 +29,14 @@ def statuses(found: Sequence[Status]) -> list[str]:
         ]
         for s in found
     ]
-    return table(head, rows)
+    return table(head, lines)
+
+
+def rows(found: Status) -> str:
+    """How many rows a mirror has; of windows, how many there are in Redis, about."""
+    if found.rows < 0:
+        return "?"
+    return _("about %(count)s") % {"count": found.rows} if found.estimated else str(found.rows)
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
@@ -55,6 +62,11 @@ def state(found: Status) -> str:
 
 def rebuilt(done: Rebuilt) -> str:
     """What became of one mirror's rebuild."""
+    if done.waits:
+        return _("%(mirror)s: waits until these are warm: %(others)s") % {
+            "mirror": done.mirror,
+            "others": ", ".join(done.waits),
+        }
     if done.skipped:
         return _("%(mirror)s: somebody else is rebuilding it") % {"mirror": done.mirror}
     rows = ngettext("%(count)s row", "%(count)s rows", done.rows) % {"count": done.rows}

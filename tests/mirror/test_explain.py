@@ -68,13 +68,13 @@ def test_a_model_has_many_names(name: str, item: Item) -> None:
 def test_an_edge_is_found_by_both_its_ends() -> None:
     Follow.objects.create(follower=1, followed=2)
     relay.drain_all()
-    (found,) = explain.explain("follow", "1:2")
+    (found,) = explain.explain("tfollow", "1:2")
     assert [entry[2:] for entry in found.entries] == [("", ""), ("", "")]
 
 
 def test_an_edge_that_is_gone_from_sql_and_not_from_redis_is_shown(redis: Redis) -> None:
     redis.sadd(key("tuid:{1}:following"), 2)
-    (found,) = explain.explain("follow", "1:2")
+    (found,) = explain.explain("tfollow", "1:2")
     assert (key("tuid:{1}:following"), "2", None, "") in found.entries
     assert found.differs
 

@@ -1,0 +1,130 @@
+"""Verifying lazy windows: each one that Redis has against SQL, from its lowest member upwards.
+
+Which windows there are is Redis' affair: nobody misses one that is not there. As everywhere, a difference is believed
+only if it stays when looked at again, SQL said the same before and after Redis was read, and nothing was on its way:
+no change of the window, none of a mirror that it comes after, no push of the member in question.
+"""
+
+import random
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from mirror import compare, outbox, scan
+from mirror.compare import Difference, Kind
+from mirror.declare import WindowMirror
+from mirror.entries import Scored
+from mirror.models import Change
+from mirror.session import Session
+from mirror.shapes import ABSENT, Said, Target
+from mirror.window_shapes import LazyShape, at_once
+
+BATCH = 500
+MOST_PENDING = 100_000  # changes of other mirrors that are looked through for the owners they concern
+
+
+class Windows:
+    """The lazy windows of one mirror that Redis has, and what differs in them."""
+
+    def __init__(self, mirror: WindowMirror, session: Session) -> None:
+        self.mirror, self.session = mirror, session
+        self.shape = LazyShape(mirror)
+        self.owned = scan.Owned(mirror)
+        self.owners: dict[str, None] = {}
+
+    def take(self, keys: Sequence[str]) -> None:
+        """Note which of these keys are windows of this mirror."""
+        for key in keys:
+            if (family := self.owned.family_of(key)) is not None:
+                self.owners[family.owner(key, "")] = None
+
+    def differences(self, owners: Sequence[str]) -> list[Difference]:
+        """What really differs in these windows."""
+        suspects = [owner for owner, said, target in self._read(owners) if self._judge(owner, said, target, ())]
+        found: dict[tuple[str, str], Difference] = {}
+        for attempt in range(compare.LOOKS):
+            if not suspects:
+                return []
+            if attempt:
+                time.sleep(compare.PAUSE_SECONDS)
+            seen = {(d.pk, d.entry[1] if d.entry else ""): d for d in self._look(suspects)}
+            found = {place: d for place, d in seen.items() if not attempt or place in found}
+            suspects = list(dict.fromkeys(pk for pk, _ in found))
+        return list(found.values())
+
+    def chosen(self, count: int) -> list[str]:
+        """``count`` windows at random."""
+        owners = list(self.owners)
+        return owners if len(owners) <= count else random.sample(owners, count)
+
+    def _read(self, owners: Sequence[str]) -> list[tuple[str, Said, Target]]:
+        asks = self.shape.ask(owners)
+        self.session.post(asks)  # Redis answers while SQL is read
+        targets = self.shape.targets(owners)
+        said = self._texts(owners, scan.collect(self.session, asks))
+        return [(o, s, targets.get(o, ABSENT)) for o, s in zip(owners, said, strict=True)]
+
+    def _texts(self, owners: Sequence[str], replies: Sequence[Any]) -> list[Said]:
+        said = self.shape.said(owners, replies)
+        for owner, members in zip(owners, said, strict=True):
+            if any("\ufffd" in member for member in members):
+                raise scan.no_text(self.mirror.key(owner))
+        return said
+
+    def _look(self, owners: Sequence[str]) -> list[Difference]:
+        before = self.shape.targets(owners)
+        said = self._texts(owners, scan.ask(self.session, self.shape.ask(owners)))
+        after = self.shape.targets(owners)
+        busy, found = self._busy(owners), []
+        members = {m for window in said for m in window} | {e[1] for t in before.values() for e in t.entries}
+        moving = self._moving(members)
+        for owner, window in zip(owners, said, strict=True):
+            if owner not in busy and before.get(owner) == after.get(owner):
+                found += self._judge(owner, window, before.get(owner, ABSENT), moving)
+        return found
+
+    def _busy(self, owners: Sequence[str]) -> Collection[str]:
+        """Those with a change pending, or one of a mirror after whose changes they are made again."""
+        busy = set(outbox.pending_of(self.mirror.name, owners))
+        for after in self.mirror.after:
+            busy |= {after.owner(change.key) for change in outbox.pending_at_all(after.mirror, MOST_PENDING)}
+        return busy
+
+    def _moving(self, members: Collection[str]) -> set[str]:
+        """Those of ``members`` that are being pushed. The first column of a pushed row's key is the member."""
+        sources = [watch.source for watch in self.mirror.watches if watch.pushed]
+        changes = Change.objects.using(outbox.using()).filter(
+            mirror=self.mirror.name, source__in=sources, applied_at__isnull=True
+        )
+        keys = changes.values_list("key", flat=True).iterator(chunk_size=BATCH * 10)
+        return {member for key in keys if (member := key.partition(":")[0]) in members}
+
+    def _judge(self, owner: str, said: Said, target: Target, moving: Collection[str]) -> list[Difference]:
+        """What is wrong with a window. One that ought not to be there is one difference."""
+        if not said:
+            return []
+        name, key = self.mirror.name, self.mirror.key(owner)
+        moving = {member for member in moving if member in said or any(e[1] == member for e in target.entries)}
+        standing = self.shape.standing(owner, said, target, moving)
+        if not standing.entries:
+            return [Difference(name, owner, "stray", key, None, None, f"{len(said)} members")]
+        wanted = {entry.member: float(entry.score) for entry in standing.entries if isinstance(entry, Scored)}
+        return [
+            _difference(name, owner, key, member, wanted, said)
+            for member in dict.fromkeys([*wanted, *said])
+            if member not in moving and wanted.get(member) != said.get(member)
+        ]
+
+
+def _difference(
+    name: str, owner: str, key: str, member: str, wanted: Mapping[str, float], said: Mapping[str, float]
+) -> Difference:
+    kind: Kind = "stray" if member not in wanted else "missing" if member not in said else "stale"
+    expected, found = (repr(one[member]) if member in one else None for one in (wanted, said))
+    return Difference(name, owner, kind, key, Scored(key, member, said.get(member, 0.0)), expected, found)
+
+
+def in_batches(windows: Windows, owners: Sequence[str]) -> list[list[str]]:
+    """These owners in lists as long as is read together."""
+    size = at_once(windows.mirror, BATCH)
+    return [list(owners[start : start + size]) for start in range(0, len(owners), size)]
