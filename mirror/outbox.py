@@ -20,6 +20,8 @@ from mirror.conf import setting
 from mirror.models import Change
 
 PURGE = 5000  # applied changes that are deleted in one statement
+MOST = 2000  # changes of one key that one drain applies
+MOST_AT_ONCE = 20_000  # changes of many keys
 WHOLE = "*"  # the key of a change that concerns a whole mirror
 AWAITED_SECONDS = 60  # how long readers who wrote are kept from Redis for a change that was set aside
 ANEW = "[]"  # strays of a change: none is known, but every entry has to be written again
@@ -44,23 +46,31 @@ def refuse_transaction() -> None:
         raise ProgrammingError("The relay cannot run inside a transaction: it would mirror what may be rolled back.")
 
 
-def _any(column: str, values: Sequence[Any]) -> tuple[str, Any]:
-    """SQL for "column is one of values" with one parameter, however many values there are."""
+def _one_of(ids: Sequence[int]) -> tuple[str, Any]:
+    """SQL for "id is one of these" with one parameter, however many there are."""
     if connections[using()].vendor == "postgresql":
-        return f"{column} = ANY(%s)", list(values)
-    return f"{column} IN (SELECT value FROM json_each(%s))", json.dumps(list(values))
+        # A subquery, so that the index is used: of a list PostgreSQL knows the length, and looks through it row by row
+        # as long as its statistics do not know that the outbox has grown.
+        return "id = ANY(ARRAY(SELECT unnest(%s::bigint[])))", list(ids)
+    return "id IN (SELECT value FROM json_each(%s))", json.dumps(list(ids))
 
 
 def pending_of(mirror: str, keys: Sequence[str]) -> dict[str, list[Pending]]:
-    """The changes of these keys that are not applied (also those set aside), by key."""
-    condition, values = _any("key", keys)
+    """The changes of these keys that are not applied (also those set aside), by key.
+
+    Not more than ``MOST`` for each key, and fewer where there are many keys: the others stay for the next drain.
+    """
+    wanted: Any = list(dict.fromkeys(keys))
+    most = min(MOST, MOST_AT_ONCE // (len(wanted) or 1) or 1)
+    own = "applied_at IS NULL AND mirror = %s AND source = '' AND key = k.value LIMIT %s"
+    if connections[using()].vendor == "postgresql":
+        some = f"unnest(%s::text[]) AS k(value), LATERAL (SELECT id, strays FROM mirror_change WHERE {own}) AS c"
+    else:
+        some = f"json_each(%s) k JOIN mirror_change c ON c.id IN (SELECT id FROM mirror_change WHERE {own})"
+        wanted = json.dumps(wanted)
     found: dict[str, list[Pending]] = defaultdict(list)
     with connections[using()].cursor() as cursor:
-        cursor.execute(
-            "SELECT id, key, strays FROM mirror_change"
-            f" WHERE applied_at IS NULL AND mirror = %s AND source = '' AND {condition}",
-            [mirror, values],
-        )
+        cursor.execute(f"SELECT c.id, k.value, c.strays FROM {some}", [wanted, mirror, most])
         for row in map(Pending._make, cursor.fetchall()):
             found[row.key].append(row)
     return found
@@ -84,7 +94,7 @@ def mark_applied(ids: Sequence[int], incarnation: str) -> int:
     """
     if not ids:
         return 0
-    condition, values = _any("id", ids)
+    condition, values = _one_of(ids)
     now = "CLOCK_TIMESTAMP()" if connections[using()].vendor == "postgresql" else _SQLITE_NOW
     with connections[using()].cursor() as cursor:
         cursor.execute(
@@ -97,7 +107,7 @@ def mark_applied(ids: Sequence[int], incarnation: str) -> int:
 
 def write_anew(ids: Sequence[int]) -> None:
     """Note that what Redis says of these changes' rows is no proof of what else is there."""
-    condition, values = _any("id", ids)
+    condition, values = _one_of(ids)
     with connections[using()].cursor() as cursor:
         cursor.execute(f"UPDATE mirror_change SET strays = %s WHERE strays = '' AND {condition}", [ANEW, values])
 

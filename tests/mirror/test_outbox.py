@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import ProgrammingError, transaction
 
-from mirror import outbox
+from mirror import outbox, relay
 from mirror.models import Change
 from mirror.recorder import record
 
@@ -33,11 +33,36 @@ def test_pending_changes_are_found_by_their_keys_also_when_set_aside() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 5000])
-def test_any_number_of_keys_is_one_statement_with_one_parameter(count: int) -> None:
+def test_any_number_of_keys_is_one_statement_with_as_many_parameters(count: int) -> None:
     with record() as seen:
         assert outbox.pending_of("titem", [str(n) for n in range(count)]) == {}
     assert len(seen.sql) == 1
-    assert seen.sql[0][0].count("%s") == 2
+    assert seen.sql[0][0].count("%s") == 3
+
+
+def test_of_many_changes_of_one_key_a_drain_gets_some_and_no_other_key_goes_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outbox, "MOST", 7)
+    outbox.append("titem", ["1"] * 30 + ["2"])
+    assert {key: len(found) for key, found in outbox.pending_of("titem", ["1", "2"]).items()} == {"1": 7, "2": 1}
+    monkeypatch.setattr(outbox, "MOST_AT_ONCE", 6)
+    assert {key: len(found) for key, found in outbox.pending_of("titem", ["1", "2"]).items()} == {"1": 3, "2": 1}
+    assert set(outbox.pending_of("titem", [str(n) for n in range(100)])) == {"1", "2"}
+
+
+def test_what_one_drain_leaves_the_next_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "MOST", 7)
+    outbox.append("titem", ["1"] * 30 + ["2"])
+    assert relay.drain_all() == 31
+    assert not Change.objects.pending().exists()
+
+
+def test_of_a_mirror_that_is_gone_all_changes_are_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "MOST", 7)
+    outbox.append("gone", ["1"] * 30)
+    relay.drain_keys("gone", ["1"])
+    assert not Change.objects.pending().exists()
 
 
 def test_exactly_the_ids_that_are_named_are_marked_and_an_earlier_one_is_not() -> None:
