@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db import connection, transaction
 
-from accounts.models import User
-from accounts.names import fold
-from social.tokens import names_in, tokenise
+from social.mentioning import mentioned_in
+from social.services.posts import HASHTAGS
+from social.tokens import hashtags_in
 
 SLICE: Final = 2000
 
@@ -60,7 +60,7 @@ _FOLLOWS: Final = """
 
 
 _WRITTEN: Final = """
-    SELECT p.id, p.text FROM {rows} JOIN social_post p ON p.user_id = v.a AND p.key = v.b ORDER BY p.id
+    SELECT p.id, p.user_id, p.text FROM {rows} JOIN social_post p ON p.user_id = v.a AND p.key = v.b ORDER BY p.id
 """
 _MENTIONS: Final = """
     INSERT INTO social_mention (post_id, user_id, name) SELECT v.a, v.b, v.c FROM {rows} WHERE true
@@ -75,8 +75,9 @@ _HASHTAGS: Final = """
 def posts(rows: Iterable[NewPost], *, marked: bool = False, told: Told = _nobody) -> int:
     """Post these, in their order (ids follow it). Returns how many were new.
 
-    Texts are taken as they are. marked: they are looked through for mentions and hashtags. ``told`` is called with the
-    number of rows after each slice. Raises IntegrityError for an author or a book that is not.
+    Texts are taken as they are. marked: they are looked through for mentions (a query for each text that may have
+    some) and hashtags. ``told`` is called with the number of rows after each slice. Raises IntegrityError for an author
+    or a book that is not.
     """
     new = 0
     for some in _slices(rows):
@@ -108,12 +109,10 @@ def _mark(rows: Sequence[NewPost]) -> None:
         types = ("bigint", "text")
         cursor.execute(_WRITTEN.format(rows=_source(types)), _given([(row.user_id, row.key) for row in rows]))
         written = cursor.fetchall()
-    names = {name for _, text in written for name in names_in(text)}
-    known = dict(User.objects.filter(name_key__in=names).values_list("name_key", "pk"))
-    found = [(pk, token) for pk, text in written for token in tokenise(text, known.__contains__)]
-    mentions = [(pk, known[fold(token.value)], token.value) for pk, token in found if token.kind == "mention"]
+    mentions = [(pk, *found) for pk, author, text in written for found in mentioned_in(text, author)]
     _put(_MENTIONS, ("bigint", "bigint", "text"), mentions)
-    _put(_HASHTAGS, ("bigint", "text"), [(pk, token.value) for pk, token in found if token.kind == "hashtag"])
+    hashtags = [(pk, name) for pk, _, text in written for name in hashtags_in(text)[:HASHTAGS]]
+    _put(_HASHTAGS, ("bigint", "text"), hashtags)
 
 
 def _put(sql: str, types: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> int:

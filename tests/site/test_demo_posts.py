@@ -1,0 +1,99 @@
+"""What the demo's readers say, and whom they follow."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import User
+from catalog.demo import load_demo_books
+from catalog.models import Book
+from config.demo_people import NAMES, STAFF, load_demo_people
+from config.demo_posts import CHINESE, POSTS, SHOPPER, demo_follows, demo_posts, load_demo_posts, shelf
+from config.devserver.logins import PEOPLE as LOGINS
+from mirror import relay, verify
+from social.models import Follow, Hashtag, Mention, Post
+
+NOW = datetime(2026, 3, 1, 18, tzinfo=UTC)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def shop() -> None:
+    """The demo's books and people, as they are before anybody has said anything."""
+    load_demo_books()
+    load_demo_people(NOW.date())
+    User.objects.bulk_create(User(username=name) for name in LOGINS)
+
+
+def test_half_a_year_of_posts_is_there_and_the_mirrors_agree(shop: None) -> None:
+    assert load_demo_posts(NOW) == POSTS == Post.objects.count()
+    times = list(Post.objects.order_by("pk").values_list("created_at", flat=True))
+    assert times == sorted(times)
+    assert times[-1] > NOW - timedelta(minutes=5)
+    assert NOW - timedelta(days=184) < times[0] < NOW - timedelta(days=150)
+    assert Post.objects.filter(book=None).count() < POSTS / 5
+    assert Mention.objects.count() == sum(text.count("@") for text in Post.objects.values_list("text", flat=True)) > 30
+    assert Mention.objects.filter(user__username=SHOPPER).count() == 2
+    assert Hashtag.objects.values("name").distinct().count() > 20
+    relay.drain_all()
+    assert verify.verify() == []
+
+
+def test_loading_the_posts_again_changes_nothing(shop: None) -> None:
+    load_demo_posts(NOW)
+    models = (Post, Follow, Mention, Hashtag)
+    before = [list(model._base_manager.order_by("pk").values()) for model in models]
+    load_demo_posts(NOW + timedelta(hours=3))
+    assert [list(model._base_manager.order_by("pk").values()) for model in models] == before
+
+
+def test_texts_fit_and_are_said_by_many_in_two_languages(shop: None) -> None:
+    said = demo_posts(shelf(), NOW)
+    assert max(len(post.text) for post in said) <= 300
+    assert not any(hole in post.text for post in said for hole in ("{", "}", "None"))
+    assert len({post.text for post in said}) > 0.95 * len(said)
+    assert {post.author for post in said} == {*NAMES, *STAFF}
+    chinese = [post for post in said if post.text.startswith(("《", "昨", "地")) or "《" in post.text]
+    assert len(chinese) > 20
+    assert all(post.book and post.book.kind == CHINESE for post in chinese)
+    assert all(post.author for post in chinese if not post.author.isascii())
+
+
+def test_nobody_says_the_same_twice_within_a_page(shop: None) -> None:
+    said = demo_posts(shelf(), NOW)
+    for start in range(0, len(said), 20):
+        page = [post.text for post in said[start : start + 20]]
+        assert len(set(page)) == len(page)
+
+
+def test_everybody_follows_some_and_the_shopper_has_a_full_home_page(shop: None) -> None:
+    load_demo_posts(NOW)
+    for user in User.objects.all():
+        assert Follow.objects.filter(follower=user).count() >= 3, user
+    shopper = User.objects.get(username=SHOPPER)
+    followed = Follow.objects.filter(follower=shopper).values("followee")
+    assert Post.objects.filter(user__in=followed).count() >= 100
+    assert Follow.objects.filter(followee=shopper).exists()
+    assert len(set(demo_follows(NOW))) == Follow.objects.count()
+
+
+def test_the_readers_talk_about_what_is_read_most_where_the_books_are_others(shop: None) -> None:
+    Book.objects.all().delete()
+    Book.objects.bulk_create(Book(title=f"Volume {n}", popularity=n) for n in range(200))
+    assert load_demo_posts(NOW) == POSTS
+    talked_about = Book.objects.filter(posts__isnull=False).distinct()
+    assert 20 < talked_about.count() <= 110
+    assert min(book.popularity for book in talked_about) >= 90
+
+
+def test_a_shop_without_books_has_readers_who_talk_all_the_same(shop: None) -> None:
+    Book.objects.all().delete()
+    assert load_demo_posts(NOW) == Post.objects.filter(book=None).count() > 0
+
+
+def test_the_last_posts_are_from_now(shop: None) -> None:
+    load_demo_posts()
+    newest = Post.objects.latest("created_at").created_at
+    assert timedelta() < timezone.now() - newest < timedelta(minutes=10)
