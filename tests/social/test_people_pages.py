@@ -12,6 +12,7 @@ from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from social.services import people
 from social.services.posts import post
+from social.suggestions import suggestions
 from tests.site.html import what_the_policy_forbids
 
 JSON = {"Accept": "application/json"}
@@ -72,3 +73,129 @@ def test_sql_gives_the_same_page(client: Client, cast: dict[str, User], path: st
 
 def _without_tokens(page: str) -> str:
     return "".join(part.partition('"')[2] for part in page.split('name="csrfmiddlewaretoken" value="'))
+
+
+def test_what_a_page_costs(client: Client, cast: dict[str, User]) -> None:
+    """A stranger: name, profile, posts (two). Somebody logged in: the session, and whom they have in common (three)."""
+    client.get("/u/Dora/")
+    with record() as seen:
+        client.get("/u/Dora/")
+    assert (seen.round_trips, seen.sql) == (4, [])
+    log_in(client, cast["Alice"])
+    client.get("/u/Dora/")
+    with record() as seen:
+        client.get("/u/Dora/")
+    assert (seen.round_trips, seen.sql) == (8, [])
+
+
+def test_a_list_costs_one_query(client: Client, cast: dict[str, User]) -> None:
+    log_in(client, cast["Alice"])
+    client.get("/u/Dora/followers/")
+    with record() as seen:
+        client.get("/u/Dora/followers/")
+    assert (seen.round_trips, len(seen.sql)) == (3, 1)
+
+
+def test_suggestions_cost_three_round_trips(client: Client, cast: dict[str, User]) -> None:
+    log_in(client, cast["Alice"])
+    with record() as seen:
+        found = suggestions(cast["Alice"].pk)
+    assert (seen.round_trips, seen.sql) == (3, [])
+    assert [(each.person.name, each.count) for each in found] == [("Dora", 2)]
+
+
+@pytest.mark.parametrize("rest", ["", "followers/", "following/"])
+def test_however_a_name_is_spelled_it_leads_to_its_owners_spelling(
+    client: Client, cast: dict[str, User], rest: str
+) -> None:
+    own = "/u/Eve%20O%27Neil-Ray/"
+    assert client.get(own + rest).status_code == 200
+    for spelled in ("eve%20o%27neil-ray", "EVE%20O'NEIL-RAY", "%EF%BC%A5ve%20O%27Neil-Ray"):
+        for headers in ({}, JSON):
+            response = client.get(f"/u/{spelled}/{rest}?after=7", headers=headers)
+            assert (response.status_code, response.headers["Location"]) == (302, f"{own}{rest}?after=7")
+
+
+@pytest.mark.parametrize("name", ["nobody", "%00", "%0A", "..", "%20", "%ED%A0%80", "a" * 300, "Gone"])
+def test_nobodys_page_is_no_page(client: Client, cast: dict[str, User], name: str) -> None:
+    User.objects.create(username="Gone", is_active=False)
+    drain_all()
+    for rest in ("", "followers/", "following/"):
+        assert client.get(f"/u/{name}/{rest}").status_code == 404
+        with sql_only():
+            response = client.get(f"/u/{name}/{rest}", headers=JSON)
+            assert (response.status_code, response.json()) == (404, {"error": {"message": "No such page"}})
+
+
+def test_names_lead_to_their_pages_wherever_they_stand(client: Client, cast: dict[str, User]) -> None:
+    eve = cast["Eve O'Neil-Ray"]
+    client.force_login(eve)
+    drain_all()
+    link = '<a class="name" href="/u/Eve%20O%27Neil-Ray/"><bdi>Eve O&#x27;Neil-Ray</bdi></a>'
+    for path in ("/accounts/leaderboard/", "/accounts/", "/"):
+        assert link in page_of(client, path)
+    assert 'href="/people/"' in page_of(client, "/accounts/")
+
+
+def test_a_name_that_has_no_place_in_an_address_is_shown_without_a_link(client: Client) -> None:
+    client.force_login(User.objects.create(username="<b>and/or</b>"))
+    rebuild()
+    for path in ("/accounts/leaderboard/", "/people/", "/accounts/"):
+        assert "&lt;b&gt;and/or&lt;/b&gt;" in page_of(client, path)
+
+
+def test_the_next_posts_come_alone_for_htmx(client: Client, cast: dict[str, User]) -> None:
+    for number in range(30):
+        post(cast["Dora"].pk, f"Number {number}.")
+    drain_all()
+    after = client.get("/u/Dora/", headers=JSON).json()["next"]
+    assert after.startswith("/u/Dora/?after=")
+    part = page_of(client, after, headers={"HX-Request": "true"})
+    assert "<h1>" not in part
+    assert "What a book!" in part
+    assert "<h1>" in page_of(client, after)
+
+
+def test_strangers_see_no_buttons_and_are_told_to_log_in(client: Client, cast: dict[str, User]) -> None:
+    page = page_of(client, "/u/Dora/")
+    assert 'method="post" action="/u/' not in page
+    assert 'href="/accounts/login/?next=%2Fu%2FDora%2F"' in page
+    for path in ("/people/", "/people/muted/", "/people/blocked/"):
+        response = client.get(path)
+        assert (response.status_code, response.headers["Location"]) == (
+            302,
+            f"/accounts/login/?next={path.replace('/', '%2F')}",
+        )
+        response = client.get(path, headers=JSON)
+        assert (response.status_code, response.json()) == (401, {"error": {"message": "Log in first."}})
+
+
+def test_whom_one_muted_shows_posts_and_says_so_and_whom_one_blocked_nothing(
+    client: Client, cast: dict[str, User]
+) -> None:
+    alice, dora = cast["Alice"], cast["Dora"]
+    log_in(client, alice)
+    people.mute(alice.pk, dora.pk)
+    drain_all()
+    page = page_of(client, "/u/Dora/")
+    assert "You have muted this person" in page
+    assert "What a book!" in page
+    people.block(alice.pk, dora.pk)
+    drain_all()
+    for path in ("/u/Dora/", "/u/Dora/followers/", "/u/Dora/following/"):
+        for blocked in (page_of(client, path), sql_page(client, path)):
+            assert "You have blocked this person" in blocked
+            assert "What a book!" not in blocked
+            assert "Bob" not in blocked
+        said = {"id": dora.pk, "name": "Dora", "is_blocked": True, "is_muted": True}
+        assert client.get(path, headers=JSON).json() == {"user": said, "results": [], "next": None}
+
+
+def sql_page(client: Client, path: str) -> str:
+    with sql_only():
+        return page_of(client, path)
+
+
+def test_it_can_only_be_read(client: Client, cast: dict[str, User]) -> None:
+    for path in ("/u/Dora/", "/u/Dora/followers/", "/people/", "/people/blocked/"):
+        assert client.post(path).status_code == 405
