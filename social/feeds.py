@@ -26,9 +26,15 @@ _SOURCES = """
        AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocked_id = {key} AND b.blocker_id = f.followee_id)
     UNION ALL SELECT {key}
 """
+# What its window holds. Who is inactive is known to the edges alone: posts are delivered without looking (``reach``).
 _DELIVERED = f"""
     SELECT p.id FROM social_post p
-     WHERE p.user_id IN ({_SOURCES}) AND {_SHOWN} AND (NOT p.is_pulled OR p.user_id = {{key}})
+     WHERE p.user_id IN (
+           SELECT s.id FROM accounts_user s
+            WHERE s.id IN ({_SOURCES})
+              AND (s.id = {{key}} OR s.is_active AND (SELECT u.is_active FROM accounts_user u WHERE u.id = {{key}}))
+           )
+       AND NOT p.is_hidden AND (NOT p.is_pulled OR p.user_id = {{key}})
      ORDER BY p.id DESC LIMIT {{limit}}
 """
 _HOME = f"""
@@ -104,10 +110,12 @@ def newest_tagged(names: Sequence[str], limit: int) -> Mapping[str, Sequence[int
 def reach(rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
     """Whose home pages these posts ("id:author") concern: their authors' first, then their followers' by id.
 
-    Posts that followers fetch concern their authors alone.
+    Posts that followers fetch concern their authors alone. Whether an author is active does not matter here: nobody's
+    set of followed people has one who is not, and when that changes the windows are recomputed.
     """
     posts = [(ends[0], ends[1]) for row in rows if len(ends := numbers(row.split(":"))) == 2]
-    pulled = dict(_posts().shown().filter(pk__in=[pk for pk, _ in posts]).values_list("pk", "is_pulled"))
+    there = _posts().filter(pk__in=[pk for pk, _ in posts], is_hidden=False)
+    pulled = dict(there.values_list("pk", "is_pulled"))
     by_author: dict[int, list[int]] = defaultdict(list)
     found: list[Reached] = []
     for pk, author in posts:
