@@ -45,7 +45,7 @@ def tokenise(text: str, is_name: Callable[[str], bool]) -> Iterator[Token]:
     plain = position = 0  # where the words that were not given out yet begin, and where to look on
     while found := _begins.search(text, position):
         start, position = found.span()
-        token = _token(text, start, is_name)
+        token = _token(text, start, is_name, follows=0 < start == plain)
         if token is None:
             continue
         if plain < start:
@@ -82,14 +82,15 @@ def fold_hashtag(written: str) -> str | None:
     return folded if is_one else None
 
 
-def _token(text: str, start: int, is_name: Callable[[str], bool]) -> Token | None:
-    """What begins there, or None."""
+def _token(text: str, start: int, is_name: Callable[[str], bool], *, follows: bool) -> Token | None:
+    """What begins there, or None. follows: directly after another link, hashtag or mention."""
     before, sign = text[start - 1 : start], text[start]
+    is_inside = bool(_word_before.match(before) and not _unspaced.match(before))
     if sign in "@＠":
-        name = "" if _word_before.match(before) else _longest_name(text, start + 1, is_name)
+        name = "" if is_inside else _longest_name(text, start + 1, is_name)
         return Token("mention", sign + name, name, folded=fold(name)) if name else None
     if sign in "#＃":
-        if _word_before.match(before) or before in ("&", "/", "#", "＃"):
+        if is_inside or follows or before in ("&", "/", "#", "＃"):  # some write #this#, and the second one ends it
             return None
         written = _tag.match(text, start + 1)
         folded = fold_hashtag(written[0]) if written else None

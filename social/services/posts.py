@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from catalog.models import Book
+from mirror.hints import hint
 from social.mentioning import mentioned_in
 from social.models import Hashtag, Mention, Post, new_key
 from social.pulled import is_pulled_now
@@ -88,9 +89,12 @@ def no_such_book() -> ValidationError:
 def _save(made: Post) -> None:
     made.is_pulled = is_pulled_now(made.user_id)
     made.save(force_insert=True)
-    Hashtag.objects.bulk_create(Hashtag(post=made, name=name) for name in hashtags_in(made.text)[:HASHTAGS])
+    names = hashtags_in(made.text)[:HASHTAGS]
+    Hashtag.objects.bulk_create(Hashtag(post=made, name=name) for name in names)
+    hint("hashtag", "", names)
     found = mentioned_in(made.text, made.user_id)
     Mention.objects.bulk_create(Mention(post=made, user_id=pk, name=name) for pk, name in found)
+    hint("mentions", "", [str(pk) for pk, _ in found])
 
 
 def _may_delete_any(user_id: int) -> bool:

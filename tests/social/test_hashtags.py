@@ -1,0 +1,80 @@
+"""Hashtags: what is one, when two are the same, and where they lead."""
+
+import pytest
+from django.test import Client
+
+from mirror.relay import drain_all
+from social.models import Hashtag
+from social.services.posts import HASHTAGS, post
+from social.tokens import fold_hashtag, hashtags_in
+from tests.social.timelines import people, warm_up
+
+JSON = "application/json"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("#Ruby and #ruby and #ＲＵＢＹ", ["ruby"]),
+        ("#one#two", ["one"]),
+        ("(#a) [#b], #c.", ["a", "b", "c"]),
+        ("#snake_case #kebab-case", ["snake_case", "kebab"]),
+        ("#读书 #हिन्दी #עברית #русский #日本語タグ", ["读书", "हिन्दी", "עברית", "русский", "日本語タグ"]),
+        ("我在读#三体 很好", ["三体"]),
+        ("#三体#很好看 我在读#红楼梦#很好", ["三体", "红楼梦"]),
+        ("a#b", []),
+        ("＃読書", ["読書"]),
+        ("#2024 #1 #2024books #_", ["2024books"]),
+        ("#Straße #STRASSE", ["strasse"]),
+        ("#می‌خواهم #میخواهم", ["میخواهم"]),
+        ("C# &#39; ## #", []),
+        ("https://example.com/#part www.example.com/#part", []),
+        ("https://example.com/#part #real", ["real"]),
+        ("#" + "x" * 101, []),
+        ("#" + "x" * 100, ["x" * 100]),
+        ("#ﷺ", []),
+        ("#e\u0301te\u0301", ["été"]),
+        ("@nobody #tag", ["tag"]),
+        ("#\u0301", []),
+    ],
+)
+def test_a_hashtag_is_a_word_of_any_script(text: str, found: list[str]) -> None:
+    assert hashtags_in(text) == found
+
+
+@pytest.mark.parametrize("written", ["", "a b", "a/b", "1", "-", "a#b", "\0", "x" * 101])
+def test_what_is_none_is_not_folded(written: str) -> None:
+    assert fold_hashtag(written) is None
+
+
+@pytest.mark.django_db(transaction=True)
+class TestPages:
+    """The page of a hashtag."""
+
+    def test_a_post_bears_its_first_twenty(self) -> None:
+        (alice,) = people("alice")
+        post(alice.pk, " ".join(f"#tag{n}" for n in range(HASHTAGS + 5)))
+        assert list(Hashtag.objects.order_by("pk").values_list("name", flat=True)) == [f"tag{n}" for n in range(20)]
+
+    def test_the_page_shows_its_posts_however_it_is_spelled(self, client: Client) -> None:
+        (alice,) = people("alice")
+        warm_up()
+        made = post(alice.pk, "I like #Ruby")
+        post(alice.pk, "I like #pearls")
+        drain_all()
+        for spelled in ("ruby", "RUBY", "Ｒｕｂｙ"):
+            html = client.get(f"/tags/{spelled}/").content.decode()
+            assert '<a href="/tags/ruby/">#Ruby</a>' in html
+            assert "pearls" not in html
+            said = client.get(f"/tags/{spelled}/", headers={"Accept": JSON}).json()
+            assert [each["id"] for each in said["results"]] == [made.pk]
+
+    def test_one_that_nobody_uses_says_so(self, client: Client) -> None:
+        response = client.get("/tags/nobody/")
+        assert response.status_code == 200
+        assert "Nobody has posted anything with this hashtag yet." in response.content.decode()
+
+    @pytest.mark.parametrize("path", ["/tags/123/", "/tags/a%20b/", "/tags/%00/", "/tags/%F0%9F%98%80/"])
+    @pytest.mark.parametrize("accept", ["text/html", JSON])
+    def test_what_is_no_hashtag_has_no_page(self, client: Client, path: str, accept: str) -> None:
+        assert client.get(path, headers={"Accept": accept}).status_code == 404

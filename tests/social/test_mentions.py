@@ -1,0 +1,146 @@
+"""Mentions: who is meant, who is told, and who must not be reached."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from mirror.recorder import record
+from mirror.relay import drain_all
+from social.mentioning import MOST, mentioned_in
+from social.models import Block, Mention, Mute
+from social.selectors import mentions_of
+from social.services.posts import post
+from tests.social.timelines import everything, ids, people, say, warm_up
+
+JSON = "application/json"
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def names(text: str, author: User | None = None) -> list[str]:
+    """Whom a text mentions, as it names them."""
+    return [name for _, name in mentioned_in(text, author.pk if author else 0)]
+
+
+@pytest.fixture
+def kens() -> list[User]:
+    """People whose names begin alike."""
+    return people("ken", "ken thompson", "Ken Thompson-Li", "o'neil", "小明", "a.b")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("@ken", ["ken"]),
+        ("@ken thompson says", ["ken thompson"]),
+        ("@ken thompson-li", ["ken thompson-li"]),
+        ("@ken thompso", ["ken"]),
+        ("@ken thompsons", ["ken"]),
+        ("@KEN  thompson", ["KEN"]),
+        ("@ken\nthompson", ["ken"]),
+        ("@ｋｅｎ THOMPSON!", ["ｋｅｎ THOMPSON"]),
+        ("@kenneth", []),
+        ("@ken's book", ["ken"]),
+        ("@o'neil's book", ["o'neil"]),
+        ("(@ken)", ["ken"]),
+        ("@ken,@a.b.", ["ken", "a.b"]),
+        ("＠ken", ["ken"]),
+        ("问@小明好吗", ["小明"]),
+        ("@ken你好", ["ken"]),
+        ("mail a@ken.example", []),
+        ("@@ken", ["ken"]),
+        ("@ ken", []),
+        ("@", []),
+        ("@nobody here", []),
+        ("https://example.com/@ken", []),
+        ("https://example.com @ken", ["ken"]),
+        ("@ken https://example.com", ["ken"]),
+        ("@ken @KEN @ken thompson @ken", ["ken", "ken thompson"]),
+    ],
+)
+def test_the_longest_name_that_is_somebodys_is_meant(kens: list[User], text: str, found: list[str]) -> None:
+    assert names(text) == found
+
+
+def test_a_text_without_mentions_asks_nobody_and_one_with_many_asks_once(kens: list[User]) -> None:
+    for text, queries in (("hello ken", 0), ("@ken " * 100, 1), ("@小明" * 160, 1), ("@" + "a " * 30, 1)):
+        with record() as seen:
+            mentioned_in(text, 1)
+        assert len(seen.sql) == queries
+
+
+def test_a_post_mentions_no_more_than_twenty() -> None:
+    everybody = people(*(f"reader {n:02}" for n in range(MOST + 3)))
+    found = mentioned_in(" ".join(f"@{user.username}" for user in everybody), 0)
+    assert [pk for pk, _ in found] == [user.pk for user in everybody[:MOST]]
+
+
+def test_a_mention_is_kept_as_it_was_written_and_leads_to_them(client: Client) -> None:
+    alice, ken = people("alice", "ken thompson")
+    made = post(alice.pk, "hello @KEN Thompson, @ken thompson & @nobody")
+    assert list(Mention.objects.values_list("user_id", "name")) == [(ken.pk, "KEN Thompson")]
+    html = client.get(f"/posts/{made.pk}/").content.decode()
+    assert '<a href="/u/KEN%20Thompson/">@KEN Thompson</a>' in html
+    assert '<a href="/u/ken%20thompson/">@ken thompson</a>' in html
+    assert "@nobody</p>" in html
+
+
+def test_the_inactive_are_not_mentioned_nor_is_who_has_a_shorter_name(kens: list[User]) -> None:
+    User.objects.filter(username="ken thompson").update(is_active=False)
+    assert names("@ken thompson @ken") == ["ken"]
+
+
+@pytest.mark.parametrize("is_blocker", [True, False])
+def test_where_one_blocks_the_other_there_is_no_mention_and_no_link(client: Client, is_blocker: bool) -> None:
+    alice, bob = people("alice", "bob")
+    Block.objects.create(blocker=alice if is_blocker else bob, blocked=bob if is_blocker else alice)
+    made = post(alice.pk, "hello @bob")
+    assert not Mention.objects.exists()
+    assert "/u/bob/" not in client.get(f"/posts/{made.pk}/").content.decode()
+    assert not mentions_of(bob.pk).posts
+
+
+def test_who_mutes_the_author_is_not_told_and_the_author_does_not_find_out() -> None:
+    alice, bob = people("alice", "bob")
+    Mute.objects.create(user=bob, muted=alice)
+    warm_up()
+    made = post(alice.pk, "hello @bob")
+    drain_all()
+    assert made.mentions.get().user == bob
+    assert everything(lambda after: mentions_of(bob.pk, after)) == []
+
+
+def test_a_block_takes_older_mentions_away(client: Client) -> None:
+    alice, bob = people("alice", "bob")
+    warm_up()
+    client.force_login(bob)
+    made = post(alice.pk, "hello @bob")
+    drain_all()
+    assert ids(mentions_of(bob.pk)) == [made.pk]
+    block = Block.objects.create(blocker=bob, blocked=alice)
+    drain_all()
+    assert everything(lambda after: mentions_of(bob.pk, after)) == []
+    block.delete()
+    drain_all()
+    assert everything(lambda after: mentions_of(bob.pk, after)) == [made.pk]
+
+
+def test_the_page_shows_who_spoke_to_me(client: Client) -> None:
+    alice, bob = people("alice", "bob")
+    warm_up()
+    made = post(alice.pk, "hello @bob")
+    say(alice)
+    drain_all()
+    client.force_login(bob)
+    assert "hello" in client.get("/mentions/").content.decode()
+    said: Any = client.get("/mentions/", headers={"Accept": JSON}).json()
+    assert [each["id"] for each in said["results"]] == [made.pk]
+    assert said["next"] is None
+    client.force_login(alice)
+    assert "Nobody has mentioned you yet." in client.get("/mentions/").content.decode()
+
+
+def test_a_stranger_has_no_mentions(client: Client) -> None:
+    assert client.get("/mentions/").headers["Location"] == "/accounts/login/?next=%2Fmentions%2F"
+    assert client.get("/mentions/", headers={"Accept": JSON}).status_code == 401

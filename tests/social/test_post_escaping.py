@@ -1,0 +1,34 @@
+"""Whatever people call themselves, their books and their hashtags: on every page it is text."""
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from social.models import Hashtag, Mention, Post
+from social.services.posts import post
+from tests.catalog.make import make_book
+from tests.site.html import what_the_policy_forbids
+from tests.social.timelines import people, warm_up
+
+pytestmark = pytest.mark.django_db(transaction=True)
+EVIL = "<script>alert('1')</script>\"onmouseover=\"x"
+
+
+def test_nothing_that_people_wrote_becomes_markup(client: Client) -> None:
+    (alice,) = people("alice")
+    book = make_book(EVIL, authors="<b>x</b>")
+    made = post(alice.pk, f"{EVIL} #tag @alice https://a.example/?{EVIL}", book_id=book.pk)
+    # Past the checks, as a script of one's own might do it.
+    User.objects.filter(pk=alice.pk).update(username=EVIL[:60])
+    Mention.objects.update(name=EVIL[:60])
+    Hashtag.objects.update(name="<script>")
+    Post.objects.filter(pk=made.pk).update(text=f"{made.text} @{EVIL}")
+    warm_up(alice)
+    client.force_login(alice)
+    for path in ("/home/", "/global/", f"/posts/{made.pk}/", f"/posts/{made.pk}/delete/", "/mentions/",
+                 f"/books/{book.pk}/", f"/books/{book.pk}/posts/"):  # fmt: skip
+        html = client.get(path).content.decode()
+        assert "alert(" in html, path
+        assert "<script>" not in html, path
+        assert "<b>x" not in html, path
+        assert [found for found in what_the_policy_forbids(html) if "https://a.example/" not in found] == [], path

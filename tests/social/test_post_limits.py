@@ -1,0 +1,90 @@
+"""How often one may post."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from accounts.ratelimit import _local
+from mirror.redis import breaker
+from social.models import Post
+from tests.servers import RedisServer
+from tests.social.timelines import people
+
+JSON = "application/json"
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def alice(client: Client, settings: Settings) -> User:
+    """Somebody who may post twice an hour."""
+    settings.POST_RATES = ((2, 3600), (100, 7200))
+    _local.clear()
+    user = people("alice")[0]
+    client.force_login(user)
+    return user
+
+
+def say(client: Client, text: str = "hello", **more: Any) -> Any:
+    return client.post("/posts/", {"text": text, **more.pop("data", {})}, **more)
+
+
+def test_whoever_posts_too_often_is_told_when_to_try_again_and_keeps_what_they_typed(client: Client) -> None:
+    for _ in range(2):
+        assert say(client).status_code == 302
+    for headers in ({}, {"HX-Request": "true"}):
+        response = say(client, "a long <thought>", headers=headers)
+        html = response.content.decode()
+        assert response.status_code == 429
+        assert 0 < int(response.headers["Retry-After"]) <= 3600
+        assert "That was a bit much at once. You can post again in 60 minutes." in html
+        assert "a long &lt;thought&gt;</textarea>" in html
+        assert ("<html" in html) == (not headers)
+    assert Post.objects.count() == 2
+
+
+def test_json_says_so_too(client: Client) -> None:
+    for _ in range(2):
+        say(client)
+    for more in ({"headers": {"Accept": JSON}}, {"content_type": JSON}):
+        body: Any = {"text": "x"} if "headers" in more else json.dumps({"text": "x"})
+        response = client.post("/posts/", body, **more)
+        assert response.status_code == 429
+        assert "60 minutes" in response.json()["error"]["message"]
+        assert "Retry-After" in response.headers
+
+
+def test_every_one_of_the_rates_holds(client: Client, settings: Settings) -> None:
+    settings.POST_RATES = ((100, 60), (1, 3600))
+    assert [say(client).status_code for _ in range(2)] == [302, 429]
+
+
+def test_each_has_a_count_of_their_own(client: Client) -> None:
+    for _ in range(3):
+        last = say(client)
+    assert last.status_code == 429
+    client.force_login(people("bob")[0])
+    assert say(client).status_code == 302
+
+
+def test_what_is_refused_for_its_text_does_not_count(client: Client) -> None:
+    for _ in range(5):
+        assert say(client, "").status_code == 400
+    assert say(client).status_code == 302
+
+
+def test_what_was_posted_before_is_answered_and_does_not_count(client: Client) -> None:
+    for _ in range(5):
+        assert say(client, data={"key": "same"}).status_code == 302
+    assert say(client).status_code == 302
+    assert say(client).status_code == 429
+    assert say(client, data={"key": "same"}).status_code == 302
+
+
+def test_without_redis_the_process_counts_by_itself(client: Client, redis_server: RedisServer) -> None:
+    redis_server.kill()
+    breaker.reset()
+    assert [say(client).status_code for _ in range(3)] == [302, 302, 429]
