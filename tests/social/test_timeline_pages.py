@@ -1,0 +1,158 @@
+"""/home/, /global/ and the front page: what they say in HTML and JSON, and what they cost."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from mirror.redis import breaker
+from mirror.sql_only import sql_only
+from social.models import Block, Post
+from social.reading import PAGE, cursor
+from tests.site.html import what_the_policy_forbids
+from tests.social.timelines import costs, follow, newest_first, people, say, warm_up
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nothing_remembered")]
+JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
+
+
+@pytest.fixture
+def bob(alice: User) -> User:
+    """Whom alice follows; he has said a page and a half."""
+    bob = people("bob")[0]
+    follow(alice, bob)
+    say(bob, PAGE + 10)
+    return bob
+
+
+@pytest.fixture
+def reader(alice: User, bob: User, client: Client) -> Client:
+    """Alice's browser; everything is warm, and asked for once."""
+    client.force_login(alice)
+    warm_up(alice)
+    for path in ("/home/", "/global/", "/"):
+        client.get(path)
+    return client
+
+
+def found(client: Client, path: str) -> Any:
+    return client.get(path, headers=JSON).json()
+
+
+def page_of(client: Client, path: str) -> str:
+    """Without what is new each time: tokens and keys of forms."""
+    return re.sub(r'value="\w{32,}"', "", client.get(path).content.decode())
+
+
+@pytest.mark.parametrize("path", ["/home/", "/global/"])
+def test_it_works(reader: Client, path: str) -> None:
+    page = reader.get(path).content.decode()
+    assert page.count('<li class="post"') == PAGE
+    assert "bob says 29" in page
+    assert "bob says 9<" not in page
+    assert what_the_policy_forbids(page) == []
+    older = found(reader, path)["next"]
+    assert f'href="{older}"' in page
+    second = reader.get(older).content.decode()
+    assert (second.count('<li class="post"'), 'rel="next"' in second) == (10, False)
+    part = reader.get(older, headers=HTMX).content.decode()
+    assert (part.count('<li class="post"'), "<html" in part) == (10, False)
+    assert {"Accept", "Cookie", "HX-Request"} <= set(reader.get(path).headers["Vary"].split(", "))
+
+
+@pytest.mark.parametrize("path", ["/home/", "/global/"])
+def test_the_json_is_the_records(reader: Client, path: str) -> None:
+    first = found(reader, path)
+    assert first.keys() == {"results", "next", "newest"}
+    assert first["results"][0].keys() == {"id", "user", "time", "text", "book", "mentions"}
+    second = found(reader, first["next"])
+    assert second["next"] is None
+    assert [post["id"] for post in first["results"] + second["results"]] == newest_first(list(Post.objects.all()))
+    assert first["newest"] == first["results"][0]["id"]
+
+
+def test_what_the_pages_cost(reader: Client) -> None:
+    assert costs(lambda: reader.get("/home/")) == (3, 0)
+    assert costs(lambda: reader.get("/home/", headers=JSON)) == (3, 0)
+    assert costs(lambda: reader.get("/global/")) == (4, 0)
+    assert costs(lambda: reader.get("/")) == (5, 0)
+    stranger = Client()
+    assert costs(lambda: stranger.get("/global/")) == (2, 0)
+    assert costs(lambda: stranger.get("/")) == (3, 0)
+
+
+@pytest.mark.parametrize("path", ["/home/", "/global/", "/"])
+def test_sql_gives_the_same_page(reader: Client, path: str) -> None:
+    page, data = page_of(reader, path), reader.get(path, headers=JSON).content
+    with sql_only():
+        assert page_of(reader, path) == page
+        if path != "/":
+            assert reader.get(path, headers=JSON).content == data
+    breaker.failed()
+    if path != "/":
+        assert reader.get(path, headers=JSON).content == data
+
+
+def test_strangers_have_no_timeline(client: Client) -> None:
+    assert client.get("/home/").headers["Location"] == "/accounts/login/?next=%2Fhome%2F"
+    refused = client.get("/home/", headers=JSON)
+    assert (refused.status_code, refused.json()) == (401, {"error": {"message": "Log in first."}})
+    assert "My timeline" not in client.get("/").content.decode()
+
+
+def test_an_empty_timeline_says_what_to_do_next(alice: User, client: Client) -> None:
+    client.force_login(alice)
+    warm_up(alice)
+    page = client.get("/home/").content.decode()
+    assert 'href="/people/"' in page
+    assert 'name="text"' in page
+    assert found(client, "/home/") == {"results": [], "next": None, "newest": 0}
+    assert "Nobody has said anything yet" in client.get("/global/").content.decode()
+    assert "What readers say" not in client.get("/").content.decode()
+
+
+@pytest.mark.parametrize("after", ["x", "-1", "0", "1.5", "1e3", "%00", "%ff", "٣", str(2**63), "9" * 5000, ""])
+@pytest.mark.parametrize("path", ["/home/", "/global/"])
+def test_what_is_no_cursor_is_the_first_page(reader: Client, path: str, after: str) -> None:
+    first = found(reader, path)
+    assert found(reader, f"{path}?after={after}") == first
+    with sql_only():
+        assert found(reader, f"{path}?after={after}") == first
+
+
+@pytest.mark.parametrize("after", [1, 2**53 + 1, 2**63 - 1])
+@pytest.mark.parametrize("path", ["/home/", "/global/"])
+def test_an_id_that_no_post_has_is_a_place_like_any_other(reader: Client, path: str, after: int) -> None:
+    assert cursor(str(after)) == after
+    page = found(reader, f"{path}?after={after}")
+    with sql_only():
+        assert found(reader, f"{path}?after={after}") == page
+    assert len(page["results"]) == (0 if after == 1 else PAGE)
+    assert reader.get(f"{path}?after={after}").status_code == 200
+
+
+def test_nobody_reads_across_a_block(alice: User, bob: User, reader: Client) -> None:
+    Block.objects.create(blocker=bob, blocked=alice)
+    warm_up(alice)
+    for path in ("/home/", "/global/", "/"):
+        assert "bob says" not in reader.get(path).content.decode()
+    for path in ("/home/", "/global/"):
+        assert found(reader, path)["results"] == []
+
+
+def test_text_is_text(alice: User, client: Client) -> None:
+    alice.posts.create(text="<script>alert(1)</script> <b>bold</b>")
+    client.force_login(alice)
+    warm_up(alice)
+    for path in ("/home/", "/global/", "/"):
+        page = client.get(path).content.decode()
+        assert "<script>alert" not in page
+        assert "&lt;b&gt;bold" in page
+
+
+def test_only_my_own_page_is_kept_by_no_cache(reader: Client) -> None:
+    assert "no-store" in reader.get("/home/").headers["Cache-Control"]
+    assert reader.post("/home/").status_code == 405
+    assert reader.post("/global/").status_code == 405
