@@ -199,6 +199,7 @@ CELERY_BEAT_SCHEDULE = {
     "mirror-backups": {"task": "mirror.tasks.flush_backups", "schedule": 1.0, "options": {"expires": 5}},
     "loginlog-settle": {"task": "loginlog.tasks.settle", "schedule": 5.0, "options": {"expires": 5}},
     "loginlog-expire": {"task": "loginlog.tasks.expire", "schedule": 86_400.0, "options": {"expires": 3600}},
+    "settle-pulled": {"task": "social.tasks.settle_pulled", "schedule": 10.0, "options": {"expires": 10}},
     "clean-sessions": {"task": "accounts.tasks.clean_sessions", "schedule": 60.0, "options": {"expires": 60}},
 }
 
@@ -237,6 +238,7 @@ SESSION_TOUCH_SECONDS = 60  # how exactly it is known when a session was last se
 FOLLOW_LIMIT = 7_500  # people whom one person may follow
 # How often somebody may follow (and block, and mute): so many times in so many seconds.
 FOLLOW_RATES = ((60, 300), (400, 86_400))
+SOCIAL_PULL_FOLLOWERS = 10_000  # with more of them an author's posts are fetched by their readers, and not delivered
 POST_RATES = ((10, 60), (100, 3600))  # and post
 LOGINLOG_SYNC_SECONDS = 3600.0  # how often logins are taken to SQL
 LOGINLOG_EXPIRE_DAYS = 62  # how long Redis keeps them; at least 31

@@ -42,5 +42,20 @@ def in_another_life(mirror: str, source: str) -> QuerySet[Change]:
     return pending(mirror, source).exclude(incarnation="")
 
 
+def is_spread(mirror: str, source: str, key: str) -> bool:
+    """Whether no change of that source's row is still to be spread."""
+    return not _changes().filter(mirror=mirror, source=source, key=key, applied_at__isnull=True).exists()
+
+
+def newest() -> int:
+    """The highest id of a change; 0 if there is none."""
+    return int(_changes().order_by("-id").values_list("id", flat=True).first() or 0)
+
+
+def are_applied(mirror: str, last: int) -> bool:
+    """Whether all changes of this mirror's rows up to that id are applied. One that was set aside is not."""
+    return not _changes().filter(mirror=mirror, source="", id__lte=last, applied_at__isnull=True).exists()
+
+
 def _changes() -> Any:
     return Change.objects.using(setting("DATABASE"))

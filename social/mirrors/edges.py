@@ -78,7 +78,7 @@ class FollowMirror(EdgeMirror):
     watches = (
         Watch(Follow, ("follower_id", "followee_id")),
         Watch(User, via=edges_of_users, only=("is_active",), updates=True),
-        Watch(Pulled, via=edges_to_pulled, only=("state",)),
+        Watch(Pulled, via=edges_to_pulled, only=("user_id",)),  # that there is one; its state is for writers
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:

@@ -1,0 +1,115 @@
+"""Authors with very many followers are turned step by step: at no moment does a follower miss a post."""
+
+from collections.abc import Sequence
+
+import pytest
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts.models import User
+from mirror import rebuild, relay, spread
+from mirror.models import Change
+from social import keys
+from social.models import Follow, Post, Pulled
+from social.pulled import is_pulled_now, settle
+from social.tasks import settle_pulled
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ON, TURNING, EASED = Pulled.State.ON, Pulled.State.TURNING, Pulled.State.EASED
+
+
+@pytest.fixture(autouse=True)
+def limit(settings: Settings) -> int:
+    """With more than four followers posts are fetched."""
+    settings.SOCIAL_PULL_FOLLOWERS = 4
+    return 4
+
+
+@pytest.fixture
+def people() -> list[User]:
+    """The first one posts, five others follow; all is warm."""
+    found = User.objects.bulk_create(User(username=f"reader {n}", password="!") for n in range(7))
+    follow(found[1:6], found[0])
+    Post.objects.bulk_create([Post(user=found[0], text="once")])
+    rebuild.rebuild()
+    relay.drain_all()
+    return found
+
+
+def follow(followers: Sequence[User], author: User) -> None:
+    Follow.objects.bulk_create(Follow(follower=one, followee=author) for one in followers)
+
+
+def state(author: User) -> str:
+    return Pulled.objects.get(pk=author.pk).state
+
+
+def test_with_as_many_followers_as_the_limit_posts_are_delivered(people: list[User]) -> None:
+    Follow.objects.filter(follower=people[1]).delete()
+    relay.drain_all()
+    assert settle() == 0
+    assert not Pulled.objects.exists()
+
+
+def test_posts_are_fetched_only_when_every_follower_fetches(people: list[User], redis: Redis) -> None:
+    author, late = people[0], people[6]
+    assert settle_pulled() == 1
+    assert (state(author), is_pulled_now(author.pk)) == (TURNING, False)
+    assert settle() == 0  # its change has not been spread
+    while group := spread.next_group():
+        spread.step(group)
+    assert settle() == 0
+    assert state(author) == TURNING  # the follows' changes are pending
+    follow([late], author)  # is not waited for
+    own = Change.objects.pending().get(mirror="follow", key=f"{late.pk}:{author.pk}")
+    others = Change.objects.pending().filter(mirror="follow").exclude(pk=own.pk)
+    relay.drain_keys("follow", list(others.values_list("key", flat=True)))
+    assert settle() == 1
+    assert (state(author), is_pulled_now(author.pk)) == (ON, True)
+    fetching = [person for person in people if redis.sismember(keys.pulls(person.pk), str(author.pk))]
+    following = [person for person in people if redis.sismember(keys.following(person.pk), str(author.pk))]
+    assert fetching == following == people[1:6]
+    relay.drain_all()
+    assert redis.sismember(keys.pulls(late.pk), str(author.pk))
+
+
+def test_a_follow_that_cannot_be_told_leaves_posts_delivered(people: list[User]) -> None:
+    settle()
+    while group := spread.next_group():
+        spread.step(group)
+    settle()
+    Change.objects.filter(mirror="follow", key=f"{people[1].pk}:{people[0].pk}").update(
+        quarantined_at="2020-01-01T00:00Z"
+    )
+    relay.drain_all()
+    assert settle() == 0
+    assert state(people[0]) == TURNING
+
+
+def turned(author: User) -> None:
+    for _ in range(3):
+        settle()
+        relay.drain_all()
+    assert state(author) == ON
+
+
+def test_with_far_fewer_followers_posts_are_delivered_again_and_with_more_fetched_again(people: list[User]) -> None:
+    author = people[0]
+    turned(author)
+    for left, expected in ((people[1:4], ON), (people[4:5], EASED)):
+        Follow.objects.filter(follower__in=left).delete()
+        relay.drain_all()
+        settle()
+        assert state(author) == expected
+    assert not is_pulled_now(author.pk)
+    follow(people[1:5], author)
+    relay.drain_all()
+    assert settle() == 1
+    assert is_pulled_now(author.pk)
+
+
+def test_what_a_state_becomes_is_no_change_for_followers(people: list[User]) -> None:
+    turned(people[0])
+    Change.objects.all()._raw_delete("default")
+    Pulled.objects.update(state=EASED)
+    assert not Change.objects.exists()
