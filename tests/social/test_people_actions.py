@@ -1,0 +1,221 @@
+"""The buttons: follow, block, mute, and taking it back. Who may, and what is answered in HTML, JSON and to htmx."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from mirror.rebuild import rebuild
+from social.models import Block, Follow, Mute
+from social.services import people
+
+JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
+VERBS = ("follow", "unfollow", "block", "unblock", "mute", "unmute")
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create(username="Alice")
+
+
+@pytest.fixture
+def bob() -> User:
+    made = User.objects.create(username="Bob O'Neil")
+    rebuild()
+    return made
+
+
+BOB = "/u/Bob%20O%27Neil/"
+
+
+def test_it_works(client: Client, alice: User, bob: User) -> None:
+    client.force_login(alice)
+    response = client.post(f"{BOB}follow/", follow=True)
+    assert response.redirect_chain == [(BOB, 302)]
+    page = response.content.decode()
+    assert "You follow Bob O&#x27;Neil now." in page
+    assert f'action="{BOB}unfollow/"' in page
+    assert Follow.objects.filter(follower=alice, followee=bob).exists()
+
+
+@pytest.mark.parametrize(
+    ("verb", "flag", "is_so"),
+    [
+        ("follow", "is_following", True),
+        ("unfollow", "is_following", False),
+        ("block", "is_blocked", True),
+        ("unblock", "is_blocked", False),
+        ("mute", "is_muted", True),
+        ("unmute", "is_muted", False),
+    ],
+)
+def test_json_says_what_is_so_now_and_whether_it_was_changed(
+    client: Client, alice: User, bob: User, verb: str, flag: str, is_so: bool
+) -> None:
+    client.force_login(alice)
+    said = {"id": bob.pk, "name": "Bob O'Neil", flag: is_so}
+    for is_changed in (is_so, False):
+        response = client.post(f"/u/bob%20O%27NEIL/{verb}/", headers=JSON)
+        assert (response.status_code, response.json()) == (200, {"user": said, "is_changed": is_changed})
+    if is_so:
+        response = client.post(f"{BOB}un{verb}/", headers=JSON)
+        assert response.json() == {"user": {**said, flag: False}, "is_changed": True}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_strangers_are_led_to_the_log_in_page_and_from_there_to_the_person(
+    client: Client, alice: User, bob: User, verb: str
+) -> None:
+    response = client.post(f"{BOB}{verb}/")
+    log_in = "/accounts/login/?next=%2Fu%2FBob%2520O%2527Neil%2F"
+    assert (response.status_code, response.headers["Location"]) == (302, log_in)
+    response = client.post(f"{BOB}{verb}/", headers=HTMX)
+    assert (response.status_code, response.headers["HX-Redirect"]) == (200, log_in)
+    response = client.post(f"{BOB}{verb}/", headers=JSON)
+    assert (response.status_code, response.json()) == (401, {"error": {"message": "Log in first."}})
+    assert (Follow.objects.count(), Block.objects.count(), Mute.objects.count()) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_form_of_another_site_does_nothing(alice: User, bob: User, verb: str) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(alice)
+    people.follow(alice.pk, bob.pk)
+    assert client.post(f"{BOB}{verb}/").status_code == 403
+    assert (Follow.objects.count(), Block.objects.count(), Mute.objects.count()) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "block"])
+def test_nothing_is_done_by_following_a_link(client: Client, alice: User, bob: User, verb: str) -> None:
+    client.force_login(alice)
+    assert client.get(f"{BOB}{verb}/").status_code == 405
+
+
+def test_htmx_gets_the_button_as_it_is_now(client: Client, alice: User, bob: User) -> None:
+    client.force_login(alice)
+    part = client.post(f"{BOB}follow/", {"next": "/people/"}, headers=HTMX).content.decode()
+    assert part.startswith("<form")
+    assert f'hx-post="{BOB}unfollow/"' in part
+    assert 'name="next" value="/people/"' in part
+    assert f'hx-post="{BOB}follow/"' in client.post(f"{BOB}unfollow/", headers=HTMX).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "goes_to"),
+    [("/people/?after=7", "/people/?after=7"), ("https://evil.example/", BOB), ("//evil.example", BOB), ("", BOB)],
+)
+def test_a_form_leads_back_to_this_site_only(client: Client, alice: User, bob: User, wanted: str, goes_to: str) -> None:
+    client.force_login(alice)
+    assert client.post(f"{BOB}follow/", {"next": wanted}).headers["Location"] == goes_to
+
+
+def test_before_a_block_it_is_said_what_it_means(client: Client, alice: User, bob: User) -> None:
+    response = client.get(f"{BOB}block/")
+    assert response.headers["Location"] == "/accounts/login/?next=%2Fu%2FBob%2520O%27Neil%2Fblock%2F"
+    client.force_login(alice)
+    page = client.get(f"{BOB}block/").content.decode()
+    assert "Block Bob O&#x27;Neil?" in page
+    assert not Block.objects.exists()
+    response = client.post(f"{BOB}block/", follow=True)
+    assert response.redirect_chain == [("/people/blocked/", 302)]
+    assert f'action="{BOB}unblock/"' in response.content.decode()
+    assert client.get("/u/Alice/block/").status_code == 404
+
+
+@pytest.mark.parametrize("headers", [{}, JSON, HTMX])
+def test_what_cannot_be_done_is_explained(
+    client: Client, alice: User, bob: User, headers: dict[str, str], settings: Settings
+) -> None:
+    client.force_login(alice)
+    assert_said(client, client.post("/u/alice/follow/", headers=headers), 409, "You cannot do that to yourself.")
+    people.block(alice.pk, bob.pk)
+    said = "You have blocked this person. Unblock them first."
+    assert_said(client, client.post(f"{BOB}follow/", headers=headers), 409, said)
+    people.unblock(alice.pk, bob.pk)
+    settings.FOLLOW_LIMIT = 0
+    said = "You follow 0 people, and more are not possible. Unfollow somebody first."
+    assert_said(client, client.post(f"{BOB}follow/", headers=headers), 409, said)
+
+
+def assert_said(client: Client, response: Any, status: int, said: str) -> None:
+    """In JSON, on a page, or on the page to which htmx is sent."""
+    assert response.status_code == status
+    if "HX-Redirect" in response.headers:
+        assert said in client.get(response.headers["HX-Redirect"]).content.decode()
+    elif response.headers["Content-Type"] == "application/json":
+        assert response.json() == {"error": {"message": said}}
+    else:
+        assert said in response.content.decode()
+
+
+@pytest.mark.parametrize("headers", [{}, JSON, HTMX])
+@pytest.mark.parametrize("verb", ["follow", "block", "mute"])
+def test_too_much_at_once_is_refused_for_a_while_and_taking_back_never(
+    client: Client, alice: User, bob: User, settings: Settings, headers: dict[str, str], verb: str
+) -> None:
+    settings.FOLLOW_RATES = ((2, 300), (5, 86_400))
+    client.force_login(alice)
+    for _ in range(2):
+        assert client.post(f"{BOB}{verb}/", headers=JSON).status_code == 200
+    response = client.post(f"{BOB}{verb}/", {"next": "/people/"}, headers=headers)
+    assert_said(client, response, 429, "That was a bit much at once. Please try again in 5 minutes.")
+    assert 290 <= int(response.headers["Retry-After"]) <= 300
+    for _ in range(5):
+        assert client.post(f"{BOB}un{verb}/", headers=JSON).status_code == 200
+    other = Client()
+    other.force_login(bob)
+    assert other.post(f"/u/Alice/{verb}/", headers=JSON).status_code == 200
+
+
+def test_so_many_a_day_and_no_more(client: Client, alice: User, bob: User, settings: Settings) -> None:
+    settings.FOLLOW_RATES = ((100, 300), (3, 86_400))
+    client.force_login(alice)
+    answers = [client.post(f"{BOB}follow/", headers=JSON) for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+    assert 86_000 <= int(answers[3].headers["Retry-After"]) <= 86_400
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("headers", [{}, JSON])
+def test_nothing_is_done_to_nobody(client: Client, alice: User, verb: str, headers: dict[str, str]) -> None:
+    client.force_login(alice)
+    rebuild()
+    for name in ("nobody", "%00", "a" * 300):
+        assert client.post(f"/u/{name}/{verb}/", headers=headers).status_code == 404
+
+
+@pytest.mark.parametrize("verb", ["follow", "unfollow", "mute", "unmute", "unblock"])
+def test_who_is_blocked_gets_the_answer_for_nobody(client: Client, alice: User, bob: User, verb: str) -> None:
+    people.block(bob.pk, alice.pk)
+    client.force_login(alice)
+    for headers in ({}, JSON):
+        theirs, nobodys = (client.post(f"{path}{verb}/", headers=headers) for path in (BOB, "/u/nobody/"))
+        assert (theirs.status_code, theirs.content) == (nobodys.status_code, nobodys.content)
+        assert theirs.status_code == 404
+    assert client.get(f"{BOB}block/").status_code == 404
+
+
+def test_who_is_blocked_can_block_as_well_and_take_both_back(client: Client, alice: User, bob: User) -> None:
+    people.mute(alice.pk, bob.pk)
+    people.block(bob.pk, alice.pk)
+    client.force_login(alice)
+    assert client.post(f"{BOB}block/").headers["Location"] == "/people/blocked/"
+    assert "Bob O&#x27;Neil" in client.get("/people/blocked/").content.decode()
+    people.unblock(bob.pk, alice.pk)
+    assert "You have blocked this person" in client.get(BOB).content.decode()
+    assert client.post(f"{BOB}unblock/", headers=JSON).json()["is_changed"] is True
+    assert client.post(f"{BOB}unmute/", headers=JSON).json()["is_changed"] is True
+
+
+def test_what_was_done_to_somebody_who_is_not_active_any_more_can_be_taken_back(
+    client: Client, alice: User, bob: User
+) -> None:
+    people.follow(alice.pk, bob.pk)
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    client.force_login(alice)
+    assert client.post(f"{BOB}unfollow/", headers=JSON).json()["is_changed"] is True
+    assert client.post(f"{BOB}follow/", headers=JSON).status_code == 404
