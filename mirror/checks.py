@@ -15,6 +15,7 @@ from django.db import connections, transaction
 
 from mirror import capture, registry
 from mirror.checks_watches import check_chains, check_watches
+from mirror.checks_windows import check_window
 from mirror.conf import setting
 from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, WindowMirror
 
@@ -36,6 +37,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
         found += _check_methods(mirror)
         found += _check_families(mirror)
         found += check_watches(mirror)
+        found += check_window(mirror)
         if len(mirror.name) > LONGEST_NAME:
             hint = f"A mirror's name has at most {LONGEST_NAME} characters."
             found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))

@@ -14,7 +14,7 @@ from typing import Any
 from mirror import apply, cold, marker, naming, outbox, registry, relay, replay, scan, spread, window
 from mirror.bulk import few_collections
 from mirror.conf import setting
-from mirror.declare import Mirror, WindowMirror
+from mirror.declare import Mirror
 from mirror.lease import lease
 from mirror.models import State
 from mirror.redis import relay_client
@@ -66,13 +66,8 @@ def rebuild_if_cold(name: str) -> int:
     return _single(registry.get(name), redis, _silent, if_cold=True).rows
 
 
-def _after(mirror: Mirror) -> list[str]:
-    """The mirrors without which what is pushed cannot get in."""
-    return [after.mirror for after in mirror.after] if isinstance(mirror, WindowMirror) else []
-
-
 def _single(mirror: Mirror, redis: Any, progress: Progress, *, if_cold: bool = False) -> Rebuilt:
-    if cold_ones := tuple(name for name in _after(mirror) if not marker.is_warm(redis, name)):
+    if cold_ones := tuple(name for name in registry.ahead(mirror.name) if not marker.is_warm(redis, name)):
         return Rebuilt(mirror.name, skipped=True, waits=cold_ones)
     with few_collections(), lease(redis, f"rebuild:{mirror.name}", LEASE_SECONDS) as mine:
         if not mine or (if_cold and marker.is_warm(redis, mirror.name)):

@@ -1,0 +1,467 @@
+"""Windows as readers and makers see them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from mirror import apply, cold, marker, naming, read, rebuild, send, window
+from mirror.declare import MAKING
+from mirror.models import Change
+from mirror.redis import breaker, client
+from mirror.session import Conflict
+from mirror.window import Slice
+from mirror.window_shapes import LazyShape
+from tests.mirror.app.models import Note, Reading, Writer
+from tests.mirror.notes import (
+    FEED,
+    cut,
+    drained,
+    feed,
+    held,
+    ignore,
+    notes,
+    sliced,
+    warm,
+    whole,
+    windows,
+    writer,
+)
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+LIFE = FEED.life_seconds
+
+
+@pytest.fixture(autouse=True)
+def mirrors_are_warm(committed: None, redis: Redis) -> None:
+    rebuild.rebuild(["tfeed", "treading", "tignoring"])
+
+
+# --- eager ones
+
+
+def test_an_eager_window_is_the_newest_rows_of_each_owner_and_follows_every_change(redis: Redis) -> None:
+    alice = writer("alice")
+    first, *others = reversed(notes(alice, 4, "cats"))
+    drained()
+    assert sliced(alice, name="tnotes") == Slice([*reversed(others), first], False, -1)
+    assert sliced("cats", name="ttopic") == Slice(list(reversed(others)), False, -1)
+    Note.objects.filter(pk=others[-1]).update(hidden=True)
+    drained()
+    assert sliced(alice, name="tnotes") == Slice([others[1], others[0], first], True, -1)
+    assert sliced("cats", name="ttopic") == Slice([others[1], others[0], first], False, -1)
+    Writer.objects.update(active=False)
+    drained()
+    assert sliced(alice, name="tnotes") == sliced("", name="tnewest") == Slice([], True, -1)
+    assert not redis.keys("*notes*")
+
+
+def test_a_slice_of_an_eager_window_is_what_is_below_an_id(redis: Redis) -> None:
+    alice = writer("alice")
+    ids = notes(alice, 4)
+    drained()
+    assert sliced(alice, ids[0], 2, "tnotes") == Slice(ids[1:3], False, -1)
+    assert sliced(alice, ids[3], 2, "tnotes") == Slice([], False, -1)
+    drop = Note.objects.filter(pk=ids.pop())
+    drop.delete()
+    drained()
+    assert sliced(alice, ids[1], 2, "tnotes") == Slice(ids[2:], True, -1)
+
+
+def test_a_drain_of_an_eager_window_writes_the_difference_alone(redis: Redis) -> None:
+    alice = writer("alice")
+    notes(alice, 4)
+    drained()
+    key = windows("tnotes").key(str(alice.pk))
+    redis.config_resetstat()
+    (newest,) = notes(alice)
+    drained()
+    assert redis.zscore(key, newest) == newest
+    assert redis.zcard(key) == 4
+    assert redis.info("commandstats")["cmdstat_zadd"]["calls"] == 3  # of the writer, of the topic, of all
+
+
+# --- lazy ones, for readers
+
+
+def test_a_window_that_nobody_reads_is_not_there() -> None:
+    bob = writer("bob")
+    alice = writer("alice", bob)
+    notes(bob, 2)
+    drained()
+    assert sliced(alice) is None
+    assert held(alice) == {}
+
+
+def test_a_warm_window_has_all_there_is_or_says_that_there_is_more() -> None:
+    bob = writer("bob")
+    alice = writer("alice", bob)
+    ids = notes(bob, FEED.length)
+    assert warm(alice)
+    assert held(alice) == whole(*ids)
+    assert sliced(alice) == Slice(ids, True, LIFE)
+    window.cool(FEED, [str(alice.pk)], client())
+    ids = notes(alice) + ids
+    assert warm(alice)
+    assert held(alice) == cut(*ids[:-1])
+    assert sliced(alice) == Slice(ids[:-1], False, LIFE)
+
+
+def test_a_window_of_somebody_who_has_nothing_is_warm_and_empty() -> None:
+    alice = writer("alice")
+    assert warm(alice)
+    assert sliced(alice) == Slice([], True, LIFE)
+
+
+def test_a_slice_goes_down_to_the_end_and_says_so_only_there() -> None:
+    alice = writer("alice")
+    ids = notes(alice, 5)
+    warm(alice)
+    assert sliced(alice, None, 2) == Slice(ids[:2], False, LIFE)
+    assert sliced(alice, ids[1], 3) == Slice(ids[2:], False, LIFE)  # as many as were asked for: nothing is known
+    assert sliced(alice, ids[1], 4) == Slice(ids[2:], True, LIFE)
+    assert sliced(alice, ids[-1], 4) == Slice([], True, LIFE)
+
+
+def test_what_is_no_id_is_passed_over_by_readers(redis: Redis) -> None:
+    alice = writer("alice")
+    (one,) = notes(alice)
+    warm(alice)
+    redis.zadd(feed(alice), {"nonsense": 10**9, b"\xff": 1})
+    assert sliced(alice) == Slice([one], True, LIFE)
+
+
+@pytest.mark.parametrize("score", [MAKING, None])
+def test_without_its_sentinel_or_in_the_making_a_window_is_cold(score: float | None, redis: Redis) -> None:
+    alice = writer("alice")
+    redis.zadd(feed(alice), {"7": 7, **({} if score is None else {"0": score})})
+    assert sliced(alice) is None
+
+
+def test_a_window_that_is_gone_after_its_sentinel_was_read_is_short_and_not_whole() -> None:
+    assert window.answer([0.0, [], -2]) == Slice([], False, -2)
+    assert window.answer([0.0, [(b"7", 7.0), (b"0", MAKING)], 60]) is None
+
+
+def test_reading_is_one_round_trip_with_the_marker() -> None:
+    alice = writer("alice")
+    (one,) = notes(alice)
+    warm(alice)
+    found = read.read(["tfeed"], lambda pipe: window.ask(pipe, FEED, str(alice.pk), None, 20))
+    assert found is not None
+    assert len(found.replies) == window.ASKS
+    assert window.answer(found.replies) == Slice([one], True, LIFE)
+    cold.make_cold("tfeed", client())
+    assert read.read(["tfeed"], lambda pipe: window.ask(pipe, FEED, str(alice.pk), None, 20)) is None
+
+
+def test_whoever_reads_a_window_keeps_it(redis: Redis) -> None:
+    alice = writer("alice")
+    warm(alice)
+    redis.expire(feed(alice), 5)
+    pipe = client().pipeline(transaction=False)
+    window.keep(pipe, FEED, str(alice.pk))
+    pipe.execute()
+    assert redis.ttl(feed(alice)) == LIFE
+    assert pipe.command_stack == []
+
+
+# --- warming
+
+
+def test_a_warm_up_says_whether_the_window_is_there(redis: Redis) -> None:
+    alice = writer("alice")
+    assert warm(alice)
+    assert warm(alice)
+    assert not window.warm(FEED, "999")
+    assert not window.warm(FEED, "nobody")
+    assert redis.keys("*:feed") == [feed(alice).encode()]
+
+
+def test_a_warm_up_of_a_warm_window_reads_nothing_and_keeps_it(redis: Redis) -> None:
+    alice = writer("alice")
+    warm(alice)
+    redis.zadd(feed(alice), {"7": 7})
+    redis.expire(feed(alice), 5)
+    assert warm(alice)
+    assert held(alice) == whole(7)
+    assert redis.ttl(feed(alice)) == LIFE
+
+
+def test_a_warm_up_takes_away_what_was_left_there(redis: Redis) -> None:
+    alice = writer("alice")
+    (one,) = notes(alice)
+    redis.zadd(feed(alice), {"7": 7, str(one): 3})
+    assert warm(alice)
+    assert held(alice) == whole(one)
+
+
+@pytest.mark.parametrize("name", ["tfeed", "treading", "tignoring"])
+def test_nothing_is_made_while_a_mirror_that_it_hangs_on_is_cold(name: str, redis: Redis) -> None:
+    alice = writer("alice")
+    cold.make_cold(name, client())
+    assert not warm(alice)
+    assert not redis.exists(feed(alice))
+    rebuild.rebuild([name])
+    assert warm(alice)
+
+
+@pytest.mark.parametrize("name", ["tfeed", "treading", "tignoring"])
+def test_nor_when_one_goes_cold_just_before_sql_is_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice, drain = writer("alice"), apply.drain
+
+    def cold_meanwhile(*args: Any, step: Callable[[str], object], **options: Any) -> apply.Drained:
+        def with_an_accident(at: str) -> None:
+            if at == "read":
+                cold.make_cold(name, client())
+            step(at)
+
+        return drain(*args, step=with_an_accident, **options)
+
+    monkeypatch.setattr(apply, "drain", cold_meanwhile)
+    assert not warm(alice)
+    assert sliced(alice) is None
+
+
+def during_the_next_read(monkeypatch: pytest.MonkeyPatch, what: Callable[[], object]) -> None:
+    """Have something happen once, after SQL has been read for a lazy window."""
+    targets = LazyShape.targets
+
+    def read_then(self: LazyShape, pks: Any) -> Any:
+        found = targets(self, pks)
+        monkeypatch.undo()
+        what()
+        return found
+
+    monkeypatch.setattr(LazyShape, "targets", read_then)
+
+
+def push(owner: Writer, one: int, redis: Redis) -> None:
+    """What a push does at least: nothing without a sentinel, and a change of the window with one."""
+    if redis.zscore(feed(owner), "0") is not None:
+        redis.zadd(feed(owner), {str(one): one})
+
+
+def test_what_is_pushed_while_a_window_is_made_is_in_it(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice = writer("alice")
+    notes(alice)
+    during_the_next_read(monkeypatch, lambda: push(alice, notes(alice)[0], redis))
+    assert warm(alice)
+    assert held(alice) == whole(*Note.objects.order_by("-pk").values_list("pk", flat=True))
+    assert len(held(alice)) == 3
+
+
+def test_a_window_that_is_taken_away_while_it_is_made_is_made_again(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = writer("alice")
+    during_the_next_read(monkeypatch, lambda: window.cool(FEED, [str(alice.pk)], redis))
+    assert warm(alice)
+    assert held(alice) == whole()
+    assert redis.ttl(feed(alice)) == LIFE
+
+
+def test_a_change_that_is_drained_while_a_window_is_made_is_in_it(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob = writer("bob")
+    alice = writer("alice", bob)
+    ids = notes(bob, 2)
+    drained()
+
+    def left() -> None:
+        Reading.objects.all().delete()
+        drained()
+
+    during_the_next_read(monkeypatch, left)
+    assert warm(alice)
+    assert held(alice) == whole()
+    assert ids
+
+
+def test_a_warm_up_that_was_killed_leaves_a_window_that_is_cold_and_runs_out(redis: Redis) -> None:
+    alice = writer("alice")
+    (one,) = notes(alice)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(apply, "drain", lambda *args, **options: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            warm(alice)
+    assert held(alice) == {"0": MAKING}
+    assert 0 < redis.ttl(feed(alice)) <= window.CLAIM_SECONDS
+    drained()
+    assert sliced(alice) is None
+    assert warm(alice)
+    assert sliced(alice) == Slice([one], True, LIFE)
+
+
+def test_a_warm_up_that_others_never_leave_alone_gives_up(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice, targets = writer("alice"), LazyShape.targets
+
+    def read_then(self: LazyShape, pks: Any) -> Any:
+        redis.zadd(feed(alice), {"7": redis.zscore(feed(alice), "7") or 0 + 1, "8": 8}, ch=True)
+        redis.zincrby(feed(alice), 1, "7")
+        return targets(self, pks)
+
+    monkeypatch.setattr(LazyShape, "targets", read_then)
+    with pytest.raises(Conflict):
+        warm(alice)
+
+
+# --- drains of changes
+
+
+def test_a_drain_leaves_a_cold_window_alone_and_marks_the_change(redis: Redis) -> None:
+    bob = writer("bob")
+    alice = writer("alice")
+    notes(bob)
+    Reading.objects.create(reader=alice, writer=bob)
+    drained()
+    assert not redis.exists(feed(alice))
+    assert not Change.objects.filter(mirror="tfeed", source="", applied_at=None).exists()
+
+
+def test_a_drain_takes_away_what_lies_in_a_cold_window(redis: Redis) -> None:
+    alice = writer("alice")
+    redis.zadd(feed(alice), {"7": 7, "8": 8})
+    apply.drain(FEED, [str(alice.pk)])
+    assert not redis.exists(feed(alice))
+
+
+def test_a_drain_makes_a_warm_window_anew_up_to_its_length(redis: Redis) -> None:
+    bob, carl = writer("bob"), writer("carl")
+    alice = writer("alice", bob, carl)
+    ids = notes(bob, FEED.length)
+    more = notes(carl, 2)
+    warm(alice)
+    assert held(alice) == cut(*more, *ids[:-2])
+    ignore(alice, carl)
+    drained()
+    assert held(alice) == whole(*ids)
+
+
+def test_a_drain_does_not_touch_the_life_of_a_window(redis: Redis) -> None:
+    bob = writer("bob")
+    alice = writer("alice", bob)
+    notes(bob)
+    warm(alice)
+    redis.expire(feed(alice), 5000)
+    Reading.objects.all().delete()
+    drained()
+    assert held(alice) == whole()
+    assert redis.ttl(feed(alice)) == 5000
+    apply.drain(FEED, [str(alice.pk)], full=True)
+    assert redis.ttl(feed(alice)) == 5000
+
+
+def test_the_window_of_an_owner_who_is_gone_goes(redis: Redis) -> None:
+    alice = writer("alice")
+    notes(alice)
+    warm(alice)
+    pk = str(alice.pk)
+    alice.delete()
+    apply.drain(FEED, [pk])
+    assert not redis.exists(FEED.key(pk))
+
+
+def test_what_is_pushed_while_a_window_is_made_anew_is_in_it(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice = writer("alice")
+    warm(alice)
+    during_the_next_read(monkeypatch, lambda: push(alice, notes(alice)[0], redis))
+    apply.drain(FEED, [str(alice.pk)])
+    assert held(alice) == whole(Note.objects.get().pk)
+
+
+def test_a_window_that_runs_out_while_it_is_made_anew_leaves_nothing(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = writer("alice")
+    warm(alice)
+    notes(alice)
+
+    def over() -> None:
+        redis.pexpire(feed(alice), 1)
+        while redis.exists(feed(alice)):
+            pass
+
+    during_the_next_read(monkeypatch, over)
+    apply.drain(FEED, [str(alice.pk)])
+    assert not redis.exists(feed(alice))
+
+
+# --- warm_soon
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The owners whose windows workers are asked to warm, by a process that has asked for nothing."""
+    found: list[str] = []
+    monkeypatch.setattr(send, "warm", lambda mirror, owner: found.append(owner) or True)
+    monkeypatch.setattr(window, "_asked", {})
+    return found
+
+
+def test_a_cold_window_is_asked_for_once_whoever_reads_it(sent: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        window.warm_soon(FEED, "1")
+        window.warm_soon(FEED, "2")
+    monkeypatch.setattr(window, "_asked", {})  # another process
+    window.warm_soon(FEED, "1")
+    assert sent == ["1", "2"]
+
+
+def test_with_the_broker_away_another_process_tries_again(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
+    tried: list[str] = []
+    monkeypatch.setattr(send, "warm", lambda mirror, owner: tried.append(owner))
+    for _ in range(2):
+        monkeypatch.setattr(window, "_asked", {})
+        window.warm_soon(FEED, "1")
+        window.warm_soon(FEED, "1")
+    assert tried == ["1", "1"]
+
+
+def test_a_process_asks_again_after_a_while(sent: list[str], redis: Redis) -> None:
+    window.warm_soon(FEED, "1")
+    redis.delete(naming.lease("warm:tfeed:1"))
+    window.warm_soon(FEED, "1")
+    assert sent == ["1"]
+    window._asked["tfeed", "1"] -= window.EVERY_SECONDS
+    window.warm_soon(FEED, "1")
+    assert sent == ["1", "1"]
+
+
+def test_what_a_process_remembers_is_bounded(sent: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window, "REMEMBERED", 2)
+    for owner in "12345":
+        window.warm_soon(FEED, owner)
+    assert sent == list("12345")
+    assert len(window._asked) <= 2
+
+
+def test_with_redis_away_nothing_is_asked_and_nothing_raised(
+    sent: list[str], redis_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis_server.kill()
+    window.warm_soon(FEED, "1")
+    assert breaker.open()
+    window.warm_soon(FEED, "2")
+    assert sent == []
+
+
+def test_the_task_makes_the_window() -> None:
+    from mirror.tasks import warm as task
+
+    alice = writer("alice")
+    assert task("tfeed", str(alice.pk))
+    assert sliced(alice) == Slice([], True, LIFE)
+
+
+def test_the_task_survives_redis_being_away(redis_server: Any) -> None:
+    from mirror.tasks import warm as task
+
+    redis_server.kill()
+    assert not task("tfeed", "1")
+
+
+def test_the_marker_is_what_it_is_for_every_mirror() -> None:
+    assert marker.is_warm(client(), "tfeed")
