@@ -1,0 +1,271 @@
+"""Pages of posts: what they show, what they cost, and that Redis and SQL say the same."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import translation
+
+from accounts.models import User
+from catalog.models import Book
+from mirror.recorder import Recording, record
+from mirror.redis import breaker
+from mirror.sql_only import sql_only
+from social.models import Block, Hashtag, Mention, Mute, Post
+from social.reading import PAGE
+from social.services.posts import hide_post, post
+from social.templatetags import posts as cards
+from tests.catalog.make import make_book
+from tests.servers import RedisServer
+from tests.site.html import what_the_policy_forbids
+from tests.social.timelines import people, warm_up
+
+JSON = "application/json"
+COUNT = PAGE + 5
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Town:
+    """alice has said more than a page about a book, with a hashtag, to bob."""
+
+    def __init__(self) -> None:
+        self.alice, self.bob = people("alice", "bob")
+        self.book: Book = make_book("Emma & <I>")
+        said = [
+            Post(user=self.alice, book=self.book, text=f"Line {n:02} for @bob #emma https://a.example/?a=1&b=2")
+            for n in range(COUNT)
+        ]
+        self.posts = Post.objects.bulk_create(said)
+        Hashtag.objects.bulk_create(Hashtag(post=each, name="emma") for each in self.posts)
+        Mention.objects.bulk_create(Mention(post=each, user=self.bob, name="bob") for each in self.posts)
+        warm_up(self.alice, self.bob)
+
+    @property
+    def one(self) -> str:
+        """The page of the newest post."""
+        return f"/posts/{self.posts[-1].pk}/"
+
+    @property
+    def lists(self) -> list[str]:
+        """Pages of several posts."""
+        return ["/tags/emma/", f"/books/{self.book.pk}/posts/", "/mentions/"]
+
+
+@pytest.fixture
+def town() -> Town:
+    return Town()
+
+
+def _get(client: Client, url: str, accept: str = "text/html", **headers: str) -> tuple[Any, Recording]:
+    client.get(url, headers={"Accept": accept, **headers})  # templates are read once
+    with record() as seen:
+        response = client.get(url, headers={"Accept": accept, **headers})
+    return response, seen
+
+
+def test_one_post_works(client: Client, town: Town) -> None:
+    response, seen = _get(client, town.one)
+    html = response.content.decode()
+    assert (seen.round_trips, seen.sql) == (1, [])
+    assert '<a class="post-author" href="/u/alice/"><bdi>alice</bdi></a>' in html
+    assert f'<a href="/books/{town.book.pk}/"><bdi>Emma &amp; &lt;I&gt;</bdi></a>' in html
+    assert '<a href="/u/bob/">@bob</a>' in html
+    assert '<a href="/tags/emma/">#emma</a>' in html
+    assert 'href="https://a.example/?a=1&amp;b=2" rel="nofollow noopener ugc"' in html
+    assert "/delete/" not in html
+
+
+def test_one_post_in_json_is_its_record(client: Client, town: Town) -> None:
+    response, seen = _get(client, town.one, JSON)
+    assert (seen.round_trips, seen.sql) == (1, [])
+    assert response.json()["text"].startswith(f"Line {COUNT - 1}")
+    assert "Accept" in response.headers["Vary"]
+
+
+@pytest.mark.parametrize("pk", ["987654321", "0", str(2**63), "9" * 40])
+@pytest.mark.parametrize("accept", ["text/html", JSON])
+def test_a_post_that_there_is_not_is_404(client: Client, town: Town, pk: str, accept: str) -> None:
+    response, seen = _get(client, f"/posts/{pk}/", accept)
+    assert (response.status_code, seen.sql) == (404, [])
+
+
+@pytest.mark.parametrize(
+    ("path", "trips"),
+    # The session; then the post, or the window and its posts; then whom one shuns.
+    [("/posts/{post}/", 3), ("/tags/emma/", 4), ("/books/{book}/posts/", 5), ("/mentions/", 4), ("/books/{book}/", 5)],
+)
+@pytest.mark.parametrize("accept", ["text/html", JSON])
+def test_what_pages_cost_who_is_logged_in(client: Client, town: Town, path: str, trips: int, accept: str) -> None:
+    client.force_login(town.bob)
+    url = path.format(post=town.posts[-1].pk, book=town.book.pk)
+    response, seen = _get(client, url, accept)
+    assert response.status_code == 200
+    assert seen.sql == []
+    assert seen.round_trips == (2 if accept == JSON and url == f"/books/{town.book.pk}/" else trips)
+
+
+@pytest.mark.parametrize("path", ["/tags/emma/", "/books/{book}/posts/", "/mentions/"])
+def test_next_can_be_followed_to_the_end(client: Client, town: Town, path: str) -> None:
+    client.force_login(town.bob)
+    url: str | None = path.format(book=town.book.pk)
+    found: list[int] = []
+    while url:
+        said = client.get(url, headers={"Accept": JSON}).json()
+        found += [each["id"] for each in said["results"]]
+        url = said["next"]
+    assert found == [each.pk for each in reversed(town.posts)]
+
+
+def test_htmx_gets_the_older_posts_alone(client: Client, town: Town) -> None:
+    client.force_login(town.bob)
+    for path in town.lists:
+        first = client.get(path).content.decode()
+        more = first.split('rel="next" href="')[1].split('"')[0]
+        part = client.get(more, headers={"HX-Request": "true"})
+        assert "Line 04" in part.content.decode()
+        assert "<html" not in part.content.decode()
+        assert 'id="posts"' not in part.content.decode()
+        assert "HX-Request" in part.headers["Vary"]
+        assert "<html" in client.get(more).content.decode()
+
+
+def test_the_page_of_a_book_shows_the_last_few_and_leads_to_the_others(client: Client, town: Town) -> None:
+    response, seen = _get(client, f"/books/{town.book.pk}/")
+    html = response.content.decode()
+    assert (seen.round_trips, seen.sql) == (3, [])
+    assert html.count('<li class="post">') == 5
+    assert f'href="/books/{town.book.pk}/posts/"' in html
+    assert f'href="/accounts/login/?next=%2Fbooks%2F{town.book.pk}%2F"' in html
+    assert "<textarea" not in html
+
+
+def test_the_composer_on_the_page_of_a_book_posts_about_it(client: Client, town: Town) -> None:
+    client.force_login(town.bob)
+    html = client.get(f"/books/{town.book.pk}/").content.decode()
+    assert f'<input type="hidden" name="book" value="{town.book.pk}">' in html
+    given = {"text": "Mine too", "book": town.book.pk, "next": f"/books/{town.book.pk}/"}
+    after = client.post("/posts/", given, follow=True).content.decode()
+    assert "Mine too" in after.split('id="posts"')[1]
+
+
+def test_a_book_that_there_is_not_has_no_posts(client: Client) -> None:
+    for accept in ("text/html", JSON):
+        assert client.get("/books/987654321/posts/", headers={"Accept": accept}).status_code == 404
+
+
+def _pages(client: Client, town: Town) -> list[Any]:
+    urls = [town.one, *town.lists, f"/books/{town.book.pk}/", "/posts/987654321/"]
+    keys = (b'name="key"', b"csrfmiddlewaretoken", b'name="csrf')
+    return [
+        (response.status_code, [line for line in response.content.splitlines() if not any(k in line for k in keys)])
+        for url in urls
+        for accept in ("text/html", JSON)
+        for response in [client.get(url, headers={"Accept": accept})]
+    ]
+
+
+def test_sql_gives_the_same_pages(client: Client, town: Town) -> None:
+    client.force_login(town.bob)
+    warm = _pages(client, town)
+    with sql_only():
+        assert _pages(client, town) == warm
+
+
+def test_with_redis_killed_the_same_pages_come_from_sql(redis_server: RedisServer, client: Client, town: Town) -> None:
+    client.force_login(town.bob)
+    warm = _pages(client, town)
+    redis_server.kill()
+    breaker.reset()
+    assert _pages(client, town) == warm
+
+
+@pytest.mark.parametrize("is_redis_there", [True, False])
+def test_what_was_posted_just_now_is_on_every_page(
+    client: Client, redis_server: RedisServer, town: Town, is_redis_there: bool
+) -> None:
+    client.force_login(town.bob)
+    if not is_redis_there:
+        redis_server.kill()
+        breaker.reset()
+    given = {"text": "New: #emma @bob", "book": town.book.pk}
+    made = client.post("/posts/", given, headers={"Accept": JSON}).json()
+    for path in ("/home/", "/global/", "/u/bob/", *town.lists, f"/books/{town.book.pk}/", f"/posts/{made['id']}/"):
+        assert "New: " in client.get(path).content.decode(), path
+
+
+def _hide(town: Town, client: Client, post_id: int) -> None:
+    hide_post(post_id)
+
+
+def _deactivate(town: Town, client: Client, post_id: int) -> None:
+    User.objects.filter(pk=town.alice.pk).update(is_active=False)
+
+
+def _block(town: Town, client: Client, post_id: int) -> None:
+    Block.objects.bulk_create([Block(blocker=town.alice, blocked=town.bob)])
+
+
+@pytest.mark.parametrize("remove", [_hide, _deactivate, _block])
+def test_one_post_is_gone_with_its_reason(
+    client: Client, town: Town, remove: Callable[[Town, Client, int], None]
+) -> None:
+    client.force_login(town.bob)
+    remove(town, client, town.posts[-1].pk)
+    warm_up()
+    for accept in ("text/html", JSON):
+        assert client.get(town.one, headers={"Accept": accept}).status_code == 404
+        with sql_only():
+            assert client.get(town.one, headers={"Accept": accept}).status_code == 404
+
+
+def test_who_mutes_somebody_finds_their_post_by_its_address(client: Client, town: Town) -> None:
+    Mute.objects.create(user=town.bob, muted=town.alice)
+    warm_up()
+    client.force_login(town.bob)
+    assert client.get(town.one).status_code == 200
+    for path in town.lists:
+        assert client.get(path, headers={"Accept": JSON}).json()["results"] == []
+
+
+def test_staff_who_may_find_the_way_to_delete_a_post(client: Client, town: Town) -> None:
+    User.objects.filter(pk=town.bob.pk).update(is_staff=True, is_superuser=True)
+    warm_up()
+    client.force_login(town.bob)
+    assert f'href="{town.one}delete/"' in client.get(town.one).content.decode()
+    assert client.post(f"{town.one}delete/").status_code == 302
+    assert not Post.objects.filter(pk=town.posts[-1].pk).exists()
+
+
+def test_only_ones_own_posts_can_be_deleted_from_a_list(client: Client, town: Town) -> None:
+    post(town.bob.pk, "mine #emma")
+    warm_up()
+    client.force_login(town.bob)
+    html = client.get("/tags/emma/").content.decode()
+    assert html.count("/delete/") == 1
+
+
+def test_nothing_is_inline_and_nothing_comes_from_elsewhere(client: Client, town: Town) -> None:
+    client.force_login(town.bob)
+    for path in (town.one, *town.lists, f"/books/{town.book.pk}/"):
+        found = what_the_policy_forbids(client.get(path).content.decode())
+        assert [each for each in found if "https://a.example/" not in each] == []
+
+
+def test_pages_can_only_be_read(client: Client, town: Town) -> None:
+    client.force_login(town.bob)
+    for path in (town.one, *town.lists):
+        assert client.post(path).status_code == 405
+    assert client.put("/posts/").status_code == 405
+
+
+def test_cards_are_remembered_by_record_and_language(town: Town) -> None:
+    raw = b'{"id":1,"user":{"id":2,"name":"ken"},"time":"2026-03-01T12:00:00Z","text":"hi","book":null,"mentions":[]}'
+    english = cards.card_of(raw, "en")
+    assert cards.card_of(raw, "en") is english
+    assert "March 1, 2026" in english.html
+    with translation.override("zh-hans"):
+        assert "2026年3月1日" in cards.card_of(raw, "zh-hans").html
+    assert ">ho<" in cards.card_of(raw.replace(b'"hi"', b'"ho"'), "en").html
+    long = raw.replace(b'"hi"', b'"' + b"x" * cards.LONGEST + b'"')
+    assert cards.card_of(long, "en") is not cards.card_of(long, "en")
