@@ -9,7 +9,6 @@ from redis import Redis
 
 from accounts.models import User
 from mirror import relay
-from mirror.models import Change
 from mirror.redis import breaker
 from social import keys
 from social.models import Post
@@ -110,9 +109,3 @@ def test_a_hidden_post_is_not_shown_and_comes_back(town: Town) -> None:
     Post.objects.filter(pk=town.post.pk).update(is_hidden=False)
     relay.drain_all()
     assert town.where_it_is(town.bob)
-
-
-def test_nothing_is_pending_afterwards(town: Town) -> None:
-    _by_its_author(town)
-    relay.drain_all()
-    assert not Change.objects.filter(applied_at=None).exists()
