@@ -26,7 +26,7 @@ class Common(NamedTuple):
 
     count: int = 0
     is_more: bool = False
-    named: Sequence[Person] = ()
+    named: tuple[Person, ...] = ()
 
     @property
     def is_cut(self) -> bool:
@@ -140,7 +140,7 @@ def _chunks(ids: Sequence[int]) -> list[Sequence[int]]:
 
 
 def _common(people: Sequence[Person], *, is_more: bool) -> Common:
-    return Common(len(people), is_more, people[:NAMED])
+    return Common(len(people), is_more, tuple(people[:NAMED]))
 
 
 def _from_sql(me: int, owner: int) -> InCommon:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from django.db.models import QuerySet
+
 from accounts import keys as accounts_keys
 from accounts.models import User
 from accounts.names import page_of
@@ -113,13 +115,19 @@ def _by_sql(user_id: int, viewer: int | None) -> Profile | None:
     follows = Follow.objects.using(database)
     found = [
         Post.objects.using(database).shown().filter(user_id=user_id).count(),
-        follows.filter(followee_id=user_id).count(),
-        follows.filter(follower_id=user_id).count(),
-        follows.filter(follower_id=me).count(),
+        _count(follows.filter(followee_id=user_id), "follower_id"),
+        _count(follows.filter(follower_id=user_id), "followee_id"),
+        _count(follows.filter(follower_id=me), "followee_id"),
         follows.filter(follower_id=me, followee_id=user_id).exists(),
         follows.filter(follower_id=user_id, followee_id=me).exists(),
     ]
     return _shunned(user_id, name, viewer, shun, found)
+
+
+def _count(rows: QuerySet[Follow], who: str) -> int:
+    """How many of these are active: all are counted, from the index alone, and the few who are not are taken off."""
+    gone = User.objects.using(setting("DATABASE")).filter(is_active=False).values("pk")
+    return rows.count() - rows.filter(**{f"{who}__in": gone}).count()
 
 
 def _shunned(user_id: int, name: str, viewer: int | None, shun: Shun, found: Sequence[int]) -> Profile:

@@ -22,6 +22,10 @@ FOLLOWEES: Final = 30  # of one's own that are asked
 THEIRS: Final = 100  # that each of them is asked for
 CANDIDATES: Final = 60  # that are looked at more closely
 SUGGESTED: Final = 10
+_NEWEST: Final = """
+    SELECT f.followee_id FROM social_follow f JOIN accounts_user u ON u.id = f.followee_id
+     WHERE f.follower_id = %s AND u.is_active ORDER BY f.id DESC LIMIT %s
+"""
 
 
 class Suggestion(NamedTuple):
@@ -81,7 +85,8 @@ def _suggested(people: Sequence[Person], counts: Counter[int], followed: set[int
 
 def _from_sql(viewer: int) -> list[Suggestion]:
     follows = Follow.objects.using(setting("DATABASE")).filter(follower_id=viewer)
-    mine = list(follows.order_by("-pk").values_list("followee_id", flat=True)[:FOLLOWEES])
+    active = follows.filter(followee__is_active=True)
+    mine = list(active.order_by("-pk").values_list("followee_id", flat=True)[:FOLLOWEES])
     counts = Counter(_followed_by(mine))
     wanted = _candidates(counts, most_logins(CANDIDATES), viewer)
     followed = set(follows.filter(followee_id__in=wanted).values_list("followee_id", flat=True))
@@ -92,8 +97,7 @@ def _followed_by(ids: Sequence[int]) -> list[int]:
     """Whom each of these follows, the newest few of each."""
     if not ids:
         return []
-    newest = "SELECT followee_id FROM social_follow WHERE follower_id = %s ORDER BY id DESC LIMIT %s"
-    sql = " UNION ALL ".join(f"SELECT followee_id FROM ({newest}) AS f{number}" for number in range(len(ids)))
+    sql = " UNION ALL ".join(f"SELECT followee_id FROM ({_NEWEST}) AS n{number}" for number in range(len(ids)))
     with connections[setting("DATABASE")].cursor() as cursor:
         cursor.execute(sql, [given for pk in ids for given in (pk, THEIRS)])
         return [row[0] for row in cursor.fetchall()]

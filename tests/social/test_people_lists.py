@@ -1,0 +1,236 @@
+"""Lists of people, whom two have in common and whom one might follow: the same from Redis, from SQL and by hand."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from accounts.models import LoginStats, User
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from mirror.relay import drain_all
+from mirror.sql_only import sql_only
+from social import common, people_lists, suggestions
+from social.common import in_common
+from social.models import Block, Follow, Mute
+from social.people import profile_of
+from social.people_lists import blocked_by, followers_of, following_of, muted_by
+from tests.accounts.people import NOON
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def make_people(count: int) -> list[int]:
+    made = User.objects.bulk_create(User(username=f"reader {n}") for n in range(count))
+    return [user.pk for user in made]
+
+
+def follow(*pairs: tuple[int, int]) -> None:
+    """In this order."""
+    Follow.objects.bulk_create([Follow(follower_id=one, followee_id=other) for one, other in pairs])
+
+
+def to_the_end(find: Any, *arguments: Any, **options: Any) -> list[int]:
+    """Everybody on a list, page by page."""
+    found, after = [], None
+    while True:
+        page = find(*arguments, after, **options)
+        found += [person.id for person in page.people]
+        if page.after is None:
+            return found
+        assert after is None or page.after < after
+        after = page.after
+
+
+@pytest.fixture
+def world() -> list[int]:
+    """Sixty people who follow, mute and block one another at random; some are not active, some have logged in."""
+    ids, picked = make_people(60), random.Random(5)
+    pairs = [(a, b) for a in ids for b in ids if a != b]
+    blocks = picked.sample(pairs, 150)
+    follow(*(pair for pair in picked.sample(pairs, 900) if pair not in blocks and pair[::-1] not in blocks))
+    Block.objects.bulk_create(Block(blocker_id=a, blocked_id=b) for a, b in blocks)
+    Mute.objects.bulk_create(Mute(user_id=a, muted_id=b) for a, b in picked.sample(pairs, 150))
+    LoginStats.objects.bulk_create(
+        LoginStats(user_id=pk, login_times=picked.randrange(1, 5), last_login_time=NOON) for pk in ids[:40]
+    )
+    User.objects.filter(pk__in=ids[::9]).update(is_active=False)
+    rebuild()
+    drain_all()
+    return ids
+
+
+class Told:
+    """What SQL says of the world, read at once."""
+
+    def __init__(self) -> None:
+        self.active = set(User.objects.filter(is_active=True).values_list("pk", flat=True))
+        self.follows = list(Follow.objects.order_by("-pk").values_list("follower_id", "followee_id"))
+        self.blocks = set(Block.objects.values_list("blocker_id", "blocked_id"))
+        self.mutes = set(Mute.objects.values_list("user_id", "muted_id"))
+
+    def followees(self, pk: int) -> set[int]:
+        """Active ones: the others are followed again when they are back."""
+        return {b for a, b in self.follows if a == pk and b in self.active}
+
+    def blocked(self, one: int, other: int) -> bool:
+        return (one, other) in self.blocks or (other, one) in self.blocks
+
+    def seen(self, viewer: int, pk: int) -> bool:
+        return pk in self.active and not self.blocked(viewer, pk) and (viewer, pk) not in self.mutes
+
+
+def test_lists_show_everybody_once_newest_first_and_nobody_who_is_not_to_be_seen(world: list[int]) -> None:
+    told = Told()
+    for viewer, owner in [(world[1], world[2]), (world[2], world[2]), (world[3], world[1]), (world[5], world[4])]:
+        own = viewer == owner
+        shown = [a for a, b in told.follows if b == owner and (told.seen(viewer, a) or (own and a in told.active))]
+        assert to_the_end(followers_of, owner, viewer, size=3) == shown
+        shown = [b for a, b in told.follows if a == owner and (told.seen(viewer, b) or (own and b in told.active))]
+        assert to_the_end(following_of, owner, viewer, size=3) == shown
+        assert to_the_end(following_of, owner, None, size=3) == [
+            b for a, b in told.follows if a == owner and b in told.active
+        ]
+
+
+def test_lists_of_whom_one_muted_and_blocked(world: list[int]) -> None:
+    told = Told()
+    for owner in world[1:9]:
+        muted = {b for a, b in told.mutes if a == owner and b in told.active and not told.blocked(owner, b)}
+        blocked = {b for a, b in told.blocks if a == owner and b in told.active}
+        assert sorted(to_the_end(muted_by, owner, size=2)) == sorted(muted)
+        assert sorted(to_the_end(blocked_by, owner, size=2)) == sorted(blocked)
+
+
+def test_buttons_say_who_follows_whom(world: list[int]) -> None:
+    told = Told()
+    for person in followers_of(world[2], world[1]).people:
+        assert person.is_following == ((world[1], person.id) in told.follows)
+        assert person.follows_me == ((person.id, world[1]) in told.follows)
+
+
+def test_a_list_is_read_to_its_end_while_people_come_and_go() -> None:
+    owner, *crowd = make_people(41)
+    follow(*((pk, owner) for pk in crowd[:30]))
+    found, after, comers = [], None, iter(crowd[30:])
+    while True:
+        page = followers_of(owner, None, after, size=5)
+        found += [person.id for person in page.people]
+        after = page.after
+        if after is None:
+            break
+        follow((next(comers), owner))  # newer than all that follows
+        gone = page.people[2].id, crowd[2]  # one who was seen, and one who was not: not again, and not at all
+        Follow.objects.filter(follower_id__in=gone).delete()
+    assert found == [pk for pk in crowd[29::-1] if pk != crowd[2]]
+
+
+def test_a_list_full_of_people_who_are_gone_is_looked_through_in_bounded_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(people_lists, "MORE", (4, 4))
+    owner, *crowd = make_people(41)
+    follow(*((pk, owner) for pk in crowd))
+    User.objects.filter(pk__in=crowd[1:]).update(is_active=False)
+    with record() as seen:
+        page = followers_of(owner, None, size=3)
+    assert (page.people, len(seen.sql)) == ([], 3)
+    assert page.after is not None
+    assert to_the_end(followers_of, owner, None, size=3) == crowd[:1]
+
+
+def test_whom_two_have_in_common(world: list[int]) -> None:
+    told = Told()
+    for viewer in world[1:9]:
+        for owner in world[10:30]:
+            profile = profile_of(owner, viewer)
+            with sql_only():
+                assert profile_of(owner, viewer) == profile
+            if profile is None or profile.is_blocked:
+                assert (owner not in told.active) or told.blocked(viewer, owner)
+                continue
+            mine = {pk for pk in told.followees(viewer) if told.seen(viewer, pk)}
+            found = in_common(profile)
+            for part, shared in (
+                (found.followed_by, {pk for pk in mine if owner in told.followees(pk)}),
+                (found.both_follow, mine & told.followees(owner)),
+            ):
+                assert (part.count, part.is_more) == (len(shared), False)
+                assert [person.id for person in part.named] == sorted(shared)[:3]
+            with sql_only():
+                assert in_common(profile) == found
+
+
+def test_of_very_many_in_common_it_is_said_that_there_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "COUNTED", 5)
+    alice, bob, *crowd = make_people(12)
+    follow(*((alice, pk) for pk in crowd), *((pk, bob) for pk in crowd))
+    rebuild()
+    profile = profile_of(bob, alice)
+    assert profile is not None
+    found = in_common(profile)
+    assert (found.followed_by.count, found.followed_by.is_more) == (5, True)
+    assert found.both_follow == common.Common()
+    with sql_only():
+        assert in_common(profile) == found
+
+
+def test_large_sets_are_looked_at_in_chunks_and_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "CHUNK", 100)
+    monkeypatch.setattr(common, "LOOKED_AT", 300)
+    alice, bob, *crowd = make_people(1502)  # a set of more than 512 is read in steps
+    follow(*((alice, pk) for pk in crowd), *((pk, bob) for pk in crowd))
+    rebuild(["user", "post", "follow", "shun"])
+    drain_all()
+    profile = profile_of(bob, alice)
+    assert profile is not None
+    with record() as seen:
+        found = in_common(profile).followed_by
+    assert 300 <= found.count <= 420
+    assert found.is_more
+    assert seen.round_trips < 9
+    asked = [command for command in seen.commands if command.name == "SMISMEMBER" and len(command.args) > 102]
+    assert asked == [command for command in asked if b"shuns" in str(command.args).encode()]
+
+
+def test_whom_one_might_follow(world: list[int]) -> None:
+    told = Told()
+    for viewer in world[1:9]:
+        mine = told.followees(viewer)
+        counts = Counter(pk for one in mine for pk in told.followees(one))
+        fit = [pk for pk in counts if pk != viewer and pk not in mine and told.seen(viewer, pk)]
+        best = sorted(fit, key=lambda pk: (-counts[pk], pk))[: suggestions.SUGGESTED]
+        found = suggestions.suggestions(viewer)
+        assert [each.person.id for each in found] == best
+        assert [each.count for each in found] == [counts[pk] for pk in best]
+        with sql_only():
+            assert suggestions.suggestions(viewer) == found
+
+
+def test_to_a_newcomer_those_are_suggested_who_are_here_most(world: list[int]) -> None:
+    newcomer = User.objects.create(username="newcomer").pk
+    drain_all()
+    most = LoginStats.objects.filter(user__is_active=True).values_list("login_times", "user_id")
+    best = sorted(most, key=lambda row: (row[0], str(row[1])), reverse=True)[: suggestions.SUGGESTED]
+    found = suggestions.suggestions(newcomer)
+    assert [each.person.id for each in found] == [pk for _, pk in best]
+    assert {each.count for each in found} == {0}
+    with sql_only():
+        assert suggestions.suggestions(newcomer) == found
+
+
+def test_of_very_many_whom_one_follows_some_are_asked_for_some(
+    world: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suggestions, "FOLLOWEES", 4)
+    monkeypatch.setattr(suggestions, "THEIRS", 3)
+    told, viewer = Told(), world[1]
+    for look in (lambda: suggestions.suggestions(viewer), lambda: suggestions._from_sql(viewer)):
+        with record() as seen:
+            found = look()
+        assert found
+        assert sum(each.count for each in found) <= 12
+        assert len(seen.commands) < 140
+        assert all(told.seen(viewer, each.person.id) for each in found)
+        assert not {each.person.id for each in found} & told.followees(viewer)
