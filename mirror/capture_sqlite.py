@@ -69,9 +69,7 @@ class SqliteCapture(Capture):
         statement = f"{head} {new} WHERE {new} IS NOT NULL{told};"
         if not insert.columns:
             return statement
-        # The primary key's change alone tells of the old row too: what was made of it may be elsewhere.
-        moved = self._differ((*insert.primary, *insert.columns))
-        return f"{statement} {head} {old} WHERE ({moved}) AND {old} IS NOT NULL;"
+        return f"{statement} {head} {old} WHERE ({self._differ(insert.columns)}) AND {old} IS NOT NULL;"
 
     def _differ(self, columns: Sequence[str]) -> str:
         # Binary, whatever the column's collation: to Redis "A" and "a" are two keys.

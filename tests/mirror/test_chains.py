@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from redis import Redis
 
-from mirror import Watch, apply, cold, hints, marker, outbox, rebuild, registry, relay, send, window
+from mirror import After, Watch, apply, cold, hints, marker, outbox, rebuild, registry, relay, send, window
 from mirror.declare import WindowMirror
 from mirror.models import Change
 from mirror.recorder import record
@@ -149,9 +149,11 @@ def test_what_is_replayed_orders_what_comes_after_it_again() -> None:
     assert (rows(), Change.objects.pending().exists()) == (before + 1, False)
 
 
-def test_where_everything_is_made_anew_so_is_what_comes_after_it() -> None:
+def test_where_everything_is_made_anew_so_is_what_comes_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ "Everything" is no row: it has no owner."""
     edges((1, 2))
     world.warm()
+    monkeypatch.setattr(FeedWindow, "after", [After("treading", lambda edge: edge.split(":")[1])])
     outbox.append("treading", [outbox.WHOLE])
     cold.obey(READING, relay_client())
     assert pending("tfeed") == [outbox.WHOLE]
