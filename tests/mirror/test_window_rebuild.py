@@ -1,0 +1,302 @@
+"""Rebuilding windows: what ought to be there is right, what ought not to be is gone, and only then they are warm."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from redis import Redis
+
+from mirror import marker, naming, outbox, rebuild, relay, status, verify, window, window_count
+from mirror.declare import CUT, WHOLE
+from mirror.models import Change
+from mirror.redis import client, relay_client
+from mirror.window_shapes import LazyShape
+from tests.mirror import world
+from tests.mirror.app.models import Reading
+from tests.mirror.command import run
+from tests.mirror.notes import FEED, cut, feed, held, is_right, notes, sliced, warm, whole, writer
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+LAZY = ["treading", "tignoring", "tfeed"]
+
+
+@pytest.fixture(autouse=True)
+def chunks_of_two(settings: Any, committed: None) -> None:
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": 2}
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def killed_after(rows: int) -> Callable[[str, int], None]:
+    """A progress that ends the process after so many rows."""
+    seen = [0]
+
+    def progress(mirror: str, done: int) -> None:
+        seen[0] += done
+        if seen[0] >= rows:
+            raise Killed
+
+    return progress
+
+
+def is_warm(name: str = "tfeed") -> bool:
+    return marker.is_warm(client(), name)
+
+
+def test_eager_windows_are_rebuilt_with_all_their_members(redis: Redis) -> None:
+    for name in "abcde":
+        notes(writer(name), 3, name)
+    done = {one.mirror: one.rows for one in rebuild.rebuild(["tnotes", "ttopic", "tnewest"])}
+    assert done == {"tnotes": 5, "ttopic": 5, "tnewest": 1}
+    live = world.dump(redis)
+    assert live == {k: v for k, v in world.by_orm().items() if "notes" in k or "topic" in k}
+    assert len(live) == 11
+
+
+def test_windows_that_are_there_are_made_anew_and_others_are_not(redis: Redis) -> None:
+    rebuild.rebuild(LAZY)
+    bob = writer("bob")
+    alice, carl, dora, emma = (writer(name, bob) for name in "acde")
+    (one,) = notes(bob)
+    relay.drain_all()
+    assert warm(alice)
+    assert warm(dora)
+    for key in (feed(alice), feed(dora)):
+        redis.expire(key, 5000)
+        redis.zadd(key, {"7": 7, "x": 3})
+        redis.zrem(key, one)
+    redis.zadd(feed(carl), {"7": 7})
+    redis.zadd(FEED.key("999"), {"0": 0})
+    (done,) = rebuild.rebuild(["tfeed"])
+    assert (done.rows, done.strays, done.skipped) == (5, 2, False)
+    assert held(alice) == held(dora) == whole(one)
+    assert redis.ttl(feed(alice)) == redis.ttl(feed(dora)) == 5000
+    assert {*redis.keys("*:feed")} == {feed(alice).encode(), feed(dora).encode()}
+    assert not redis.exists(feed(emma))
+    assert is_warm()
+
+
+def test_a_rebuild_of_windows_waits_for_the_mirrors_that_they_hang_on(redis: Redis) -> None:
+    rebuild.rebuild(["treading"])
+    assert rebuild.rebuild(["tfeed"]) == [rebuild.Rebuilt("tfeed", skipped=True, waits=("tignoring",))]
+    assert rebuild.rebuild_if_cold("tfeed") == 0
+    assert not is_warm()
+    assert run("rebuild", "tfeed").out == "tfeed: waits until these are warm: tignoring\n"
+    world.rest()
+    assert is_warm()
+
+
+def test_whatever_the_order_of_the_names_windows_come_last(redis: Redis) -> None:
+    done = rebuild.rebuild(["tfeed", "tignoring", "treading"])
+    assert [one.mirror for one in done] == ["tignoring", "treading", "tfeed"]
+    assert not any(one.skipped for one in done)
+    redis.flushall()
+    assert run("rebuild").code == 0
+    assert all(is_warm(name) for name in LAZY)
+
+
+def test_one_that_was_killed_goes_on_where_it_was(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    rebuild.rebuild(LAZY)
+    owners = [writer(name) for name in "abcdefg"]
+    assert all(map(warm, owners))
+    read: list[str] = []
+    targets = LazyShape.targets
+    monkeypatch.setattr(LazyShape, "targets", lambda self, pks: read.extend(pks) or targets(self, pks))
+    with pytest.raises(Killed):
+        rebuild.rebuild(["tfeed"], progress=killed_after(4))
+    assert not is_warm()
+    client().delete(naming.lease("rebuild:tfeed"))  # runs out by itself
+    first, seen = set(read), len(read)
+    monkeypatch.setattr(rebuild.scan, "remove_strays", lambda *args: 0)  # which reads them all
+    assert rebuild.rebuild(["tfeed"])[0].rows == 7
+    assert {str(owner.pk) for owner in owners} == {*first, *read[seen:]}
+    assert not {*read[seen:]} & {str(owner.pk) for owner in owners[:4]}
+    assert is_warm()
+
+
+def test_a_redis_that_is_emptied_meanwhile_is_not_called_whole_too_soon(redis: Redis) -> None:
+    rebuild.rebuild(LAZY)
+    owners = [writer(name) for name in "abcdefg"]
+    assert all(map(warm, owners))
+    emptied: list[int] = []
+
+    def empty_once(mirror: str, rows: int) -> None:
+        if not emptied:
+            emptied.append(redis.flushall())
+
+    rebuild.rebuild(["tfeed"], progress=empty_once)
+    assert is_warm()
+    assert redis.keys("*:feed") == []
+
+
+def test_windows_are_read_and_written_a_few_at_a_time(
+    settings: Any, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": 100, "BATCH": 100}
+    monkeypatch.setattr("mirror.window_shapes.MEMBERS", 2 * FEED.length)
+    rebuild.rebuild(LAZY)
+    owners = [writer(name) for name in "abcdefg"]
+    assert all(map(warm, owners))
+    sizes: list[int] = []
+    targets = LazyShape.targets
+    monkeypatch.setattr(LazyShape, "targets", lambda self, pks: sizes.append(len(pks)) or targets(self, pks))
+    (done,) = rebuild.rebuild(["tfeed"])
+    assert done.rows == 7
+    outbox.append("tfeed", [str(owner.pk) for owner in owners])
+    relay.drain_all()
+    assert sizes
+    assert max(sizes) == 2
+
+
+def test_a_window_that_cannot_be_made_does_not_stop_the_others(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    rebuild.rebuild(LAZY)
+    owners = [writer(name) for name in "abc"]
+    assert all(map(warm, owners))
+    redis.delete(feed(owners[1]))
+    redis.zadd(feed(owners[0]), {"7": 7})
+    newest = type(FEED).newest
+    poisoned = str(owners[2].pk)
+
+    def fails(self: Any, pks: Any, limit: int) -> Any:
+        if poisoned in pks:
+            raise ValueError("poisoned")
+        return newest(self, pks, limit)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(FEED), "newest", fails)
+        patch.setattr(rebuild.scan, "remove_strays", lambda *args: 0)
+        rebuild.rebuild(["tfeed"])
+    assert held(owners[0]) == whole()
+    assert Change.objects.filter(mirror="tfeed", key=poisoned, applied_at=None).exists()
+
+
+# --- TRUNCATE, and Redis emptied
+
+
+def truncate(table: str) -> None:
+    """Empty a table and say so as a trigger does."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {table} CASCADE" if connection.vendor == "postgresql" else f"DELETE FROM {table}")
+
+
+@pytest.mark.parametrize("table", ["mirrortest_note", "mirrortest_reading"])
+def test_a_table_that_was_emptied_empties_windows(table: str, redis: Redis) -> None:
+    world.warm()
+    bob = writer("bob")
+    alice = writer("alice", bob)
+    notes(bob, 2)
+    world.rest()
+    assert warm(alice)
+    truncate(table)
+    world.rest()
+    assert held(alice) == whole()
+    assert is_warm()
+    assert verify.verify() == []
+
+
+def test_a_change_of_everything_makes_windows_cold_until_they_are_right(redis: Redis) -> None:
+    world.warm()
+    alice = writer("alice")
+    (one,) = notes(alice)
+    world.rest()
+    assert warm(alice)
+    redis.zrem(feed(alice), one)
+    outbox.append("tfeed", [outbox.WHOLE])
+    relay.drain_all()
+    assert not is_warm()
+    world.rest()
+    assert is_warm()
+    assert held(alice) == whole(one)
+
+
+def test_what_a_mirror_lost_that_windows_come_after_is_lost_to_them_too(redis: Redis) -> None:
+    world.warm()
+    bob = writer("bob")
+    alice = writer("alice", bob)
+    notes(bob)
+    world.rest()
+    assert warm(alice)
+    Reading.objects.all()._raw_delete("default")
+    Change.objects.filter(mirror="treading").delete()
+    outbox.append("treading", [outbox.WHOLE])
+    world.rest()
+    assert held(alice) == whole()
+    assert all(is_warm(name) for name in LAZY)
+
+
+def test_after_redis_was_emptied_windows_are_made_by_their_next_readers(redis: Redis) -> None:
+    world.warm()
+    alice = writer("alice")
+    ids = notes(alice, FEED.length + 2)
+    world.rest()
+    assert warm(alice)
+    redis.flushall()
+    assert not warm(alice)
+    world.rest()
+    assert sliced(alice) is None
+    assert warm(alice)
+    assert held(alice) == cut(*ids[: FEED.length])
+    assert is_right(alice)
+
+
+# --- how many there are
+
+
+def rows(name: str) -> tuple[int, bool]:
+    found = {one.mirror: one for one in status.statuses()}[name]
+    return found.rows, found.estimated
+
+
+def test_the_status_counts_the_windows_that_redis_has(redis: Redis) -> None:
+    rebuild.rebuild(LAZY)
+    owners = [writer(name) for name in "abc"]
+    for owner in owners:
+        notes(owner, 1, owner.name)
+    relay.drain_all()
+    assert rows("tfeed") == (0, False)
+    assert all(map(warm, owners[:2]))
+    assert rows("tfeed") == (2, False)
+    assert (rows("tnotes"), rows("ttopic"), rows("tnewest")) == ((3, False), (3, False), (1, False))
+
+
+def test_of_many_keys_it_looks_at_some_and_says_so(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_count, "LOOKED_AT", 2000)
+    for start in range(0, 8000, 1000):
+        redis.mset({naming.key(f"other:{n}"): "" for n in range(start, start + 1000)})
+    pipe = redis.pipeline()
+    for owner in range(4000):
+        pipe.zadd(FEED.key(str(owner)), {"0": WHOLE if owner % 2 else CUT})
+    pipe.execute()
+    count, estimated = rows("tfeed")
+    assert estimated
+    assert 3200 < count < 4800
+    line = next(line for line in run("status").out.splitlines() if line.startswith("tfeed "))
+    assert f"about {count}" in line
+
+
+def test_without_redis_nobody_knows_how_many_there_are(redis_server: Any) -> None:
+    redis_server.kill()
+    assert rows("tfeed") == (-1, False)
+    line = next(line for line in run("status").out.splitlines() if line.startswith("tfeed "))
+    assert line.split()[2] == "?"
+
+
+def test_how_far_a_rebuild_is_goes_by_rows_where_there_are_rows() -> None:
+    writer("a")
+    notes(writer("b"), 2)
+    assert (status.rows_of("tfeed"), status.rows_of("tnotes")) == (2, 2)
+    assert status.rows_of("ttopic") is status.rows_of("tnewest") is None
+
+
+def test_what_was_left_in_the_making_is_made_by_nobody_but_a_warm_up(redis: Redis) -> None:
+    rebuild.rebuild(LAZY)
+    alice = writer("alice")
+    redis.zadd(feed(alice), {"0": -2})
+    redis.expire(feed(alice), 50)
+    rebuild.rebuild(["tfeed"])
+    assert held(alice) == {"0": -2.0}
+    assert window.warm(FEED, str(alice.pk), relay_client())
+    assert held(alice) == whole()

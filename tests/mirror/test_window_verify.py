@@ -1,0 +1,340 @@
+"""Verify finds every difference in windows, eager and lazy, and calls nothing one that is only in motion."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from redis import Redis
+
+from mirror import compare, explain, outbox, rebuild, relay, repair, scan, verify
+from mirror.declare import MAKING
+from mirror.models import Change
+from mirror.redis import relay_client
+from mirror.window_shapes import LazyShape
+from tests.mirror.app.models import Note, Reading, Writer
+from tests.mirror.command import run
+from tests.mirror.notes import FEED, cut, drained, feed, forget_pushes, held, notes, warm, whole, windows, writer
+from tests.mirror.outbox import run as execute
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+OURS = ("tfeed", "tnotes", "ttopic", "tnewest")
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "PAUSE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def alice(committed: None, redis: Redis) -> Writer:
+    """Somebody with a warm feed of all three notes there are, which have ids 11, 12 and 13, on "t"; her own id is 5."""
+    rebuild.rebuild([*OURS, "treading", "tignoring"])
+    for table in ("mirrortest_note", "mirrortest_writer") if connection.vendor == "postgresql" else ():
+        execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), 50)")  # which does not look what there is
+    alice = Writer.objects.create(pk=5, name="alice")
+    Note.objects.bulk_create(Note(pk=pk, writer=alice, topic="t") for pk in (11, 12, 13))
+    relay.drain_all()
+    forget_pushes()
+    assert warm(alice)
+    assert held(alice) == whole(13, 12, 11)
+    assert found() == []
+    return alice
+
+
+def found(*names: str, **options: Any) -> list[tuple[str, str, str, str]]:
+    """Mirror, owner, kind and member of each difference."""
+    seen = verify.verify(names or OURS, redis=relay_client(), **options)
+    return sorted((d.mirror, d.pk, d.kind, d.entry[1] if d.entry else "") for d in seen)
+
+
+def put_right() -> None:
+    """What ``mirror repair`` does."""
+    seen = verify.verify(OURS, redis=relay_client())
+    repair.order(seen)
+    repair.carry_out(seen, redis=relay_client())
+
+
+EAGER: dict[str, tuple[Callable[[Redis], object], tuple[str, str, str, str]]] = {
+    "one is missing": (lambda r: r.zrem(of("tnotes", "5"), 12), ("tnotes", "5", "missing", "12")),
+    "one is stray": (lambda r: r.zadd(of("tnotes", "5"), {"9": 9}), ("tnotes", "5", "stray", "9")),
+    "one is no id": (lambda r: r.zadd(of("tnotes", "5"), {"x": 9}), ("tnotes", "5", "stray", "x")),
+    "one has another score": (lambda r: r.zadd(of("tnotes", "5"), {"11": 9}), ("tnotes", "5", "stale", "11")),
+    "one of many owners": (lambda r: r.zrem(of("ttopic", "t"), 13), ("ttopic", "t", "missing", "13")),
+    "one of all": (lambda r: r.zrem(of("tnewest", ""), 13), ("tnewest", "", "missing", "13")),
+    "a window of nobody": (lambda r: r.zadd(of("tnotes", "999"), {"9": 9}), ("tnotes", "999", "stray", "9")),
+    "a window of what is no owner": (lambda r: r.zadd(of("tnotes", "x"), {"9": 9}), ("tnotes", "x", "stray", "9")),
+    "a window of no topic": (lambda r: r.zadd(of("ttopic", "u"), {"9": 9}), ("ttopic", "u", "stray", "9")),
+}
+LAZY: dict[str, tuple[Callable[[Redis], object], tuple[str, str, str, str]]] = {
+    "one is missing above the floor": (lambda r: r.zrem(mine(), 12), ("tfeed", "5", "missing", "12")),
+    "one is missing of all": (lambda r: r.zrem(mine(), 11), ("tfeed", "5", "missing", "11")),
+    "one is stray": (lambda r: r.zadd(mine(), {"99": 99}), ("tfeed", "5", "stray", "99")),
+    "one is stray below": (lambda r: r.zadd(mine(), {"9": 9}), ("tfeed", "5", "stray", "9")),
+    "one is no id": (lambda r: r.zadd(mine(), {"x": 9}), ("tfeed", "5", "stray", "x")),
+    "one is written in another way": (lambda r: r.zadd(mine(), {"012": 12}), ("tfeed", "5", "stray", "012")),
+    "one has another score": (lambda r: r.zadd(mine(), {"11": 9}), ("tfeed", "5", "stale", "11")),
+    "there is no sentinel": (lambda r: r.zrem(mine(), "0"), ("tfeed", "5", "stray", "")),
+    "the sentinel says nonsense": (lambda r: r.zadd(mine(), {"0": 7}), ("tfeed", "5", "stray", "")),
+    "a window of nobody": (lambda r: r.zadd(of("tfeed", "999"), {"0": 0}), ("tfeed", "999", "stray", "")),
+    "a window of what is no owner": (lambda r: r.zadd(of("tfeed", "x"), {"0": 0}), ("tfeed", "x", "stray", "")),
+}
+
+
+def of(name: str, owner: str) -> str:
+    return windows(name).key(owner)
+
+
+def mine() -> str:
+    return of("tfeed", "5")
+
+
+@pytest.mark.parametrize("what", [*EAGER, *LAZY])
+def test_what_is_wrong_is_found_and_put_right(what: str, alice: Writer, redis: Redis) -> None:
+    do, difference = (EAGER | LAZY)[what]
+    do(redis)
+    assert found() == [difference]
+    redis.expire(mine(), 5000)
+    put_right()
+    assert found() == []
+    assert redis.ttl(mine()) in (5000, -2)
+
+
+def test_what_is_wrong_in_several_ways_is_put_right_at_once(alice: Writer, redis: Redis) -> None:
+    redis.zadd(mine(), {"9": 9, "11": 3, "x": 1})
+    redis.zrem(mine(), 12)
+    assert len(found()) == 4
+    put_right()
+    assert held(alice) == whole(13, 12, 11)
+
+
+def test_the_command_says_what_differs_and_puts_it_right(alice: Writer, redis: Redis) -> None:
+    redis.zrem(mine(), 12)
+    assert run("verify", "tfeed").out.splitlines()[0] == f"tfeed 5: missing {mine()} 12: SQL says 12.0, Redis nothing"
+    redis.zrem(mine(), "0")
+    assert run("verify", "tfeed").out.splitlines()[0] == f"tfeed 5: stray {mine()}: SQL says nothing, Redis 2 members"
+    assert run("repair", "tfeed").code == 0
+    assert not redis.exists(mine())
+
+
+# --- the floor
+
+
+@pytest.fixture
+def long(alice: Writer) -> list[int]:
+    """As many notes as a feed holds and three more; alice's feed is cut."""
+    ids = [*notes(alice, FEED.length), 13, 12, 11]
+    drained()
+    assert held(alice) == cut(*ids[: FEED.length])
+    assert found() == []
+    return ids
+
+
+def test_a_window_that_is_cut_is_compared_from_its_lowest_upwards(alice: Writer, long: list[int], redis: Redis) -> None:
+    redis.zrem(mine(), *long[2 : FEED.length])
+    assert found() == []
+    redis.zrem(mine(), long[0])
+    assert found() == [("tfeed", "5", "missing", str(long[0]))]
+
+
+def test_a_window_that_is_cut_and_holds_nothing_says_nothing(alice: Writer, long: list[int], redis: Redis) -> None:
+    redis.zrem(mine(), *long)
+    assert found() == []
+
+
+def test_a_window_that_is_cut_may_hold_all_there_is(alice: Writer, redis: Redis) -> None:
+    redis.zadd(mine(), {"0": -1})
+    assert found() == []
+
+
+def test_a_window_that_says_it_is_whole_and_is_not_is_found(alice: Writer, long: list[int], redis: Redis) -> None:
+    redis.zadd(mine(), {"0": 0})
+    assert found() == [("tfeed", "5", "stale", "0")]
+    put_right()
+    assert held(alice) == cut(*long[: FEED.length])
+
+
+def test_a_window_with_too_many_is_found(alice: Writer, long: list[int], redis: Redis) -> None:
+    redis.zadd(mine(), {"13": 13})
+    assert found() == [("tfeed", "5", "stray", "13")]
+    put_right()
+    assert held(alice) == cut(*long[: FEED.length])
+
+
+def test_one_far_below_is_a_hole_that_is_found_and_put_right(alice: Writer, long: list[int], redis: Redis) -> None:
+    redis.zrem(mine(), long[0])
+    redis.zadd(mine(), {"1": 1})
+    assert found() == [("tfeed", "5", "missing", str(long[0]))]
+    put_right()
+    assert held(alice) == cut(*long[: FEED.length])
+
+
+# --- what is only in motion
+
+
+def test_a_row_that_is_being_pushed_is_not_judged_and_others_are(alice: Writer, redis: Redis) -> None:
+    (new,) = notes(alice)
+    assert new > 13
+    Note.objects.filter(pk=12).update(hidden=True)
+    pushes = Change.objects.filter(mirror="tfeed", applied_at=None).exclude(source="")
+    assert pushes.count() == 2
+    assert found("tfeed") == []
+    redis.zrem(mine(), 11)
+    assert found("tfeed") == [("tfeed", "5", "missing", "11")]
+    pushes.filter(key__startswith=f"{new}:").delete()
+    assert found("tfeed") == [("tfeed", "5", "missing", "11"), ("tfeed", "5", "missing", str(new))]
+    pushes.delete()
+    assert ("tfeed", "5", "stray", "12") in found("tfeed")
+
+
+def test_a_push_that_was_set_aside_is_in_motion_as_well(alice: Writer) -> None:
+    notes(alice)
+    Change.objects.filter(mirror="tfeed").update(quarantined_at="2026-01-01T00:00:00Z")
+    assert found("tfeed") == []
+
+
+@pytest.mark.parametrize("delivered", [False, True])
+def test_neither_is_what_a_push_cuts_off_or_is_going_to(alice: Writer, delivered: bool, redis: Redis) -> None:
+    ids = [*notes(alice, FEED.length - 3), 13, 12, 11]
+    drained()
+    assert held(alice) == whole(*ids)
+    (new,) = notes(alice)
+    if delivered:
+        redis.zadd(mine(), {str(new): new, "0": -1})
+        redis.zrem(mine(), 11)
+    assert found("tfeed") == []
+    forget_pushes()
+    assert bool(found("tfeed")) is not delivered
+
+
+@pytest.mark.parametrize("mirror", ["tfeed", "treading", "tignoring"])
+def test_a_window_with_a_change_pending_or_one_that_it_comes_after_is_not_judged(
+    mirror: str, alice: Writer, redis: Redis
+) -> None:
+    redis.zrem(mine(), 12)
+    outbox.append(mirror, ["5" if mirror == "tfeed" else "5:6"])
+    assert found("tfeed") == []
+    Change.objects.filter(applied_at=None).delete()
+    outbox.append(mirror, ["6" if mirror == "tfeed" else "6:5"])
+    assert found("tfeed") == [("tfeed", "5", "missing", "12")]
+
+
+def test_a_window_in_the_making_is_not_judged(alice: Writer, redis: Redis) -> None:
+    redis.zadd(mine(), {"0": MAKING, "99": 99})
+    redis.zrem(mine(), 12)
+    assert found() == []
+
+
+def test_a_difference_that_is_gone_when_looked_at_again_is_none(
+    alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis.zrem(mine(), 12)
+    monkeypatch.setattr(compare.time, "sleep", lambda seconds: redis.zadd(mine(), {"12": 12}))
+    assert found() == []
+
+
+def test_one_that_is_another_one_each_time_is_none(
+    alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis.zrem(mine(), 12)
+
+    def another(seconds: float) -> None:
+        redis.zadd(mine(), {"12": 12})
+        redis.zrem(mine(), 13)
+
+    monkeypatch.setattr(compare.time, "sleep", another)
+    assert found() == []
+
+
+def test_a_window_that_is_another_one_in_sql_meanwhile_is_not_judged(
+    alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis.zrem(mine(), 12)
+    targets = LazyShape.targets
+
+    def then_more(self: LazyShape, pks: Any) -> Any:
+        read = targets(self, pks)
+        notes(alice)
+        Change.objects.all().delete()
+        return read
+
+    monkeypatch.setattr(LazyShape, "targets", then_more)
+    assert found("tfeed") == []
+
+
+def test_windows_without_owner_in_sql_are_no_reason_to_miss_others(alice: Writer, redis: Redis) -> None:
+    for owner in range(100, 140):
+        redis.zadd(of("tfeed", str(owner)), {"0": 0})
+    redis.zrem(mine(), 12)
+    assert len(found("tfeed")) == 41
+
+
+# --- samples, types, explain
+
+
+def test_a_sample_of_windows_is_looked_at(alice: Writer, redis: Redis) -> None:
+    bob = writer("bob")
+    assert warm(bob)
+    assert found("tfeed", sample=1) == []
+    redis.zadd(feed(bob), {"7": 7})
+    redis.zadd(feed(alice), {"7": 7})
+    assert len(found("tfeed", sample=1)) == 1
+    assert len(found("tfeed", sample=10)) == 2
+
+
+@pytest.mark.parametrize("name", ["tfeed", "tnotes"])
+def test_a_window_of_the_wrong_type_is_named(name: str, alice: Writer, redis: Redis) -> None:
+    redis.delete(of(name, "5"))
+    redis.set(of(name, "5"), "x")
+    with pytest.raises(scan.WrongType, match="5"):
+        found(name)
+
+
+@pytest.mark.parametrize("name", ["tfeed", "tnotes"])
+def test_what_is_no_text_is_named(name: str, alice: Writer, redis: Redis) -> None:
+    redis.zadd(of(name, "5"), {b"\xff": 1})
+    with pytest.raises(scan.WrongType, match="no text"):
+        found(name)
+
+
+def explained(name: str, owner: str = "5") -> explain.Explained:
+    (one,) = explain.explain(name, owner)
+    return one
+
+
+@pytest.mark.parametrize("name", ["tfeed", "tnotes"])
+def test_a_window_is_explained_member_by_member(name: str, alice: Writer, redis: Redis) -> None:
+    said = explained(name)
+    assert said.key == of(name, "5")
+    assert not said.differs
+    assert {member for _, member, _, _ in said.entries} == {"11", "12", "13"} | ({"0"} if name == "tfeed" else set())
+    redis.zrem(said.key, 12)
+    assert explained(name).differs
+
+
+def test_a_cold_window_is_explained_as_nothing(alice: Writer, redis: Redis) -> None:
+    redis.delete(mine())
+    assert (explained("tfeed").entries, explained("tfeed").differs) == ([], False)
+
+
+def test_a_window_that_is_cut_is_explained_from_its_floor(alice: Writer, long: list[int], redis: Redis) -> None:
+    redis.zrem(mine(), *long[3:])
+    assert not explained("tfeed").differs
+
+
+def test_a_model_is_explained_by_the_windows_of_its_rows_alone(alice: Writer) -> None:
+    assert {one.mirror for one in explain.explain("mirrortest.Writer", "5")} == {"tfeed", "tnotes"}
+    assert explained("tnewest", "").key == of("tnewest", "")
+    with pytest.raises(explain.NothingToExplain):
+        explain.explain("mirrortest.Note", "11")
+
+
+def test_reading_somebody_is_seen_once_it_is_on_its_way(alice: Writer) -> None:
+    bob = writer("bob")
+    notes(bob)
+    drained()
+    Reading.objects.create(reader=alice, writer=bob)
+    assert found("tfeed") == []
+    assert explained("tfeed").differs
+    drained()
+    assert not explained("tfeed").differs
