@@ -1,0 +1,129 @@
+"""Writing and deleting posts in a real browser."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from social.models import Post
+from social.services.posts import post
+from tests.browser.conftest import Audit, OpenPage
+from tests.catalog.make import make_book
+from tests.social.timelines import warm_up
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+FAMILY = "👩‍👩‍👧‍👦"
+
+
+def log_in(page: Page, name: str, way_on: str) -> None:
+    """Log in and go on."""
+    page.goto(f"/accounts/login/?next={way_on}")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill("a quiet bookshop")
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    page.wait_for_url(f"**{way_on}")
+
+
+@pytest.fixture
+def alice() -> User:
+    """Somebody who can log in."""
+    user = User.objects.create_user("alice", password="a quiet bookshop")
+    warm_up(user)
+    return user
+
+
+@pytest.mark.parametrize("options", [{}, {"java_script_enabled": False}])
+def test_what_is_posted_is_on_top_at_once(open_page: OpenPage, alice: User, options: dict[str, Any]) -> None:
+    post(alice.pk, "the first")
+    page = open_page(**options)
+    log_in(page, "alice", "/home/")
+    page.get_by_label("What are you reading?").fill("the <second> #one\n@alice")
+    page.get_by_role("button", name="Post", exact=True).click()
+    expect(page.locator(".posts > li")).to_have_count(2)
+    expect(page.locator(".posts > li").first).to_contain_text("the <second> #one")
+    expect(page.get_by_label("What are you reading?")).to_have_value("")
+    page.get_by_label("What are you reading?").fill("the third")
+    page.get_by_role("button", name="Post", exact=True).click()
+    expect(page.locator(".posts > li").first).to_contain_text("the third")
+    assert Post.objects.count() == 3
+
+
+def test_the_first_post_takes_the_place_of_what_is_said_of_none(open_page: OpenPage, alice: User) -> None:
+    page = open_page()
+    log_in(page, "alice", "/home/")
+    expect(page.locator(".posts-empty")).to_be_visible()
+    page.get_by_label("What are you reading?").fill("hello")
+    page.get_by_role("button", name="Post", exact=True).click()
+    expect(page.locator(".posts > li")).to_have_count(1)
+    expect(page.locator(".posts-empty")).to_be_hidden()
+
+
+@pytest.mark.parametrize("options", [{}, {"java_script_enabled": False}])
+def test_what_is_too_long_stays_and_says_by_how_much(open_page: OpenPage, alice: User, options: dict[str, Any]) -> None:
+    page = open_page(**options)
+    log_in(page, "alice", "/home/")
+    text = FAMILY + "é" * 500
+    page.get_by_label("What are you reading?").fill(text)
+    page.get_by_role("button", name="Post", exact=True).click()
+    expect(page.get_by_text("That is 501 characters, and there is room for 500: take 1 away.")).to_be_visible()
+    expect(page.get_by_label("What are you reading?")).to_have_value(text)
+    assert not Post.objects.exists()
+
+
+def test_characters_are_counted_while_one_types(open_page: OpenPage, alice: User) -> None:
+    page = open_page()
+    log_in(page, "alice", "/home/")
+    count = page.locator(".composer-count")
+    expect(count).to_be_hidden()
+    page.get_by_label("What are you reading?").fill(f" {FAMILY} e\u0301 ")
+    expect(count).to_have_text("3 / 500")
+    page.get_by_label("What are you reading?").fill("x" * 501)
+    expect(count).to_have_class("composer-count over")
+    page.get_by_label("What are you reading?").fill("")
+    expect(count).to_be_hidden()
+
+
+@pytest.mark.parametrize("options", [{}, {"java_script_enabled": False}])
+def test_a_double_click_posts_once(open_page: OpenPage, alice: User, options: dict[str, Any]) -> None:
+    page = open_page(**options)
+    log_in(page, "alice", "/home/")
+    page.get_by_label("What are you reading?").fill("hello")
+    page.get_by_role("button", name="Post", exact=True).dblclick()
+    expect(page.locator(".posts > li")).to_have_count(1)
+    expect(page.get_by_label("What are you reading?")).to_have_value("")
+    assert Post.objects.count() == 1
+
+
+def test_a_post_about_a_book_and_its_end(open_page: OpenPage, alice: User) -> None:
+    book = make_book("Emma")
+    page = open_page(java_script_enabled=False)
+    log_in(page, "alice", f"/books/{book.pk}/")
+    page.get_by_label("What do you say of “Emma”?").fill("Clever and rich")
+    page.get_by_role("button", name="Post", exact=True).click()
+    expect(page.locator(".said .posts")).to_contain_text("Clever and rich")
+    page.goto("/global/")
+    expect(page.locator(".post-book")).to_contain_text("About Emma")
+    page.get_by_role("link", name="Delete").click()
+    expect(page.get_by_role("heading", name="Delete this post?")).to_be_visible()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("Your post is deleted.")).to_be_visible()
+    page.goto(f"/books/{book.pk}/")
+    expect(page.get_by_text("Nobody has said anything about this book yet.")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_read_and_use_the_pages(open_page: OpenPage, alice: User, audit: Audit, scheme: Any) -> None:
+    book = make_book("Emma", tags="classic", authors="Jane Austen")
+    made = post(alice.pk, "To @alice: https://a.example/ #emma " + "long" * 90, book_id=book.pk)
+    page = open_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+    log_in(page, "alice", "/home/")
+    page.get_by_label("What are you reading?").fill("x" * 501)
+    page.get_by_role("button", name="Post", exact=True).click()
+    page.get_by_text("take 1 away").wait_for()
+    assert audit(page) == []
+    one = f"/posts/{made.pk}/"
+    for path in (one, f"{one}delete/", "/tags/emma/", "/mentions/", f"/books/{book.pk}/", f"/books/{book.pk}/posts/"):
+        page.goto(path)
+        assert audit(page) == [], path
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
