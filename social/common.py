@@ -5,6 +5,7 @@ would keep Redis busy for 10 ms. The work is bounded: of somebody with very many
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from django.db.models import Exists, OuterRef
@@ -21,7 +22,8 @@ COUNTED: Final = 500  # people in common
 NAMED: Final = 3
 
 
-class Common(NamedTuple):
+@dataclass(frozen=True)
+class Common:
     """count: how many; is_more: and there are more. named: the first few, by id."""
 
     count: int = 0

@@ -68,6 +68,20 @@ class Shun(NamedTuple):
     is_blocking: bool  # the other blocked the one
 
 
+NOTHING_BETWEEN: Final = Shun(False, False, False)
+
+
+class _Figures(NamedTuple):
+    """As Profile has them, in the order in which they are asked for."""
+
+    posts: int
+    followers: int
+    following: int
+    viewer_follows: int
+    is_following: int
+    follows_me: int
+
+
 def profile(name: str, viewer: int | None = None) -> Profile | None:
     """Who has this name, in whatever spelling; None: nobody, or not for this viewer.
 
@@ -82,15 +96,11 @@ def profile_of(user_id: int, viewer: int | None = None) -> Profile | None:
     reading = read(["user", "post", "follow", "shun"], lambda pipe: _ask(pipe, user_id, viewer))
     if reading is None:
         return _by_sql(user_id, viewer)
-    (name, is_active), *counts, mine, forth, back, is_shunned = reading.replies
+    (name, is_active), *found, is_shunned = reading.replies
     if is_active != b"1":
         return None
-    if is_shunned:
-        shun = shun_between(viewer or 0, user_id)
-        return (
-            None if shun.is_blocking else _shunned(user_id, name.decode(), viewer, shun, [*counts, mine, forth, back])
-        )
-    return Profile(user_id, name.decode(), viewer, *counts, mine, bool(forth), bool(back))
+    shun = shun_between(viewer or 0, user_id) if is_shunned else NOTHING_BETWEEN
+    return _shown(user_id, name.decode(), viewer, shun, _Figures(*found))
 
 
 def _ask(pipe: Any, user_id: int, viewer: int | None) -> None:
@@ -109,19 +119,18 @@ def _ask(pipe: Any, user_id: int, viewer: int | None) -> None:
 def _by_sql(user_id: int, viewer: int | None) -> Profile | None:
     database, me = setting("DATABASE"), viewer or 0
     name = User.objects.using(database).filter(pk=user_id, is_active=True).values_list("username", flat=True).first()
-    shun = shun_between(me, user_id)
-    if name is None or shun.is_blocking:
+    if name is None:
         return None
     follows = Follow.objects.using(database)
-    found = [
+    found = _Figures(
         Post.objects.using(database).shown().filter(user_id=user_id).count(),
         _count(follows.filter(followee_id=user_id), "follower_id"),
         _count(follows.filter(follower_id=user_id), "followee_id"),
         _count(follows.filter(follower_id=me), "followee_id"),
         follows.filter(follower_id=me, followee_id=user_id).exists(),
         follows.filter(follower_id=user_id, followee_id=me).exists(),
-    ]
-    return _shunned(user_id, name, viewer, shun, found)
+    )
+    return _shown(user_id, name, viewer, shun_between(me, user_id), found)
 
 
 def _count(rows: QuerySet[Follow], who: str) -> int:
@@ -130,11 +139,14 @@ def _count(rows: QuerySet[Follow], who: str) -> int:
     return rows.count() - rows.filter(**{f"{who}__in": gone}).count()
 
 
-def _shunned(user_id: int, name: str, viewer: int | None, shun: Shun, found: Sequence[int]) -> Profile:
+def _shown(user_id: int, name: str, viewer: int | None, shun: Shun, found: _Figures) -> Profile | None:
+    """As much of it as the viewer is to see."""
+    if shun.is_blocking:
+        return None
     if shun.is_blocked:
         return Profile(user_id, name, viewer, is_blocked=True, is_muted=shun.is_muted)
-    *counts, forth, back = found
-    return Profile(user_id, name, viewer, *counts, bool(forth), bool(back), is_muted=shun.is_muted)
+    figures = found._asdict() | {"is_following": bool(found.is_following), "follows_me": bool(found.follows_me)}
+    return Profile(user_id, name, viewer, **figures, is_muted=shun.is_muted)
 
 
 def shun_between(viewer: int, user_id: int) -> Shun:

@@ -6,7 +6,8 @@ others SQL finds the same people as Redis.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 from django.db import connections
 
@@ -28,7 +29,8 @@ _NEWEST: Final = """
 """
 
 
-class Suggestion(NamedTuple):
+@dataclass(frozen=True)
+class Suggestion:
     """Somebody, and how many of those whom one follows (and who were asked) follow them."""
 
     person: Person

@@ -66,9 +66,9 @@ def _act(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     if seconds := _wait(request.user.pk, verb):
         return too_often(request, seconds, way_on(request, page_of(name) or "/people/"))
     person = _person(name)
+    if person is None:
+        raise Http404
     try:
-        if person is None:
-            raise people.NoSuchPerson
         is_changed = _do(verb, request.user.pk, person.id)
     except people.NoSuchPerson as error:
         raise Http404 from error

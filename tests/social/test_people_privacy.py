@@ -19,7 +19,7 @@ from social.services import people
 from social.services.posts import post
 from social.urls import urlpatterns
 
-ACCEPT = ({}, {"Accept": "application/json"}, {"HX-Request": "true"})
+ACCEPT: tuple[dict[str, str], ...] = ({}, {"Accept": "application/json"}, {"HX-Request": "true"})
 TAG = "swords"
 # Changes something, or answers strangers to both alike.
 CHANGING = {"block", "delete_post"}

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -122,7 +123,7 @@ def test_one_follows_so_many_and_no_more(alice: int, settings: Settings) -> None
 def test_the_limit_holds_when_several_are_followed_at_once(alice: int, settings: Settings) -> None:
     settings.FOLLOW_LIMIT = 3
     crowd = User.objects.bulk_create(User(username=f"reader {n}") for n in range(6))
-    done = at_once(*(lambda pk=user.pk: people.follow(alice, pk) for user in crowd))  # type: ignore[misc]
+    done = at_once(*(partial(people.follow, alice, user.pk) for user in crowd))
     assert sorted(map(str, done)) == sorted([*["True"] * 3, *[str(people.FollowsTooMany)] * 3])
     assert Follow.objects.count() == 3
 
@@ -137,9 +138,9 @@ def test_at_the_same_moment_it_is_done_once(alice: int, bob: int, do: Any, model
 def test_a_follow_and_a_block_at_the_same_moment_leave_no_follow(alice: int, bob: int) -> None:
     for number in range(ROUNDS):
         pairs = list(permutations((alice, bob)))
-        follows = [lambda pair=pair: people.follow(*pair) for pair in pairs]  # type: ignore[misc]
+        follows = [partial(people.follow, *pair) for pair in pairs]
         one, other = pairs[number % 2]
-        done = at_once(*follows, lambda one=one, other=other: people.block(one, other))  # type: ignore[misc]
+        done = at_once(*follows, partial(people.block, one, other))
         assert done[2] is True
         assert not Follow.objects.exists()
         assert set(done[:2]) <= {True, people.BlockedByThem, people.BlockedByYou}
