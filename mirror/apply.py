@@ -35,7 +35,7 @@ Step = Callable[[str], object]
 Claim = Field | Value  # what rows may take over from one another
 
 
-def _no_step(name: str) -> None:
+def no_step(name: str) -> None:
     """Nothing happens between the steps (tests stop a drain here)."""
 
 
@@ -66,7 +66,7 @@ def drain(
     *,
     redis: Any = None,
     full: bool = False,
-    step: Step = _no_step,
+    step: Step = no_step,
     tries: int = TRIES,
     shape: JsonShape | None = None,
 ) -> Drained:
@@ -91,7 +91,7 @@ def launch(
     *,
     redis: Any = None,
     full: bool = False,
-    step: Step = _no_step,
+    step: Step = no_step,
     shape: JsonShape | None = None,
 ) -> Flight:
     """The first half of one try: all up to sending what is to be written. Redis works on it meanwhile.

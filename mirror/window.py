@@ -135,8 +135,8 @@ class _Cold(Exception):
     """A mirror that has to be whole is not."""
 
 
-def warm(mirror: WindowMirror, owner: str, redis: Any = None) -> bool:
-    """Make a window here and now, from SQL. Returns whether it is there then.
+def warm(mirror: WindowMirror, owner: str, redis: Any = None, *, step: apply.Step = apply.no_step) -> bool:
+    """Make a window here and now, from SQL. Returns whether it is there then. ``step``: as for ``apply.drain``.
 
     It is not where there is no such owner, nor while the mirror itself or one in its ``after`` is cold: what is pushed
     could not get in. Raises as ``apply.drain``.
@@ -148,7 +148,7 @@ def warm(mirror: WindowMirror, owner: str, redis: Any = None) -> bool:
             _refuse_while_cold(mirror, redis)
             if not _claim(mirror, owner, redis):
                 return True
-            return _make(mirror, owner, redis)
+            return _make(mirror, owner, redis, step)
         except _Cold:
             return False
         except Conflict:
@@ -171,11 +171,12 @@ def _claim(mirror: WindowMirror, owner: str, redis: Any) -> bool:
     return True
 
 
-def _make(mirror: WindowMirror, owner: str, redis: Any) -> bool:
+def _make(mirror: WindowMirror, owner: str, redis: Any, step: apply.Step) -> bool:
     shape = WarmingShape(mirror)
 
-    def look(step: str) -> None:
-        if step == "read":  # everything is watched, nothing has been read from SQL
+    def look(at: str) -> None:
+        step(at)
+        if at == "read":  # everything is watched, nothing has been read from SQL
             _refuse_while_cold(mirror, redis)
 
     apply.drain(mirror, [owner], redis=redis, step=look, tries=1, shape=shape)

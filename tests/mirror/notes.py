@@ -50,11 +50,20 @@ def warm(owner: Writer) -> bool:
     return window.warm(FEED, str(owner.pk))
 
 
+def about(seconds: int) -> int:
+    """Roughly so long: some of it may have gone by since."""
+    return round(seconds, -3)
+
+
+LIFE = about(FEED.life_seconds)
+
+
 def sliced(owner: object, below: int | None = None, limit: int = NEWEST, name: str = "tfeed") -> window.Slice | None:
-    """What a reader gets of a window."""
+    """What a reader gets of a window; its life in thousands of seconds."""
     pipe = client().pipeline(transaction=False)
     window.ask(pipe, windows(name), str(owner.pk if isinstance(owner, Writer) else owner), below, limit)
-    return window.answer(pipe.execute())
+    found = window.answer(pipe.execute())
+    return found and found._replace(life=found.life if found.life < 0 else about(found.life))
 
 
 def held(owner: Writer) -> dict[str, float]:

@@ -3,69 +3,24 @@
 At rest means: live mirror == fresh rebuild == what the ORM says.
 """
 
-import os
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from django.db import connection, transaction
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
-from redis import Redis
+from hypothesis.stateful import rule
 
-from mirror import apply, hints, outbox, rebuild, registry, relay, verify
-from mirror.models import Change
-from mirror.redis import relay_client
-from tests.mirror import world
 from tests.mirror.app.models import Follow, Group, Item, Label
-from tests.servers.redis import main_server
-
-STEPS = ("watch", "read", "write", "mark", "done")
-numbers = st.integers(0, 5)
-steps = st.sampled_from(STEPS)
-
-
-class Crash(BaseException):
-    """The process is gone: nothing that catches errors may catch this."""
+from tests.mirror.machine import numbers, pick, run
+from tests.mirror.note_rules import NoteRules
 
 
 def items() -> list[Item]:
     return list(Item.objects.order_by("pk"))
 
 
-def pick(rows: list[Any], number: int) -> Any:
-    return rows[number % len(rows)] if rows else None
-
-
-class Site(RuleBasedStateMachine):
+class Site(NoteRules):
     """People, programs and accidents at work on one database and one Redis."""
 
-    redis: Redis
-
-    @initialize(hints_work=st.booleans())
-    def begin(self, hints_work: bool) -> None:
-        self.count = 0
-        self.redis = main_server().client()
-        self.redis.flushall()
-        for model in (Item.labels.through, Item, Label, Group, Follow, Change):
-            model.objects.all()._raw_delete("default")
-        Change.objects.all()._raw_delete("default")
-        self.flush = hints.flush
-        if not hints_work:
-            hints.flush = lambda: None
-        world.warm()
-
-    def teardown(self) -> None:
-        hints.flush = self.flush
-        world.rest()
-        assert not verify.verify(redis=relay_client())
-        live = world.dump(self.redis)
-        assert live == world.by_orm()
-        self.redis.flushall()
-        rebuild.rebuild()
-        assert world.dump(self.redis) == live
-        self.redis.close()
+    count = 0
 
     def name(self) -> str:
         self.count += 1
@@ -202,60 +157,19 @@ class Site(RuleBasedStateMachine):
                 transaction.set_rollback(True)
             self.change(which, 2)
 
-    # --- the relay, and accidents
-
-    @rule()
-    def relay_runs(self) -> None:
-        relay.drain_all()
-
-    @rule(step=steps)
-    def relay_crashes(self, step: str) -> None:
-        def crash(at: str) -> None:
-            if at == step:
-                raise Crash
-
-        self.drain_once(crash)
-
-    @rule(step=steps, which=numbers)
-    def others_go_on_while_a_drain_stands_still(self, step: str, which: int) -> None:
-        stood: list[str] = []
-
-        def stand_still(at: str) -> None:
-            if at == step and not stood:
-                stood.append(at)
-                self.change(which, which)
-                self.delete(which + 1)
-                relay.drain_all()
-
-        self.drain_once(stand_still)
-
-    def drain_once(self, step: Callable[[str], None]) -> None:
-        keys, _ = outbox.next_keys(0, 100)
-        for name, pks in keys.items():
-            if outbox.WHOLE not in pks:
-                try:
-                    apply.drain(registry.get(name), pks, step=step)
-                except Crash:
-                    return
-
-    @rule()
-    def redis_is_emptied(self) -> None:
-        self.redis.flushall()
-
-
-EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "25"))
+    def others_go_on(self, which: int) -> None:
+        super().others_go_on(which)
+        self.change(which, which)
+        self.delete(which + 1)
 
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_at_rest_the_live_mirror_is_a_fresh_rebuild_is_what_the_orm_says() -> None:
-    run_state_machine_as_test(
-        Site,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=25,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            print_blob=True,
-        ),
-    )
+    run(Site)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_at_rest_every_window_is_what_the_orm_says() -> None:
+    run(NoteRules)
