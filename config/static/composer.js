@@ -1,3 +1,12 @@
+// What could not be sent in the background is sent as forms are: what was typed is not lost, and the key posts it once.
+const sendPlainly = (event) => {
+  if (!event.target.matches(".composer")) return;
+  event.stopPropagation();
+  event.target.submit();
+};
+document.addEventListener("htmx:sendError", sendPlainly, true);
+document.addEventListener("htmx:responseError", sendPlainly, true);
+
 // Counts what is typed into a composer as people count (social/text.py decides; this only says it early).
 (() => {
   if (!window.Intl?.Segmenter) return;

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from accounts.models import User
 from social.models import Post
@@ -93,6 +93,27 @@ def test_a_double_click_posts_once(open_page: OpenPage, alice: User, options: di
     expect(page.locator(".posts > li")).to_have_count(1)
     expect(page.get_by_label("What are you reading?")).to_have_value("")
     assert Post.objects.count() == 1
+
+
+def test_what_cannot_be_sent_in_the_background_is_sent_plainly(open_page: OpenPage, alice: User) -> None:
+    page = open_page()
+    page.add_init_script("console.error = () => {}")  # htmx says there what went wrong
+    log_in(page, "alice", "/home/")
+    keys: list[str | None] = []
+
+    def refuse(route: Route) -> None:
+        keys.append(route.request.post_data)
+        if route.request.resource_type == "document":
+            route.continue_()
+        else:
+            route.fulfill(status=403)
+
+    page.route("**/posts/", refuse)
+    page.get_by_label("What are you reading?").fill("hello")
+    page.get_by_role("button", name="Post", exact=True).click()
+    expect(page.locator(".posts > li")).to_have_count(1)
+    assert len(keys) == 2
+    assert keys[0] == keys[1]
 
 
 def test_a_post_about_a_book_and_its_end(open_page: OpenPage, alice: User) -> None:
