@@ -265,6 +265,23 @@ def test_a_window_that_is_taken_away_while_it_is_made_is_made_again(
     assert about(redis.ttl(feed(alice))) == LIFE
 
 
+def test_one_that_was_taken_away_before_it_was_watched_is_claimed_anew(redis: Redis) -> None:
+    """Without a sentinel, what is pushed before the window is written would not get in."""
+    alice = writer("alice")
+    taken, pushed = [False], [False]
+
+    def accidents(at: str) -> None:
+        if at == "watch" and not taken[0]:
+            taken[0] = True
+            window.cool(FEED, [str(alice.pk)], redis)
+        elif at == "write" and not pushed[0]:
+            pushed[0] = True
+            push(alice, notes(alice)[0], redis)
+
+    assert window.warm(FEED, str(alice.pk), step=accidents)
+    assert held(alice) == whole(Note.objects.get().pk)
+
+
 def test_a_change_that_is_drained_while_a_window_is_made_is_in_it(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,6 +310,8 @@ def test_a_warm_up_that_was_killed_leaves_a_window_that_is_cold_and_runs_out(red
     assert held(alice) == {"0": MAKING}
     assert 0 < redis.ttl(feed(alice)) <= window.CLAIM_SECONDS
     drained()
+    apply.drain(FEED, [str(alice.pk)])
+    assert held(alice) == {"0": MAKING, str(one): one}  # which was pushed
     assert sliced(alice) is None
     assert warm(alice)
     assert sliced(alice) == Slice([one], True, LIFE)
