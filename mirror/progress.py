@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import Exists, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Exists, Q, QuerySet, TextField
+from django.db.models.functions import Cast, Now
 
 from mirror import registry
 from mirror.conf import setting
@@ -19,8 +19,12 @@ def is_pushed() -> Q:
 
 def pending(mirror: str, source: str, keys: Sequence[str] = ()) -> QuerySet[Change]:
     """Pending changes of pushed rows, oldest first: of these rows, or of all."""
-    found = _changes().pending().filter(mirror=mirror, source=source)
-    return (found.filter(key__in=keys) if keys else found).order_by("id")
+    if keys:
+        return _changes().pending().filter(mirror=mirror, source=source, key__in=keys).order_by("id")
+    # By the index of what is pending, in its order: SQLite would take the one of mirrors and keys, and sort all of them
+    # for the first hundred (0.1 s of 60,000, 600 times).
+    found = _changes().pending().annotate(_mirror=Cast("mirror", TextField()))
+    return found.filter(_mirror=mirror, source=source).order_by("id")
 
 
 def note(ids: Sequence[int], before: str | None, end: str | None, incarnation: str) -> bool:

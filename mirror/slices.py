@@ -5,11 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from mirror import deliver, progress
-from mirror.declare import Reached, WindowMirror
+from mirror.declare import SENTINEL, Reached, WindowMirror
 from mirror.models import Change
 from mirror.session import Conflict, Session
 
 SLICE: Final = 1000  # windows a slice
+ROWS: Final = 20 * SLICE  # of several changes: each row in each window
+WORTH_A_LOOK: Final = 4  # rows for a window from which on it is first asked for
 Step = Callable[[str], object]
 Whole = Callable[[Sequence[str], Sequence[bytes | None]], bool]
 
@@ -62,7 +64,7 @@ class Slices:
         ahead: _Slice | None = self._read(self.noted if is_same_life else None)
         delivered: _Slice | None = None  # but for its last batch, which is under way
         while ahead:
-            for batch in deliver.batches(self.mirror, ahead.reached):
+            for batch in deliver.batches(self.mirror, self._worth_it(ahead.reached)):
                 self.at("deliver")
                 self.windows += batch.windows
                 self.deliveries.post(batch)  # Redis works on it, while SQL notes what has landed, and reads on
@@ -84,12 +86,25 @@ class Slices:
         self.at("read")
         changes = self.changes if after is None else self.changes[:1]
         while True:
-            reached = self.mirror.reach([change.key for change in changes], after, self.limit)
-            if len(reached) < self.limit or len(changes) == 1:
+            limit = ROWS if len(changes) > 1 and self.limit == SLICE else self.limit
+            reached = self.mirror.reach([change.key for change in changes], after, limit)
+            if len(reached) < limit or len(changes) == 1:
                 break
             changes = changes[: (len(changes) + 3) // 4]
         self.changes = changes
-        return _Slice(changes, reached, reached[-1].owner if len(reached) >= self.limit else None)
+        return _Slice(changes, reached, reached[-1].owner if len(reached) >= limit else None)
+
+    def _worth_it(self, reached: Sequence[Reached]) -> Sequence[Reached]:
+        """Those of windows that are there, where many rows go to each: what was made in bulk is mostly for nobody. A
+        window that is made from now on is made from SQL, which has these rows.
+        """
+        owners = list(dict.fromkeys(one.owner for one in reached))
+        if len(reached) <= WORTH_A_LOOK * len(owners):
+            return reached
+        self.deliveries.land()
+        scores = self.session.ask([("ZSCORE", self.mirror.key(owner), SENTINEL) for owner in owners])
+        there = {owner for owner, score in zip(owners, scores, strict=True) if score is not None}
+        return [one for one in reached if one.owner in there]
 
     def _note(self, done: _Slice) -> None:
         """Note the progress. Raises Conflict if somebody else has."""
