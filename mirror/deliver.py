@@ -119,11 +119,11 @@ def batches(mirror: WindowMirror, reached: Sequence[Reached]) -> Iterator[Batch]
     commands: list[Command] = []
     windows = 0
     for command, size in _calls(mirror, reached):
-        commands.append(command)
-        windows += size
-        if windows >= BATCH:
+        if windows + size > BATCH and commands:
             yield Batch(commands, windows)
             commands, windows = [], 0
+        commands.append(command)
+        windows += size
     if commands:
         yield Batch(commands, windows)
 

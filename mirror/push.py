@@ -91,14 +91,15 @@ def push_keys(
     *,
     redis: Any = None,
     known: Markers = NONE_KNOWN,
+    polite: bool = True,
 ) -> tuple[int, bool]:
     """Push these rows (none: all that are pending), oldest first. Returns changes applied, and whether there is more
-    for whoever has the time. What others are at is left to them; a row that fails is counted against, and set aside
-    in the end.
+    for whoever has the time. A row that fails is counted against, and set aside in the end. polite: leave what others
+    are at to them (those who were killed a moment ago, too).
     """
     deadline, redis, total, leave = deadline or Deadline(), redis or relay_client(), 0, set[int]()
     while found := list(progress.pending(mirror, source, keys).exclude(id__in=leave)[: spread.TOGETHER]):
-        busy = deliver.busy(redis, mirror, [change.key for change in found])
+        busy = deliver.busy(redis, mirror, [change.key for change in found]) if polite else set[str]()
         leave |= {change.id for change in found if change.key in busy}
         if group := spread.together([change for change in found if change.key not in busy]):
             if deadline.passed():
@@ -113,7 +114,7 @@ def push_keys(
 
 def push_all(redis: Any = None) -> int:
     """Push all that is pending. Returns how many changes were applied."""
-    return sum(push_keys(mirror, source, redis=redis)[0] for mirror, source in registry.pushed())
+    return sum(push_keys(mirror, source, redis=redis, polite=False)[0] for mirror, source in registry.pushed())
 
 
 def replay(mirror: str, redis: Any, known: Markers) -> bool:
@@ -123,7 +124,8 @@ def replay(mirror: str, redis: Any, known: Markers) -> bool:
     for source in (source for name, source in registry.pushed() if name == mirror):
         lost = progress.in_another_life(mirror, source)
         while group := list(lost[: spread.TOGETHER]):
-            if push_keys(mirror, source, [change.key for change in group], redis=redis, known=known) == (0, False):
+            keys = [change.key for change in group]
+            if not push_keys(mirror, source, keys, redis=redis, known=known, polite=False)[0]:
                 break
         if lost.exists():
             return False

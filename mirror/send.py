@@ -62,7 +62,7 @@ def push(mirror: str, source: str, keys: Sequence[str] = ()) -> bool:
 
     expires = None if keys else 10
     parts = [list(keys[start : start + MOST]) for start in range(0, len(keys), MOST)] or [[]]
-    return all([_send(task.apply_async, args=(mirror, source, part), expires=expires) for part in parts])
+    return all(_send(task.apply_async, args=(mirror, source, part), expires=expires) for part in parts)
 
 
 def warm(mirror: str, owner: str) -> bool:

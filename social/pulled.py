@@ -3,7 +3,7 @@
 An author is ``turning`` from the moment that a row of ``Pulled`` says so: from then on followers are told to fetch (the
 row's change is spread over all follows, and a follow that is made later finds the row), and posts are still delivered.
 When all that tells them has been applied, the author is ``on``. So a post that is not delivered is written only when
-everybody fetches: whose follow is not in Redis by then sees nothing of the author yet, and all of it when it is. The row
+everybody fetches: whose follow is not in Redis by then sees nothing of the author yet, and all when it is. The row
 stays when followers leave (``eased``): older posts are still fetched, new ones are delivered as well, and pages show
 each once.
 """

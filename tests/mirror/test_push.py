@@ -1,60 +1,220 @@
-"""Rows are pushed into warm windows, slice by slice; whatever stops a push, the windows say what SQL says in the end."""
-
-from collections.abc import Callable
-from typing import Any
+"""Rows are pushed into warm windows, slice by slice. Whatever stops a push, the windows say in the end what SQL says."""
 
 import pytest
 from redis import Redis
 
-from mirror import push, rebuild, registry, relay, window
-from mirror.declare import CUT, SENTINEL, WHOLE, WindowMirror
+from mirror import deliver, naming, push, registry, relay
+from mirror.declare import Reached, WindowMirror
 from mirror.models import Change
+from mirror.redis import relay_client
 from mirror.slices import Outcome
-from tests.mirror.app.models import Ignoring, Note, Reading, Writer
-from tests.mirror.app.windows import FEED, feed_of
+from tests.mirror.app.models import Note, Reading, Writer
+from tests.mirror.pushing import Killed, all_right, before, feed, kill, make_readers, pending, push_pending, says
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
-READERS = 12
-
-
-def feed() -> WindowMirror:
-    found = registry.get("tfeed")
-    assert isinstance(found, WindowMirror)
-    return found
-
-
-def says(redis: Redis, reader: Writer) -> list[int]:
-    """What a window holds, newest first; [] when it is cold, too."""
-    return [int(member) for member in redis.zrange(feed().key(str(reader.pk)), 1, -1)][::-1]
-
-
-def is_right(redis: Redis, reader: Writer) -> bool:
-    """Whether a warm window is what SQL says from its lowest member upwards."""
-    end = redis.zscore(feed().key(str(reader.pk)), SENTINEL)
-    assert end in (WHOLE, CUT)
-    said = says(redis, reader)
-    wanted = list(feed_of(reader.pk).order_by("-pk").values_list("pk", flat=True))
-    return said == (wanted if end == WHOLE else [pk for pk in wanted if pk >= said[-1]])
+READERS = 13
+STEPS = ("guard", "read", "deliver", "land", "note")
 
 
 @pytest.fixture
 def readers() -> list[Writer]:
-    """The first one writes, the others read them; all windows are warm."""
-    people = Writer.objects.bulk_create(Writer(name=f"reader {n}") for n in range(READERS))
-    Reading.objects.bulk_create(Reading(reader=reader, writer=people[0]) for reader in people[1:])
-    rebuild.rebuild()
-    relay.drain_all()
-    for person in people:
-        assert window.warm(feed(), str(person.pk))
-    return people
+    return make_readers(READERS)
 
 
-def pending() -> list[Change]:
-    return list(Change.objects.pending().exclude(source="").filter(mirror="tfeed").order_by("id"))
+def write(writer: Writer) -> Note:
+    return Note.objects.create(writer=writer, topic="a")
 
 
 def test_a_row_is_pushed_into_all_windows_that_it_concerns(readers: list[Writer], redis: Redis) -> None:
-    note = Note.objects.create(writer=readers[0], topic="a")
-    assert push.run(pending()).outcome is Outcome.DONE
+    note = write(readers[0])
+    assert push.run(pending()) == (Outcome.DONE, 1, READERS)
     assert [says(redis, reader) for reader in readers] == [[note.pk]] * READERS
     assert not pending()
+
+
+def test_a_row_that_is_gone_is_taken_out_of_all_windows(readers: list[Writer], redis: Redis) -> None:
+    kept, gone = write(readers[0]), write(readers[0])
+    push_pending()
+    gone.delete()
+    push_pending()
+    assert [says(redis, reader) for reader in readers] == [[kept.pk]] * READERS
+
+
+def test_each_slice_is_noted(readers: list[Writer], redis: Redis) -> None:
+    note = write(readers[0])
+    for end in (5, 10):
+        assert push.step(pending(), 5).outcome is Outcome.MORE
+        assert pending()[0].cursor == str(readers[end].pk)
+        assert [reader for reader in readers if says(redis, reader) == [note.pk]] == readers[: end + 1]
+    assert push.step(pending(), 5) == (Outcome.DONE, 1, 2)
+    assert all_right(redis, readers)
+
+
+@pytest.mark.parametrize("limit", [2, READERS - 1, READERS, READERS + 1])
+def test_the_last_slice_may_be_full_or_empty(readers: list[Writer], redis: Redis, limit: int) -> None:
+    write(readers[0])
+    assert push.run(pending(), limit) == (Outcome.DONE, 1, READERS)
+    assert all_right(redis, readers)
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_killed_before_any_step_it_goes_on_where_it_was(
+    readers: list[Writer], redis: Redis, step: str, nth: int
+) -> None:
+    write(readers[0])
+    write(readers[0]).delete()
+    push.step(pending(), 3)
+    if nth > 1 and step in ("guard", "land"):
+        nth = 1  # they come once
+    with pytest.raises(Killed):
+        push.run(pending()[:1], 3, at=before(step, kill, nth=nth))
+    assert all_right(redis, readers)
+
+
+def test_done_again_it_is_harmless(readers: list[Writer], redis: Redis) -> None:
+    note = write(readers[0])
+    push_pending()
+    Change.objects.filter(source="mirrortest_note").update(applied_at=None)
+    assert push.run(pending()).outcome is Outcome.DONE
+    assert [says(redis, reader) for reader in readers] == [[note.pk]] * READERS
+
+
+def test_progress_of_another_life_of_redis_is_worth_nothing(readers: list[Writer], redis: Redis) -> None:
+    write(readers[0])
+    push.step(pending(), 5)
+    for reader in readers:  # as an older file has them
+        redis.zremrangebyrank(feed().key(str(reader.pk)), 1, -1)
+    Change.objects.filter(cursor__isnull=False).update(incarnation="another")
+    push_pending()
+    assert all_right(redis, readers)
+
+
+def test_many_rows_that_reach_few_windows_are_one_slice(readers: list[Writer], redis: Redis) -> None:
+    notes = Note.objects.bulk_create(Note(writer=writer, topic="a") for writer in readers[1:])
+    assert push.step(pending()) == (Outcome.DONE, len(notes), len(notes))
+    assert all_right(redis, readers)
+
+
+def test_of_many_rows_that_reach_many_windows_some_are_one_slice(readers: list[Writer], redis: Redis) -> None:
+    Note.objects.bulk_create(Note(writer=readers[0], topic="a") for _ in range(5))
+    assert push.step(pending(), 3 * READERS).applied == 2
+    assert push.step(pending()[:1], 3).outcome is Outcome.MORE
+    assert push.step(pending(), 3).outcome is Outcome.MORE  # what has been begun is taken alone
+    assert [change.cursor is None for change in pending()] == [False, True, True]
+    assert all_right(redis, readers)
+
+
+def test_a_script_that_redis_forgot_is_sent_again(readers: list[Writer], redis: Redis) -> None:
+    write(readers[0])
+    redis.script_flush()
+    assert push.run(pending()).outcome is Outcome.DONE
+    assert all_right(redis, readers)
+
+
+def test_no_command_reaches_more_windows_than_a_group_and_no_transaction_more_than_a_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deliver, "GROUP", 3)
+    monkeypatch.setattr(deliver, "BATCH", 6)
+    one = [Reached(str(owner), 1, "5", True) for owner in range(20)]
+    two = [Reached(str(owner), 2, "6", True) for owner in range(2)]
+    found = list(deliver.batches(feed(), [*one, *two]))
+    assert [batch.windows for batch in found] == [5, 6, 6, 3]
+    assert max(command[2] for batch in found for command in batch.commands) == 3 * 3
+    both = next(command for batch in found for command in batch.commands if len(command[-6:]) == 6 and 2 in command)
+    assert both[-6:] == (1, "5", "1", 2, "6", "1")
+
+
+class TestWhatFails:
+    def test_one_row_that_cannot_be_worked_out_holds_up_no_other(
+        self, readers: list[Writer], redis: Redis, poisoned: Note
+    ) -> None:
+        others = [write(readers[0]) for _ in range(3)]
+        relay.drain_all()
+        assert [change.key for change in pending()] == [f"{poisoned.pk}:{readers[0].pk}"]
+        assert says(redis, readers[1]) == [note.pk for note in reversed(others)]
+
+    def test_in_the_end_it_is_set_aside_with_its_error(self, poisoned: Note) -> None:
+        for attempts in (1, 2, 3):
+            relay.drain_all()
+            assert Change.objects.get(source="mirrortest_note", applied_at=None).attempts == attempts
+        assert Change.objects.quarantined().get().error == "ZeroDivisionError: of all things"
+
+    def test_a_window_that_is_something_else_holds_up_no_other(self, readers: list[Writer], redis: Redis) -> None:
+        key = feed().key(str(readers[3].pk))
+        redis.set(key, "something else")
+        note = write(readers[0])
+        assert push.run(pending()).outcome is Outcome.DONE
+        others = [reader for reader in readers if reader != readers[3]]
+        assert [says(redis, reader) for reader in others] == [[note.pk]] * len(others)
+        assert redis.get(key) == b"something else"
+
+
+@pytest.fixture
+def poisoned(readers: list[Writer], monkeypatch: pytest.MonkeyPatch) -> Note:
+    """A note whose readers cannot be worked out."""
+    note, old = write(readers[0]), type(feed()).reach
+
+    def reach(self: WindowMirror, rows: list[str], after: str | None, limit: int) -> list[Reached]:
+        if f"{note.pk}:{readers[0].pk}" in rows:
+            raise ZeroDivisionError("of all things")
+        return old(self, rows, after, limit)
+
+    monkeypatch.setattr(type(feed()), "reach", reach)
+    return note
+
+
+class TestOthersAtTheSameRow:
+    def test_what_others_are_at_now_is_left_to_them(self, readers: list[Writer]) -> None:
+        write(readers[0])
+        with pytest.raises(Killed):
+            push.run(pending(), at=before("deliver", kill))
+        assert push.push_keys("tfeed", "mirrortest_note") == (0, False)
+        assert pending()
+
+    def test_when_they_have_been_away_for_a_while_it_is_not(self, readers: list[Writer], redis: Redis) -> None:
+        write(readers[0])
+        with pytest.raises(Killed):
+            push.run(pending(), at=before("deliver", kill))
+        [guard] = redis.keys(naming.guard("tfeed", "row:*"))
+        redis.pexpire(guard, (deliver.GUARD_SECONDS - deliver.BUSY_SECONDS) * 1000)
+        assert push.push_keys("tfeed", "mirrortest_note") == (1, False)
+
+    def test_whoever_came_last_goes_on(self, readers: list[Writer], redis: Redis) -> None:
+        write(readers[0])
+        changes = pending()
+        ours = push.run(changes, at=before("deliver", lambda: push.step(changes, 4)))
+        assert ours.outcome is Outcome.LOST
+        assert pending()[0].cursor == str(readers[4].pk)
+        assert all_right(redis, readers)
+
+    def test_progress_that_others_have_noted_is_not_noted_again(self, readers: list[Writer]) -> None:
+        write(readers[0])
+        [change] = pending()
+
+        def overtake() -> None:
+            Change.objects.filter(pk=change.pk).update(cursor="1")
+
+        assert push.step([change], 4, at=before("note", overtake)).outcome is Outcome.LOST
+        assert pending()[0].cursor == "1"
+
+    def test_the_guard_is_given_back(self, readers: list[Writer], redis: Redis) -> None:
+        write(readers[0])
+        push.step(pending(), 4)
+        assert redis.keys(naming.guard("tfeed", "*")) == []
+
+
+def test_a_row_without_a_mirror_is_done(own_registry: None, readers: list[Writer]) -> None:
+    write(readers[0])
+    registry.unregister("tfeed")
+    relay.drain_all()
+    assert not pending()
+
+
+def test_what_is_pending_of_others_waits_for_its_turn(readers: list[Writer], redis: Redis) -> None:
+    write(readers[0])
+    assert push.push_keys("tfeed", "mirrortest_note", deadline=relay.Deadline(0)) == (0, True)
+    assert push.push_keys("tfeed", "mirrortest_note", ["0:0"], redis=relay_client()) == (0, False)
+    assert push.push_all() == 1
+    assert not Reading.objects.filter(reader=readers[0]).exists()
