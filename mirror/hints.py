@@ -73,10 +73,12 @@ def flush() -> None:
             send.drain(mirror, rest)
 
 
-def _order(group: Group) -> tuple[bool, int, Group]:
-    """Rows of one's own first: at a summary one may have to stand back for others. What comes after it, after it."""
-    ahead = registry.all_ahead(group[0])
-    return any(map(registry.sums_up, (group[0], *ahead))), len(ahead), group
+def _order(group: Group) -> tuple[bool, bool, int, Group]:
+    """Rows of one's own first: at a summary one may have to stand back for others, and who finds a row's id in a window
+    shows it, or does not, by its record. What comes after it, after it.
+    """
+    mirror, ahead = group[0], registry.all_ahead(group[0])
+    return any(map(registry.sums_up, (mirror, *ahead))), registry.is_window(mirror), len(ahead), group
 
 
 def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:

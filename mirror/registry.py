@@ -71,6 +71,11 @@ def sums_up(name: str) -> bool:
     return isinstance(_mirrors.get(name), SummaryMirror)
 
 
+def is_window(name: str) -> bool:
+    """Whether this mirror's entries name rows of others."""
+    return isinstance(_mirrors.get(name), WindowMirror)
+
+
 def pushed() -> list[tuple[str, str]]:
     """Mirror and source of the changes whose rows are pushed into windows."""
     return [(mirror.name, watch.source) for mirror in _mirrors.values() for watch in mirror.watches if watch.pushed]

@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from django.test import Client
 
 from accounts.models import User
+from mirror import hints
 from mirror.models import Change
 from social.models import Hashtag, Mention, Post, Pulled
 from social.services.posts import delete_post, hide_post, post, unhide_post
@@ -204,6 +205,24 @@ def test_a_post_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) 
     assert not Post.objects.exists()
     assert not Hashtag.objects.exists()
     assert not Change.objects.filter(mirror="post").exists()
+
+
+def test_its_record_goes_to_redis_before_the_windows_that_lead_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    (alice,) = people("alice")
+    drained: list[str] = []
+    drain = hints._drain
+
+    def note(mirror: str, *rest: Any) -> Any:
+        drained.append(mirror)
+        return drain(mirror, *rest)
+
+    monkeypatch.setattr(hints, "_drain", note)
+    made = post(alice.pk, "hello #tag @alice", book_id=make_book("Emma").pk)
+    assert drained[-6:][0] == "post"
+    assert set(drained[-5:]) == {"book_posts", "global", "hashtag", "mentions", "timeline"}
+    drained.clear()
+    delete_post(made.pk, by=alice.pk)
+    assert drained[0] == "post"
 
 
 def test_refusals_name_their_field() -> None:
