@@ -68,7 +68,8 @@ def sliced(owner: object, below: int | None = None, limit: int = NEWEST, name: s
 
 def held(owner: Writer) -> dict[str, float]:
     """Everything in somebody's feed as Redis has it."""
-    return {member.decode(): score for member, score in relay_client().zrange(feed(owner), 0, -1, withscores=True)}
+    pairs: Any = relay_client().zrange(feed(owner), 0, -1, withscores=True)
+    return {member.decode(): score for member, score in pairs}
 
 
 def whole(*ids: int) -> dict[str, float]:

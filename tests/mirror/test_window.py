@@ -129,7 +129,8 @@ def test_what_is_no_id_is_passed_over_by_readers(redis: Redis) -> None:
     alice = writer("alice")
     (one,) = notes(alice)
     warm(alice)
-    redis.zadd(feed(alice), {"nonsense": 10**9, b"\xff": 1})
+    redis.zadd(feed(alice), {"nonsense": 10**9})
+    redis.zadd(feed(alice), {b"\xff": 1})
     assert sliced(alice) == Slice([one], True, LIFE)
 
 
@@ -418,7 +419,12 @@ def test_a_window_that_runs_out_while_it_is_made_anew_leaves_nothing(
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The owners whose windows workers are asked to warm, by a process that has asked for nothing."""
     found: list[str] = []
-    monkeypatch.setattr(send, "warm", lambda mirror, owner: found.append(owner) or True)
+
+    def take(mirror: str, owner: str) -> bool:
+        found.append(owner)
+        return True
+
+    monkeypatch.setattr(send, "warm", take)
     monkeypatch.setattr(window, "_asked", {})
     return found
 

@@ -1,13 +1,13 @@
 """Rebuilding windows: what ought to be there is right, what ought not to be is gone, and only then they are warm."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from django.db import connection
 from redis import Redis
 
-from mirror import marker, naming, outbox, rebuild, relay, status, verify, window, window_count
+from mirror import marker, naming, outbox, rebuild, relay, scan, status, verify, window, window_count
 from mirror.declare import CUT, WHOLE
 from mirror.models import Change
 from mirror.redis import client, relay_client
@@ -40,6 +40,17 @@ def killed_after(rows: int) -> Callable[[str, int], None]:
             raise Killed
 
     return progress
+
+
+def on_read(monkeypatch: pytest.MonkeyPatch, do: Callable[[Sequence[str]], object]) -> None:
+    """Have this told of the owners whenever windows are read from SQL."""
+    targets = LazyShape.targets
+
+    def told(self: LazyShape, pks: Sequence[str]) -> Any:
+        do(pks)
+        return targets(self, pks)
+
+    monkeypatch.setattr(LazyShape, "targets", told)
 
 
 def is_warm(name: str = "tfeed") -> bool:
@@ -103,14 +114,13 @@ def test_one_that_was_killed_goes_on_where_it_was(redis: Redis, monkeypatch: pyt
     owners = [writer(name) for name in "abcdefg"]
     assert all(map(warm, owners))
     read: list[str] = []
-    targets = LazyShape.targets
-    monkeypatch.setattr(LazyShape, "targets", lambda self, pks: read.extend(pks) or targets(self, pks))
+    on_read(monkeypatch, read.extend)
     with pytest.raises(Killed):
         rebuild.rebuild(["tfeed"], progress=killed_after(4))
     assert not is_warm()
     client().delete(naming.lease("rebuild:tfeed"))  # runs out by itself
     first, seen = set(read), len(read)
-    monkeypatch.setattr(rebuild.scan, "remove_strays", lambda *args: 0)  # which reads them all
+    monkeypatch.setattr(scan, "remove_strays", lambda *args: 0)  # which reads them all
     assert rebuild.rebuild(["tfeed"])[0].rows == 7
     assert {str(owner.pk) for owner in owners} == {*first, *read[seen:]}
     assert not {*read[seen:]} & {str(owner.pk) for owner in owners[:4]}
@@ -141,8 +151,7 @@ def test_windows_are_read_and_written_a_few_at_a_time(
     owners = [writer(name) for name in "abcdefg"]
     assert all(map(warm, owners))
     sizes: list[int] = []
-    targets = LazyShape.targets
-    monkeypatch.setattr(LazyShape, "targets", lambda self, pks: sizes.append(len(pks)) or targets(self, pks))
+    on_read(monkeypatch, lambda pks: sizes.append(len(pks)))
     (done,) = rebuild.rebuild(["tfeed"])
     assert done.rows == 7
     outbox.append("tfeed", [str(owner.pk) for owner in owners])
@@ -167,7 +176,7 @@ def test_a_window_that_cannot_be_made_does_not_stop_the_others(redis: Redis, mon
 
     with monkeypatch.context() as patch:
         patch.setattr(type(FEED), "newest", fails)
-        patch.setattr(rebuild.scan, "remove_strays", lambda *args: 0)
+        patch.setattr(scan, "remove_strays", lambda *args: 0)
         rebuild.rebuild(["tfeed"])
     assert held(owners[0]) == whole()
     assert Change.objects.filter(mirror="tfeed", key=poisoned, applied_at=None).exists()

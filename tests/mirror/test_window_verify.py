@@ -229,7 +229,7 @@ def test_a_difference_that_is_gone_when_looked_at_again_is_none(
     alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis.zrem(mine(), 12)
-    monkeypatch.setattr(compare.time, "sleep", lambda seconds: redis.zadd(mine(), {"12": 12}))
+    monkeypatch.setattr("mirror.window_verify.time.sleep", lambda seconds: redis.zadd(mine(), {"12": 12}))
     assert found() == []
 
 
@@ -242,7 +242,7 @@ def test_one_that_is_another_one_each_time_is_none(
         redis.zadd(mine(), {"12": 12})
         redis.zrem(mine(), 13)
 
-    monkeypatch.setattr(compare.time, "sleep", another)
+    monkeypatch.setattr("mirror.window_verify.time.sleep", another)
     assert found() == []
 
 

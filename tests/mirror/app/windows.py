@@ -17,7 +17,7 @@ def shown() -> QuerySet[Note]:
     return Note.objects.filter(hidden=False, writer__active=True)
 
 
-def feed_of(reader: int | str) -> QuerySet[Note]:
+def feed_of(reader: int) -> QuerySet[Note]:
     """The notes that somebody's feed shows: their own, and those of whom they read and do not ignore."""
     read = Reading.objects.filter(reader=reader).values("writer")
     ignored = Ignoring.objects.filter(reader=reader).values("writer")
@@ -27,6 +27,11 @@ def feed_of(reader: int | str) -> QuerySet[Note]:
 def newest(notes: QuerySet[Note], limit: int) -> list[int]:
     """Their ids, newest first."""
     return list(notes.order_by("-pk").values_list("pk", flat=True)[:limit])
+
+
+def numbers(pks: Sequence[str]) -> list[str]:
+    """Those that can be a writer's key."""
+    return [pk for pk in pks if pk.isdecimal()]
 
 
 class _Edge(EdgeMirror):
@@ -86,7 +91,7 @@ class NotesOfWriter(WindowMirror):
         return key(f"twriter:{{{pk}}}:notes")
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-        return {pk: newest(shown().filter(writer=pk), limit) for pk in pks}
+        return {pk: newest(shown().filter(writer=int(pk)), limit) for pk in numbers(pks)}
 
     def families(self) -> Sequence[Family]:
         return [Family(key("twriter:{"), "zset", lambda name, member: _owner(name), end="}:notes")]
@@ -171,7 +176,7 @@ class FeedWindow(WindowMirror):
         return key(f"twriter:{{{pk}}}:feed")
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-        return {pk: newest(feed_of(pk), limit) for pk in pks}
+        return {pk: newest(feed_of(int(pk)), limit) for pk in numbers(pks)}
 
     def families(self) -> Sequence[Family]:
         return [Family(key("twriter:{"), "zset", lambda name, member: _owner(name), end="}:feed")]
@@ -193,7 +198,7 @@ class FeedWindow(WindowMirror):
 
 
 def _readers(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    readings = Reading.objects.filter(writer__in=values)
+    readings = Reading.objects.filter(writer__in=map(int, values))
     if after is not None:
         readings = readings.filter(reader__gt=int(after))
     return list(map(str, readings.order_by("reader").values_list("reader", flat=True).distinct()[:limit]))
