@@ -49,5 +49,5 @@ def record_login(user: User, at: datetime | None = None) -> None:
     moment = connection.ops.adapt_datetimefield_value(at or timezone.now())
     with connection.cursor() as cursor:
         cursor.execute(_RECORD, [user.pk, moment])
-    for mirror in ("user", "last_logins"):
-        hint(mirror, "", [str(user.pk)])
+    hint("user", "", [str(user.pk)])
+    hint("last_logins", "", [""])

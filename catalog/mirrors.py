@@ -83,8 +83,8 @@ class BookMirror(Mirror):
         Watch(Book),
         Watch(Book.tags.through, "book_id"),
         Watch(Book.authors.through, "book_id"),
-        Watch(Tag, via=books_with_tags),
-        Watch(Author, via=books_by_authors),
+        Watch(Tag, via=books_with_tags, only=("name",), updates=True),
+        Watch(Author, via=books_by_authors, only=("name",), updates=True),
     )
 
     def key(self, pk: str) -> str:

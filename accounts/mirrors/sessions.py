@@ -14,6 +14,9 @@ from mirror import Contribution, Family, Mirror, OwnField, Scored, Watch
 from mirror.conf import setting
 from mirror.declare import Record
 
+# What a session's record says of its user, and what that is made of.
+OF_USERS = ("username", "user_type", "is_active", "is_staff", "is_superuser", "password", "session_secret")
+
 
 def _digests(condition: Q, after: str | None, limit: int) -> list[str]:
     found = Session._base_manager.using(setting("DATABASE")).filter(condition)
@@ -44,7 +47,7 @@ class SessionMirror(Mirror):
     model = Session
     watches = (
         Watch(Session),
-        Watch(User, via=sessions_of_users),
+        Watch(User, via=sessions_of_users, only=OF_USERS, updates=True),
         Watch(User.groups.through, "user_id", via=sessions_of_users),
         Watch(User.user_permissions.through, "user_id", via=sessions_of_users),
         Watch(Group.permissions.through, "group_id", via=sessions_of_groups),

@@ -39,7 +39,10 @@ class UserMirror(Mirror):
     name = "user"
     model = User
     record_kind = "hash"
-    watches = (Watch(User), Watch(LoginStats, "user_id"))
+    watches = (
+        Watch(User, only=("username", "name_key", "user_type", "is_active")),
+        Watch(LoginStats, "user_id"),
+    )
 
     def key(self, pk: str) -> str:
         return keys.login(pk)
@@ -83,7 +86,10 @@ class LastLoginsMirror(SummaryMirror):
 
     name = "last_logins"
     model = LoginStats
-    watches = (Watch(LoginStats), Watch(User))
+    watches = (
+        Watch(LoginStats, whole=True),
+        Watch(User, whole=True, only=("is_active",), updates=True),
+    )
 
     def key(self, pk: str) -> str:
         return keys.last_login_times()

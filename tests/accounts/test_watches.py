@@ -1,0 +1,69 @@
+"""Columns that no record says anything of are not watched, and all the others are."""
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db.models import BooleanField, DateTimeField, Field
+
+from accounts.models import Session, User
+from mirror import SummaryMirror, registry
+from mirror.models import Change
+from tests.accounts.people import NOON, make_people
+
+pytestmark = pytest.mark.django_db
+COLUMNS = [field for field in User._meta.concrete_fields if not field.primary_key and not field.generated]
+
+
+def another(field: Field, old: Any) -> Any:
+    """A value that a column may have and has not."""
+    if isinstance(field, BooleanField):
+        return not old
+    if isinstance(field, DateTimeField):
+        return old + datetime.timedelta(days=1)
+    return "office" if field.name == "user_type" else f"{old}x"
+
+
+def said(mirror: str, pk: str) -> Any:
+    """What SQL says the record (or the list) should be."""
+    declared = registry.get(mirror)
+    if isinstance(declared, SummaryMirror):
+        return declared.items()
+    return declared.record(declared.load([pk])[pk])
+
+
+@pytest.fixture
+def alice() -> User:
+    """Somebody who has logged in, so that all columns count."""
+    [alice] = make_people([1])
+    Session.objects.create(pk="d" * 64, user=alice, session_data="", expire_date=NOON)
+    Change.objects.all()._raw_delete("default")
+    return alice
+
+
+@pytest.mark.parametrize("field", COLUMNS, ids=lambda field: field.name)
+@pytest.mark.parametrize(
+    ("mirror", "key"),
+    [("session", lambda alice: "d" * 64), ("user", lambda alice: str(alice.pk)), ("last_logins", lambda alice: "")],
+    ids=["session", "user", "last_logins"],
+)
+def test_a_column_is_watched_if_it_changes_what_the_record_says_and_only_then(
+    field: Field, mirror: str, key: Callable[[User], str], alice: User
+) -> None:
+    before = said(mirror, key(alice))
+    User.objects.filter(pk=alice.pk).update(**{field.name: another(field, getattr(alice, field.name))})
+    is_other = said(mirror, key(alice)) != before
+    assert Change.objects.filter(mirror=mirror).exists() is is_other
+
+
+def test_a_new_user_concerns_nobodys_session_and_no_list(alice: User) -> None:
+    User.objects.create(username="bob")
+    assert set(Change.objects.values_list("mirror", flat=True)) == {"user"}
+
+
+def test_a_user_who_is_deleted_is_gone_from_all_of_them(alice: User) -> None:
+    pk = str(alice.pk)
+    alice.delete()
+    told = set(Change.objects.filter(source="").values_list("mirror", "key"))
+    assert {("session", "d" * 64), ("user", pk), ("last_logins", "")} <= told
