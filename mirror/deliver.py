@@ -53,7 +53,7 @@ class Deliveries:
         """Take the guards. Returns what the markers of ``mirrors`` say: they have to say it until the end."""
         life = GUARD_SECONDS * 1000
         sets: list[Command] = [("SET", guard, self._token, "PX", life) for guard in self._guards]
-        replies = self.session.ask([*sets, *self._look()])
+        replies = self.session.ask_watching([*sets, *self._look()])
         self._fresh_until = time.monotonic() + BUSY_SECONDS / 2
         found: list[bytes | None] = replies[-1]
         self._expected = [self._token.encode()] * len(self._guards) + found[len(self._guards) :]

@@ -59,8 +59,12 @@ class Session:
 
     def watch_and_ask(self, keys: Sequence[str], commands: Sequence[Command]) -> list[Any]:
         """Watch ``keys``, then ask ``commands``, in one round trip."""
+        return self.ask_watching([("WATCH", *keys), *commands])[1:]
+
+    def ask_watching(self, commands: Sequence[Command]) -> list[Any]:
+        """Ask ``commands``, with a WATCH among them."""
         self._watching = True
-        return self.ask([("WATCH", *keys), *commands])[1:]
+        return self.ask(commands)
 
     def execute(self, commands: Sequence[Command]) -> list[Any]:
         """Send MULTI, the commands and EXEC in one round trip; every reply is looked at.

@@ -1,4 +1,4 @@
-"""Rows are pushed into warm windows, slice by slice. Whatever stops a push, the windows say in the end what SQL says."""
+"""Rows are pushed into warm windows, slice by slice. Whatever stops a push, windows say in the end what SQL says."""
 
 import pytest
 from redis import Redis

@@ -8,6 +8,8 @@ from redis import Redis
 from mirror import deliver, naming, push, relay, spread, window
 from mirror.declare import CUT, MAKING, SENTINEL, WHOLE
 from mirror.models import Change
+from mirror.redis import relay_client
+from mirror.session import Session
 from mirror.slices import Outcome
 from tests.mirror.app.models import Ignoring, Note, Reading, Writer
 from tests.mirror.app.windows import FEED
@@ -135,6 +137,9 @@ class TestCold:
         marker = redis.getdel(naming.marker(name))
         assert push.run(pending()) == (Outcome.COLD, 0, 0)
         assert push.push_keys("tfeed", "mirrortest_note") == (0, False)
+        with Session(relay_client()) as session:  # has the connection, and nothing is watched on it any more
+            redis.set(naming.guard("tfeed", f"row:{pending()[0].key}"), "another")
+            assert session.execute([("PING",)]) == [b"PONG"]
         redis.set(naming.marker(name), marker)
         assert all_right(redis, readers)
 
