@@ -105,7 +105,7 @@ _lock = threading.Lock()
 
 def warm_soon(mirror: WindowMirror, owner: str) -> None:
     """A reader found a window cold: have it warmed by a worker. One task for all who ask; never raises."""
-    if not _is_due((mirror.name, owner)) or breaker.open():
+    if breaker.open() or not _is_due((mirror.name, owner)):
         return
     try:
         lease = naming.lease(f"warm:{mirror.name}:{owner}")
