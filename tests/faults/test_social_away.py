@@ -1,0 +1,145 @@
+"""Timelines while Redis, or the broker, is away: every page answers within a second, a post succeeds, and once.
+
+Of the nine faults of the nearest peer these are 7 (the broker) and 8 (Redis); the others: test_nine_faults.py.
+"""
+
+import json
+import re
+from http.cookiejar import Cookie, CookieJar
+from typing import NamedTuple
+from urllib.request import HTTPCookieProcessor, build_opener
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from redis import Redis
+
+from accounts.models import User
+from mirror import registry, window
+from social import keys
+from social.models import Follow, Post
+from social.services import posts
+from tests.catalog.make import make_book
+from tests.faults.crew import Crew
+from tests.faults.test_hung import Web
+from tests.faults.tools import assert_comes_to_rest
+from tests.mirror import world
+from tests.servers import RedisServer, wait_until
+
+pytestmark = pytest.mark.slow
+
+FOLLOWERS = 60  # more than the request itself delivers to
+
+
+class Scene(NamedTuple):
+    """Alice follows Bob, and so do many, whose timelines are warm. Bob has said something about a book."""
+
+    web: Web
+    alice: User
+    bob: User
+    pages: list[str]
+
+
+@pytest.fixture
+def scene(transactional_db: None, broker_server: RedisServer, crew: Crew) -> Scene:
+    """The site as a process, and alice's browser."""
+    alice, bob, *others = User.objects.bulk_create(
+        User(username=name) for name in ("alice", "bob", *(f"reader {n}" for n in range(FOLLOWERS)))
+    )
+    Follow.objects.bulk_create(Follow(follower=one, followee=bob) for one in (alice, *others))
+    book = make_book("The Book of Sand")
+    posts.post(bob.pk, "Bob was here #tea @alice", book_id=book.pk)
+    world.warm()
+    for one in (alice, bob, *others):
+        assert window.warm(registry.get("timeline"), str(one.pk))  # type: ignore[arg-type]
+    crew.environment["MIRROR_SETTINGS"] = json.dumps({"BUDGET_SECONDS": 0})  # nothing fits: each post wants a hint
+    web = Web(crew)
+    pages = ["/home/", "/global/", "/u/bob/", "/tags/tea/", "/mentions/", f"/books/{book.pk}/posts/"]
+    be(web, alice)
+    for page in pages:
+        assert "Bob was here" in web.ask(page, seconds=30)
+    return Scene(web, alice, bob, pages)
+
+
+def be(web: Web, user: User) -> None:
+    """From now on it is this person's browser."""
+    client = Client()
+    client.force_login(user)
+    jar, name = CookieJar(), settings.SESSION_COOKIE_NAME
+    value, place = client.cookies[name].value, ("127.0.0.1", False, False, "/", True)
+    jar.set_cookie(Cookie(0, name, value, None, False, *place, False, None, True, None, None, {}))
+    web.visitor = build_opener(HTTPCookieProcessor(jar))
+
+
+def draft(page: str, text: str) -> dict[str, str]:
+    """What the form on that page sends."""
+    found = dict(re.findall(r'name="(csrfmiddlewaretoken|key)" value="(\w+)"', page))
+    return {**found, "text": text, "next": "/home/"}
+
+
+def delivered(state: Redis, post: Post) -> int:
+    """To how many timelines."""
+    followers = Follow.objects.filter(followee=post.user_id).values_list("follower_id", flat=True)
+    return sum(state.zscore(keys.timeline(pk), str(post.pk)) is not None for pk in followers)
+
+
+def take_away(server: RedisServer, how: str) -> None:
+    if how == "hung":
+        server.freeze()
+    else:
+        server.kill()
+
+
+def bring_back(server: RedisServer, how: str) -> None:
+    if how == "hung":
+        server.thaw()
+    else:
+        server.start()
+
+
+@pytest.mark.parametrize("how", ["hung", "dead"])
+def test_fault_7_with_the_broker_away_a_post_is_written_once_however_often_it_is_sent(
+    scene: Scene, broker_server: RedisServer, crew: Crew, state: Redis, how: str
+) -> None:
+    be(scene.web, scene.bob)
+    form = draft(scene.web.ask("/home/", seconds=30), "while nobody takes errands")
+    take_away(broker_server, how)
+    for _ in range(3):
+        assert "while nobody takes errands" in scene.web.ask("/posts/", form)
+    found = Post.objects.get(text="while nobody takes errands")
+    be(scene.web, scene.alice)
+    for page in scene.pages:
+        assert "Bob was here" in scene.web.ask(page)
+    bring_back(broker_server, how)
+    crew.worker()
+    crew.beat()
+    wait_until(lambda: delivered(state, found) == FOLLOWERS + 1, "the delivery to all followers", 30)
+    assert_comes_to_rest(state)
+
+
+@pytest.mark.parametrize("how", ["hung", "dead"])
+def test_fault_8_with_redis_away_every_page_and_posting_work_from_sql(
+    scene: Scene, redis_server: RedisServer, broker_server: RedisServer, crew: Crew, state: Redis, how: str
+) -> None:
+    form = draft(scene.web.ask("/home/", seconds=30), "Redis is away")
+    take_away(redis_server, how)
+    take_away(broker_server, how)
+    for page in (*scene.pages, "/people/", "/u/bob/followers/", "/u/bob/following/"):
+        assert "<html" in scene.web.ask(page)
+    for page in scene.pages:
+        assert "Bob was here" in scene.web.ask(page)
+    for _ in range(2):
+        assert "Redis is away" in scene.web.ask("/posts/", form)
+    assert Post.objects.filter(text="Redis is away", user=scene.alice).count() == 1
+    for page in ("/home/", "/global/", "/u/alice/"):
+        assert "Redis is away" in scene.web.ask(page)
+    scene.web.new_visitor()
+    for page in ("/global/", "/u/bob/", "/tags/tea/"):
+        assert "Bob was here" in scene.web.ask(page)
+    bring_back(redis_server, how)
+    bring_back(broker_server, how)
+    crew.worker()
+    crew.beat()
+    assert_comes_to_rest(state)
+    be(scene.web, scene.alice)
+    assert "Redis is away" in scene.web.ask("/home/", seconds=30)

@@ -1,0 +1,103 @@
+"""A large import does not stand in front of people (fault 6 of the nearest peer): their posts arrive while what was
+imported before them still waits.
+
+    IMPORT_LINES=60000 python -m pytest -s tests/faults/test_social_import.py
+
+says how long each post took to all of its author's followers.
+"""
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from django.db.models import Max
+from redis import Redis
+
+from accounts.models import User
+from mirror import registry, verify, window
+from mirror.models import Change
+from mirror.redis import relay_client
+from social import keys
+from social.models import Follow, Post
+from tests.faults.crew import BEAT, Crew
+from tests.faults.test_hung import Web
+from tests.faults.test_social_away import be, draft
+from tests.mirror import world
+from tests.servers import wait_until
+
+pytestmark = pytest.mark.slow
+
+LINES = int(os.environ.get("IMPORT_LINES", "4000"))
+STUDENTS, FOLLOWERS, POSTS = 400, 200, 6
+WAITING = 500  # changes of the import that have to be in front of a person's post
+WORKER = "celery -A config worker -c 2 --without-mingle --without-gossip -l warning"
+
+
+@pytest.fixture
+def messages(tmp_path: Path) -> Path:
+    """Lines of SRC DST UNIXTS, as CollegeMsg's."""
+    chance, path = random.Random(5), tmp_path / "messages.txt"
+    pairs = (chance.sample(range(1, STUDENTS + 1), 2) for _ in range(LINES))
+    path.write_text("".join(f"{a} {b} {1_082_040_961 + n}\n" for n, (a, b) in enumerate(pairs)))
+    return path
+
+
+@pytest.fixture
+def bob(transactional_db: None, crew: Crew, small_steps: dict[str, object]) -> Iterator[User]:
+    """Somebody with many followers, whose timelines are warm; each queue has its worker, as in production."""
+    small_steps.clear()
+    crew.environment["MIRROR_SETTINGS"] = "{}"
+    bob, *others = User.objects.bulk_create(User(username=f"reader {n}") for n in range(FOLLOWERS + 1))
+    Follow.objects.bulk_create(Follow(follower=one, followee=bob) for one in others)
+    world.warm()
+    for one in others:
+        assert window.warm(registry.get("timeline"), str(one.pk))  # type: ignore[arg-type]
+    for queue in ("relay", "fanout", "default"):
+        crew.start(queue, f"{WORKER} -Q {queue} -n {queue}@%h")
+    crew.start("beat", f"{BEAT} -s {crew.folder / 'schedule'}")
+    yield bob
+    crew.kill_all()
+
+
+def everybody_has(state: Redis, author: User, post: int) -> bool:
+    """Whether it is in the timelines of all who follow its author."""
+    pipe = state.pipeline()
+    for pk in Follow.objects.filter(followee=author).values_list("follower_id", flat=True):
+        pipe.zscore(keys.timeline(pk), str(post))
+    return None not in pipe.execute()
+
+
+def in_front(change: int) -> int:
+    """How many changes that are older than this one are still waiting."""
+    return Change.objects.pending().filter(id__lt=change).count()
+
+
+def test_a_post_arrives_while_what_was_imported_before_it_still_waits(
+    bob: User, crew: Crew, state: Redis, messages: Path
+) -> None:
+    web = Web(crew)
+    be(web, bob)
+    importing = crew.start("import", f"django import_collegemsg {messages}")
+    took: list[tuple[float, int]] = []
+    for n in range(POSTS):
+        form = draft(web.ask("/home/", seconds=60), f"Bob says {n}")
+        wait_until(lambda: in_front(2**62) > WAITING or importing.poll() is not None, "much that waits", 120)
+        if in_front(2**62) <= WAITING:  # the relay is ahead of all of it
+            break
+        before = Change.objects.aggregate(last=Max("id"))["last"]
+        start = time.monotonic()
+        web.ask("/posts/", form, seconds=60)
+        post = Post.objects.get(text=f"Bob says {n}").pk
+        wait_until(partial(everybody_has, state, bob, post), "the delivery", 60)
+        took.append((time.monotonic() - start, in_front(before)))
+    print(*(f"{seconds:.3f} s, {waiting} in front" for seconds, waiting in took), sep="\n")
+    assert len(took) > 1, "the import was too small to be in anybody's way"
+    assert all(waiting for _, waiting in took), "it came after all that was in front of it"
+    assert importing.wait(600) == 0, crew.said("import")
+    wait_until(lambda: not Change.objects.pending().exists(), "coming to rest", 600)
+    assert Post.objects.count() == LINES + len(took)
+    assert verify.verify(redis=relay_client()) == []

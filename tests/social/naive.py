@@ -1,0 +1,69 @@
+"""Who sees which posts, said in plain Python over plain rows: no SQL of the site's, and nothing of its mirrors."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from accounts.models import User
+from social.models import Block, Follow, Hashtag, Mention, Mute, Post
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that SQL knows, read row by row. Lists of ids are newest first, and have no end."""
+
+    posts: list[Post]
+    active: set[int]
+    names: dict[int, str]
+    follows: set[tuple[int, int]]
+    blocked: set[tuple[int, int]]  # both ways
+    apart: set[tuple[int, int]]  # who does not see whom: blocked, or muted
+    tagged: set[tuple[str, int]]
+    mentioned: set[tuple[int, int]]
+
+    def home(self, me: int) -> list[int]:
+        """Those of whom I follow, and my own."""
+        return self._ids(p for p in self.posts if self._is_mine_to_read(me, p.user_id))
+
+    def everything(self, me: int | None) -> list[int]:
+        """The posts of all whom I may see."""
+        return self._ids(p for p in self.posts if (me, p.user_id) not in self.apart)
+
+    def profile(self, author: int, me: int | None) -> list[int]:
+        """One author's; nothing across a block, but who mutes may look."""
+        return self._ids(p for p in self.posts if p.user_id == author and (me, author) not in self.blocked)
+
+    def about(self, book: int, me: int | None) -> list[int]:
+        """Those about one book, of all whom I may see."""
+        return self._ids(p for p in self.posts if p.book_id == book and (me, p.user_id) not in self.apart)
+
+    def with_tag(self, name: str, me: int | None) -> list[int]:
+        """Those that bear a hashtag, of all whom I may see."""
+        return self._ids(p for p in self.posts if (name, p.pk) in self.tagged and (me, p.user_id) not in self.apart)
+
+    def speaking_to(self, me: int) -> list[int]:
+        """Those that mention me, of all whom I may see."""
+        return self._ids(p for p in self.posts if (me, p.pk) in self.mentioned and (me, p.user_id) not in self.apart)
+
+    def _is_mine_to_read(self, me: int, author: int) -> bool:
+        return author == me or ((me, author) in self.follows and (me, author) not in self.apart)
+
+    def _ids(self, posts: Iterable[Post]) -> list[int]:
+        return sorted((p.pk for p in posts if not p.is_hidden and p.user_id in self.active), reverse=True)
+
+
+def facts() -> Facts:
+    """What SQL says now."""
+    blocks = set(Block.objects.values_list("blocker_id", "blocked_id"))
+    blocked = blocks | {(b, a) for a, b in blocks}
+    mutes = set(Mute.objects.values_list("user_id", "muted_id"))
+    people = list(User.objects.all())
+    return Facts(
+        posts=list(Post.objects.all()),
+        active={user.pk for user in people if user.is_active},
+        names={user.pk: user.username for user in people},
+        follows=set(Follow.objects.values_list("follower_id", "followee_id")),
+        blocked=blocked,
+        apart=mutes | blocked,
+        tagged=set(Hashtag.objects.values_list("name", "post_id")),
+        mentioned=set(Mention.objects.values_list("user_id", "post_id")),
+    )

@@ -1,0 +1,239 @@
+"""The nine faults that were found in the nearest peer, each tried here. Those that want real processes are in
+``tests/faults/test_social_away.py`` (7 and 8) and ``tests/faults/test_social_import.py`` (6).
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from django.core.management import call_command
+from django.db import transaction
+from django.test import Client
+from redis import Redis
+
+from accounts.models import User
+from mirror import push, rebuild, relay, sweeper, verify, window
+from mirror.recorder import record
+from mirror.redis import relay_client
+from social import keys, selectors
+from social.models import Follow, Post
+from social.services import people, posts
+from tests.social import slots, town
+from tests.social.naive import facts
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Cast(NamedTuple):
+    """Alice follows Bob and not Charlie. Bob has posted thirty times, Charlie once. All timelines are warm."""
+
+    alice: User
+    bob: User
+    charlie: User
+
+
+@pytest.fixture
+def cast(transactional_db: None) -> Iterator[Cast]:
+    found = Cast(*User.objects.bulk_create(User(username=name) for name in ("alice", "bob", "charlie")))
+    Follow.objects.create(follower=found.alice, followee=found.bob)
+    Post.objects.bulk_create(Post(user=found.bob, text=f"Bob says {n}") for n in range(30))
+    Post.objects.create(user=found.charlie, text="Charlie says")
+    rebuild.rebuild(town.MIRRORS)
+    settle()
+    for user in found:
+        assert window.warm(town.TIMELINE, str(user.pk))
+    yield found
+    Post.objects.all()._raw_delete("default")
+
+
+def settle() -> None:
+    """What comes by itself within a second or two."""
+    sweeper.sweep()
+    for name in town.MIRRORS:
+        rebuild.rebuild_if_cold(name)
+    push.push_all()
+    relay.drain_all()
+
+
+def home(user: User) -> list[int]:
+    """The whole home timeline, to its end."""
+    return [post["id"] for post in town.walk(lambda after: selectors.home_timeline(user.pk, after))]
+
+
+def in_window(user: User) -> set[str]:
+    """What Redis has delivered."""
+    return {member.decode() for member in relay_client().zrange(keys.timeline(user.pk), 0, -1)} - {"0"}
+
+
+def assert_as_sql_says(*users: User) -> None:
+    truth = facts()
+    assert [home(user) for user in users] == [truth.home(user.pk) for user in users]
+    assert verify.verify(town.MIRRORS) == []
+
+
+# --- 1. Redis emptied: everybody logged out, then "no activities", then only what was posted since
+
+
+def test_fault_1_an_emptied_redis_shows_all_that_sql_has_and_so_it_does_two_posts_later(
+    cast: Cast, redis: Redis
+) -> None:
+    redis.flushall()
+    assert len(home(cast.alice)) == 30
+    for count in (31, 32):
+        posts.post(cast.bob.pk, "after the loss")
+        assert len(home(cast.alice)) == count
+    settle()
+    assert len(home(cast.alice)) == 32
+    assert window.warm(town.TIMELINE, str(cast.alice.pk))
+    assert len(in_window(cast.alice)) == 32
+    posts.post(cast.bob.pk, "when all is well again")
+    settle()
+    assert len(in_window(cast.alice)) == 33
+    assert_as_sql_says(*cast)
+
+
+def test_fault_1_nobody_is_logged_out_of_their_timeline(cast: Cast, redis: Redis, client: Client) -> None:
+    client.force_login(cast.alice)
+    redis.flushall()
+    answer = client.get("/home/", headers={"Accept": "application/json"})
+    assert (answer.status_code, len(answer.json()["results"])) == (200, 20)
+
+
+# --- 2. A rolled-back follow left posts; a rolled-back delete took a live post away
+
+
+def test_fault_2_a_follow_that_was_rolled_back_leaves_nothing(cast: Cast) -> None:
+    with transaction.atomic():
+        people.follow(cast.alice.pk, cast.charlie.pk)
+        transaction.set_rollback(True)
+    settle()
+    assert len(in_window(cast.alice)) == 30
+    assert_as_sql_says(*cast)
+
+
+def test_fault_2_a_delete_that_was_rolled_back_takes_nothing(cast: Cast) -> None:
+    found = Post.objects.filter(user=cast.bob).first()
+    assert found is not None
+    with transaction.atomic():
+        assert posts.delete_post(found.pk, by=cast.bob.pk)
+        transaction.set_rollback(True)
+    settle()
+    assert str(found.pk) in in_window(cast.alice)
+    assert_as_sql_says(*cast)
+
+
+# --- 3. Bulk writes never arrived
+
+
+def test_fault_3_posts_and_follows_made_in_bulk_arrive(cast: Cast) -> None:
+    Follow.objects.bulk_create([Follow(follower=cast.alice, followee=cast.charlie)])
+    Post.objects.bulk_create(Post(user=cast.charlie, text=f"in bulk {n}") for n in range(5))
+    settle()
+    assert len(in_window(cast.alice)) == 36
+    assert_as_sql_says(*cast)
+
+
+def test_fault_3_what_bulk_update_and_update_change_is_seen(cast: Cast) -> None:
+    mine = list(Post.objects.filter(user=cast.bob).order_by("pk"))
+    for post in mine[:10]:
+        post.is_hidden = True
+    Post.objects.bulk_update(mine[:10], ["is_hidden"])
+    Post.objects.filter(pk=mine[20].pk).update(text="put differently")
+    settle()
+    assert in_window(cast.alice) == {str(post.pk) for post in mine[10:]}
+    seen = {post["id"]: post["text"] for post in town.walk(lambda a: selectors.home_timeline(cast.alice.pk, a))}
+    assert seen[mine[20].pk] == "put differently"
+    assert_as_sql_says(*cast)
+
+
+# --- 4. A post hidden after it was delivered stayed readable
+
+
+@pytest.mark.parametrize("how", ["service", "update", "save"])
+def test_fault_4_a_post_that_is_hidden_after_its_delivery_is_gone_from_everywhere(cast: Cast, how: str) -> None:
+    found = Post.objects.filter(user=cast.bob).latest("pk")
+    assert str(found.pk) in in_window(cast.alice)
+    if how == "service":
+        posts.hide_post(found.pk)
+    elif how == "update":
+        Post.objects.filter(pk=found.pk).update(is_hidden=True)
+    else:
+        found.is_hidden = True
+        found.save()
+    settle()
+    assert str(found.pk) not in in_window(cast.alice)
+    assert selectors.get_post(found.pk, cast.alice.pk) is None
+    assert_as_sql_says(*cast)
+    posts.unhide_post(found.pk)
+    settle()
+    assert str(found.pk) in in_window(cast.alice)
+    assert_as_sql_says(*cast)
+
+
+# --- 5. The refill only added; deactivated authors kept showing
+
+
+@pytest.mark.parametrize("how", ["repair", "refill"])
+def test_fault_5_what_should_not_be_in_a_timeline_is_removed(cast: Cast, redis: Redis, how: str) -> None:
+    stray = Post.objects.get(user=cast.charlie).pk
+    redis.zadd(keys.timeline(cast.alice.pk), {str(stray): stray})
+    lost = Post.objects.filter(user=cast.bob).latest("pk").pk
+    redis.zrem(keys.timeline(cast.alice.pk), str(lost))
+    if how == "repair":
+        call_command("mirror", "repair", "timeline")
+    else:
+        call_command("timelines", "rebuild", "--user", "alice")
+    assert len(in_window(cast.alice)) == 30
+    assert_as_sql_says(*cast)
+
+
+def test_fault_5_deactivated_authors_are_gone_and_come_back(cast: Cast) -> None:
+    User.objects.filter(pk=cast.bob.pk).update(is_active=False)
+    settle()
+    assert in_window(cast.alice) == set()
+    assert home(cast.alice) == []
+    assert [post["user"]["name"] for post in selectors.global_timeline(None).posts] == ["charlie"]
+    assert selectors.posts_of(cast.bob.pk, None).posts == []
+    assert_as_sql_says(cast.alice, cast.charlie)
+    User.objects.filter(pk=cast.bob.pk).update(is_active=True)
+    settle()
+    assert len(in_window(cast.alice)) == 30
+    assert_as_sql_says(*cast)
+
+
+@pytest.mark.parametrize("leave", [people.unfollow, people.block, people.mute])
+def test_fault_5_whom_one_leaves_is_gone_at_once(cast: Cast, leave: Any) -> None:
+    assert leave(cast.alice.pk, cast.bob.pk)
+    assert home(cast.alice) == []
+    settle()
+    assert in_window(cast.alice) == set()
+    assert_as_sql_says(*cast)
+
+
+def test_fault_5_whoever_is_blocked_sees_nothing_of_the_blocker_at_once(cast: Cast) -> None:
+    people.block(cast.bob.pk, cast.alice.pk)
+    assert home(cast.alice) == []
+    assert selectors.posts_of(cast.bob.pk, cast.alice.pk).posts == []
+    assert {post["user"]["name"] for post in selectors.global_timeline(cast.alice.pk).posts} == {"charlie"}
+    settle()
+    assert_as_sql_says(*cast)
+
+
+# --- 9. CROSSSLOT in the fan-out
+
+
+def test_fault_9_what_a_delivery_asks_of_a_window_is_in_the_windows_slot(cast: Cast) -> None:
+    """Then a cluster wants no other keys and no other steps: only that each call is sent to its slot."""
+    with record() as seen:
+        posts.post(cast.bob.pk, "to all")
+        people.follow(cast.charlie.pk, cast.bob.pk)
+        settle()
+        window.cool(town.TIMELINE, [str(cast.alice.pk)], relay_client())
+        assert window.warm(town.TIMELINE, str(cast.alice.pk))
+        posts.delete_post(Post.objects.latest("pk").pk, by=cast.bob.pk)
+        people.block(cast.alice.pk, cast.charlie.pk)
+        settle()
+        home(cast.alice)
+    units = [unit for command in seen.commands for unit in slots.units(command)]
+    assert any(len(unit) == 3 for unit in units), "nothing was delivered"
+    assert [unit for unit in units if len({slots.slot(key) for key in unit}) > 1] == []

@@ -1,0 +1,121 @@
+"""Paging while people post a hundred times a second: nothing twice, nothing skipped, above and below the windows."""
+
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from accounts.models import User
+from mirror import outbox, push, rebuild, registry, relay, window
+from mirror.models import Change
+from social import reading, selectors
+from social.models import Follow, Post
+from social.services import posts
+from tests.faults.tools import again_and_again
+from tests.servers import wait_until
+from tests.social import town
+from tests.social.naive import facts
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+AUTHORS, PAGE, WINDOW, WALKS = 4, 10, 40, 4
+RATE = 100  # posts a second, by all together
+
+
+class Talk:
+    """Authors who post all the time. What has been committed is in ``said``."""
+
+    def __init__(self, authors: list[int]) -> None:
+        self.authors, self.said, self.count = authors, set[int](), 0
+        self.lock, self.started = threading.Lock(), time.monotonic()
+
+    def post(self, author: int) -> None:
+        """One post, when it is its turn."""
+        self._wait_for_the_turn()
+        self._note(posts.post(author, "something").pk)
+
+    def post_late(self, author: int) -> None:
+        """A post that is committed when others with higher ids have been (on PostgreSQL: SQLite lets in no others)."""
+        self._wait_for_the_turn()
+        with transaction.atomic():
+            made = posts.post(author, "something that takes a while").pk
+            if connection.vendor == "postgresql":
+                count = len(self.said)
+                wait_until(lambda: len(self.said) > count + 5, "posts that come between")
+        self._note(made)
+
+    def _wait_for_the_turn(self) -> None:
+        with self.lock:
+            self.count += 1
+            turn = self.started + self.count / RATE
+        time.sleep(max(0.0, turn - time.monotonic()))  # the rate, and no more
+
+    def _note(self, pk: int) -> None:
+        with self.lock:
+            self.said.add(pk)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few pages lead below every window."""
+    monkeypatch.setattr(reading, "PAGE", PAGE)
+    for name in town.WINDOWS:
+        monkeypatch.setattr(type(registry.get(name)), "length", WINDOW)
+
+
+@pytest.fixture
+def talk(small: None) -> Iterator[Talk]:
+    """A reader (the first of all) follows everybody, and everybody has said something before."""
+    reader, *authors = User.objects.bulk_create(User(username=f"p{n}") for n in range(AUTHORS + 1))
+    Follow.objects.bulk_create(Follow(follower=reader, followee=author) for author in authors)
+    Post.objects.bulk_create(Post(user=authors[n % AUTHORS], text="long ago") for n in range(3 * WINDOW))
+    rebuild.rebuild(town.MIRRORS)
+    relay.drain_all()
+    assert window.warm(town.TIMELINE, str(reader.pk))
+    yield Talk([author.pk for author in authors])
+    Post.objects.all()._raw_delete("default")
+
+
+def _relay() -> None:
+    relay.drain_all(0.2)
+    push.push_all()
+
+
+def _is_at_rest() -> bool:
+    _relay()
+    return not Change.objects.pending().exists()
+
+
+def _arrived(talk: Talk) -> set[int]:
+    """What has been posted up to now, when the mirrors have it."""
+    said, last = set(talk.said), outbox.newest_unapplied()
+    if last is not None:
+        wait_until(lambda: not outbox.is_unapplied_up_to(last), "what was posted")
+    return said
+
+
+def test_no_post_comes_twice_and_none_is_skipped_while_people_post(talk: Talk) -> None:
+    """``walk`` looks for what comes twice, or out of order."""
+    reader, old = User.objects.get(username="p0").pk, set(Post.objects.values_list("pk", flat=True))
+    first, *others = talk.authors
+    pages: dict[str, Any] = {
+        "home": partial(selectors.home_timeline, reader),
+        "global": partial(selectors.global_timeline, reader),
+        "profile": partial(selectors.posts_of, first, reader),
+    }
+    writers = [partial(talk.post, author) for author in others] + [partial(talk.post_late, first)]
+    with again_and_again(*writers, _relay):
+        for _ in range(WALKS):
+            for name, page in pages.items():
+                should = old | _arrived(talk)
+                seen = {post["id"] for post in town.walk(page)}
+                if name == "profile":
+                    should &= set(Post.objects.filter(user_id=first).values_list("pk", flat=True))
+                assert should <= seen, f"{name} skipped {sorted(should - seen)}"
+    assert len(talk.said) > WINDOW, "too few posts to push anything out of a window"
+    wait_until(_is_at_rest, "coming to rest", 30)
+    assert [post["id"] for post in town.walk(pages["home"])] == facts().home(reader)

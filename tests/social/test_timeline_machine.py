@@ -1,0 +1,434 @@
+"""People post, follow, leave, block, hide, delete, go away and return, in any order and by any means; what should bring
+it to the timelines is late, doubled, lost, killed between any two steps, or stands still while others go on.
+
+After a request of one's own, one's pages are what SQL says. At rest everybody's are, page by page to the very end:
+warm, cold, and with Redis away; every warm window is exactly what it may be believed for; and verify finds nothing.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from accounts.models import User
+from catalog.models import Book
+from mirror import hints, naming, push, rebuild, relay, sweeper, window
+from mirror.models import Change
+from mirror.redis import breaker, relay_client
+from social import bulk, pulled, selectors
+from social.models import Block, Follow, Hashtag, Mention, Mute, Post, new_key
+from social.services import people, posts
+from tests.servers.redis import main_server
+from tests.social import check, town
+from tests.social.accidents import Crash, at_point
+from tests.social.naive import facts
+from tests.social.town import Visitor
+
+PEOPLE: Final = 5
+TAGS: Final = ("tea", "rain")
+Action = tuple[str, int, int]
+ACTIONS: Final[dict[str, Callable[..., None]]] = {}
+
+
+def action(does: Callable[["Town", int, int], None]) -> Callable[["Town", int, int], None]:
+    """Something that people, programs or accidents do; two numbers choose to whom."""
+    ACTIONS[does.__name__] = does
+    return does
+
+
+def pick(rows: list[Any], number: int) -> Any:
+    return rows[number % len(rows)] if rows else None
+
+
+class Town(RuleBasedStateMachine):
+    """One database, one Redis, and everybody."""
+
+    @initialize(hints_work=st.booleans(), follows=st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=12))
+    def begin(self, hints_work: bool, follows: set[tuple[int, int]]) -> None:
+        self.redis = main_server().client()
+        self.redis.flushall()
+        town.empty()
+        breaker.reset()
+        self.small = town.small_town()
+        self.errands = self.small.__enter__()
+        self.flush = hints.flush
+        if not hints_work:
+            hints.flush = lambda: None
+        self.count, self.alone = 0, True
+        self.visitors: dict[int, Visitor] = {}
+        self.books = list(Book.objects.bulk_create(Book(title=f"Book {n}") for n in range(2)))
+        made = User.objects.bulk_create(User(username=f"p{n}") for n in range(PEOPLE))
+        Follow.objects.bulk_create(Follow(follower=made[a], followee=made[b]) for a, b in follows if a != b)
+        rebuild.rebuild(town.MIRRORS)
+        relay.drain_all()
+
+    def teardown(self) -> None:
+        hints.flush = self.flush
+        try:
+            self.rest()
+            check.everything(town.TIMELINE)
+        finally:
+            self.small.__exit__(None, None, None)
+            Book.objects.all().delete()
+            self.redis.close()
+
+    def rest(self) -> None:
+        """Run what runs by itself until nothing is left to do."""
+        breaker.reset()
+        for lease in self.redis.scan_iter(naming.lease("*")):  # of who was killed: they run out by themselves
+            self.redis.delete(lease)
+        for _ in range(20):
+            errands, self.errands[:] = self.errands[:], []
+            for errand in errands:
+                errand.run()
+            sweeper.sweep()
+            for name in town.MIRRORS:
+                rebuild.rebuild_if_cold(name)
+            if not (relay.drain_all() or push.push_all() or self.errands or Change.objects.pending().exists()):
+                return
+        raise AssertionError(f"it does not come to rest: {list(Change.objects.pending()[:9])}, {self.errands}")
+
+    # --- what is done, and what happens meanwhile
+
+    numbers = st.integers(0, 7)
+    actions = st.deferred(lambda: st.tuples(st.sampled_from(sorted(ACTIONS)), Town.numbers, Town.numbers))
+
+    @rule(does=actions)
+    def all_goes_well(self, does: Action) -> None:
+        self.do(does)
+
+    @rule(does=st.lists(actions, min_size=2, max_size=4))
+    def much_happens(self, does: list[Action]) -> None:
+        for one in does:
+            self.do(one)
+
+    @rule(does=actions, point=st.integers(0, 40))
+    def the_process_dies(self, does: Action, point: int) -> None:
+        def crash() -> None:
+            raise Crash
+
+        self.alone = False
+        try:
+            with at_point(point, crash, in_transactions=True):
+                self.do(does)
+        except Crash:
+            hints._due.__init__()  # type: ignore[misc]
+            connection.rollback() if connection.in_atomic_block else None
+        finally:
+            self.alone = True
+
+    @rule(does=actions, point=st.integers(0, 40), meanwhile=st.lists(actions, min_size=1, max_size=3))
+    def others_go_on_while_it_stands_still(self, does: Action, point: int, meanwhile: list[Action]) -> None:
+        def go_on() -> None:
+            for one in meanwhile:
+                self.do(one)
+
+        self.alone = False
+        try:
+            with at_point(point, go_on, in_transactions=False):
+                self.do(does)
+        finally:
+            self.alone = True
+
+    @rule(does=st.lists(actions, max_size=3), then=actions)
+    def it_is_rolled_back_to_a_savepoint(self, does: list[Action], then: Action) -> None:
+        with suppress(IntegrityError), transaction.atomic():
+            with transaction.atomic():
+                self.in_sql(does)
+                transaction.set_rollback(True)
+            self.in_sql([then])
+
+    @rule(does=st.lists(actions, max_size=3))
+    def it_is_rolled_back(self, does: list[Action]) -> None:
+        with transaction.atomic():
+            self.in_sql(does)
+            transaction.set_rollback(True)
+
+    def in_sql(self, does: list[Action]) -> None:
+        """Those that are no more than SQL: the others refuse to run within a transaction."""
+        self.alone = False
+        for name, a, b in does:
+            if name not in RUNS:
+                with suppress(IntegrityError), transaction.atomic():
+                    ACTIONS[name](self, a, b)
+        self.alone = True
+
+    def do(self, does: Action) -> None:
+        """What SQL refuses, because of what others did meanwhile, is not done."""
+        name, a, b = does
+        with suppress(IntegrityError):
+            ACTIONS[name](self, a, b)
+
+    # --- who and what there is
+
+    def person(self, number: int) -> int:
+        return int(pick(list(User.objects.order_by("pk").values_list("pk", flat=True)), number) or 0)
+
+    def some_post(self, number: int) -> Post | None:
+        """The newest ones have the lowest numbers."""
+        found: Post | None = pick(list(Post.objects.order_by("-pk")[:30]), number)
+        return found
+
+    def name(self) -> str:
+        self.count += 1
+        return f"n{self.count}"
+
+    def asks(self, me: int, for_what: Callable[[], object]) -> None:
+        """A request of somebody's, and the next one: there they see what is."""
+        if connection.in_atomic_block:
+            for_what()
+            return
+        visitor = self.visitors.setdefault(me, Visitor())
+        changed = visitor.asks(for_what)
+        if changed and self.alone and User.objects.filter(pk=me, is_active=True).exists():
+            seen = visitor.asks(lambda: town.walk(lambda after: selectors.home_timeline(me, after)))
+            assert [post["id"] for post in seen] == facts().home(me), f"the home page of {me} after a request of theirs"
+
+    # --- posts
+
+    @action
+    def post(self, a: int, b: int) -> None:
+        if me := self.person(a):
+            book = pick(self.books, b).pk if b % 2 else None
+            key = "again" if b == 4 else None
+            self.asks(me, lambda: posts.post(me, f"@p{b} says #{TAGS[b % 2]}", book_id=book, key=key))
+
+    @action
+    def import_posts(self, a: int, b: int) -> None:
+        now = Post._meta.get_field("created_at").get_default()
+        authors = [self.person(n) for n in range(a, a + b + 1)]
+        bulk.posts([bulk.NewPost(who, new_key(), self.name(), now, self.books[0].pk) for who in authors if who])
+
+    @action
+    def bulk_create(self, a: int, b: int) -> None:
+        authors = [who for n in range(b + 1) if (who := self.person(a + n))]
+        made = Post.objects.bulk_create(
+            Post(user_id=who, text=self.name(), book=pick(self.books, b)) for who in authors
+        )
+        Hashtag.objects.bulk_create(Hashtag(post=post, name=TAGS[b % 2]) for post in made)
+        Mention.objects.bulk_create(Mention(post=post, user_id=self.person(b), name="x") for post in made)
+
+    @action
+    def delete_post(self, a: int, b: int) -> None:
+        if found := self.some_post(a):
+            self.asks(found.user_id, lambda: posts.delete_post(found.pk, by=found.user_id))
+
+    @action
+    def delete_posts(self, a: int, b: int) -> None:
+        Post.objects.filter(user_id=self.person(a), pk__gt=getattr(self.some_post(b), "pk", 0)).delete()
+
+    @action
+    def delete_by_raw_sql(self, a: int, b: int) -> None:
+        if found := self.some_post(a):
+            with connection.cursor() as cursor:
+                for table, column in (("mention", "post_id"), ("hashtag", "post_id"), ("post", "id")):
+                    cursor.execute(f"DELETE FROM social_{table} WHERE {column} = %s", [found.pk])
+
+    @action
+    def hide(self, a: int, b: int) -> None:
+        if found := self.some_post(a):
+            me = self.person(b)
+            self.asks(me, lambda: posts.hide_post(found.pk))
+
+    @action
+    def unhide(self, a: int, b: int) -> None:
+        found = pick(list(Post.objects.filter(is_hidden=True).order_by("pk")), a)
+        if found:
+            posts.unhide_post(found.pk)
+
+    @action
+    def hide_all_of(self, a: int, b: int) -> None:
+        Post.objects.filter(user_id=self.person(a)).update(is_hidden=b % 3 > 0)
+
+    @action
+    def edit(self, a: int, b: int) -> None:
+        if found := self.some_post(a):
+            Post.objects.filter(pk=found.pk).update(text=self.name(), book=pick([None, *self.books], b))
+
+    @action
+    def mark(self, a: int, b: int) -> None:
+        """Mentions and hashtags come and go."""
+        if found := self.some_post(a):
+            Mention.objects.filter(post=found).delete()
+            Hashtag.objects.filter(post=found).delete()
+            if b % 2:
+                Mention.objects.create(post=found, user_id=self.person(b), name="y")
+                Hashtag.objects.create(post=found, name=TAGS[b % 2])
+
+    # --- who sees whom
+
+    @action
+    def follow(self, a: int, b: int) -> None:
+        self.wants(people.follow, a, b)
+
+    @action
+    def unfollow(self, a: int, b: int) -> None:
+        self.wants(people.unfollow, a, b)
+
+    @action
+    def block(self, a: int, b: int) -> None:
+        self.wants(people.block, a, b)
+
+    @action
+    def unblock(self, a: int, b: int) -> None:
+        self.wants(people.unblock, a, b)
+
+    @action
+    def mute(self, a: int, b: int) -> None:
+        self.wants(people.mute, a, b)
+
+    @action
+    def unmute(self, a: int, b: int) -> None:
+        self.wants(people.unmute, a, b)
+
+    def wants(self, service: Callable[[int, int], bool], a: int, b: int) -> None:
+        me, them = self.person(a), self.person(b)
+
+        def unless_refused() -> bool:
+            try:
+                return service(me, them)
+            except people.Refused:
+                return False
+
+        if me:
+            self.asks(me, unless_refused)
+
+    @action
+    def follow_in_bulk(self, a: int, b: int) -> None:
+        pairs = {(self.person(a + n), self.person(b)) for n in range(3)}
+        Follow.objects.bulk_create(
+            (Follow(follower_id=x, followee_id=y) for x, y in pairs if x != y), ignore_conflicts=True
+        )
+
+    @action
+    def unfollow_in_bulk(self, a: int, b: int) -> None:
+        Follow.objects.filter(followee_id=self.person(a))._raw_delete("default")
+
+    @action
+    def shun_in_bulk(self, a: int, b: int) -> None:
+        x, y = self.person(a), self.person(b)
+        if x != y:
+            Block.objects.bulk_create([Block(blocker_id=x, blocked_id=y)], ignore_conflicts=True)
+            Mute.objects.bulk_create([Mute(user_id=y, muted_id=x)], ignore_conflicts=True)
+
+    @action
+    def shun_nobody(self, a: int, b: int) -> None:
+        Block.objects.filter(blocker_id=self.person(a)).delete()
+        Mute.objects.filter(muted_id=self.person(b))._raw_delete("default")
+
+    # --- people
+
+    @action
+    def deactivate(self, a: int, b: int) -> None:
+        User.objects.filter(pk=self.person(a)).update(is_active=False)
+
+    @action
+    def reactivate(self, a: int, b: int) -> None:
+        if user := User.objects.filter(is_active=False).order_by("pk").first():
+            user.is_active = True
+            user.save()
+
+    @action
+    def rename(self, a: int, b: int) -> None:
+        User.objects.filter(pk=self.person(a)).update(username=self.name())
+
+    @action
+    def leave_for_good(self, a: int, b: int) -> None:
+        if User.objects.count() > 2:
+            User.objects.get(pk=self.person(a)).delete()
+
+    @action
+    def arrive(self, a: int, b: int) -> None:
+        if User.objects.count() < PEOPLE + 2:
+            User.objects.create(username=self.name())
+
+    @action
+    def rename_book(self, a: int, b: int) -> None:
+        Book.objects.filter(pk=pick(self.books, a).pk).update(title=self.name())
+
+    # --- going away and coming back
+
+    @action
+    def go_away(self, a: int, b: int) -> None:
+        window.cool(town.TIMELINE, [str(self.person(a))], relay_client())
+
+    @action
+    def come_back(self, a: int, b: int) -> None:
+        if me := self.person(a):
+            window.warm(town.TIMELINE, str(me))
+
+    @action
+    def look(self, a: int, b: int) -> None:
+        """Whatever is under way: a page fails never, and shows nothing twice."""
+        if me := self.person(a):
+            visitor = self.visitors.setdefault(me, Visitor())
+            for page in check.pages(me, facts(), self.person(b)).values():
+                visitor.asks(partial(town.walk, page))
+
+    # --- the machinery, and accidents
+
+    @action
+    def relay_runs(self, a: int, b: int) -> None:
+        relay.drain_all()
+
+    @action
+    def authors_are_turned_and_eased(self, a: int, b: int) -> None:
+        pulled.settle()
+
+    @action
+    def sweep(self, a: int, b: int) -> None:
+        sweeper.sweep()
+
+    @action
+    def run_an_errand(self, a: int, b: int) -> None:
+        """In any order; the odd ones again later."""
+        if self.errands:
+            errand = self.errands[a % len(self.errands)] if b % 2 else self.errands.pop(a % len(self.errands))
+            errand.run()
+
+    @action
+    def lose_an_errand(self, a: int, b: int) -> None:
+        if self.errands:
+            self.errands.pop(a % len(self.errands))
+
+    @action
+    def empty_redis(self, a: int, b: int) -> None:
+        if a == b:
+            self.redis.flushall()
+
+
+RUNS = {
+    "relay_runs",
+    "authors_are_turned_and_eased",
+    "sweep",
+    "run_an_errand",
+    "lose_an_errand",
+    "empty_redis",
+    "look",
+    "come_back",
+    "go_away",
+}
+EXAMPLES = int(os.environ.get("TIMELINE_EXAMPLES", "25"))
+STEPS = int(os.environ.get("TIMELINE_STEPS", "25"))
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_at_rest_every_page_is_what_sql_says_to_its_very_end() -> None:
+    run_state_machine_as_test(
+        Town,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=True,
+        ),
+    )

@@ -1,0 +1,111 @@
+"""A small town for tests: people whose windows hold a handful, whose pages show three, and whose errands wait.
+
+What the site would give to Celery is kept in ``errands``: a test runs them in any order, twice, or never.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import Any, NamedTuple
+from unittest import mock
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory, override_settings
+
+from accounts.models import User
+from mirror import deliver, push, registry, relay, send, spread, window
+from mirror.middleware import ReadYourWrites
+from mirror.models import Change
+from social import reading
+from social.mirrors.windows import TimelineMirror
+from social.models import Block, Follow, Hashtag, Mention, Mute, Post, Pulled
+from social.reading import PostPage
+
+WINDOW, PAGE, FEW = 8, 3, 2
+WINDOWS = ("timeline", "global", "book_posts", "mentions", "hashtag")
+MIRRORS = ("post", "follow", "shun", *WINDOWS)
+EMPTIED = (Mention, Hashtag, Post, Follow, Block, Mute, Pulled, Change)
+Page = Callable[[int | None], PostPage]
+TIMELINE: TimelineMirror = registry.get("timeline")  # type: ignore[assignment]
+
+
+class Errand(NamedTuple):
+    """What was given to Celery."""
+
+    task: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def run(self) -> None:
+        self.task(*self.args, **self.kwargs)
+
+
+class Visitor:
+    """Somebody's browser: what they do is a request, and brings their cookies along."""
+
+    def __init__(self) -> None:
+        self.cookies: dict[str, str] = {}
+
+    def asks(self, for_what: Callable[[], Any]) -> Any:
+        """Do it within a request. Returns what it returns."""
+        found: list[Any] = []
+
+        def respond(request: HttpRequest) -> HttpResponse:
+            found.append(for_what())
+            return HttpResponse()
+
+        request = RequestFactory().get("/")
+        request.COOKIES = dict(self.cookies)
+        response = ReadYourWrites(respond)(request)
+        for name, cookie in response.cookies.items():
+            self.cookies.pop(name, None)
+            if cookie.value:
+                self.cookies[name] = cookie.value
+        return found[0]
+
+
+@contextmanager
+def small_town() -> Generator[list[Errand], None, None]:
+    """Everything is small, time does not matter, and errands are gathered in the list."""
+    errands: list[Errand] = []
+
+    def keep(apply_async: Any, **options: Any) -> bool:
+        errands.append(Errand(apply_async.__self__, tuple(options.get("args", ())), dict(options.get("kwargs") or {})))
+        return True
+
+    with ExitStack() as stack:
+        many = {**settings.MIRROR, "BUDGET_SECONDS": 30, "BATCH": 3, "CHUNK": 3}
+        stack.enter_context(override_settings(MIRROR=many, SOCIAL_PULL_FOLLOWERS=FEW))
+        for name in WINDOWS:
+            stack.enter_context(mock.patch.object(type(registry.get(name)), "length", WINDOW))
+        stack.enter_context(mock.patch.object(spread, "SLICE", FEW))
+        stack.enter_context(mock.patch.multiple(reading, PAGE=PAGE, BESIDE=1, FURTHER=(FEW, FEW)))
+        stack.enter_context(mock.patch.object(push.run, "__defaults__", (FEW,)))
+        stack.enter_context(mock.patch.multiple(deliver, GROUP=1, BATCH=1, BUSY_SECONDS=0))
+        stack.enter_context(mock.patch.multiple(push, FIRST=FEW, SECONDS=30.0))
+        stack.enter_context(mock.patch.dict(window._asked, clear=True))
+        stack.enter_context(mock.patch.object(send, "_send", keep))
+        stack.enter_context(mock.patch.object(relay, "turn", return_value=nullcontext(True)))
+        yield errands
+
+
+def empty() -> None:
+    """Nobody is there, and nothing was ever said."""
+    for model in (*EMPTIED, User):
+        model._base_manager.all()._raw_delete("default")
+    Change.objects.all()._raw_delete("default")
+
+
+def walk(page: Page) -> list[Any]:
+    """All posts from the first page to the last, none twice, each older than the one before."""
+    posts: list[Any] = []
+    after = None
+    while True:
+        found = page(after)
+        posts += found.posts
+        ids = [post["id"] for post in posts]
+        assert ids == sorted(set(ids), reverse=True), f"not in order, or twice: {ids}"
+        if found.after is None:
+            return posts
+        assert after is None or found.after < after, f"the next page begins at {found.after}, this one at {after}"
+        after = found.after
