@@ -363,6 +363,21 @@ def test_a_drain_makes_a_warm_window_anew_up_to_its_length(redis: Redis) -> None
     assert held(alice) == whole(*ids)
 
 
+def test_whoever_rests_is_in_nobodys_window_and_not_in_their_own() -> None:
+    bob = writer("bob")
+    alice = writer("alice", bob)
+    ids = notes(bob, 2)
+    drained()
+    assert warm(alice)
+    assert warm(bob)
+    Writer.objects.filter(pk=bob.pk).update(active=False)
+    drained()
+    assert held(alice) == held(bob) == whole()
+    Writer.objects.filter(pk=bob.pk).update(active=True)
+    drained()
+    assert held(alice) == held(bob) == whole(*ids)
+
+
 def test_a_drain_does_not_touch_the_life_of_a_window(redis: Redis) -> None:
     bob = writer("bob")
     alice = writer("alice", bob)
