@@ -8,48 +8,19 @@ from django.test import Client
 from django.utils import translation
 
 from accounts.models import User
-from catalog.models import Book
 from mirror.recorder import Recording, record
 from mirror.redis import breaker
 from mirror.sql_only import sql_only
-from social.models import Block, Hashtag, Mention, Mute, Post
-from social.reading import PAGE
+from social.models import Block, Mute, Post
 from social.services.posts import hide_post, post
 from social.templatetags import posts as cards
-from tests.catalog.make import make_book
 from tests.servers import RedisServer
 from tests.site.html import what_the_policy_forbids
-from tests.social.timelines import people, warm_up
+from tests.social.talk import COUNT, Town
+from tests.social.timelines import warm_up
 
 JSON = "application/json"
-COUNT = PAGE + 5
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class Town:
-    """alice has said more than a page about a book, with a hashtag, to bob."""
-
-    def __init__(self) -> None:
-        self.alice, self.bob = people("alice", "bob")
-        self.book: Book = make_book("Emma & <I>")
-        said = [
-            Post(user=self.alice, book=self.book, text=f"Line {n:02} for @bob #emma https://a.example/?a=1&b=2")
-            for n in range(COUNT)
-        ]
-        self.posts = Post.objects.bulk_create(said)
-        Hashtag.objects.bulk_create(Hashtag(post=each, name="emma") for each in self.posts)
-        Mention.objects.bulk_create(Mention(post=each, user=self.bob, name="bob") for each in self.posts)
-        warm_up(self.alice, self.bob)
-
-    @property
-    def one(self) -> str:
-        """The page of the newest post."""
-        return f"/posts/{self.posts[-1].pk}/"
-
-    @property
-    def lists(self) -> list[str]:
-        """Pages of several posts."""
-        return ["/tags/emma/", f"/books/{self.book.pk}/posts/", "/mentions/"]
 
 
 @pytest.fixture

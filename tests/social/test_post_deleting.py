@@ -1,0 +1,65 @@
+"""Deleting and hiding posts: who may, and how it is asked for."""
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from social.models import Mention, Post
+from social.services.posts import delete_post, hide_post, post, unhide_post
+from tests.social.timelines import people
+
+JSON = "application/json"
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def alice(client: Client) -> User:
+    """Somebody who is logged in."""
+    user = people("alice")[0]
+    client.force_login(user)
+    return user
+
+
+def test_only_authors_and_staff_who_may_delete_a_post(client: Client) -> None:
+    alice, bob, staff = people("alice", "bob", "staff")
+    User.objects.filter(pk=staff.pk).update(is_staff=True)
+    made = post(alice.pk, "hello @bob #tag")
+    assert not delete_post(made.pk, by=bob.pk)
+    assert not delete_post(made.pk, by=staff.pk)
+    assert delete_post(made.pk, by=alice.pk)
+    assert not delete_post(made.pk, by=alice.pk)
+    assert not Mention.objects.exists()
+    User.objects.filter(pk=staff.pk).update(is_superuser=True)
+    assert delete_post(post(alice.pk, "again").pk, by=staff.pk)
+
+
+def test_hiding_is_done_once_and_can_be_undone() -> None:
+    made = post(people("alice")[0].pk, "hello")
+    assert [hide_post(made.pk), hide_post(made.pk), unhide_post(made.pk), unhide_post(made.pk)] == [True, False] * 2
+
+
+def test_deleting_asks_first(client: Client, alice: User) -> None:
+    made = post(alice.pk, "hello")
+    html = client.get(f"/posts/{made.pk}/delete/").content.decode()
+    assert "hello" in html
+    assert '<form class="doubt" method="post">' in html
+    assert Post.objects.exists()
+    for _ in range(2):  # a double click
+        assert client.post(f"/posts/{made.pk}/delete/").headers["Location"] == "/home/"
+    assert not Post.objects.exists()
+
+
+def test_nobody_deletes_what_others_posted(client: Client, alice: User) -> None:
+    made = post(people("bob")[0].pk, "mine")
+    for method in (client.get, client.post):
+        assert method(f"/posts/{made.pk}/delete/").status_code == 404
+    assert client.post(f"/posts/{made.pk}/delete/", headers={"Accept": JSON}).status_code == 404
+    client.logout()
+    assert "/accounts/login/" in client.post(f"/posts/{made.pk}/delete/").headers["Location"]
+    assert Post.objects.exists()
+
+
+def test_deleting_in_json(client: Client, alice: User) -> None:
+    made = post(alice.pk, "hello")
+    response = client.post(f"/posts/{made.pk}/delete/", headers={"Accept": JSON})
+    assert (response.status_code, response.json()) == (200, {"id": made.pk, "is_deleted": True})
