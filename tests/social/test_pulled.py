@@ -1,18 +1,22 @@
 """Authors with very many followers are turned step by step: at no moment does a follower miss a post."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
-from mirror import rebuild, relay, spread
+from mirror import push, rebuild, relay, spread
 from mirror.models import Change
+from mirror.recorder import record
 from social import keys
 from social.models import Follow, Post, Pulled
 from social.pulled import is_pulled_now, settle
+from social.selectors import home_timeline
 from social.tasks import settle_pulled
+from tests.social.timelines import ids, warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ON, TURNING, EASED = Pulled.State.ON, Pulled.State.TURNING, Pulled.State.EASED
@@ -113,3 +117,38 @@ def test_what_a_state_becomes_is_no_change_for_followers(people: list[User]) -> 
     Change.objects.all()._raw_delete("default")
     Pulled.objects.update(state=EASED)
     assert not Change.objects.exists()
+
+
+def test_at_no_moment_a_follower_misses_a_post_or_sees_it_twice(
+    people: list[User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two steps on the way the author posts, and all who follow look."""
+    author, followers = people[0], people[1:6]
+    warm_up(*people)
+    monkeypatch.setattr(spread, "SLICE", 2)
+    seen: list[tuple[str, bool]] = []
+    for step in _steps(author, followers):
+        step()
+        made = Post.objects.create(user=author, text="and on", is_pulled=is_pulled_now(author.pk))
+        seen.append((state(author), made.is_pulled))
+        relay.drain_keys("post", [str(made.pk)])
+        push.push_all()
+        said = list(Post.objects.order_by("-pk").values_list("pk", flat=True)[:20])
+        for follower in Follow.objects.filter(followee=author).values_list("follower_id", flat=True):
+            with record() as asked:
+                assert ids(home_timeline(follower)) == said
+            assert asked.sql == []
+    assert set(seen) == {(TURNING, False), (ON, True), (EASED, False)}
+
+
+def _steps(author: User, followers: Sequence[User]) -> Iterator[Callable[[], object]]:
+    """All that happens between the moment that an author has too many followers and the end of it."""
+    yield settle
+    while group := spread.next_group():
+        yield partial(spread.step, group)
+        yield settle
+    for follower in followers:
+        yield partial(relay.drain_keys, "follow", [f"{follower.pk}:{author.pk}"])
+        yield settle
+    yield lambda: (Follow.objects.filter(follower__in=followers[:4]).delete(), relay.drain_all(), settle())
+    yield lambda: (follow(followers[:4], author), relay.drain_all(), settle())
