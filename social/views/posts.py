@@ -106,9 +106,12 @@ def _posted(request: HttpRequest, draft: Draft, made: Post) -> HttpResponse:
 
 
 def _record(made: Post) -> PostRecord:
-    """From SQL: whether it is in Redis by now, nobody knows."""
+    """From SQL: whether it is in Redis by now, nobody knows. 404 for one that was taken out of sight since."""
     with sql_only():
-        return records([made.pk])[0]
+        found = records([made.pk])
+    if not found:
+        raise Http404
+    return found[0]
 
 
 def _refused(request: HttpRequest, draft: Draft, error: ValidationError) -> HttpResponse:

@@ -63,3 +63,11 @@ def test_deleting_in_json(client: Client, alice: User) -> None:
     made = post(alice.pk, "hello")
     response = client.post(f"/posts/{made.pk}/delete/", headers={"Accept": JSON})
     assert (response.status_code, response.json()) == (200, {"id": made.pk, "is_deleted": True})
+
+
+def test_what_was_taken_out_of_sight_does_not_come_back_by_its_key(client: Client, alice: User) -> None:
+    hide_post(post(alice.pk, "hello", key="once").pk)
+    for headers in ({"Accept": JSON}, {"HX-Request": "true"}):
+        response = client.post("/posts/", {"text": "hello", "key": "once"}, headers=headers)
+        assert response.status_code == 404
+    assert Post.objects.count() == 1
