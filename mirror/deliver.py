@@ -56,7 +56,7 @@ class Deliveries:
         replies = self.session.ask_watching([*sets, *self._look()])
         self._fresh_until = time.monotonic() + BUSY_SECONDS / 2
         found: list[bytes | None] = replies[-1]
-        self._expected = [self._token.encode()] * len(self._guards) + found[len(self._guards) :]
+        self._expected = [*([self._token.encode()] * len(self._guards)), *found[len(self._guards) :]]
         self._check(found)
         return found[len(self._guards) : -1]
 

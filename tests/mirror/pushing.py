@@ -1,6 +1,7 @@
 """What the tests of pushed rows share: notes, whose writer has readers with warm windows."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from redis import Redis
 
@@ -47,7 +48,8 @@ def pending() -> list[Change]:
 
 def says(redis: Redis, person: Writer) -> list[int]:
     """The notes in a window, newest first; none when it is cold, too."""
-    return [int(member) for member in redis.zrange(feed().key(str(person.pk)), 1, -1)][::-1]
+    found: Any = redis.zrange(feed().key(str(person.pk)), 1, -1)
+    return [int(member) for member in found][::-1]
 
 
 def is_warm(redis: Redis, person: Writer) -> bool:

@@ -1,6 +1,7 @@
 """Pushed rows meet windows in every state, and people who change their minds meanwhile."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -134,7 +135,7 @@ class TestCold:
         self, readers: list[Writer], redis: Redis, name: str
     ) -> None:
         Note.objects.create(writer=readers[0], topic="a")
-        marker = redis.getdel(naming.marker(name))
+        marker: Any = redis.getdel(naming.marker(name))
         assert push.run(pending()) == (Outcome.COLD, 0, 0)
         assert push.push_keys("tfeed", "mirrortest_note") == (0, False)
         with Session(relay_client()) as session:  # has the connection, and nothing is watched on it any more

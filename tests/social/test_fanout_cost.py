@@ -23,7 +23,12 @@ WRITES = ("INSERT", "UPDATE", "DELETE")
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
     """The posts that workers were told to push on."""
     found: list[Sequence[str]] = []
-    monkeypatch.setattr(send, "push", lambda mirror, source, keys=(): bool(found.append(keys)) or True)
+
+    def note(mirror: str, source: str, keys: Sequence[str]) -> bool:
+        found.append(keys)
+        return True
+
+    monkeypatch.setattr(send, "push", note)
     return found
 
 

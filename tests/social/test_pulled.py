@@ -150,5 +150,13 @@ def _steps(author: User, followers: Sequence[User]) -> Iterator[Callable[[], obj
     for follower in followers:
         yield partial(relay.drain_keys, "follow", [f"{follower.pk}:{author.pk}"])
         yield settle
-    yield lambda: (Follow.objects.filter(follower__in=followers[:4]).delete(), relay.drain_all(), settle())
-    yield lambda: (follow(followers[:4], author), relay.drain_all(), settle())
+    yield Follow.objects.filter(follower__in=followers[:4]).delete
+    yield relay.drain_all
+    yield settle
+    yield partial(_come_back, followers[:4], author)
+    yield settle
+
+
+def _come_back(followers: Sequence[User], author: User) -> None:
+    follow(followers, author)
+    relay.drain_all()
