@@ -47,6 +47,16 @@ UNFOLD: Final[dict[str, Any]] = {
                 ],
             },
             {
+                "title": _("Among readers"),
+                "items": [
+                    _item(_("Posts"), "forum", "social.post"),
+                    _item(_("Follows"), "group", "social.follow"),
+                    _item(_("Blocks"), "block", "social.block"),
+                    _item(_("Mutes"), "volume_off", "social.mute"),
+                    _item(_("Fetched authors"), "campaign", "social.pulled"),
+                ],
+            },
+            {
                 "title": _("Redis"),
                 "items": [
                     _item(_("Mirrors"), "sync_alt", "mirror.state"),

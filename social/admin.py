@@ -1,0 +1,168 @@
+"""Posts in the admin: to be looked at, hidden and removed; what is said is not edited.
+
+All that is done here is done by the services, as by the site's own pages. People: ``social.admin_people``.
+"""
+
+from typing import Any, Final
+
+from django.contrib import admin
+from django.contrib.admin.models import CHANGE, DELETION
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import TabularInline
+from unfold.decorators import display
+
+from accounts.models import User
+from accounts.names import fold
+from social import admin_people as _people  # noqa: F401  (registers its pages)
+from social.admin_base import Bounded
+from social.models import Hashtag, Mention, Post
+from social.services import posts
+from social.tokens import fold_hashtag
+
+SEARCHED: Final = 50_000  # newest posts whose text is searched
+SHOWN: Final = 90  # characters of a post in the list
+
+
+class _OfPost(TabularInline):
+    """What was found in a post's text: to be looked at by those who may see posts."""
+
+    extra = 0
+    can_delete = False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.has_perm("social.view_post") or request.user.has_perm("social.change_post"))
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class MentionInline(_OfPost):
+    """Whom it mentions."""
+
+    model = Mention
+    fields = readonly_fields = ["user", "name"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Mention]:
+        return super().get_queryset(request).select_related("user")
+
+
+class HashtagInline(_OfPost):
+    """Its hashtags."""
+
+    model = Hashtag
+    fields = readonly_fields = ["name"]
+
+
+class AboutFilter(admin.SimpleListFilter):
+    """Whether it is about a book."""
+
+    title = _("about")
+    parameter_name = "about"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("book", _("a book")), ("none", _("no book"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Post]) -> QuerySet[Post]:
+        if self.value() not in ("book", "none"):
+            return queryset
+        return queryset.filter(book__isnull=self.value() == "none")
+
+
+@admin.register(Post)
+class PostAdmin(Bounded):
+    """Posts: found, hidden, shown again, and removed."""
+
+    list_display = ["said", "author", "about", "created_at", "standing"]
+    list_filter = ["is_hidden", AboutFilter]
+    list_select_related = ["user", "book"]
+    search_fields = ["text"]
+    search_help_text = _("words of one of the last 50,000 posts, @somebody, #hashtag, or a post's number")
+    fields = ["text", "user", "book", "created_at", "is_hidden", "is_pulled"]
+    readonly_fields = ["text", "user", "created_at", "is_pulled"]
+    autocomplete_fields = ["book"]
+    inlines = [MentionInline, HashtagInline]
+    actions = ["hide", "unhide", "remove"]
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Each by an index; words by looking through the newest posts, not through all."""
+        term = search_term.strip()
+        if term.startswith(("@", "＠")):
+            author = User.objects.filter(name_key=fold(term[1:])).values_list("pk", flat=True).first()
+            return queryset.filter(user=author or 0), False
+        if term.startswith(("#", "＃")) and (name := fold_hashtag(term[1:])):
+            return queryset.filter(hashtags__name=name), False
+        if term.isascii() and term.isdecimal() and len(term) < 19:
+            return queryset.filter(pk=int(term)), False
+        newest = Post.objects.order_by("-pk").values_list("pk", flat=True).first() if term else None
+        if newest is not None:
+            queryset = queryset.filter(pk__gt=newest - SEARCHED)
+        return super().get_search_results(request, queryset, search_term)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        linked = lookup in ("user__id__exact", "book__id__exact")  # the list and the page of a user link so
+        return linked or super().lookup_allowed(lookup, value, request)
+
+    def save_model(self, request: HttpRequest, obj: Post, form: Any, change: bool) -> None:
+        if "is_hidden" in form.changed_data:
+            (posts.hide_post if obj.is_hidden else posts.unhide_post)(obj.pk)
+        if "book" in form.changed_data:
+            obj.save(update_fields=["book"])
+
+    def delete_model(self, request: HttpRequest, obj: Post) -> None:
+        assert request.user.pk is not None
+        posts.delete_post(obj.pk, by=request.user.pk)
+
+    @display(description=_("post"))
+    def said(self, post: Post) -> str:
+        return post.text if len(post.text) <= SHOWN else f"{post.text[:SHOWN].rstrip()}…"
+
+    @display(description=_("author"))
+    def author(self, post: Post) -> SafeString:
+        return _narrowed("user", post.user_id, post.user.username)
+
+    @display(description=_("book"))
+    def about(self, post: Post) -> SafeString | str:
+        return _narrowed("book", post.book_id, post.book.title) if post.book else "–"
+
+    @display(description=_("standing"), label={"hidden": "danger", "fetched": "info", "shown": "success"})
+    def standing(self, post: Post) -> tuple[str, Any]:
+        """Whether it is seen, and how it comes to its readers."""
+        if post.is_hidden:
+            return "hidden", _("hidden")
+        return ("fetched", _("fetched by readers")) if post.is_pulled else ("shown", _("shown"))
+
+    @admin.action(description=_("Hide selected posts"), permissions=["change"])
+    def hide(self, request: HttpRequest, rows: QuerySet[Post]) -> None:
+        found = [post for post in self.chosen(request, rows) if posts.hide_post(post.pk)]
+        self.log(request, found, CHANGE, gettext("Hidden."))
+        self.done(request, ngettext("%(n)d post was hidden.", "%(n)d posts were hidden.", len(found)), len(found))
+
+    @admin.action(description=_("Show selected posts again"), permissions=["change"])
+    def unhide(self, request: HttpRequest, rows: QuerySet[Post]) -> None:
+        found = [post for post in self.chosen(request, rows) if posts.unhide_post(post.pk)]
+        self.log(request, found, CHANGE, gettext("Shown again."))
+        text = ngettext("%(n)d post is shown again.", "%(n)d posts are shown again.", len(found))
+        self.done(request, text, len(found))
+
+    @admin.action(description=_("Remove selected posts for good"), permissions=["delete"])
+    def remove(self, request: HttpRequest, rows: QuerySet[Post]) -> None:
+        found = self.chosen(request, rows)
+        self.log(request, found, DELETION, "")
+        assert request.user.pk is not None
+        count = sum(posts.delete_post(post.pk, by=request.user.pk) for post in found)
+        self.done(request, ngettext("%(n)d post was removed.", "%(n)d posts were removed.", count), count)
+
+
+def _narrowed(column: str, pk: int | None, name: str) -> SafeString:
+    """A link to the posts of one author, or about one book."""
+    address = reverse("admin:social_post_changelist")
+    return format_html('<a class="underline" href="{}?{}__id__exact={}">{}</a>', address, column, pk, name)

@@ -1,0 +1,149 @@
+"""Who follows, blocks and mutes whom in the admin, whose posts are fetched, and what a user has to do with all that."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.admin.models import DELETION
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from unfold.decorators import display
+
+from accounts.admin import UserAdmin
+from accounts.admin_lists import COUNTED
+from accounts.models import User
+from accounts.names import fold
+from social.admin_base import Bounded
+from social.models import Block, Follow, Mute, Post, Pulled
+from social.services import people
+
+
+class _Edges(Bounded):
+    """Two people, and what one of them wants of the other: looked at, and ended."""
+
+    ends: ClassVar[tuple[str, str]]
+    actions = ["end_selected"]
+    search_fields = ["pk"]  # so that there is a field to search in
+    search_help_text = _("the whole name of either")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        if not search_term.strip():
+            return queryset, False
+        who = User.objects.filter(name_key=fold(search_term.strip())).values_list("pk", flat=True).first() or 0
+        first, second = self.ends
+        return queryset.filter(Q(**{first: who}) | Q(**{second: who})), False
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        linked = lookup in [f"{end}__id__exact" for end in self.ends]  # the page of a user links so
+        return linked or super().lookup_allowed(lookup, value, request)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        self.end(*(getattr(obj, f"{end}_id") for end in self.ends))
+
+    def end(self, who: int, whom: int) -> bool:
+        """End it, by the service."""
+        raise NotImplementedError
+
+    @admin.action(description=_("End selected ones"), permissions=["delete"])
+    def end_selected(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
+        found = self.chosen(request, rows)
+        self.log(request, found, DELETION, "")
+        for row in found:
+            self.delete_model(request, row)
+        self.done(request, ngettext("%(n)d was ended.", "%(n)d were ended.", len(found)), len(found))
+
+
+@admin.register(Follow)
+class FollowAdmin(_Edges):
+    """Who reads whom."""
+
+    ends = ("follower", "followee")
+    fields = readonly_fields = list_display = [*ends, "created_at"]
+    list_select_related = list(ends)
+
+    def end(self, who: int, whom: int) -> bool:
+        return people.unfollow(who, whom)
+
+
+@admin.register(Block)
+class BlockAdmin(_Edges):
+    """Who does not want to see, nor be seen by, whom."""
+
+    ends = ("blocker", "blocked")
+    fields = readonly_fields = list_display = [*ends, "created_at"]
+    list_select_related = list(ends)
+
+    def end(self, who: int, whom: int) -> bool:
+        return people.unblock(who, whom)
+
+
+@admin.register(Mute)
+class MuteAdmin(_Edges):
+    """Who does not want to read whom."""
+
+    ends = ("user", "muted")
+    fields = readonly_fields = list_display = [*ends, "created_at"]
+    list_select_related = list(ends)
+
+    def end(self, who: int, whom: int) -> bool:
+        return people.unmute(who, whom)
+
+
+@admin.register(Pulled)
+class PulledAdmin(Bounded):
+    """Authors whose posts are fetched. By how many follow them, not by hand."""
+
+    list_display = ["user", "standing", "turned_at"]
+    list_select_related = ["user"]
+    list_filter = ["state"]
+    search_fields = ["=user__username"]
+    search_help_text = _("the whole name")
+    fields = readonly_fields = ["user", "standing", "turned_at"]
+
+    def has_change_permission(self, request: HttpRequest, obj: Pulled | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Pulled | None = None) -> bool:
+        return False
+
+    @display(description=_("state"), label={"turning": "warning", "on": "info", "eased": "success"})
+    def standing(self, pulled: Pulled) -> tuple[str, Any]:
+        return pulled.state, pulled.get_state_display()
+
+
+admin.site.unregister(User)
+
+
+@admin.register(User)
+class ReaderAdmin(UserAdmin):
+    """People, with what they post and whom they follow."""
+
+    fieldsets = [*UserAdmin.fieldsets, (_("Among readers"), {"fields": ["among_readers"]})]
+    readonly_fields = [*UserAdmin.readonly_fields, "among_readers"]
+
+    @display(description=_("posts and follows"))
+    def among_readers(self, user: User) -> SafeString:
+        """How many, each linked to the list of them; very many are not counted."""
+        told = (
+            (_("posts"), Post.objects.filter(user=user.pk), "social_post", "user"),
+            (_("followers"), Follow.objects.filter(followee=user.pk), "social_follow", "followee"),
+            (_("followed"), Follow.objects.filter(follower=user.pk), "social_follow", "follower"),
+        )
+        parts = ((_link(model, column, user), _count(rows), text) for text, rows, model, column in told)
+        return format_html_join(" · ", '<a class="underline" href="{}">{} {}</a>', parts)
+
+
+def _link(model: str, column: str, user: User) -> str:
+    return f"{reverse(f'admin:{model}_changelist')}?{column}__id__exact={user.pk}"
+
+
+def _count(rows: QuerySet[Any]) -> str:
+    count = rows.order_by().values("pk")[:COUNTED].count()
+    return f"{count:,}" if count < COUNTED else f"{COUNTED:,}+"

@@ -1,0 +1,307 @@
+"""Posts, follows, blocks and mutes in the admin: found, hidden, ended, and gone from the site at the next request."""
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.test import Client
+from redis import Redis
+
+from accounts import admin_lists
+from accounts.models import User
+from catalog.models import Book
+from mirror.recorder import record
+from mirror.relay import drain_all
+from social import admin_base, keys
+from social.models import Block, Follow, Hashtag, Mention, Mute, Post, Pulled
+from tests.social.timelines import follow, people, say, warm_up
+
+POSTS, FOLLOWS, BLOCKS = "/admin/social/post/", "/admin/social/follow/", "/admin/social/block/"
+MUTES, PULLED, USERS = "/admin/social/mute/", "/admin/social/pulled/", "/admin/accounts/user/"
+LISTS = (POSTS, FOLLOWS, BLOCKS, MUTES, PULLED)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("carol"))
+    return client
+
+
+def clerk(*permissions: str) -> Client:
+    """Somebody of the staff with these permissions and no others."""
+    user = User.objects.create_user("dora", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def act(client: Client, path: str, action: str, *rows: Any) -> str:
+    """Run an action on rows; the page that comes of it."""
+    asked = {"action": action, "_selected_action": [row.pk for row in rows], "index": "0"}
+    response = client.post(path, asked, follow=True)
+    assert response.status_code == 200
+    drain_all()  # what did not fit the request's budget
+    return response.content.decode()
+
+
+def found(client: Client, path: str, **asked: str) -> list[int]:
+    """The rows on a list."""
+    return [row.pk for row in client.get(path, asked).context["cl"].result_list]
+
+
+def one_of_each() -> None:
+    alice, bob = people("alice", "bob")
+    (post,) = say(alice)
+    Mention.objects.create(post=post, user=bob, name="bob")
+    Hashtag.objects.create(post=post, name="moss")
+    follow(bob, alice)
+    Block.objects.create(blocker=alice, blocked=bob)
+    Mute.objects.create(user=alice, muted=bob)
+    Pulled.objects.create(user=alice)
+
+
+# --- what there is, and for whom ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_its_pages_are_there(staff: Client, path: str) -> None:
+    one_of_each()
+    (pk,) = found(staff, path)
+    assert staff.get(f"{path}{pk}/change/").status_code == 200
+    assert staff.get(f"{path}add/").status_code == 403
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_staff_without_permission_see_nothing(path: str) -> None:
+    one_of_each()
+    dora = clerk()
+    assert dora.get(path).status_code == 403
+    assert path not in dora.get("/admin/").content.decode()
+    assert "alice" not in dora.get(f"{POSTS}{Post.objects.get().pk}/change/").content.decode()
+
+
+def test_who_may_look_may_do_nothing() -> None:
+    one_of_each()
+    dora, post = clerk("view_post", "view_follow"), Post.objects.get()
+    assert dora.get(POSTS).context["action_form"] is None  # none is offered
+    act(dora, POSTS, "hide", post)
+    act(dora, POSTS, "remove", post)
+    act(dora, FOLLOWS, "end_selected", Follow.objects.get())
+    dora.post(f"{POSTS}{post.pk}/change/", {"is_hidden": "on"})
+    dora.post(f"{POSTS}{post.pk}/delete/", {"post": "yes"})
+    assert Post.objects.filter(is_hidden=False).exists()
+    assert Follow.objects.exists()
+
+
+def test_who_may_change_posts_may_not_remove_them() -> None:
+    one_of_each()
+    dora, post = clerk("view_post", "change_post"), Post.objects.get()
+    act(dora, POSTS, "remove", post)
+    act(dora, POSTS, "hide", post)
+    assert Post.objects.get().is_hidden
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_list_costs_the_same_for_any_number_of_rows(staff: Client, path: str) -> None:
+    def add(number: int) -> None:
+        a, b = people(f"reader {number}", f"writer {number}")
+        say(b, book=Book.objects.create(title=f"Volume {number}"))
+        follow(a, b)
+        Block.objects.create(blocker=a, blocked=b)
+        Mute.objects.create(user=a, muted=b)
+        Pulled.objects.create(user=b)
+
+    add(0)
+    staff.get(path)
+    with record() as few:
+        staff.get(path)
+    for number in range(1, 15):
+        add(number)
+    with record() as many:
+        page = staff.get(path).content.decode()
+    assert "writer 14" in page
+    assert len(many.sql) == len(few.sql)
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_no_list_counts_all_of_a_big_table(staff: Client, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin_lists, "COUNTED", 7)
+    one_of_each()
+    with record() as seen:
+        staff.get(path)
+    counts = [sql for sql, _ in seen.sql if "COUNT(*)" in sql]
+    assert counts
+    assert all("LIMIT 7" in sql for sql in counts)
+
+
+# --- posts ----------------------------------------------------------------------------------------------------
+
+
+def test_a_post_shows_its_text_and_what_was_found_in_it_and_is_not_edited(staff: Client) -> None:
+    one_of_each()
+    post = Post.objects.get()
+    address = f"{POSTS}{post.pk}/change/"
+    page = staff.get(address).content.decode()
+    assert all(said in page for said in ("alice says 0", "moss", "bob"))
+    assert 'name="text"' not in page
+    staff.post(address, {"text": "Forged.", "user": "1", "is_pulled": "on", "hashtags-0-name": "forged"})
+    post.refresh_from_db()
+    assert (post.text, post.is_pulled, post.hashtags.get().name) == ("alice says 0", False, "moss")
+
+
+def test_hidden_posts_are_gone_from_the_site_and_come_back(staff: Client, redis: Redis) -> None:
+    (alice,) = people("alice")
+    first, second, third = say(alice, 3)
+    warm_up(alice)
+    assert "2 posts were hidden." in act(staff, POSTS, "hide", first, second)
+    assert set(Post.objects.filter(is_hidden=True)) == {first, second}
+    assert redis.zrange(keys.global_timeline(), 0, -1) == [str(third.pk).encode()]
+    assert not redis.exists(keys.post(first.pk))
+    assert "0 posts were hidden." in act(staff, POSTS, "hide", first)
+    assert "1 post is shown again." in act(staff, POSTS, "unhide", first)
+    assert redis.exists(keys.post(first.pk))
+    assert [entry.object_id for entry in LogEntry.objects.order_by("pk")] == [
+        *map(str, (first.pk, second.pk, first.pk))
+    ]
+
+
+def test_removed_posts_are_gone_for_good(staff: Client, redis: Redis) -> None:
+    (alice,) = people("alice")
+    first, second = say(alice, 2)
+    warm_up(alice)
+    assert "1 post was removed." in act(staff, POSTS, "remove", first)
+    assert list(Post.objects.all()) == [second]
+    assert not redis.exists(keys.post(first.pk))
+    staff.post(f"{POSTS}{second.pk}/delete/", {"post": "yes"})
+    drain_all()
+    assert not Post.objects.exists()
+    assert not redis.exists(keys.post(second.pk))
+    assert LogEntry.objects.count() == 2
+
+
+def test_one_post_is_hidden_and_given_a_book_on_its_page(staff: Client, redis: Redis) -> None:
+    (alice,) = people("alice")
+    (post,) = say(alice)
+    warm_up(alice)
+    book = Book.objects.create(title="Moss")
+    address = f"{POSTS}{post.pk}/change/"
+    staff.post(address, {"book": str(book.pk)} | NO_INLINES)
+    drain_all()
+    assert redis.zrange(keys.book_posts(book.pk), 0, -1) == [str(post.pk).encode()]
+    staff.post(address, {"is_hidden": "on", "book": str(book.pk)} | NO_INLINES)
+    post.refresh_from_db()
+    drain_all()
+    assert (post.is_hidden, post.book) == (True, book)
+    assert not redis.exists(keys.book_posts(book.pk), keys.post(post.pk))
+
+
+NO_INLINES = {f"{name}-{what}": "0" for name in ("mentions", "hashtags") for what in ("TOTAL_FORMS", "INITIAL_FORMS")}
+
+
+def test_more_than_can_be_done_at_once_is_not_begun(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin_base, "AT_ONCE", 2)
+    (alice,) = people("alice")
+    rows = say(alice, 3)
+    assert "choose 2 at most" in act(staff, POSTS, "remove", *rows)
+    assert Post.objects.count() == 3
+
+
+def test_posts_are_found_by_words_author_hashtag_and_number(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice, bob = people("alice", "Bob B")
+    (first,) = say(alice)
+    (second,) = say(bob)
+    Hashtag.objects.create(post=second, name="moss")
+    for q, wanted in {
+        "ALICE SAYS": [first],
+        "@bob b": [second],
+        "@nobody": [],
+        "#Moss": [second],
+        str(first.pk): [first],
+        "": [second, first],
+        "no such words": [],
+    }.items():
+        assert found(staff, POSTS, q=q) == [post.pk for post in wanted], q
+    monkeypatch.setattr("social.admin.SEARCHED", 1)
+    assert found(staff, POSTS, q="says") == [second.pk]  # words are looked for among the newest
+
+
+def test_posts_are_narrowed_by_author_book_and_standing(staff: Client) -> None:
+    alice, bob = people("alice", "bob")
+    book = Book.objects.create(title="Moss")
+    (first,), (second,) = say(alice, book=book), say(bob, is_hidden=True)
+    page = staff.get(POSTS).content.decode()
+    assert f"{POSTS}?book__id__exact={book.pk}" in page
+    assert f"{POSTS}?user__id__exact={bob.pk}" in page
+    assert found(staff, POSTS, book__id__exact=str(book.pk)) == [first.pk]
+    assert found(staff, POSTS, user__id__exact=str(bob.pk)) == [second.pk]
+    assert found(staff, POSTS, is_hidden__exact="1") == [second.pk]
+    assert found(staff, POSTS, about="book") == [first.pk]
+    assert found(staff, POSTS, about="none") == [second.pk]
+
+
+def test_what_people_write_is_text_in_the_admin(staff: Client) -> None:
+    (alice,) = people("alice")
+    post = Post.objects.create(user=alice, text="<script>alert(1)</script>")
+    for path in (POSTS, f"{POSTS}{post.pk}/change/"):
+        page = staff.get(path).content.decode()
+        assert "<script>alert(1)" not in page
+        assert "&lt;script&gt;alert(1)" in page
+
+
+# --- people ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("path", "model"), [(FOLLOWS, Follow), (BLOCKS, Block), (MUTES, Mute)])
+def test_edges_are_found_by_either_name_and_ended(staff: Client, redis: Redis, path: str, model: Any) -> None:
+    alice, bob, charlie = people("alice", "bob", "charlie")
+    who, whom = ENDS[path]
+    first, second = (model.objects.create(**{who: a, whom: b}) for a, b in ((alice, bob), (bob, charlie)))
+    warm_up()
+    assert found(staff, path, q="ALICE") == [first.pk]
+    assert found(staff, path, q="bob") == [second.pk, first.pk]
+    assert found(staff, path, q="nobody") == []
+    assert "1 was ended." in act(staff, path, "end_selected", first)
+    staff.post(f"{path}{second.pk}/delete/", {"post": "yes"})
+    drain_all()
+    assert not model.objects.exists()
+    name = keys.following if model is Follow else keys.shuns
+    assert not redis.exists(name(alice.pk), name(bob.pk))
+
+
+ENDS = {FOLLOWS: ("follower", "followee"), BLOCKS: ("blocker", "blocked"), MUTES: ("user", "muted")}
+
+
+def test_the_page_of_a_user_counts_posts_and_follows_and_leads_to_them(
+    staff: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice, bob, charlie = people("alice", "bob", "charlie")
+    mine = say(alice, 3)
+    say(bob)
+    follow(bob, alice)
+    follow(charlie, alice)
+    follow(alice, bob)
+    address = f"{USERS}{alice.pk}/change/"
+    page = staff.get(address).content.decode()
+    for path, column, text in (
+        (POSTS, "user", "3 posts"),
+        (FOLLOWS, "followee", "2 followers"),
+        (FOLLOWS, "follower", "1 followed"),
+    ):
+        assert f'href="{path}?{column}__id__exact={alice.pk}">{text}</a>' in page
+        assert len(found(staff, path, **{f"{column}__id__exact": str(alice.pk)})) == int(text[0])
+    assert set(found(staff, POSTS, user__id__exact=str(alice.pk))) == {post.pk for post in mine}
+    monkeypatch.setattr("social.admin_people.COUNTED", 3)
+    assert "3+ posts" in staff.get(address).content.decode()
+
+
+def test_whose_posts_are_fetched_is_shown_and_not_set(staff: Client) -> None:
+    (alice,) = people("alice")
+    pulled = Pulled.objects.create(user=alice, state=Pulled.State.ON)
+    staff.post(f"{PULLED}{alice.pk}/change/", {"state": "eased"})
+    assert staff.post(f"{PULLED}{alice.pk}/delete/", {"post": "yes"}).status_code == 403
+    pulled.refresh_from_db()
+    assert pulled.state == "on"
