@@ -1,0 +1,91 @@
+"""Following, muting and blocking in a real browser: with JavaScript, without, and by keyboard."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from mirror.rebuild import rebuild
+from social.services import people
+from social.services.posts import post
+from tests.browser.conftest import Audit, OpenPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PASSWORD = "a quiet bookshop"
+DORA = "/u/D%C3%B6ra%20O%27Neil/"
+
+
+@pytest.fixture
+def town(transactional_db: None) -> dict[str, User]:
+    """Alice follows Bob, who follows Döra, who has posted."""
+    made = {name: User.objects.create_user(name, password=PASSWORD) for name in ("alice", "bob", "Döra O'Neil")}
+    people.follow(made["alice"].pk, made["bob"].pk)
+    people.follow(made["bob"].pk, made["Döra O'Neil"].pk)
+    post(made["Döra O'Neil"].pk, "What a book!")
+    rebuild()
+    return made
+
+
+def log_in(page: Page) -> Page:
+    """As Alice, who then sees what there is about people."""
+    page.goto("/accounts/login/?next=/people/")
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="People")).to_be_visible()
+    return page
+
+
+@pytest.fixture(params=[True, False], ids=["with JavaScript", "without"])
+def page(request: pytest.FixtureRequest, town: dict[str, User], open_page: OpenPage) -> Page:
+    """Alice's."""
+    return log_in(open_page(java_script_enabled=request.param))
+
+
+def test_somebody_who_is_suggested_is_followed_and_then_not(page: Page) -> None:
+    page.get_by_role("link", name="Döra O'Neil").click()
+    expect(page.get_by_text("1 person you follow follows Döra O'Neil: bob")).to_be_visible()
+    page.get_by_role("button", name="Follow Döra O'Neil", exact=True).click()
+    unfollow = page.get_by_role("button", name="Unfollow Döra O'Neil", exact=True)
+    expect(unfollow).to_be_visible()
+    page.get_by_role("navigation", name="Pages of Döra O'Neil").get_by_role("link", name="follower").click()
+    expect(page.get_by_role("main").get_by_role("listitem").first).to_contain_text("alice")
+    unfollow.click()
+    expect(page.get_by_role("button", name="Follow Döra O'Neil", exact=True)).to_be_visible()
+
+
+def test_somebody_is_muted_and_blocked_and_both_is_taken_back(page: Page) -> None:
+    page.goto(DORA)
+    page.get_by_role("button", name="Mute").click()
+    expect(page.get_by_text("You have muted this person")).to_be_visible()
+    page.get_by_role("link", name="Block").click()
+    expect(page.get_by_role("heading", name="Block Döra O'Neil?")).to_be_visible()
+    page.get_by_role("main").get_by_role("button", name="Block").click()
+    expect(page.get_by_role("heading", name="Blocked")).to_be_visible()
+    page.get_by_role("link", name="Döra O'Neil").click()
+    expect(page.get_by_text("What a book!")).to_have_count(0)
+    page.get_by_role("button", name="Unblock Döra O'Neil").click()
+    expect(page.get_by_text("What a book!")).to_be_visible()
+    page.get_by_role("button", name="Unmute Döra O'Neil").click()
+    expect(page.get_by_text("You have muted this person")).to_have_count(0)
+
+
+def test_a_button_that_was_pressed_keeps_the_focus(town: dict[str, User], person: Page) -> None:
+    log_in(person).goto(DORA)
+    for name, next_name in (("Follow", "Unfollow"), ("Unfollow", "Follow")):
+        person.get_by_role("button", name=f"{name} Döra O'Neil", exact=True).focus()
+        person.keyboard.press("Enter")
+        expect(person.get_by_role("button", name=f"{next_name} Döra O'Neil", exact=True)).to_be_focused()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_pages_can_be_used_by_everybody(
+    town: dict[str, User], open_page: OpenPage, audit: Audit, width: int, scheme: str
+) -> None:
+    people.mute(town["alice"].pk, town["bob"].pk)
+    page = log_in(open_page(viewport={"width": width, "height": 800}, color_scheme=scheme))
+    for path in (DORA, f"{DORA}followers/", f"{DORA}block/", "/u/bob/", "/people/", "/u/alice/following/"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
+        assert audit(page) == [], path
