@@ -13,35 +13,11 @@ from django.db.models import QuerySet
 
 from mirror import Reached
 from mirror.conf import setting
+from social.home_sql import LARGEST_ID, delivered, home
 from social.models import Follow, Hashtag, Mention, Post
 from social.records import numbers
 
 _SHOWN = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"
-# Whose posts the home page of {key} shows.
-_SOURCES = """
-    SELECT f.followee_id FROM social_follow f
-     WHERE f.follower_id = {key}
-       AND NOT EXISTS (SELECT 1 FROM social_mute m WHERE m.user_id = {key} AND m.muted_id = f.followee_id)
-       AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = {key} AND b.blocked_id = f.followee_id)
-       AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocked_id = {key} AND b.blocker_id = f.followee_id)
-    UNION ALL SELECT {key}
-"""
-# What its window holds. Who is inactive is known to the edges alone: posts are delivered without looking (``reach``).
-_DELIVERED = f"""
-    SELECT p.id FROM social_post p
-     WHERE p.user_id IN (
-           SELECT s.id FROM accounts_user s
-            WHERE s.id IN ({_SOURCES})
-              AND (s.id = {{key}} OR s.is_active AND (SELECT u.is_active FROM accounts_user u WHERE u.id = {{key}}))
-           )
-       AND NOT p.is_hidden AND (NOT p.is_pulled OR p.user_id = {{key}})
-     ORDER BY p.id DESC LIMIT {{limit}}
-"""
-_HOME = f"""
-    SELECT p.id FROM social_post p
-     WHERE p.user_id IN ({_SOURCES}) AND {_SHOWN} AND p.id < {{below}}
-     ORDER BY p.id DESC LIMIT {{limit}}
-"""
 _ABOUT = f"""
     SELECT p.id FROM social_post p WHERE p.book_id = {{key}} AND {_SHOWN} ORDER BY p.id DESC LIMIT {{limit}}
 """
@@ -53,7 +29,8 @@ _TAGGED = f"""
     SELECT p.id FROM social_hashtag h JOIN social_post p ON p.id = h.post_id
      WHERE h.name = {{key}} AND {_SHOWN} ORDER BY h.post_id DESC LIMIT {{limit}}
 """
-LARGEST_ID = 2**63 - 1
+
+__all__ = ["LARGEST_ID", "delivered", "home"]
 
 
 def _each(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> dict[str, list[int]]:
@@ -73,18 +50,6 @@ def _each(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> di
         for key, pk in cursor.fetchall():
             found[str(key)].append(pk)
     return found
-
-
-def home(user_id: int, below: int, limit: int) -> list[int]:
-    """The next ``limit`` posts below an id on somebody's home page, however they are delivered."""
-    with connections[setting("DATABASE")].cursor() as cursor:
-        cursor.execute(_HOME.format(key=int(user_id), below=int(below), limit=int(limit)))
-        return [row[0] for row in cursor.fetchall()]
-
-
-def delivered(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-    """The newest posts on each home page, without those that are fetched when read."""
-    return _each(_DELIVERED, numbers(pks), limit)
 
 
 def newest_of_all(limit: int, below: int = LARGEST_ID) -> list[int]:

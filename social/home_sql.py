@@ -1,0 +1,94 @@
+"""Which posts are on home pages, as SQL says it: in one statement for any number of readers.
+
+How many posts it looks at does not depend on how many there are: first a few of each author's newest (``FEW``), which
+tell an id that the page does not reach below (``lowest``), and then each author's from there upwards. So whoever
+follows two thousand people, or one with a million posts, does not wait.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.db import connections
+
+from mirror.conf import setting
+from social.records import numbers
+
+LARGEST_ID: Final = 2**63 - 1
+FEW: Final = 4
+
+_KEYS: Final = {
+    "postgresql": "SELECT unnest(%s::bigint[]) AS key",
+    "sqlite": "SELECT value AS key FROM json_each(%s)",
+}
+# For each row of what stands before it: the newest of an author. SQLite has no LATERAL; it looks ids up one by one.
+_NEWEST: Final = {
+    "postgresql": "CROSS JOIN LATERAL ({posts}) AS p",
+    "sqlite": "CROSS JOIN social_post AS p ON p.id IN ({posts})",
+}
+_POSTS: Final = """
+    SELECT q.id FROM social_post AS q
+     WHERE q.user_id = s.author AND NOT q.is_hidden AND ({which}) AND q.id < {below} AND q.id >= {lowest}
+     ORDER BY q.id DESC LIMIT {limit}
+"""
+_HOME: Final = """
+    WITH readers AS ({keys}),
+    followed AS (
+        SELECT k.key, f.followee_id AS author FROM readers AS k JOIN social_follow AS f ON f.follower_id = k.key
+         WHERE NOT EXISTS (SELECT 1 FROM social_mute m WHERE m.user_id = k.key AND m.muted_id = f.followee_id)
+           AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocker_id = k.key AND b.blocked_id = f.followee_id)
+           AND NOT EXISTS (SELECT 1 FROM social_block b WHERE b.blocked_id = k.key AND b.blocker_id = f.followee_id)
+        UNION ALL SELECT key, key FROM readers
+    ),
+    sources AS MATERIALIZED (
+        SELECT s.key, s.author FROM followed AS s JOIN accounts_user AS u ON u.id = s.author
+         WHERE {whose}
+    ),
+    first AS (
+        SELECT s.key, p.id, row_number() OVER (PARTITION BY s.key ORDER BY p.id DESC) AS n FROM sources AS s {few}
+    ),
+    lowest AS MATERIALIZED (
+        SELECT key, max(CASE WHEN n = {limit} THEN id ELSE 0 END) AS id FROM first GROUP BY key
+    ),
+    found AS (
+        SELECT s.key, p.id, row_number() OVER (PARTITION BY s.key ORDER BY p.id DESC) AS n
+          FROM sources AS s JOIN lowest AS l ON l.key = s.key {newest}
+    )
+    SELECT key, id FROM found WHERE n <= {limit} ORDER BY key, id DESC
+"""
+# A window's posts are delivered without looking at who is active: that is known to the edges alone (``feeds.reach``).
+_DELIVERED_BY: Final = """
+    s.author = s.key OR u.is_active AND (SELECT r.is_active FROM accounts_user AS r WHERE r.id = s.key)
+"""
+
+
+def home(user_id: int, below: int, limit: int) -> list[int]:
+    """The next ``limit`` posts below an id on somebody's home page, however they are delivered."""
+    return _ask([user_id], below, limit, whose="u.is_active", which="true").get(str(user_id), [])
+
+
+def delivered(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+    """The newest posts on each home page, without those that are fetched when read."""
+    return _ask(numbers(pks), LARGEST_ID, limit, whose=_DELIVERED_BY, which="NOT q.is_pulled OR q.user_id = s.key")
+
+
+def _ask(readers: Sequence[int], below: int, limit: int, *, whose: str, which: str) -> dict[str, list[int]]:
+    """Ids by reader. whose: which authors ``u`` count. which: which of their posts ``q``."""
+    connection = connections[setting("DATABASE")]
+    kind = connection.vendor
+
+    def newest(lowest: str, limit: int) -> str:
+        posts = _POSTS.format(which=which, below=int(below), lowest=lowest, limit=int(limit))
+        return _NEWEST[kind].format(posts=posts)
+
+    sql = _HOME.format(
+        keys=_KEYS[kind], whose=whose, limit=int(limit), few=newest("0", min(FEW, limit)), newest=newest("l.id", limit)
+    )
+    given: Any = list(readers) if kind == "postgresql" else json.dumps(list(readers))
+    found: dict[str, list[int]] = defaultdict(list)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [given])
+        for key, pk in cursor.fetchall():
+            found[str(key)].append(pk)
+    return found
