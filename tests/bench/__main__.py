@@ -23,7 +23,8 @@ DATA = ROOT.parent / "shared" / "data" / "goodbooks"
 def main() -> int:
     """Parse, measure, print. Exit 1 when a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Every promise about speed as a ratio.")
-    parser.add_argument("--only", default="", help="a part (catalogue, tokens, accounts, fanout, timelines), or a word of a name")
+    parts = "catalogue, tokens, accounts, fanout, timelines"
+    parser.add_argument("--only", default="", help=f"a part ({parts}), or a word of a name")
     parser.add_argument("--data", type=Path, default=DATA, help="a folder in goodbooks format")
     parser.add_argument("--on", choices=["sqlite", "postgres"], help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,0 +1,70 @@
+"""Home by SQL, beside the same said in plain Python: many authors, of whom some say much, for any place and length."""
+
+import random
+
+import pytest
+
+from accounts.models import User
+from social import home_sql
+from social.models import Block, Mute, Post, Pulled
+from tests.social.naive import facts
+from tests.social.timelines import follow, people, say
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def readers() -> list[User]:
+    """Five people, who follow many, few, one and nobody of fourteen authors, and each other."""
+    dice = random.Random(5)
+    authors, readers = people(*(f"author {n}" for n in range(14))), people("ann", "ben", "cal", "dan", "eve")
+    counts = [0, 1, 2, 3, 4, 5, 8, 9, 12, 20, 30, 40, 60, 7]
+    order = [author for author, count in zip(authors, counts, strict=True) for _ in range(count)]
+    dice.shuffle(order)
+    for author in [*order, readers[0], readers[2], authors[-1], readers[0]]:
+        say(author, is_hidden=dice.random() < 0.1, is_pulled=author == authors[11])
+    follow(readers[0], *authors, *readers[1:])
+    follow(readers[1], *authors[2:9])
+    follow(readers[2], authors[12])
+    follow(readers[4], authors[10], authors[11], readers[0])
+    Mute.objects.create(user=readers[0], muted=authors[5])
+    Block.objects.create(blocker=authors[6], blocked=readers[0])
+    Block.objects.create(blocker=readers[1], blocked=authors[7])
+    Pulled.objects.create(user=authors[11], state=Pulled.State.ON)
+    User.objects.filter(pk=authors[8].pk).update(is_active=False)
+    return readers
+
+
+@pytest.mark.parametrize("limit", [1, 3, 4, 5, 24, 100, 1000])
+def test_home_is_what_plain_python_says(readers: list[User], limit: int) -> None:
+    said = facts()
+    ids = sorted(Post.objects.values_list("pk", flat=True))
+    for reader in readers:
+        wanted = said.home(reader.pk)
+        for below in (home_sql.LARGEST_ID, ids[-1], ids[len(ids) // 2], ids[3], ids[0], 1):
+            found = home_sql.home(reader.pk, below, limit)
+            assert found == [pk for pk in wanted if pk < below][:limit]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 4, 5, 24, 401])
+def test_what_is_delivered_is_told_for_many_at_once(readers: list[User], limit: int) -> None:
+    said, pulled = facts(), dict(Post.objects.values_list("pk", "is_pulled"))
+    found = home_sql.delivered([str(reader.pk) for reader in readers], limit)
+    for reader in readers:
+        wanted = [pk for pk in said.home(reader.pk) if not pulled[pk]][:limit]
+        assert list(found.get(str(reader.pk), [])) == wanted
+
+
+def test_ones_own_are_delivered_also_where_others_fetch_them(readers: list[User]) -> None:
+    star = readers[3]
+    own = say(star, 3, is_pulled=True)
+    follow(readers[4], star)
+    assert home_sql.delivered([str(star.pk)], 10) == {str(star.pk): [post.pk for post in reversed(own)]}
+    assert not {post.pk for post in own} & set(home_sql.delivered([str(readers[4].pk)], 1000)[str(readers[4].pk)])
+    assert {post.pk for post in own} <= set(home_sql.home(readers[4].pk, home_sql.LARGEST_ID, 1000))
+
+
+def test_who_is_inactive_is_delivered_their_own_alone(readers: list[User]) -> None:
+    User.objects.filter(pk=readers[0].pk).update(is_active=False)
+    own = list(Post.objects.filter(user=readers[0], is_hidden=False).order_by("-pk").values_list("pk", flat=True))
+    assert home_sql.delivered([str(readers[0].pk)], 100) == {str(readers[0].pk): own}
