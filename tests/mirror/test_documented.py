@@ -2,12 +2,14 @@
 
 import ast
 import re
+from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mirror.conf import DEFAULTS
+from mirror.declare import Watch
 from mirror.management.commands.mirror import Command
 from tests.mirror.command import ACTIONS
 
@@ -33,6 +35,11 @@ def test_the_mirror_imports_no_other_application() -> None:
     assert {"accounts", "catalog", "config", "tests"} <= OTHERS
     assert len(SOURCES) > 40
     assert {str(source): found for source in SOURCES if (found := imports(source) & OTHERS)} == {}
+
+
+@pytest.mark.parametrize("field", fields(Watch), ids=lambda field: field.name)
+def test_every_field_of_a_watch_is_documented(field: Field[Any]) -> None:
+    assert re.search(rf"^\| `{field.name}` \| .+ \|$", PAGE, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
