@@ -19,8 +19,8 @@ from social import keys
 from social.models import Follow
 from social.people import Person, ask_people, people_by_sql, read_people
 
-FOLLOWEES: Final = 30  # of one's own that are asked
-THEIRS: Final = 100  # that each of them is asked for
+FOLLOWEES: Final = 60  # of one's own that are asked
+THEIRS: Final = 60  # that each of them is asked for
 CANDIDATES: Final = 60  # that are looked at more closely
 SUGGESTED: Final = 10
 _NEWEST: Final = """
