@@ -19,6 +19,7 @@ from social.slices import WindowFeed, ask_posts_of, stretch
 
 MIRRORS: Final = ("timeline", "post", "follow", "shun")
 RENEWED_SECONDS: Final = ACTIVE_SECONDS - 24 * 3600  # a window with less life than that is kept again
+MOST_SHUNNED: Final = 500  # people; of whom shuns more, it is asked who is on the page
 MOST_FETCHED: Final = 500  # authors; who follows more of those whose posts are fetched is answered by SQL
 REMEMBERED: Final = 10_000  # readers
 
@@ -56,12 +57,14 @@ class HomeFeed(WindowFeed):
 
     viewer: int
     _is_due: bool = field(default=False, init=False)
+    _shunned: frozenset[int] | None = field(default=frozenset(), init=False)  # None: too many to be fetched
 
     def from_redis(self, below: int, limit: int) -> Chunk | None:
         mirror, owner, expected = _mirror(), str(self.viewer), _fetched.get(self.viewer)
 
         def ask(pipe: Any) -> None:
             window.ask(pipe, mirror, owner, below, limit)
+            pipe.srandmember(keys.shuns(self.viewer), MOST_SHUNNED + 1)
             pipe.srandmember(keys.pulls(self.viewer), MOST_FETCHED + 1)
             self._ask_posts(pipe, expected, below, limit)
 
@@ -72,7 +75,8 @@ class HomeFeed(WindowFeed):
         if found is None:
             window.warm_soon(mirror, owner)
             return None
-        pulls, *posts = reading.replies[window.ASKS :]
+        shunned, pulls, *posts = reading.replies[window.ASKS :]
+        self._shunned = frozenset(map(int, shunned)) if len(shunned) <= MOST_SHUNNED else None
         authors = tuple(sorted(map(int, pulls)))
         if authors != expected:
             _fetched.put(self.viewer, authors)
@@ -98,7 +102,10 @@ class HomeFeed(WindowFeed):
             window.keep(pipe, _mirror(), str(self.viewer))
 
     def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
-        return posts  # a window holds nobody's posts whom its owner shuns, nor are theirs fetched
+        """A window holds nobody's posts whom its owner shuns, but a block is there before the window follows it."""
+        if self._shunned is None:
+            return super().unshunned(posts)
+        return [post for post in posts if post["user"]["id"] not in self._shunned] if self._shunned else posts
 
 
 def _stretches(replies: Sequence[Any], limit: int) -> list[Chunk]:
