@@ -72,6 +72,7 @@ def new_posts(user_id: int, since: int, seen: Collection[int] = ()) -> int:
     others that are shown, is new as well. 1 round trip; 1 more if there is something new, to see that it may be seen.
     """
     lowest = since + 1 if not seen else min(seen) if len(seen) >= reading.PAGE else 0
-    found = HomeFeed(user_id).chunk(LARGEST_ID, MOST_NEW + len(seen))
+    feed = HomeFeed(user_id)
+    found = feed.chunk(LARGEST_ID, MOST_NEW + len(seen))
     new = [pk for pk in found.ids if pk >= lowest and pk not in seen]
-    return sum(post["user"]["id"] != user_id for post in records(new[:MOST_NEW]))
+    return sum(post["user"]["id"] != user_id for post in feed.unshunned(records(new[:MOST_NEW])))

@@ -1,6 +1,5 @@
 """Timelines that are the same for everybody but for whom one does not see: global, book, hashtag, mentions, profile."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -15,9 +14,6 @@ from social.reading import PAGE, PostPage
 from tests.social.timelines import costs, everything, ids, newest_first, pages, people, raws, say, warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Posts = Callable[[User, int], list[Post]]
-TRIPS = {"mentions": 3, "posts_of": 2}  # of a viewer; the others: 3
 
 
 class Place:
@@ -35,7 +31,7 @@ class Place:
 
     def read(self, viewer: User | None, after: int | None = None) -> PostPage:
         """A page, as ``viewer`` sees it (where everybody may look)."""
-        pk = viewer and viewer.pk
+        pk = viewer.pk if viewer else None
         if self.kind == "global":
             return selectors.global_timeline(pk, after)
         if self.kind == "book_posts":
@@ -141,7 +137,7 @@ def test_a_profile_costs_two_round_trips(alice: User) -> None:
     warm_up()
     for viewer in (None, alice.pk, bob.pk):
         assert everything(partial(selectors.posts_of, bob.pk, viewer)) == newest_first(said)
-        assert costs(lambda viewer=viewer: selectors.posts_of(bob.pk, viewer)) == (2, 0)
+        assert costs(partial(selectors.posts_of, bob.pk, viewer)) == (2, 0)
 
 
 @pytest.mark.parametrize(("blocker", "blocked"), [("alice", "bob"), ("bob", "alice")])

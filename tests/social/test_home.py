@@ -88,8 +88,13 @@ def test_a_cold_window_is_answered_by_sql_and_warmed_once(alice: User, monkeypat
     follow(alice, bob)
     said = say(bob, 25)
     warm_up()
-    asked: list[tuple[str, str]] = []
-    monkeypatch.setattr(send, "warm", lambda *window: asked.append(window) or True)
+    asked = []
+
+    def warm(mirror: str, owner: str) -> bool:
+        asked.append((mirror, owner))
+        return True
+
+    monkeypatch.setattr(send, "warm", warm)
     assert everything(of(alice)) == newest_first(said)
     assert asked == [("timeline", str(alice.pk))]
     cold = pages(of(alice))
