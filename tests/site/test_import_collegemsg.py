@@ -4,20 +4,28 @@ import json
 import os
 from collections import Counter
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.core.management import call_command
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 from redis import Redis
 
 from accounts import keys
 from accounts.models import LoginStats, User
 from config.collegemsg import name, text
-from mirror import relay, verify
+from mirror import relay, verify, window
+from mirror.declare import CUT, SENTINEL, WHOLE
+from mirror.models import Change
+from mirror.rebuild import rebuild
 from social.models import Follow, Post
+from social.selectors import home_timeline
 from tests.mirror.command import run
+from tests.social.timelines import everything, timeline_mirror
 
 REAL = settings.BASE_DIR.parent / "shared" / "data" / "collegemsg" / "CollegeMsg.txt"
 LINES = "1 2 1082040961\n2 3 1082040962\n1 3 1082127361\n"
@@ -107,16 +115,37 @@ def test_an_empty_file_is_found_out(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not REAL.exists() and "CI" not in os.environ, reason="needs the file in ../shared/data/collegemsg")
 @pytest.mark.django_db(transaction=True)
-def test_the_real_file_comes_in_and_the_mirrors_agree(redis: Redis) -> None:
+def test_the_real_file_comes_in_and_the_mirrors_and_home_timelines_agree(redis: Redis) -> None:
     """Counted here from the file itself, by other means than the importer's."""
+    imported(REAL, "--limit", "20000")
+    rebuild()
+    relay.drain_all()
+    assert len(readers := fifty_people()) == 50
+    for reader in readers:
+        assert window.warm(timeline_mirror(), str(reader))  # so that what comes now is pushed to them
     sources = Counter(line.split()[0] for line in REAL.read_text().splitlines())
     report = imported(REAL)
-    assert (report["people"], report["logins"]) == (1899, 59835)
+    assert (report["logins"], User.objects.count()) == (59835, 1899)
+    assert (Follow.objects.count(), Post.objects.count()) == (20296, 59835)
     counts = dict(LoginStats.objects.values_list("user__username", "login_times"))
     assert counts == {name(int(source)): count for source, count in sources.items()}
+    assert dict(Post.objects.values_list("user__username").annotate(Count("pk"))) == counts
     call_command("mirror", "drain")
-    assert relay.drain_all() == 0
+    assert not Change.objects.pending().exists()
     assert verify.verify() == []
     (best, score), *_ = redis.zrevrange(keys.login_times(), 0, 0, withscores=True)
     assert score == max(sources.values())
     assert User.objects.get(pk=int(best)).username in {name(int(s)) for s, n in sources.items() if n == score}
+    for reader in readers:
+        assert redis.zscore(timeline_mirror().key(str(reader)), SENTINEL) in (WHOLE, CUT)
+        followed = Follow.objects.filter(follower=reader).values("followee")
+        wanted = Post.objects.filter(Q(user=reader) | Q(user__in=followed)).order_by("-pk")
+        assert everything(partial(home_timeline, reader)) == list(wanted.values_list("pk", flat=True))
+
+
+def fifty_people() -> list[int]:
+    """Those who follow most, those who follow nobody, and many in between."""
+    number = Follow.objects.filter(follower=OuterRef("pk")).order_by().values("follower").annotate(n=Count("pk"))
+    followed = Coalesce(Subquery(number.values("n")), 0)
+    people = list(User.objects.annotate(n=followed).order_by("-n", "pk").values_list("pk", flat=True))
+    return [*people[:3], *people[3:-2][:: len(people) // 45][:45], *people[-2:]]
