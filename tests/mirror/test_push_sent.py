@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import marker, naming, outbox, push, relay, replay, send, sweeper, tasks
@@ -17,6 +18,12 @@ from tests.mirror.pushing import SOURCE, all_right, feed, make_readers, pending,
 pytestmark = pytest.mark.usefixtures("committed")
 READERS = 6
 Sent = list[tuple[str, str, list[str]]]
+
+
+@pytest.fixture(autouse=True)
+def unhurried(settings: Settings) -> None:
+    """A request has all the time it needs, however busy the machine is."""
+    settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 60}
 
 
 @pytest.fixture
