@@ -278,7 +278,9 @@ class WindowMirror(Mirror):
     def reach(self, rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
         """Up to ``limit`` windows that these pushed rows concern, by owner; those of owners behind ``after`` alone.
 
-        ``rows`` are keys of changes: a row may have gone since. More than one row only without ``after``.
+        ``rows`` are keys of changes: a row may have gone since. More than one row only without ``after``. Whether a row
+        is shown may depend on the row itself, on ``sources``, and on tables that are watched with ``via``; else a
+        delivery that comes late could undo what a recompute has put right.
         """
         raise NotImplementedError
 

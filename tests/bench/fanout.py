@@ -1,6 +1,7 @@
 """A post on its way to 100,000 timelines beside the bare commands; home timelines made anew beside the bare same."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from random import Random
 from typing import Any, Final
@@ -46,7 +47,7 @@ def comparisons() -> Iterator[Comparison]:
         "bare: the same SQL, DEL and ZADD",
         f"{READERS:,} people, {FOLLOWS:,} follows, {POSTS:,} posts",
         ours=lambda: [window.warm(timeline(), str(reader)) for reader in readers],
-        theirs=lambda: [_bare_timeline(redis, reader) for reader in readers],
+        theirs=lambda: list(map(partial(_bare_timeline, redis), readers)),
         target=0.5,
         before=lambda: window.cool(timeline(), map(str, readers), redis),
     )
