@@ -120,7 +120,8 @@ def test_the_real_file_comes_in_and_the_mirrors_and_home_timelines_agree(redis: 
     imported(REAL, "--limit", "20000")
     rebuild()
     relay.drain_all()
-    assert len(readers := fifty_people()) == 50
+    readers = fifty_people()
+    assert len(readers) == 50
     for reader in readers:
         assert window.warm(timeline_mirror(), str(reader))  # so that what comes now is pushed to them
     sources = Counter(line.split()[0] for line in REAL.read_text().splitlines())
