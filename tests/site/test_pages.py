@@ -5,7 +5,9 @@ from django.test import Client
 
 from accounts.models import Session, User
 from config.csp import ADMIN_NEEDS
+from mirror.rebuild import rebuild
 from mirror.recorder import record
+from social.models import Post
 from tests.accounts.people import make_people, warm
 from tests.site.html import what_the_policy_forbids
 
@@ -26,14 +28,17 @@ def test_a_stranger_costs_neither_sql_nor_redis(client: Client, path: str) -> No
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_front_page_costs_a_stranger_one_round_trip_for_the_last_logins(client: Client) -> None:
-    make_people([1, 2])
+def test_the_front_page_costs_a_stranger_a_round_trip_for_the_last_logins_and_two_for_posts(client: Client) -> None:
+    people = make_people([1, 2])
+    Post.objects.create(user=people[1], text="Well read.")
     warm()
+    rebuild(["post", "global"])
     client.get("/")
     with record() as seen:
         page = client.get("/").content.decode()
-    assert (seen.round_trips, seen.sql) == (1, [])
+    assert (seen.round_trips, seen.sql) == (3, [])
     assert "reader 1" in page
+    assert "Well read." in page
 
 
 @pytest.mark.parametrize("path", PUBLIC)
