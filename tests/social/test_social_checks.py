@@ -1,6 +1,7 @@
 """Timelines have to be compact: the check says so where they would not be, and bytes are counted."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage, run_checks
@@ -22,8 +23,8 @@ def told() -> list[CheckMessage]:
 
 def limits(redis: Redis) -> dict[str, str]:
     """What the server keeps sorted sets compact by, as it is called there."""
-    found: dict[str, str] = redis.config_get("zset-max-*")
-    return {name: value for name, value in found.items() if "listpack" in name} or found
+    found: Any = redis.config_get("zset-max-*")
+    return {name: value for name, value in found.items() if "listpack" in name} or dict(found)
 
 
 def write(redis: Redis, *, first: int, count: int = TIMELINE) -> str:
