@@ -28,12 +28,16 @@ import shutil
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 from django.conf import settings as django_settings
 
 from tests.servers import PostgresServer, find_postgres, temporary_folder
 from tests.servers.redis import main_server
 
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("diptych", deadline=None)
+hypothesis.settings.load_profile("diptych")
 ON = "DIPTYCH_TESTS_ON"  # for the workers of xdist: the first process has started PostgreSQL already
 
 
