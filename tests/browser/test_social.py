@@ -1,0 +1,203 @@
+"""Two people in two browsers: what one says, the other sees, with scripts and without; and every page on a phone."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core import management
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from accounts.models import User
+from mirror import push, registry, relay, window
+from social.models import Follow, Post
+from social.services import people, posts
+from tests.browser.conftest import Audit, OpenPage
+from tests.browser.test_loginlog import sign_in
+from tests.browser.test_people import tab_to
+from tests.catalog.make import make_book
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AsSomebody = Callable[..., Page]
+PLAIN = {"java_script_enabled": False}
+
+
+@pytest.fixture
+def cast(transactional_db: None) -> tuple[User, User]:
+    """Alice follows Bob, who has said something; the mirrors are whole."""
+    alice, bob = User.objects.create(username="alice"), User.objects.create(username="bob")
+    Follow.objects.create(follower=alice, followee=bob)
+    posts.post(bob.pk, "Bob was here")
+    management.call_command("mirror", "rebuild", verbosity=0)
+    assert window.warm(registry.get("timeline"), str(alice.pk))  # type: ignore[arg-type]
+    return alice, bob
+
+
+@pytest.fixture
+def as_somebody(open_page: OpenPage, live_server: LiveServer) -> AsSomebody:
+    """A page in a window of this person's own."""
+
+    def make(user: User, **options: Any) -> Page:
+        return sign_in(open_page(**options), user, live_server)
+
+    return make
+
+
+def it_arrives() -> None:
+    """What did not fit a request's budget, on a busy machine: no workers are here to see to it."""
+    push.push_all()
+    relay.drain_all()
+
+
+def say(page: Page, text: str) -> None:
+    page.goto("/home/")
+    page.get_by_label("What are you reading?").fill(text)
+    page.get_by_role("main").get_by_role("button", name="Post", exact=True).click()
+    expect(page.locator(".post").first).to_contain_text(text)
+    it_arrives()
+
+
+def test_what_one_says_the_other_is_told_of_and_reads_without_reloading(
+    cast: tuple[User, User], as_somebody: AsSomebody
+) -> None:
+    alice, bob = (as_somebody(user) for user in cast)
+    alice.clock.install()  # so that nobody waits for the poll
+    alice.goto("/home/")
+    expect(alice.locator(".post")).to_have_count(1)
+    alice.evaluate("window.isSame = true")
+    say(bob, "Something new")
+    alice.clock.fast_forward(11_000)
+    alice.get_by_role("link", name="1 new post", exact=True).click()
+    expect(alice.locator(".post").first).to_contain_text("Something new")
+    expect(alice.locator(".post")).to_have_count(2)
+    expect(alice.get_by_role("link", name=re.compile("new post"))).to_have_count(0)
+    for text in ("a second one", "and a third"):
+        say(bob, text)
+    alice.clock.fast_forward(11_000)
+    alice.get_by_role("link", name="2 new posts", exact=True).click()
+    expect(alice.locator(".post").first).to_contain_text("and a third")
+    assert alice.evaluate("window.isSame"), "the page was loaded again"
+
+
+def test_ones_own_posts_and_those_of_strangers_are_not_announced(
+    cast: tuple[User, User], as_somebody: AsSomebody
+) -> None:
+    alice, _ = (as_somebody(user) for user in cast)
+    alice.clock.install()
+    say(alice, "My own")
+    posts.post(User.objects.create(username="charlie").pk, "Of no interest")
+    with alice.expect_response("**/home/new/**") as told:
+        alice.clock.fast_forward(11_000)
+    assert told.value.ok
+    expect(alice.get_by_role("link", name=re.compile("new post"))).to_have_count(0)
+
+
+def test_without_scripts_one_reads_what_the_other_says(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
+    alice, bob = (as_somebody(user, **PLAIN) for user in cast)
+    alice.goto("/home/")
+    say(bob, "By a plain form")
+    alice.reload()
+    expect(alice.locator(".post").first).to_contain_text("By a plain form")
+
+
+@pytest.mark.parametrize("options", [{}, PLAIN], ids=["with scripts", "without"])
+def test_who_is_followed_on_their_profile_is_on_the_timeline_and_gone_from_it_when_left(
+    cast: tuple[User, User], as_somebody: AsSomebody, options: dict[str, Any]
+) -> None:
+    alice, bob = cast
+    posts.post(alice.pk, "Alice said")
+    page = as_somebody(bob, **options)
+    for _ in range(2):
+        page.goto("/u/alice/")
+        page.get_by_role("button", name="Follow alice").click()
+        page.get_by_role("button", name="Unfollow alice").wait_for()
+        page.goto("/home/")
+        expect(page.get_by_text("Alice said")).to_be_visible()
+        page.goto("/u/alice/")
+        page.get_by_role("button", name="Unfollow alice").click()
+        page.get_by_role("button", name="Follow alice", exact=True).wait_for()
+        page.goto("/home/")
+        expect(page.get_by_text("Alice said")).to_have_count(0)
+
+
+@pytest.mark.parametrize("options", [{}, PLAIN], ids=["with scripts", "without"])
+def test_what_is_deleted_is_gone_for_the_other_as_well(
+    cast: tuple[User, User], as_somebody: AsSomebody, options: dict[str, Any]
+) -> None:
+    alice, bob = (as_somebody(user, **options) for user in cast)
+    alice.goto("/home/")
+    expect(alice.get_by_text("Bob was here")).to_be_visible()
+    bob.goto("/u/bob/")
+    bob.get_by_role("link", name="Delete").click()
+    bob.get_by_role("button", name="Delete").click()
+    expect(bob.get_by_role("status").first).to_contain_text("Your post is deleted.")
+    it_arrives()
+    for page in ("/home/", "/global/", "/u/bob/"):
+        alice.goto(page)
+        expect(alice.get_by_text("Bob was here")).to_have_count(0)
+
+
+def test_who_is_blocked_finds_nobody_there(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
+    alice, bob = cast
+    people.block(bob.pk, alice.pk)
+    it_arrives()
+    page = as_somebody(alice)
+    for address in ("/u/bob/", "/u/bob/followers/", "/u/bob/following/"):
+        answer = page.goto(address)
+        assert answer
+        assert answer.status == 404
+    for address in ("/home/", "/global/", "/"):
+        page.goto(address)
+        expect(page.get_by_role("main").get_by_text("Bob was here")).to_have_count(0)
+
+
+def test_the_keyboard_alone_is_enough_to_post_and_to_read_on(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
+    alice, bob = cast
+    Post.objects.bulk_create(Post(user=bob, text=f"number {n}") for n in range(30))
+    it_arrives()
+    page = as_somebody(alice)
+    page.goto("/home/")
+    tab_to(page, "say")
+    page.keyboard.type("Typed")
+    tab_to(page, "Post")
+    page.keyboard.press("Enter")
+    expect(page.locator(".post").first).to_contain_text("Typed")
+    before = page.locator(".post").count()
+    older = page.get_by_role("link", name="Older posts")
+    older.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Bob was here")).to_be_visible()
+    assert page.locator(".post").count() > before
+    assert page.evaluate("document.activeElement.matches('.post')"), "the focus is lost"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_overflows_and_everybody_can_use_the_pages(
+    cast: tuple[User, User], as_somebody: AsSomebody, audit: Audit, scheme: str, width: int
+) -> None:
+    """Also with the longest words that there can be."""
+    alice, bob = cast
+    book = make_book("Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft")
+    long = User.objects.create(username="W" * 60)
+    Follow.objects.create(follower=alice, followee=long)
+    mine = posts.post(long.pk, f"{'W' * 150} https://example.com/{'x' * 150} #{'tag' * 30} @alice", book_id=book.pk)
+    posts.post(alice.pk, "short #tea")
+    people.mute(alice.pk, bob.pk)
+    it_arrives()
+    page = as_somebody(alice, color_scheme=scheme, viewport={"width": width, "height": 900})
+    own = Post.objects.get(user=alice).pk
+    addresses = [
+        "/home/", "/home/?after=1", "/global/", f"/u/{long.username}/", "/u/alice/", "/u/bob/", "/tags/tea/",
+        "/mentions/", f"/u/{long.username}/followers/", "/u/alice/following/", "/people/", "/people/muted/",
+        "/people/blocked/", f"/books/{book.pk}/", f"/books/{book.pk}/posts/", f"/posts/{mine.pk}/",
+        f"/posts/{own}/delete/", f"/u/{long.username}/block/", "/",
+    ]  # fmt: skip
+    for address in addresses:
+        answer = page.goto(address)
+        assert answer
+        assert answer.ok, address
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+        assert audit(page) == [], address
