@@ -58,12 +58,12 @@ def delete_post(post_id: int, *, by: int) -> bool:
 
 def hide_post(post_id: int) -> bool:
     """Take a post out of sight. False: there is none, or it was."""
-    return bool(Post.objects.filter(pk=post_id, is_hidden=False).update(is_hidden=True))
+    return _set_hidden(post_id, hidden=True)
 
 
 def unhide_post(post_id: int) -> bool:
     """Let a post be seen again. False: there is none, or it was."""
-    return bool(Post.objects.filter(pk=post_id, is_hidden=True).update(is_hidden=False))
+    return _set_hidden(post_id, hidden=False)
 
 
 def cleaned(text: str) -> str:
@@ -95,6 +95,16 @@ def _save(made: Post) -> None:
     found = mentioned_in(made.text, made.user_id)
     Mention.objects.bulk_create(Mention(post=made, user_id=pk, name=name) for pk, name in found)
     hint("mentions", "", [str(pk) for pk, _ in found])
+
+
+def _set_hidden(post_id: int, *, hidden: bool) -> bool:
+    """Saved and not updated: only what is saved is drained at once, and what is hidden should be gone at once."""
+    with transaction.atomic():
+        found = Post.objects.select_for_update().filter(pk=post_id, is_hidden=not hidden).first()
+        if found is not None:
+            found.is_hidden = hidden
+            found.save(update_fields=["is_hidden"])
+    return found is not None
 
 
 def _may_delete_any(user_id: int) -> bool:
