@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.core.checks import CheckMessage, Error
 
-from mirror.declare import Mirror, WindowMirror
+from mirror.declare import Mirror, Watch, WindowMirror
 
 
 def check_window(mirror: Mirror) -> Iterator[CheckMessage]:
@@ -23,6 +23,8 @@ def _faults(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
         yield "only a lazy window has a life", "An eager window is always there: readers take it for the truth."
     if mirror.after and not mirror.lazy:
         yield "only a lazy window comes after others", "after is for windows into which rows are pushed."
+    if mirror.lazy and mirror.is_of_rows() and not any(_tells_of_owners(mirror, watch) for watch in mirror.watches):
+        yield "nobody tells it that an owner is gone", "Watch the model itself, and not its updates alone."
     if fault := _fault_of_key(mirror):
         yield fault, "key(owner) is a fixed text with the owner in one place, so that its windows can be found."
     own = type(mirror)
@@ -31,6 +33,11 @@ def _faults(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
             "it does not say owners()",
             "keys_after() lists owners that are no rows of model: which are there?",
         )
+
+
+def _tells_of_owners(mirror: WindowMirror, watch: Watch) -> bool:
+    is_own = watch.model is mirror.model and not watch.source and not watch.updates
+    return is_own and watch.key_columns == Watch(mirror.model).key_columns
 
 
 def _fault_of_key(mirror: WindowMirror) -> str:

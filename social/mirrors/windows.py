@@ -37,8 +37,8 @@ class TimelineMirror(_PostWindow):
     life_seconds = ACTIVE_SECONDS
     watches = (
         Watch(Post, ("id", "user_id"), pushed=True, only=("is_hidden", "is_pulled")),
-        # Of whom they follow the edges tell; of themselves nobody else does.
-        Watch(User, only=("is_active",), updates=True),
+        # Of whom they follow the edges tell; of themselves, also when they are deleted, nobody else does.
+        Watch(User, only=("is_active",)),
     )
     after: ClassVar[Sequence[After]] = (
         After("follow", lambda edge: ends(edge)[0]),

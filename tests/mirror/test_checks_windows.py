@@ -18,7 +18,7 @@ class Sound(WindowMirror):
     name = "sound"
     model = Writer
     length = 3
-    watches = [Watch(Note, "writer_id")]
+    watches = [Watch(Note, "writer_id"), Watch(Writer)]
 
     def key(self, pk: str) -> str:
         return f"sound:{pk}"
@@ -68,6 +68,11 @@ class Ownerless(Sound):
         return []
 
 
+class Untold(Sound):
+    lazy = True
+    watches = [Watch(Note, "writer_id"), Watch(Writer, updates=True, only=("active",))]
+
+
 class Negative(Sound):
     lazy = True
     life_seconds = -1
@@ -75,7 +80,7 @@ class Negative(Sound):
 
 class LazyAndWhole(Placeless):
     lazy = True
-    watches = [Watch(Note, whole=True)]
+    watches = [Watch(Note, whole=True), Watch(Writer)]
 
 
 def said(declaration: type[WindowMirror]) -> list[Any]:
@@ -96,6 +101,7 @@ def said(declaration: type[WindowMirror]) -> list[Any]:
         (Twice, "2 places"),
         (Failing, "key() fails"),
         (Ownerless, "owners()"),
+        (Untold, "nobody tells it"),
     ],
 )
 def test_what_is_wrong_with_a_window_is_said(declaration: type[WindowMirror], text: str) -> None:

@@ -363,6 +363,16 @@ def test_a_drain_makes_a_warm_window_anew_up_to_its_length(redis: Redis) -> None
     assert held(alice) == whole(*ids)
 
 
+def test_the_window_of_somebody_who_is_deleted_goes_whatever_they_have(redis: Redis) -> None:
+    alice = writer("alice")
+    drained()
+    assert warm(alice)
+    key = feed(alice)
+    alice.delete()
+    drained()
+    assert not redis.exists(key)
+
+
 def test_whoever_rests_is_in_nobodys_window_and_not_in_their_own() -> None:
     bob = writer("bob")
     alice = writer("alice", bob)

@@ -165,7 +165,7 @@ class FeedWindow(WindowMirror):
     life_seconds = 3600
     watches = [
         Watch(Note, ("id", "writer_id"), pushed=True, only=("hidden",)),
-        Watch(Writer, only=("active",), updates=True),
+        Watch(Writer, only=("active",)),
         Watch(Writer, via=lambda values, after, limit: _readers(values, after, limit), only=("active",), updates=True),
     ]
     after: ClassVar[Sequence[After]] = (
