@@ -72,7 +72,9 @@ class Machine(RuleBasedStateMachine):
         self.flush = hints.flush
         if not hints_work:
             hints.flush = lambda: None
+        self.populate()
         world.warm()
+        self.open_up()
 
     def teardown(self) -> None:
         hints.flush = self.flush
@@ -86,6 +88,12 @@ class Machine(RuleBasedStateMachine):
         assert world.dump(self.redis) == live
         self.is_right()
         self.redis.close()
+
+    def populate(self) -> None:
+        """What is there when it begins."""
+
+    def open_up(self) -> None:
+        """What is done when that is in Redis."""
 
     def is_right(self) -> None:
         """Look at what cannot be compared key by key."""

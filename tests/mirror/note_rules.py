@@ -24,6 +24,17 @@ push_steps = st.sampled_from(["guard", "read", "deliver", "land", "note"])
 class NoteRules(Machine):
     """People and their notes."""
 
+    def populate(self) -> None:
+        """Three who read one another, each with a few notes: otherwise most rules would find nothing to do."""
+        people = [Writer.objects.create(name="w") for _ in range(3)]
+        for number, writer in enumerate(people):
+            Reading.objects.create(reader=writer, writer=people[number - 1])
+            Note.objects.bulk_create(Note(writer=writer, topic="a") for _ in range(2))
+
+    def open_up(self) -> None:
+        for writer in Writer.objects.all():
+            warm(writer)
+
     # --- writing
 
     @rule(which=numbers, topic=topics)
@@ -46,13 +57,11 @@ class NoteRules(Machine):
         if note := pick(Note.objects.order_by("-pk"), which):
             Note.objects.filter(pk=note.pk).update(hidden=hidden)
 
-    @rule(which=numbers, other=numbers, topic=topics)
-    def a_note_changes_hands(self, which: int, other: int, topic: str) -> None:
-        note, writer = pick(Note.objects.order_by("-pk"), which), self.somebody(other)
-        if note and writer:
+    @rule(which=numbers, topic=topics)
+    def a_note_is_about_something_else(self, which: int, topic: str) -> None:
+        if note := pick(Note.objects.order_by("-pk"), which):
             with connection.cursor() as cursor:
-                sql = "UPDATE mirrortest_note SET writer_id = %s, topic = %s WHERE id = %s"
-                cursor.execute(sql, [writer.pk, topic, note.pk])
+                cursor.execute("UPDATE mirrortest_note SET topic = %s WHERE id = %s", [topic, note.pk])
 
     # --- people
 
