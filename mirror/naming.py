@@ -29,8 +29,8 @@ def key(name: str) -> str:
 
 
 def marker(mirror: str) -> str:
-    """String: the warm marker of a mirror. Life: until the mirror goes cold. Owner: mirror."""
-    return key(f"mirror:warm:{mirror}")
+    """String: the warm marker of a mirror; all are in one slot. Life: until the mirror goes cold. Owner: mirror."""
+    return key(f"mirror:{{warm}}:{mirror}")
 
 
 def building(mirror: str) -> str:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mirror import marker, naming, send, sql_only
+from mirror import marker, naming, quick, send, sql_only
 from mirror.redis import RedisError, breaker, client, is_away
 
 logger = logging.getLogger("mirror")
@@ -32,18 +32,14 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
         return None
     redis = client()
     pipe = redis.pipeline(transaction=False)
-    for name in mirrors:
-        pipe.get(naming.marker(name))
     ask(pipe)
-    # Once more: a pipeline is no transaction, and the mirror could be lost between marker and data.
-    for name in mirrors:
-        pipe.get(naming.marker(name))
+    # Markers before and after: a pipeline is no transaction, and the mirror could be lost between marker and data.
+    markers = ("MGET", *map(naming.marker, mirrors))
     try:
-        replies = pipe.execute()
-        markers, replies, after = _cut(replies, len(mirrors))
-        if markers != after:
+        (before,), replies, (after,) = quick.execute(pipe, around=[markers])
+        if before != after:
             return None
-        generations = marker.generations(redis, mirrors, markers)
+        generations = marker.generations(redis, mirrors, before)
     except RedisError as error:
         if is_away(error):
             breaker.failed()
@@ -53,8 +49,3 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
         send.sweep_soon()  # which replays, or has rebuilt, what is cold
         return None
     return Reading(replies, generations)
-
-
-def _cut(replies: list[Any], size: int) -> tuple[list[Any], list[Any], list[Any]]:
-    end = len(replies) - size
-    return replies[:size], replies[size:end], replies[end:]
