@@ -32,6 +32,7 @@ from tests.social.naive import facts
 from tests.social.town import Visitor
 
 PEOPLE: Final = 5
+SAID: Final = 2 * town.WINDOW
 TAGS: Final = ("tea", "rain")
 Action = tuple[str, int, int]
 ACTIONS: Final[dict[str, Callable[..., None]]] = {}
@@ -50,8 +51,22 @@ def pick(rows: list[Any], number: int) -> Any:
 class Town(RuleBasedStateMachine):
     """One database, one Redis, and everybody."""
 
-    @initialize(hints_work=st.booleans(), follows=st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=12))
-    def begin(self, hints_work: bool, follows: set[tuple[int, int]]) -> None:
+    @initialize(
+        hints_work=st.booleans(),
+        strangers=st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=12),
+        hidden=st.sets(st.integers(0, SAID - 1), max_size=5),
+        away=st.sets(st.integers(0, 4)),
+        habits=st.sets(st.deferred(lambda: st.sampled_from(sorted(ACTIONS))), max_size=8),
+    )
+    def begin(
+        self, hints_work: bool, strangers: set[tuple[int, int]], hidden: set[int], away: set[int], habits: set[str]
+    ) -> None:
+        """All follow one another, but for strangers; much has been said, of which some is hidden; and who is not away
+        reads.
+
+        habits: what is done in this town (nothing: anything), so that what seldom meets does meet.
+        """
+        self.habits = sorted(habits or ACTIONS)
         self.redis = main_server().client()
         self.redis.flushall()
         town.empty()
@@ -65,9 +80,15 @@ class Town(RuleBasedStateMachine):
         self.visitors: dict[int, Visitor] = {}
         self.books = list(Book.objects.bulk_create(Book(title=f"Book {n}") for n in range(2)))
         made = User.objects.bulk_create(User(username=f"p{n}") for n in range(PEOPLE))
-        Follow.objects.bulk_create(Follow(follower=made[a], followee=made[b]) for a, b in follows if a != b)
+        pairs = [(a, b) for a in range(PEOPLE) for b in range(PEOPLE) if a != b and (a, b) not in strangers]
+        Follow.objects.bulk_create(Follow(follower=made[a], followee=made[b]) for a, b in pairs)
+        said = range(SAID)
+        Post.objects.bulk_create(Post(user=made[n % 3], text=self.name(), is_hidden=n in hidden) for n in said)
         rebuild.rebuild(town.MIRRORS)
+        push.push_all()
         relay.drain_all()
+        for number in set(range(PEOPLE)) - away:
+            assert window.warm(town.TIMELINE, str(made[number].pk))
 
     def teardown(self) -> None:
         hints.flush = self.flush
@@ -155,16 +176,20 @@ class Town(RuleBasedStateMachine):
         """Those that are no more than SQL: the others refuse to run within a transaction."""
         self.alone = False
         for name, a, b in does:
-            if name not in RUNS:
+            if (does_it := self.habit(name)).__name__ not in RUNS:
                 with suppress(IntegrityError), transaction.atomic():
-                    ACTIONS[name](self, a, b)
+                    does_it(self, a, b)
         self.alone = True
 
     def do(self, does: Action) -> None:
         """What SQL refuses, because of what others did meanwhile, is not done."""
         name, a, b = does
         with suppress(IntegrityError):
-            ACTIONS[name](self, a, b)
+            self.habit(name)(self, a, b)
+
+    def habit(self, name: str) -> Callable[..., None]:
+        """What is done here in place of this."""
+        return ACTIONS[self.habits[sorted(ACTIONS).index(name) % len(self.habits)]]
 
     # --- who and what there is
 
@@ -172,9 +197,9 @@ class Town(RuleBasedStateMachine):
         return int(pick(list(User.objects.order_by("pk").values_list("pk", flat=True)), number) or 0)
 
     def some_post(self, number: int) -> Post | None:
-        """The newest ones have the lowest numbers."""
-        found: Post | None = pick(list(Post.objects.order_by("-pk")[:30]), number)
-        return found
+        """The newest ones have the lowest numbers, the oldest the highest."""
+        found = list(Post.objects.order_by("-pk")[:30])
+        return found[number * len(found) // 8] if found else None
 
     def name(self) -> str:
         self.count += 1
@@ -197,8 +222,14 @@ class Town(RuleBasedStateMachine):
     def post(self, a: int, b: int) -> None:
         if me := self.person(a):
             book = pick(self.books, b).pk if b % 2 else None
-            key = "again" if b == 4 else None
-            self.asks(me, lambda: posts.post(me, f"@p{b} says #{TAGS[b % 2]}", book_id=book, key=key))
+            key = "again" if b == 4 else new_key()
+
+            def say() -> bool:
+                is_new = not Post.objects.filter(user_id=me, key=key).exists()
+                posts.post(me, f"@p{b} says #{TAGS[b % 2]}", book_id=book, key=key)
+                return is_new
+
+            self.asks(me, say)
 
     @action
     def import_posts(self, a: int, b: int) -> None:

@@ -21,7 +21,7 @@ from social.mirrors.windows import TimelineMirror
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, Pulled
 from social.reading import PostPage
 
-WINDOW, PAGE, FEW = 8, 3, 2
+WINDOW, PAGE, FEW = 5, 3, 2
 WINDOWS = ("timeline", "global", "book_posts", "mentions", "hashtag")
 MIRRORS = ("post", "follow", "shun", *WINDOWS)
 EMPTIED = (Mention, Hashtag, Post, Follow, Block, Mute, Pulled, Change)
