@@ -78,6 +78,15 @@ class Deliveries:
         self.land()
         self.session.execute([("DEL", *self._guards)])
 
+    def give_up(self, redis: Any) -> None:
+        """After a conflict: give back the guards that nobody else has taken, so that nobody waits for who is not there.
+
+        One that is taken at this very moment is lost to the other: whose batch then fails, and is done again.
+        """
+        found = zip(self._guards, redis.mget(self._guards), strict=True)
+        if own := [guard for guard, token in found if token == self._token.encode()]:
+            redis.delete(*own)
+
     def _look(self) -> list[Command]:
         keys = [*self._guards, *self._others]
         return [("WATCH", *keys), ("MGET", *keys)]

@@ -67,8 +67,10 @@ def run(
     for knows_script in (False, True):
         try:
             with Session(redis) as session:
-                return Slices(session, mirror, changes, limit, at).run(are_whole, goes_on)
+                slices = Slices(session, mirror, changes, limit, at)
+                return slices.run(are_whole, goes_on)
         except Conflict:
+            slices.deliveries.give_up(redis)
             break
         except NoScriptError:
             if knows_script:

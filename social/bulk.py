@@ -15,7 +15,7 @@ from social.mentioning import mentioned_in
 from social.services.posts import HASHTAGS
 from social.tokens import hashtags_in
 
-SLICE: Final = 2000
+SLICE: Final = 500  # rows a transaction: on SQLite whoever posts meanwhile waits for one
 
 
 class NewPost(NamedTuple):

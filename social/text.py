@@ -52,8 +52,7 @@ def clean(text: str) -> str:
     if len(text) > MOST_GIVEN:
         raise _too_long(len(text))
     text = _line_ends.sub("\n", text).replace("\t", " ")
-    unwanted = _unwanted_rtl if _from_the_right.search(text) else _unwanted
-    text = unicodedata.normalize("NFC", unwanted.sub(r"\1", text))
+    text = unicodedata.normalize("NFC", _shown(text))
     text = _piled_up.sub(r"\1", text)
     text = _blank_lines.sub("\n\n\n", _ends_of_lines.sub("", text)).strip()
     if not _visible.search(text):
@@ -64,6 +63,15 @@ def clean(text: str) -> str:
         said = _("Its characters are put together of %(count)d parts; there is room for %(most)d.")
         raise ValidationError(said, code="too_long", params={"count": len(text), "most": MOST_POINTS})
     return text
+
+
+def _shown(text: str) -> str:
+    """Without what does not show and says nothing; what is taken away can bring together what stood apart."""
+    while True:
+        unwanted = _unwanted_rtl if _from_the_right.search(text) else _unwanted
+        if (found := unwanted.sub(r"\1", text)) == text:
+            return text
+        text = found
 
 
 def length(text: str) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import kombu.pools
 import pytest
 from django.db import connection
+from django.utils import translation
 from django_redis.pool import ConnectionFactory
 from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
@@ -48,6 +49,7 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
         Identity.objects.get_or_create(pk=1)
     yield
     _forget()
+    translation.deactivate()  # a page leaves its language on
 
 
 @pytest.fixture(scope="session")

@@ -24,8 +24,9 @@ FEED = cast("FeedWindow", registry.get("tfeed"))
 
 
 def edges(*pairs: tuple[int, int]) -> list[str]:
-    """Writers 1 to 5, and who reads whom among them; all changes are still pending. Returns the edges' keys."""
+    """Writers 1 to 5, and who reads whom among them, whose changes alone are pending. Returns the edges' keys."""
     Writer.objects.bulk_create([Writer(pk=pk, name=str(pk)) for pk in range(1, 6)])
+    Change.objects.filter(mirror="tfeed").delete()
     Reading.objects.bulk_create([Reading(reader_id=reader, writer_id=writer) for reader, writer in pairs])
     return [f"{reader}:{writer}" for reader, writer in pairs]
 

@@ -155,7 +155,7 @@ class Window(WindowMirror):
     model = Item
     length = 5
     lazy = True
-    watches = [Watch(Item, ("id", "group_id"), pushed=True, only=("hidden",))]
+    watches = [Watch(Item), Watch(Item, ("id", "group_id"), pushed=True, only=("hidden",))]
 
     def key(self, pk: str) -> str:
         return f"window:{pk}"
@@ -217,7 +217,7 @@ def test_a_sound_watch_gives_no_message(watch: Watch) -> None:
     ],
 )
 def test_what_has_one_key_only_has_nothing_else_that_makes_keys(base: type[Mirror], watch: Watch, words: str) -> None:
-    register(type("Bad", (base,), {"name": "bad", "watches": [watch]}))
+    register(type("Bad", (base,), {"name": "bad", "watches": [watch, *base.watches[:1]]}))
     [message] = said()
     assert message.id == "mirror.E017"
     assert message.msg.endswith(f"{words}.")
@@ -230,13 +230,13 @@ def test_what_has_one_key_only_has_nothing_else_that_makes_keys(base: type[Mirro
         (Window, {"lazy": False}, "pushed is for lazy windows alone"),
         (Window, {"reach": WindowMirror.reach}, "pushed needs reach()"),
         (Window, {"sources": WindowMirror.sources}, "pushed needs sources()"),
-        (Window, {"watches": [Watch(Item, via=nowhere, pushed=True)]}, "pushed leaves nothing to via"),
+        (Window, {"watches": [Watch(Item), Watch(Item, via=nowhere, pushed=True)]}, "pushed leaves nothing to via"),
     ],
 )
 def test_rows_are_pushed_into_windows_that_can_take_them(
     base: type[Mirror], attributes: dict[str, Any], words: str
 ) -> None:
-    watches = [Watch(Item, ("id", "group_id"), pushed=True)]
+    watches = [*base.watches[:1], Watch(Item, ("id", "group_id"), pushed=True)]
     register(type("Bad", (base,), {"name": "bad", "watches": watches, **attributes}))
     [message] = said()
     assert message.id == "mirror.E018"

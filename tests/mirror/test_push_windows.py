@@ -149,6 +149,7 @@ class TestCold:
         gone = before("deliver", lambda: redis.delete(naming.marker("treading")), nth=2)
         assert push.run(pending(), 2, at=gone).outcome is Outcome.LOST
         assert pending()
+        assert not redis.exists(naming.guard("tfeed", f"row:{pending()[0].key}"))  # nobody waits for who gave up
 
     def test_when_redis_loses_everything_meanwhile_it_stops(self, readers: list[Writer], redis: Redis) -> None:
         Note.objects.create(writer=readers[0], topic="a")

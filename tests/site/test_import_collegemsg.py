@@ -115,6 +115,7 @@ def test_an_empty_file_is_found_out(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not REAL.exists() and "CI" not in os.environ, reason="needs the file in ../shared/data/collegemsg")
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.on_sqlite  # it takes two minutes; what depends on the database is in the small ones
 def test_the_real_file_comes_in_and_the_mirrors_and_home_timelines_agree(redis: Redis) -> None:
     """Counted here from the file itself, by other means than the importer's."""
     imported(REAL, "--limit", "20000")

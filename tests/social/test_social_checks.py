@@ -46,7 +46,7 @@ def test_a_timeline_takes_five_kilobytes_and_not_forty(binary: Path, first: int)
         client.config_set(next(name for name in limits(client) if name.endswith("-entries")), 128)
         loose = client.memory_usage(write(client, first=first))
         assert loose is not None
-        assert 36_000 < loose < checks.LOOSE_KB * 1024
+        assert 36_000 < loose < 52_000  # a skip list's levels are drawn by lot
 
 
 def test_a_timeline_stays_compact_while_a_hundred_posts_are_delivered_at_once(redis: Redis) -> None:

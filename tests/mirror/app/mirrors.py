@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Q
-
 from mirror import EdgeMirror, Entry, Family, Member, Mirror, Scored, SummaryMirror, Value, Watch, register
 from mirror.declare import Record
 from mirror.naming import key
@@ -100,10 +98,9 @@ class FollowEdge(EdgeMirror):
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
         if not pks:
             return {}
-        ends = [pk.split(":") for pk in pks]
-        wanted = Q(*(Q(follower=a, followed=b) for a, b in ends), _connector=Q.OR)
-        found = Follow.objects.filter(wanted).values_list("follower", "followed")
-        return {f"{a}:{b}": True for a, b in found}
+        wanted, followers = set(pks), {pk.partition(":")[0] for pk in pks}
+        found = Follow.objects.filter(follower__in=followers).values_list("follower", "followed")
+        return {edge: True for a, b in found if (edge := f"{a}:{b}") in wanted}
 
     def entries(self, pk: str) -> Iterable[Entry]:
         follower, followed = pk.split(":")

@@ -40,10 +40,9 @@ class _Edge(EdgeMirror):
     what: ClassVar[str]
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
-        ends = [pk.split(":") for pk in pks]
-        wanted = Q(*(Q(reader=a, writer=b) for a, b in ends), _connector=Q.OR) if ends else Q(pk__in=[])
-        found = self.model._base_manager.filter(wanted).values_list("reader", "writer")
-        return {f"{a}:{b}": True for a, b in found}
+        wanted, readers = set(pks), {pk.partition(":")[0] for pk in pks}
+        found = self.model._base_manager.filter(reader__in=readers).values_list("reader", "writer")
+        return {edge: True for a, b in found if (edge := f"{a}:{b}") in wanted}
 
     def entries(self, pk: str) -> Iterable[Entry]:
         reader, writer = pk.split(":")
