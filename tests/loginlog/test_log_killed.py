@@ -13,7 +13,8 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
-from loginlog import expiry, keys, linelog, loading, services, store
+from loginlog import expiry, keys, linelog, loading, numbers, services, store
+from loginlog.bitmaps import SEGMENT
 from loginlog.models import DayBits, MonthBits
 from mirror.backup import marks
 from mirror.backup.verify import verify
@@ -123,7 +124,8 @@ def test_a_bit_that_is_not_written_down_keeps_its_bitmap(rows: set[Row], redis: 
 
 def test_what_is_marked_keeps_its_bitmap(rows: set[Row], redis: Redis) -> None:
     user = min(rows)[0]
-    items = [f"loginLog_2020-02_client_{user}", "loginDay_2020-02-29_client:0"]
+    segment = numbers.of(user)[0] // SEGMENT
+    items = [f"loginLog_2020-02_client_{user}", f"loginDay_2020-02-29_client:{segment}"]
     (done,) = expiry.expire(31, step=after_it_is_written(lambda: marks.mark(backup(), redis, items)))
     assert (done.removed, done.kept) == (3, 2)
     assert keys_of(redis, "loginDay_2020") == ["loginDay_2020-02-29_client"]

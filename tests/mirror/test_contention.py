@@ -1,5 +1,6 @@
 """Many who write at once: what one drain has done, the others need not; nobody waits for long."""
 
+import itertools
 import threading
 from collections.abc import Callable
 
@@ -129,9 +130,11 @@ def test_threads_take_turns_at_what_is_everybodys() -> None:
 def test_thirty_threads_that_save_at_once_leave_nothing_undone(redis: Redis) -> None:
     world.warm()
 
+    numbers = itertools.count()
+
     def save() -> None:
-        for n in range(5):
-            Item.objects.create(name=f"{threading.get_ident()} {n}")
+        for _ in range(5):
+            Item.objects.create(name=f"item {next(numbers)}")
 
     with at_once(*[save] * 30):
         pass
