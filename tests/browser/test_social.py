@@ -170,7 +170,7 @@ def test_the_keyboard_alone_is_enough_to_post_and_to_read_on(cast: tuple[User, U
     page.keyboard.press("Enter")
     expect(page.get_by_text("Bob was here")).to_be_visible()
     assert page.locator(".post").count() > before
-    assert page.evaluate("document.activeElement.matches('.post')"), "the focus is lost"
+    page.wait_for_function("document.activeElement.matches('.post')")  # else the focus is lost
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
