@@ -13,6 +13,7 @@ urlpatterns = [
     path("accounts/", include("accounts.urls")),
     path("books/", include("catalog.urls")),
     path("loginlog/", include("loginlog.urls")),
+    path("shop/", include("shop.urls")),
     path("", include("social.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

@@ -1,0 +1,7 @@
+"""How the shop shows in Redis."""
+
+from shop.mirrors.products import ProductMirror
+from shop.mirrors.recommendations import RecommendationMirror
+from shop.mirrors.sales import SaleMirror
+
+__all__ = ["ProductMirror", "RecommendationMirror", "SaleMirror"]

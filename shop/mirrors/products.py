@@ -1,0 +1,48 @@
+"""How products show in Redis."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import mirror
+from mirror import Contribution, Family, Mirror, Scored, Watch
+from mirror.conf import setting
+from mirror.declare import Record
+from shop import keys
+from shop.models import Product, Sale, SaleItem
+from shop.records import ProductRow, load_products, numbers, product_record
+
+
+def products_in_sales(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ids of products in these sales, each once."""
+    found = SaleItem._base_manager.using(setting("DATABASE")).filter(sale_id__in=numbers(values))
+    if after is not None:
+        found = found.filter(product_id__gt=after)
+    return [str(pk) for pk in found.order_by("product_id").values_list("product_id", flat=True).distinct()[:limit]]
+
+
+@mirror.register
+class ProductMirror(Mirror):
+    """A product's record, and its place by price among those that are for sale."""
+
+    name = "product"
+    model = Product
+    watches = (
+        Watch(Product),
+        Watch(SaleItem, "product_id"),
+        Watch(Sale, via=products_in_sales, only=("starts_at", "ends_at"), updates=True),
+    )
+
+    def key(self, pk: str) -> str:
+        return keys.product(pk)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, ProductRow]:
+        return load_products(numbers(pks))
+
+    def record(self, row: Any) -> Record:
+        return product_record(row)
+
+    def index(self, record: Record) -> Iterable[Contribution]:
+        return (Scored(keys.prices(), str(record["id"]), record["price"]),) if record["is_active"] else ()
+
+    def families(self) -> Sequence[Family]:
+        return (Family(keys.prices(), "zset", lambda key, member: member, whole=True),)

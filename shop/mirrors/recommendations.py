@@ -1,0 +1,46 @@
+"""How recommendations show in Redis."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import mirror
+from mirror import Contribution, Family, Mirror, Scored, Watch
+from mirror.conf import setting
+from mirror.declare import Record
+from shop import keys
+from shop.models import Recommendation
+from shop.records import numbers
+
+
+@mirror.register
+class RecommendationMirror(Mirror):
+    """What is recommended with a product: the record with its reasons, and the two rankings."""
+
+    name = "recommendation"
+    model = Recommendation
+    watches = (Watch(Recommendation),)
+
+    def key(self, pk: str) -> str:
+        return keys.recommendation(pk)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Recommendation]:
+        rows = Recommendation.objects.using(setting("DATABASE")).filter(pk__in=numbers(pks))
+        return {str(row.pk): row for row in rows}
+
+    def record(self, row: Any) -> Record:
+        return {"id": row.pk, "bought": row.bought, "viewbuy": row.viewbuy}
+
+    def index(self, record: Record) -> Iterable[Contribution]:
+        pk = record["id"]
+        return [
+            *(Scored(keys.bought_as_well(pk), str(other), score) for other, score, *_ in record["bought"]),
+            *(Scored(keys.bought_after_a_look(pk), str(other), score) for other, score, *_ in record["viewbuy"]),
+        ]
+
+    def families(self) -> Sequence[Family]:
+        return tuple(_family(keys_of) for keys_of in (keys.bought_as_well, keys.bought_after_a_look))
+
+
+def _family(key_of: Any) -> Family:
+    start, _, end = key_of("\0").partition("\0")
+    return Family(start, "zset", lambda key, member: key[len(start) : len(key) - len(end)], end=end)

@@ -1,0 +1,35 @@
+"""How sales show in Redis."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import mirror
+from mirror import Contribution, Family, Mirror, Scored, Watch
+from mirror.declare import Record
+from shop import keys
+from shop.models import Sale, SaleItem
+from shop.records import SaleRow, load_sales, numbers, sale_record
+
+
+@mirror.register
+class SaleMirror(Mirror):
+    """A sale's record, and its place by when it ends."""
+
+    name = "sale"
+    model = Sale
+    watches = (Watch(Sale), Watch(SaleItem, "sale_id"))
+
+    def key(self, pk: str) -> str:
+        return keys.sale(pk)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, SaleRow]:
+        return load_sales(numbers(pks))
+
+    def record(self, row: Any) -> Record:
+        return sale_record(row)
+
+    def index(self, record: Record) -> Iterable[Contribution]:
+        return (Scored(keys.sale_ends(), str(record["id"]), record["ends"]),)
+
+    def families(self) -> Sequence[Family]:
+        return (Family(keys.sale_ends(), "zset", lambda key, member: member, whole=True),)

@@ -1,0 +1,25 @@
+"""What is sold, to whom, and what was looked at. All money is in cents of ``settings.SHOP_CURRENCY``."""
+
+from shop.models.cart import Cart
+from shop.models.order import Order, OrderLine, OrderQuerySet, State
+from shop.models.payment import Payment
+from shop.models.product import Product, ProductQuerySet
+from shop.models.recommendation import Recommendation
+from shop.models.sale import Sale, SaleItem, SaleQuerySet
+from shop.models.view import View
+
+__all__ = [
+    "Cart",
+    "Order",
+    "OrderLine",
+    "OrderQuerySet",
+    "Payment",
+    "Product",
+    "ProductQuerySet",
+    "Recommendation",
+    "Sale",
+    "SaleItem",
+    "SaleQuerySet",
+    "State",
+    "View",
+]

@@ -1,0 +1,44 @@
+"""What was asked of the payment provider, and what became of it."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from shop.models.order import Order
+
+
+class PaymentState(models.TextChoices):
+    """How far a payment is. started: asked for, and no answer is known yet."""
+
+    STARTED = "started", _("waiting for the provider")
+    SUCCEEDED = "succeeded", _("paid")
+    FAILED = "failed", _("refused")
+    REFUND_DUE = "refund due", _("to be refunded")
+    REFUNDED = "refunded", _("refunded")
+
+
+class Payment(models.Model):
+    """One try to be paid for an order. key: what the provider knows it by, so that it charges once."""
+
+    order = models.ForeignKey(Order, verbose_name=_("order"), on_delete=models.PROTECT, related_name="payments")
+    key = models.CharField(_("key"), max_length=64, unique=True, editable=False)
+    state = models.CharField(_("state"), max_length=10, choices=PaymentState, default=PaymentState.STARTED)
+    amount = models.PositiveBigIntegerField(_("amount"), help_text=_("In cents."))
+    reference = models.CharField(_("reference"), max_length=100, blank=True, help_text=_("The provider's."))
+    reason = models.CharField(_("reason"), max_length=200, blank=True, help_text=_("Why it was refused."))
+    created_at = models.DateTimeField(_("asked for"), default=timezone.now)
+    updated_at = models.DateTimeField(_("last heard of"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("payment")
+        verbose_name_plural = _("payments")
+        constraints = [models.CheckConstraint(condition=Q(state__in=PaymentState.values), name="shop_payment_state")]
+        indexes = [
+            models.Index(
+                fields=["updated_at"], condition=Q(state__in=["started", "refund due"]), name="shop_payment_open"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.order}: {self.get_state_display()}"

@@ -1,0 +1,52 @@
+"""What can be bought: a book, its price, and how many there are."""
+
+from typing import Self
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from catalog.models import Book
+
+
+class ProductQuerySet(models.QuerySet["Product"]):
+    """Products."""
+
+    def for_sale(self) -> Self:
+        """Those that are offered, whether or not any are left."""
+        return self.filter(is_active=True)
+
+
+class Product(models.Model):
+    """A book as the shop sells it. Its id is the book's.
+
+    stock: copies in the house. reserved: those of them that are promised to orders not paid yet. What can be bought is
+    the difference; all three change only by conditional updates (``shop.services.stock``).
+    """
+
+    book = models.OneToOneField(
+        Book, verbose_name=_("book"), on_delete=models.CASCADE, primary_key=True, related_name="product"
+    )
+    price = models.PositiveIntegerField(_("price"), help_text=_("In cents."))
+    stock = models.PositiveIntegerField(_("in stock"), default=0, db_default=0)
+    reserved = models.PositiveIntegerField(_("reserved"), default=0, db_default=0, editable=False)
+    is_active = models.BooleanField(_("for sale"), default=True, db_default=True)
+
+    objects = ProductQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("product")
+        verbose_name_plural = _("products")
+        constraints = [
+            models.CheckConstraint(condition=Q(stock__gte=F("reserved")), name="shop_product_not_oversold"),
+            models.CheckConstraint(condition=Q(reserved__gte=0), name="shop_product_reserved"),
+        ]
+        indexes = [models.Index(fields=["price", "book"], name="shop_product_price")]
+
+    def __str__(self) -> str:
+        return str(self.book)
+
+    @property
+    def available(self) -> int:
+        """How many can be bought now."""
+        return self.stock - self.reserved

@@ -1,0 +1,42 @@
+"""Who looked at which book, and when. Redis knows first (``shop.backups``)."""
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from catalog.models import Book
+
+
+class View(models.Model):
+    """Somebody looked at a book's page: counted once in half an hour.
+
+    visitor: the digest of a session's token, or what stands for one where there is no session.
+    """
+
+    visitor = models.CharField(_("visitor"), max_length=64)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="book_views",
+        db_index=False,
+    )
+    book = models.ForeignKey(
+        Book, verbose_name=_("book"), on_delete=models.CASCADE, related_name="views", db_index=False
+    )
+    seen_at = models.DateTimeField(_("seen"), default=timezone.now, db_index=True)
+
+    class Meta:
+        verbose_name = _("view")
+        verbose_name_plural = _("views")
+        constraints = [models.UniqueConstraint(fields=["visitor", "book", "seen_at"], name="shop_view_once")]
+        indexes = [
+            models.Index(fields=["book", "seen_at"], name="shop_view_of_book"),
+            models.Index(fields=["user", "book", "seen_at"], name="shop_view_by_user"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.visitor[:12]}: {self.book_id}"

@@ -1,0 +1,19 @@
+"""Money: whole cents everywhere, and text only for people."""
+
+from django.conf import settings
+from django.utils.formats import number_format
+from django.utils.translation import gettext
+
+SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "CNY": "¥"}
+
+
+def money(cents: int) -> str:
+    """1250 -> "€12.50", in the language of the moment."""
+    sign = SIGNS.get(settings.SHOP_CURRENCY, f"{settings.SHOP_CURRENCY} ")
+    amount = f"{number_format(abs(cents) // 100, use_l10n=True, force_grouping=True)}{_point()}{abs(cents) % 100:02d}"
+    text = gettext("%(sign)s%(amount)s") % {"sign": sign, "amount": amount}
+    return f"-{text}" if cents < 0 else text
+
+
+def _point() -> str:
+    return number_format(0.5, decimal_pos=1, use_l10n=True)[1]

@@ -1,0 +1,1 @@
+"""Pages of the shop, in HTML and (``Accept: application/json``) in JSON."""
