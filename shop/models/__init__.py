@@ -1,8 +1,10 @@
 """What is sold, to whom, and what was looked at. All money is in cents of ``settings.SHOP_CURRENCY``."""
 
 from shop.models.cart import Cart
+from shop.models.event import EventKind, OrderEvent
+from shop.models.fake_charge import FakeCharge
 from shop.models.order import Order, OrderLine, OrderQuerySet, State
-from shop.models.payment import Payment
+from shop.models.payment import Payment, PaymentState
 from shop.models.product import Product, ProductQuerySet
 from shop.models.recommendation import Recommendation
 from shop.models.sale import Sale, SaleItem, SaleQuerySet
@@ -10,10 +12,14 @@ from shop.models.view import View
 
 __all__ = [
     "Cart",
+    "EventKind",
+    "FakeCharge",
     "Order",
+    "OrderEvent",
     "OrderLine",
     "OrderQuerySet",
     "Payment",
+    "PaymentState",
     "Product",
     "ProductQuerySet",
     "Recommendation",

@@ -29,15 +29,19 @@ class Payment(models.Model):
     reason = models.CharField(_("reason"), max_length=200, blank=True, help_text=_("Why it was refused."))
     created_at = models.DateTimeField(_("asked for"), default=timezone.now)
     updated_at = models.DateTimeField(_("last heard of"), default=timezone.now)
+    # When the provider is to be asked next (what became of it, or to refund it), while it is open.
+    ask_at = models.DateTimeField(_("ask again"), default=timezone.now, editable=False)
 
     class Meta:
         verbose_name = _("payment")
         verbose_name_plural = _("payments")
-        constraints = [models.CheckConstraint(condition=Q(state__in=PaymentState.values), name="shop_payment_state")]
+        constraints = [
+            models.CheckConstraint(condition=Q(state__in=PaymentState.values), name="shop_payment_state"),
+            models.UniqueConstraint(fields=["order"], condition=Q(state="succeeded"), name="shop_payment_paid_once"),
+            models.UniqueConstraint(fields=["order"], condition=Q(state="started"), name="shop_payment_one_try"),
+        ]
         indexes = [
-            models.Index(
-                fields=["updated_at"], condition=Q(state__in=["started", "refund due"]), name="shop_payment_open"
-            )
+            models.Index(fields=["ask_at"], condition=Q(state__in=["started", "refund due"]), name="shop_payment_open")
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,60 @@
+"""What happened to an order, step by step: for staff, and for who has to find out why."""
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from shop.models.order import Order
+from shop.models.payment import Payment
+
+
+class EventKind(models.TextChoices):
+    """What can happen to an order."""
+
+    ORDERED = "ordered", _("ordered, and its copies set aside")
+    ASKED = "asked", _("the provider was asked for the money")
+    REFUSED = "refused", _("the payment was refused")
+    PAID = "paid", _("paid")
+    PAID_LATE = "paid late", _("paid after the time, and there were copies left")
+    EXPIRED = "expired", _("not paid in time, and its copies given back")
+    CANCELLED = "cancelled", _("cancelled, and its copies given back")
+    SENT = "sent", _("sent")
+    REFUND_DUE = "refund due", _("money that has to go back")
+    REFUNDED = "refunded", _("refunded")
+    CONFIRMED = "confirmed", _("its customer was written to")
+
+
+class OrderEvent(models.Model):
+    """One step. It is written with what it tells of, in one transaction, and never changed.
+
+    by: who did it, where it was somebody. payment: the one it is about. note: the provider's words, or why.
+    """
+
+    order = models.ForeignKey(
+        Order, verbose_name=_("order"), on_delete=models.CASCADE, related_name="events", db_index=False
+    )
+    kind = models.CharField(_("what happened"), max_length=10, choices=EventKind)
+    payment = models.ForeignKey(
+        Payment, verbose_name=_("payment"), on_delete=models.CASCADE, null=True, blank=True, related_name="events"
+    )
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+    )
+    note = models.CharField(_("note"), max_length=200, blank=True)
+    created_at = models.DateTimeField(_("when"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("step of an order")
+        verbose_name_plural = _("steps of an order")
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["order", "id"], name="shop_event_of_order")]
+
+    def __str__(self) -> str:
+        return f"{self.order}: {self.get_kind_display()}"

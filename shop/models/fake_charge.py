@@ -1,0 +1,27 @@
+"""The books of the fake payment provider: what a provider keeps on its own machines (``shop.payments.fake``)."""
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+
+class FakeCharge(models.Model):
+    """What was asked of the fake provider under one key. Nothing of a card is in here.
+
+    succeeds: how it ends. answers_at: from when on the provider says so; before that it is still at it.
+    """
+
+    key = models.CharField(_("key"), max_length=64, primary_key=True)
+    amount = models.PositiveBigIntegerField(_("amount"), help_text=_("In cents."))
+    succeeds = models.BooleanField(_("succeeds"))
+    reason = models.CharField(_("reason"), max_length=200, blank=True)
+    answers_at = models.DateTimeField(_("answers from"), default=timezone.now)
+    refunded_at = models.DateTimeField(_("refunded"), null=True, blank=True)
+    created_at = models.DateTimeField(_("asked for"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("charge at the fake provider")
+        verbose_name_plural = _("charges at the fake provider")
+
+    def __str__(self) -> str:
+        return self.key
