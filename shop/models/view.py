@@ -32,7 +32,7 @@ class View(models.Model):
     class Meta:
         verbose_name = _("view")
         verbose_name_plural = _("views")
-        constraints = [models.UniqueConstraint(fields=["visitor", "book", "seen_at"], name="shop_view_once")]
+        constraints = [models.UniqueConstraint(fields=["visitor", "seen_at", "book"], name="shop_view_once")]
         indexes = [
             models.Index(fields=["book", "seen_at"], name="shop_view_of_book"),
             models.Index(fields=["user", "book", "seen_at"], name="shop_view_by_user"),
