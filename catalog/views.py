@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from catalog.results import BookList
-from catalog.selectors import find_books, get_book
+from catalog.selectors import find_books, get_book_page
 from config.answers import is_partial, json, wants_json
 
 
@@ -37,17 +37,19 @@ def book_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def book_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One book. The template gets ``book``, a ``catalog.results.BookRecord``."""
-    book = get_book(pk)
+    """One book. The template gets ``book``, a ``catalog.results.BookRecord``, and ``extras``, by name what other
+    applications say of it.
+    """
+    page = get_book_page(pk)
     if wants_json(request):
         missing = {"error": {"message": _("There is no such book.")}}
-        response = json(missing, 404) if book is None else json(orjson.Fragment(book.raw))
-    elif book is None:
+        response = json(missing, 404) if page is None else json(orjson.Fragment(page.json))
+    elif page is None:
         # The site's own page, and not the exception, so that it says what it varies by.
         not_found: Any = get_resolver().resolve_error_handler(404)
         response = not_found(request, exception=Http404())
     else:
-        response = render(request, "catalog/book.html", {"book": book})
+        response = render(request, "catalog/book.html", page._asdict())
     patch_vary_headers(response, ["Accept"])
     return response
 

@@ -7,3 +7,8 @@ from django.utils.translation import gettext_lazy as _
 class ShopConfig(AppConfig):
     name = "shop"
     verbose_name = _("shop")
+
+    def ready(self) -> None:
+        from shop import extras
+
+        extras.register()

@@ -16,7 +16,7 @@ from mirror.sql_only import sql_only
 
 def warm_up() -> None:
     """Bring everything up to date: Redis, and this process's copy."""
-    rebuild(["book", "tag"])
+    rebuild(["book", "tag", "product"])
     drain_all()
     assert copy.ensure_loaded()
 

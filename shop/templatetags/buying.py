@@ -1,0 +1,18 @@
+"""The buy box on the page of a book."""
+
+from django import template
+from django.template.context import Context
+from django.utils.safestring import SafeString
+
+from shop.buying import render_box, render_buy_box
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def buy_box(context: Context, book_id: int) -> SafeString:
+    """The box of a book; on its own page it was asked for with the book (``shop.extras``)."""
+    book, extras = context.get("book"), context.get("extras")
+    if extras is not None and book is not None and book["id"] == book_id:
+        return render_box(context["request"], extras["product"])
+    return render_buy_box(context["request"], book_id)
