@@ -1,0 +1,8 @@
+"""``{% hole %}``: see ``shop.pagecache.holes``."""
+
+from django import template
+
+from shop.pagecache.holes import compile_hole
+
+register = template.Library()
+register.tag("hole", compile_hole)
