@@ -1,6 +1,6 @@
 """Holes: the parts of a page that are not the same for everybody, or not for as long as the page is remembered.
 
-``{% hole "name" person theme %}...{% endhole %}`` is one tag around what is there anyway. Where no page is being made to
+``{% hole "name" person theme %}...{% endhole %}`` is one tag around what is there anyway. Where no page is made to
 be remembered it just renders what it encloses. Where one is, a mark goes to its place, by which the page is split;
 what is enclosed is rendered when the page is served, with the request, the context processors and what the page's
 declaration gives (``Page.values``), and with nothing that the template around it has set.
