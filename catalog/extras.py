@@ -48,9 +48,7 @@ def ask(pipe: Any, book_id: int) -> None:
 
 def found(book_id: int, replies: Sequence[Any]) -> dict[str, Any]:
     """What the replies say, by name."""
-    return {
-        extra.name: extra.found(book_id, reply) for extra, reply in zip(_registered.values(), replies, strict=True)
-    }
+    return {extra.name: extra.found(book_id, reply) for extra, reply in zip(_registered.values(), replies, strict=True)}
 
 
 def by_sql(book_id: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def register() -> None:
 
 
 def price_and_stock(product: ProductRecord | None) -> dict[str, Any]:
-    """price: in cents, None if the book is not for sale; was: its usual price, if that is higher; stock: copies left."""
+    """price: in cents (None: not for sale); was: its usual price, if that is higher; stock: copies left."""
     if product is None or not product["is_active"]:
         return {"price": None, "was": None, "stock": 0}
     now = product.now

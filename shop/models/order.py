@@ -63,6 +63,10 @@ class Order(models.Model):
     paid_at = models.DateTimeField(_("paid"), null=True, blank=True)
     sent_at = models.DateTimeField(_("sent"), null=True, blank=True)
     cancelled_at = models.DateTimeField(_("cancelled"), null=True, blank=True)
+    # How its buyer is written to: in the language of the request that ordered, with links to where it was made
+    # ("https://host"). Empty: in the site's language, without links.
+    language = models.CharField(_("language"), max_length=10, blank=True, editable=False)
+    site = models.CharField(_("site"), max_length=200, blank=True, editable=False)
     # When its buyer was written to; empty: not yet.
     confirmed_at = models.DateTimeField(_("confirmation sent"), null=True, blank=True, editable=False)
 
