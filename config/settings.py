@@ -200,6 +200,7 @@ CELERY_BEAT_SCHEDULE = {
     "loginlog-settle": {"task": "loginlog.tasks.settle", "schedule": 5.0, "options": {"expires": 5}},
     "loginlog-expire": {"task": "loginlog.tasks.expire", "schedule": 86_400.0, "options": {"expires": 3600}},
     "settle-pulled": {"task": "social.tasks.settle_pulled", "schedule": 10.0, "options": {"expires": 10}},
+    "shop-settle": {"task": "shop.tasks.settle", "schedule": 2.0, "options": {"expires": 5}},
     "clean-sessions": {"task": "accounts.tasks.clean_sessions", "schedule": 60.0, "options": {"expires": 60}},
 }
 
@@ -243,6 +244,16 @@ POST_RATES = ((10, 60), (100, 3600))  # and post
 SHOP_CURRENCY = "EUR"  # what prices are in: whole cents of it
 SHOP_CART_LINES, SHOP_CART_QUANTITY = 100, 99  # products in a cart, and copies of one
 SHOP_RESERVATION_SECONDS = 600  # for which a checkout keeps copies while it is paid
+SHOP_HOLD_SECONDS = 2.0  # for which it is believed, without asking SQL, that too few copies are left
+SHOP_PAYMENT_TRIES = 10  # that one person has in ten minutes
+# Who takes the money (shop/payments), and how long a page waits for an answer.
+PAYMENT_PROVIDER = env.str("PAYMENT_PROVIDER", default="shop.payments.fake.FakeProvider")
+PAYMENT_TIMEOUT_SECONDS = env.float("PAYMENT_TIMEOUT_SECONDS", default=4.0)
+# What callbacks are signed with ("": the secret key), and where the fake provider calls back.
+PAYMENT_CALLBACK_SECRET = env.str("PAYMENT_CALLBACK_SECRET", default="")
+PAYMENT_CALLBACK_URL = env.str(
+    "PAYMENT_CALLBACK_URL", default=f"http://127.0.0.1:{os.environ.get('PORT') or 8000}/shop/payments/callback/"
+)
 LOGINLOG_SYNC_SECONDS = 3600.0  # how often logins are taken to SQL
 LOGINLOG_EXPIRE_DAYS = 62  # how long Redis keeps them; at least 31
 LOGINLOG_FOLDER = VAR_DIR / "loginlog"  # where what has expired is written down
