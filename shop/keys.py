@@ -79,3 +79,10 @@ def bought_after_a_look(product_id: int | str) -> str:
     Owner: RecommendationMirror.
     """
     return key(f"rec:{product_id}:viewbuy")
+
+
+def hold(product_id: int | str) -> str:
+    """String: how many copies of a product were left when somebody wanted more. Life: seconds, or until there may be
+    more. Owner: shop.holds.
+    """
+    return key(f"hold:{product_id}")
