@@ -1,0 +1,116 @@
+"""A payment provider that takes no money. What it does depends on the number of the card.
+
+It keeps its books in a table of its own (``FakeCharge``), in transactions of its own, as if it were far away.
+"""
+
+import contextlib
+import threading
+import time
+import urllib.request
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+from django.conf import settings
+from django.db import connections
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from shop.models import FakeCharge
+from shop.payments import Answer, Card, Outcome, TestCard, signing
+
+HANG_SECONDS: Final = 60
+CALLBACK_SECONDS: Final = 5
+
+
+class Behaviour(NamedTuple):
+    """What a card makes it do. late: it answers only when the reservation has run out."""
+
+    does: str | Promise
+    succeeds: bool = True
+    charges: bool = True
+    hangs: bool = False
+    late: bool = False
+    calls_back: int = 0
+
+
+SUCCEEDS, REFUSED, HANGS_CHARGES, HANGS, TWICE, LATE = (
+    "4242424242424242",
+    "4000000000000002",
+    "4000000000000044",
+    "4000000000000051",
+    "4000000000000069",
+    "4000000000000077",
+)
+CARDS: Final = {
+    SUCCEEDS: Behaviour(_("is good")),
+    REFUSED: Behaviour(_("is refused"), succeeds=False),
+    HANGS_CHARGES: Behaviour(_("is charged, but the provider does not answer"), hangs=True),
+    HANGS: Behaviour(_("is not charged, and the provider does not answer"), charges=False, hangs=True),
+    TWICE: Behaviour(_("is good, and the provider calls back twice to say so"), calls_back=2),
+    LATE: Behaviour(_("is good, but the provider says so when the time to pay is over"), late=True),
+}
+UNKNOWN: Final = Behaviour("", succeeds=False)
+
+
+class FakeProvider:
+    """See the module."""
+
+    test_cards = tuple(TestCard(number, card.does) for number, card in CARDS.items())
+
+    def charge(self, key: str, amount: int, card: Card) -> Answer:
+        """Take the money, or not; then perhaps never come back."""
+        does = CARDS.get(card.number, UNKNOWN)
+        answer = self._enter(key, amount, does) if does.charges else Answer(Outcome.PENDING)
+        for _n in range(does.calls_back):
+            threading.Thread(target=call_back, args=(key, answer), daemon=True).start()
+        if does.hangs:
+            connections.close_all()
+            time.sleep(HANG_SECONDS)
+        return answer
+
+    def _enter(self, key: str, amount: int, does: Behaviour) -> Answer:
+        late = timedelta(seconds=settings.SHOP_RESERVATION_SECONDS + 5 if does.late else 0)
+        reason = "" if does.succeeds else "The card was refused."
+        row = FakeCharge(amount=amount, succeeds=does.succeeds, reason=reason, answers_at=timezone.now() + late)
+        return self._once(key, row)
+
+    def _once(self, key: str, row: FakeCharge) -> Answer:
+        values = {name: getattr(row, name) for name in ("amount", "succeeds", "reason", "answers_at")}
+        return _said(FakeCharge.objects.get_or_create(key=key, defaults=values)[0])
+
+    def find(self, key: str) -> Answer | None:
+        """What the books say."""
+        row = FakeCharge.objects.filter(pk=key).first()
+        return row and _said(row)
+
+    def give_up(self, key: str) -> Answer:
+        """Write down that nothing is charged under this key, unless it is written down what was."""
+        return self._once(key, FakeCharge(amount=0, succeeds=False, reason="It was given up."))
+
+    def refund(self, key: str) -> None:
+        """Give it back. Raises FakeCharge.DoesNotExist when there is nothing to give back."""
+        FakeCharge.objects.get(pk=key, succeeds=True)
+        FakeCharge.objects.filter(pk=key, refunded_at=None).update(refunded_at=timezone.now())
+
+    def hear(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
+        """See ``signing``."""
+        return signing.read(body, headers.get(signing.HEADER, ""))
+
+
+def _said(row: FakeCharge) -> Answer:
+    if row.answers_at > timezone.now():
+        return Answer(Outcome.PENDING)
+    if not row.succeeds:
+        return Answer(Outcome.FAILED, reason=row.reason)
+    return Answer(Outcome.SUCCEEDED, reference=f"fake-{row.pk[:12]}")
+
+
+def call_back(key: str, answer: Answer) -> None:
+    """Say so to the shop, by HTTP. That nobody listens is the shop's affair: it asks by itself, too."""
+    body = signing.write(key, answer)
+    headers = {signing.HEADER: signing.sign(body), "Content-Type": "application/json"}
+    request = urllib.request.Request(settings.PAYMENT_CALLBACK_URL, body, headers)
+    with contextlib.suppress(OSError):
+        urllib.request.urlopen(request, timeout=CALLBACK_SECONDS).close()

@@ -1,0 +1,33 @@
+"""Callbacks of the fake provider: a JSON object, and an HMAC (SHA-256) of its bytes in a header."""
+
+from typing import Any, Final
+
+import orjson
+from django.conf import settings
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from shop.payments import Answer, BadSignature, Outcome
+
+HEADER: Final = "Payment-Signature"
+
+
+def sign(body: bytes) -> str:
+    """The signature of a callback."""
+    secret = settings.PAYMENT_CALLBACK_SECRET or settings.SECRET_KEY
+    return salted_hmac("shop.payments.callback", body, secret=secret, algorithm="sha256").hexdigest()
+
+
+def write(key: str, answer: Answer) -> bytes:
+    """A callback's body."""
+    return orjson.dumps({"key": key, **answer._asdict(), "outcome": answer.outcome.value})
+
+
+def read(body: bytes, signature: str) -> tuple[str, Answer]:
+    """The key and the answer of a callback. Raises BadSignature, also for what is signed and is no callback."""
+    if not constant_time_compare(sign(body), signature):
+        raise BadSignature
+    try:
+        said: Any = orjson.loads(body)
+        return str(said["key"]), Answer(Outcome(said["outcome"]), str(said["reference"]), str(said["reason"]))
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise BadSignature from error

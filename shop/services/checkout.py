@@ -1,0 +1,130 @@
+"""From a cart to an order: once, however often and from however many windows it is asked for.
+
+An order's key is made from the cart and its version, and is unique in SQL: whoever sends the same checkout again, at
+the same moment or after a crash, gets the order that it made.
+"""
+
+import hashlib
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import get_language
+
+from accounts.models import User
+from catalog.models import Book
+from shop import cart, holds
+from shop.models import EventKind, Order, OrderLine
+from shop.prices import price_at
+from shop.records import load_products, product_record
+from shop.services import carts, stock
+from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
+from shop.services.orders import cancel, expire, send
+from shop.services.payments import pay
+from shop.services.trace import note
+
+__all__ = ["Address", "begin", "cancel", "expire", "finish", "key_of", "pay", "send"]
+
+TRIES: Final = 3  # when copies were too few, and then, as one looks how many, are enough
+
+
+class Address(NamedTuple):
+    """Where an order goes, and to whom a letter about it. site: where links in that begin ("https://host")."""
+
+    name: str
+    email: str
+    address: str
+    site: str = ""
+
+
+class _Twice(Exception):
+    """The order of this checkout is there already."""
+
+
+def key_of(digest: str, version: int) -> str:
+    """The key of the checkout of a cart. No secret is in it, and none of the site's makes it another."""
+    return hashlib.sha256(f"checkout:{digest}:{version}".encode()).hexdigest()
+
+
+def begin(user: User, digest: str, *, version: int, total: int, address: Address) -> Order:
+    """Make the order of a cart as it was shown, with its copies set aside; or give the one that it made before.
+
+    version, total: of the cart as shown; total in cents. Raises CartChanged (CartEmpty), PriceRose, SoldOut: nothing
+    is set aside then.
+    """
+    order = finish(user, digest, version)
+    if order is not None:
+        return order
+    now = cart.read(digest)
+    if now.version != version or not now.lines:
+        order = finish(user, digest, version)  # the same checkout, done meanwhile
+        if order is None:
+            raise CartChanged if now.lines else CartEmpty
+        return order
+    if short := holds.short(now.lines):
+        raise SoldOut([Shortage(pk, now.lines[pk], left) for pk, left in short.items()])
+    order = _place(user, key_of(digest, version), now.lines, total, address)
+    carts.take_out(digest, version, dict(now.lines), key=order.key)
+    return order
+
+
+def finish(user: User, digest: str, version: int) -> Order | None:
+    """The order that this version of a cart has made, if it has; the cart is emptied of it, if nobody came to that."""
+    order = Order.objects.filter(key=key_of(digest, version), user=user).first()
+    if order is not None:
+        carts.take_out(digest, version, stock.lines_of(order.pk), key=order.key)
+    return order
+
+
+def _place(user: User, key: str, lines: Mapping[int, int], total: int, address: Address) -> Order:
+    for _n in range(TRIES):
+        asked = time.monotonic()
+        try:
+            with transaction.atomic():
+                return _write(user, key, lines, total, address)
+        except _Twice:
+            return Order.objects.get(key=key)
+        except stock.TooFew:
+            left = stock.left(lines)
+            short = [Shortage(pk, count, left[pk]) for pk, count in lines.items() if left[pk] < count]
+            if short:
+                holds.remember({shortage.product_id: shortage.left for shortage in short}, asked)
+                break
+    raise SoldOut(short)
+
+
+def _write(user: User, key: str, lines: Mapping[int, int], total: int, address: Address) -> Order:
+    """The order first: its key makes a second one wait, and then see that there is one."""
+    now = timezone.now()
+    until = now + timedelta(seconds=settings.SHOP_RESERVATION_SECONDS)
+    about = {**address._asdict(), "language": get_language() or ""}
+    order = Order(user=user, key=key, total=0, created_at=now, reserved_until=until, **about)
+    try:
+        with transaction.atomic():
+            order.save(force_insert=True)
+    except IntegrityError:
+        raise _Twice from None
+    stock.reserve(lines)
+    made = _lines(order, lines, now.timestamp())
+    order.total = sum(line.total for line in made)
+    if order.total > total:
+        raise PriceRose(total, order.total)
+    OrderLine.objects.bulk_create(made)
+    order.save(update_fields=["total"])
+    note(order.pk, EventKind.ORDERED, by=user)
+    return order
+
+
+def _lines(order: Order, lines: Mapping[int, int], moment: float) -> list[OrderLine]:
+    """At what each costs at this moment: the products are locked by now."""
+    products = load_products(list(lines))
+    prices = {row.id: price_at(product_record(row), moment).cents for row in products.values()}
+    titles = dict(Book.objects.filter(pk__in=lines).values_list("pk", "title"))
+    return [
+        OrderLine(order=order, product_id=pk, title=titles[pk], quantity=count, price=prices[pk])
+        for pk, count in sorted(lines.items())
+    ]

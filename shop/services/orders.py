@@ -1,0 +1,76 @@
+"""What becomes of orders beside being paid: they run out, are cancelled, are sent. Each does it once."""
+
+from collections.abc import Callable
+from functools import partial
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.models import User
+from shop import holds
+from shop.models import EventKind, Order, State
+from shop.services import payments, stock
+from shop.services.errors import NotYours, TooLate
+from shop.services.trace import locked, note
+
+
+def expire(order_id: int) -> bool:
+    """The time to pay is over: the copies are given back. False: it is not, or the order is not waiting."""
+    with transaction.atomic():
+        order = locked(order_id)
+        if order.state != State.RESERVED or order.reserved_until > timezone.now():
+            return False
+        Order.objects.filter(pk=order_id).update(state=State.EXPIRED)
+        _free(stock.give_back, order)
+        note(order_id, EventKind.EXPIRED)
+    return True
+
+
+def cancel(order_id: int, by: User) -> Order:
+    """Cancel an order before it is sent: its copies return, and its money is due back. Again: changes nothing.
+
+    Its customer may, and staff. Raises NotYours (also when there is none), TooLate.
+    """
+    with transaction.atomic():
+        order = _of(order_id, by)
+        if order.state == State.CANCELLED:
+            return order
+        if order.state not in (State.RESERVED, State.PAID):
+            raise TooLate
+        now = timezone.now()
+        Order.objects.filter(pk=order_id).update(state=State.CANCELLED, cancelled_at=now)
+        _free(stock.give_back if order.state == State.RESERVED else stock.take_back, order)
+        note(order_id, EventKind.CANCELLED, by=by)
+        payments.give_back_money(order, "the order was cancelled")
+    order.state, order.cancelled_at = State.CANCELLED, now
+    return order
+
+
+def send(order_id: int, by: User | None = None) -> Order:
+    """A paid order is on its way. Again: changes nothing. Raises NotYours when there is none, TooLate."""
+    with transaction.atomic():
+        order = _of(order_id, None)
+        if order.state == State.SENT:
+            return order
+        if order.state != State.PAID:
+            raise TooLate
+        order.state, order.sent_at = State.SENT, timezone.now()
+        Order.objects.filter(pk=order_id).update(state=order.state, sent_at=order.sent_at)
+        note(order_id, EventKind.SENT, by=by)
+    return order
+
+
+def _of(order_id: int, by: User | None) -> Order:
+    try:
+        order = locked(order_id)
+    except Order.DoesNotExist:
+        raise NotYours from None
+    if by is not None and not (by.is_staff or order.user_id == by.pk):
+        raise NotYours
+    return order
+
+
+def _free(give: Callable[[stock.Lines], None], order: Order) -> None:
+    lines = stock.lines_of(order.pk)
+    give(lines)
+    transaction.on_commit(partial(holds.forget, list(lines)), robust=True)

@@ -1,0 +1,154 @@
+"""Being paid, once for an order, in whatever order the provider's answers come in.
+
+A payment is written down and committed before the provider is asked, so that money is never taken for nothing that is
+known here. What the provider says arrives by the page that asked, by a callback, or by ``shop.services.settle``:
+``record`` makes no difference between them, and the first that comes changes the order.
+"""
+
+import hashlib
+import logging
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from shop.models import EventKind, Order, Payment, PaymentState, State
+from shop.payments import Answer, Card, NoAnswer, Outcome, calls
+from shop.services import confirming, stock
+from shop.services.errors import NotPayable, TooManyTries
+from shop.services.trace import locked, note
+
+logger = logging.getLogger("shop")
+SLACK_SECONDS: Final = 1.0  # after its time-out, before somebody else asks what became of a charge
+TRIES_SECONDS: Final = 600
+
+
+def pay(order: Order, card: Card) -> Order:
+    """Try to be paid. The order as it is then: paid; or still reserved, and its last payment says why.
+
+    While an earlier try may still succeed there is no new one. Raises NotPayable, TooManyTries.
+    """
+    ask_about_earlier(order)
+    payment = _begin(order.pk)
+    if payment is not None:
+        try:
+            answer = calls.charge(payment.key, payment.amount, card)
+        except NoAnswer:
+            logger.warning("Payment %s: the provider has not answered yet", payment.pk)
+        else:
+            record(payment.key, answer)
+    return Order.objects.get(pk=order.pk)
+
+
+def ask_about_earlier(order: Order) -> None:
+    """Find out what became of a try that got no answer, if it is over on our side."""
+    earlier = Payment.objects.filter(order=order, state=PaymentState.STARTED).first()
+    if earlier is not None and earlier.ask_at <= timezone.now():
+        look_into(earlier)
+
+
+def look_into(payment: Payment) -> None:
+    """Ask the provider what became of a charge that nobody waits for any more. What it never heard of never will be."""
+    try:
+        answer = calls.find(payment.key)
+        if answer is None:
+            answer = calls.give_up(payment.key)
+    except NoAnswer:
+        return
+    record(payment.key, answer)
+
+
+def _begin(order_id: int) -> Payment | None:
+    """A new payment, committed; None: there is one already that may succeed."""
+    now = timezone.now()
+    with transaction.atomic():
+        order = locked(order_id)
+        if order.state == State.PAID:
+            return None
+        if order.state != State.RESERVED or order.reserved_until <= now:
+            raise NotPayable
+        tries = Payment.objects.filter(order=order)
+        if tries.filter(state=PaymentState.STARTED).exists():
+            return None
+        _limit(order, now)
+        key = hashlib.sha256(f"{order.key}:{tries.count()}".encode()).hexdigest()
+        ask_at = now + timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + SLACK_SECONDS)
+        payment = Payment.objects.create(order=order, key=key, amount=order.total, ask_at=ask_at)
+        note(order.pk, EventKind.ASKED, payment=payment)
+    return payment
+
+
+def _limit(order: Order, now: datetime) -> None:
+    """Nobody finds out by trying which of many cards are good."""
+    since = now - timedelta(seconds=TRIES_SECONDS)
+    if Payment.objects.filter(order__user=order.user_id, created_at__gt=since).count() >= settings.SHOP_PAYMENT_TRIES:
+        raise TooManyTries
+
+
+def record(key: str, answer: Answer) -> None:
+    """Take down what the provider says of a charge. Any number of times, from anywhere, in any order."""
+    if answer.outcome is Outcome.PENDING:
+        Payment.objects.filter(key=key).update(updated_at=timezone.now())
+        return
+    with transaction.atomic():
+        order_id = Payment.objects.filter(key=key).values_list("order_id", flat=True).first()
+        if order_id is None:
+            logger.error("The provider speaks of a payment that is not known here")
+            return
+        order = locked(order_id)
+        payment = Payment.objects.get(key=key)  # after the lock: as whoever had it left it
+        if answer.outcome is Outcome.SUCCEEDED and payment.state in (PaymentState.STARTED, PaymentState.FAILED):
+            _succeeded(order, payment, answer)
+        elif answer.outcome is Outcome.FAILED and payment.state == PaymentState.STARTED:
+            _set(payment, PaymentState.FAILED, reason=answer.reason[:200])
+            note(order_id, EventKind.REFUSED, payment=payment, why=answer.reason)
+
+
+def _succeeded(order: Order, payment: Payment, answer: Answer) -> None:
+    kind = _sell(order)
+    if kind is None:
+        _set(payment, PaymentState.REFUND_DUE, reference=answer.reference[:100], reason="")
+        note(order.pk, EventKind.REFUND_DUE, payment=payment, why=f"the order was {order.state}")
+        return
+    _set(payment, PaymentState.SUCCEEDED, reference=answer.reference[:100], reason="")
+    Order.objects.filter(pk=order.pk).update(state=State.PAID, paid_at=timezone.now())
+    note(order.pk, kind, payment=payment)
+    transaction.on_commit(partial(confirming.soon, order.pk), robust=True)
+
+
+def _sell(order: Order) -> EventKind | None:
+    """Sell what an order has; None: it is not to be had, or sold already."""
+    lines = stock.lines_of(order.pk)
+    if order.state == State.RESERVED:
+        stock.sell(lines)
+        return EventKind.PAID
+    if order.state == State.EXPIRED and stock.sell_anew(lines):
+        return EventKind.PAID_LATE
+    return None
+
+
+def give_back_money(order: Order, why: str) -> None:
+    """What was paid for an order that is not to be has to go back. In the transaction that has locked the order."""
+    for payment in Payment.objects.filter(order=order, state=PaymentState.SUCCEEDED):
+        _set(payment, PaymentState.REFUND_DUE)
+        note(order.pk, EventKind.REFUND_DUE, payment=payment, why=why)
+
+
+def refund(payment: Payment) -> None:
+    """Give back what is due. The provider does it once for a key, however often it is asked."""
+    try:
+        calls.refund(payment.key)
+    except NoAnswer:
+        return
+    with transaction.atomic():
+        due = Payment.objects.filter(pk=payment.pk, state=PaymentState.REFUND_DUE)
+        if due.update(state=PaymentState.REFUNDED, updated_at=timezone.now()):
+            note(payment.order_id, EventKind.REFUNDED, payment=payment)
+
+
+def _set(payment: Payment, state: PaymentState, **values: str) -> None:
+    now = timezone.now()
+    Payment.objects.filter(pk=payment.pk).update(state=state, updated_at=now, ask_at=now, **values)

@@ -1,0 +1,76 @@
+"""Bringing to an end what pages and callbacks left open. Beat asks every few seconds; several at once do no harm.
+
+Each thing is looked at again under its own lock before it is changed, and one that fails stops none of the others.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple, TypeVar
+
+from django.utils import timezone
+
+from shop.models import Order, Payment, PaymentState
+from shop.services import payments
+from shop.services.confirming import confirm_left
+from shop.services.orders import expire
+
+logger = logging.getLogger("shop")
+T = TypeVar("T")
+MOST: Final = 200  # of each kind, at a time
+SOONEST, LATEST = timedelta(seconds=2), timedelta(minutes=10)  # between two questions about one payment
+
+
+class Settled(NamedTuple):
+    """How many payments were asked about, reservations ran out, refunds were asked for, letters were sent."""
+
+    asked: int = 0
+    expired: int = 0
+    refunds: int = 0
+    letters: int = 0
+
+
+def settle() -> Settled:
+    """One round. Questions come first: money that has just come saves its reservation."""
+    return Settled(
+        asked=_each(_open(PaymentState.STARTED), _claimed(payments.look_into)),
+        expired=_each(list(Order.objects.run_out(timezone.now()).order_by("reserved_until")[:MOST]), _expire),
+        refunds=_each(_open(PaymentState.REFUND_DUE), _claimed(payments.refund)),
+        letters=confirm_left(),
+    )
+
+
+def _open(state: PaymentState) -> list[Payment]:
+    return list(Payment.objects.filter(state=state, ask_at__lte=timezone.now()).order_by("ask_at")[:MOST])
+
+
+def _claimed(do: Callable[[Payment], None]) -> Callable[[Payment], bool]:
+    """``do`` it, unless another does at this moment; and if it comes to nothing, again after a while, ever longer."""
+
+    def claim_and_do(payment: Payment) -> bool:
+        mine = Payment.objects.filter(pk=payment.pk, state=payment.state, ask_at=payment.ask_at)
+        if not mine.update(ask_at=again(payment, timezone.now())):
+            return False
+        do(payment)
+        return True
+
+    return claim_and_do
+
+
+def again(payment: Payment, now: datetime) -> datetime:
+    """When an open payment is asked about next."""
+    return now + min(max((now - payment.created_at) / 4, SOONEST), LATEST)
+
+
+def _expire(order: Order) -> bool:
+    return expire(order.pk)
+
+
+def _each(things: Sequence[T], do: Callable[[T], bool]) -> int:
+    count = 0
+    for thing in things:
+        try:
+            count += do(thing)
+        except Exception:  # its own fault: the others go on
+            logger.exception("%r could not be settled", thing)
+    return count

@@ -1,0 +1,18 @@
+"""Celery's side of the shop."""
+
+from celery import shared_task
+
+from shop.services import confirming
+from shop.services import settle as settling
+
+
+@shared_task(name="shop.tasks.settle")
+def settle() -> list[int]:
+    """Open payments, run-out reservations, due refunds, letters: how many of each. Beat asks every few seconds."""
+    return list(settling.settle())
+
+
+@shared_task(name="shop.tasks.confirm", autoretry_for=(OSError,), retry_backoff=10, max_retries=3)
+def confirm(order_id: int) -> bool:
+    """Write to the customer of a paid order."""
+    return confirming.confirm(order_id)
