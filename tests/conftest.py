@@ -74,7 +74,7 @@ os.environ.update(_redis.environment())
 os.environ["REDIS_PREFIX"] = f"t{secrets.token_hex(3)}:"
 if django_settings.configured:
     raise pytest.UsageError("the tests choose their settings: unset DJANGO_SETTINGS_MODULE")
-os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.patient"
 # Async-unsafe checks would fail tests that drive a browser: Playwright runs a loop of its own.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
@@ -89,7 +89,9 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
+from tests import flush, patience
 from tests.fixtures import (
+    django_db_setup,
     environment,
     fresh,
     postgres,
@@ -99,7 +101,11 @@ from tests.fixtures import (
     sqlite,
 )
 
+flush.install()
+patience.install()
+
 __all__ = [
+    "django_db_setup",
     "environment",
     "fresh",
     "postgres",

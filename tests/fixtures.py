@@ -13,9 +13,10 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from config.celery import app
-from mirror import marker, send
+from mirror import capture, marker, send
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
+from tests import flush
 from tests.servers import RedisServer
 from tests.servers.redis import main_server
 
@@ -32,6 +33,15 @@ def _forget() -> None:
 def _uses_database(request: pytest.FixtureRequest) -> bool:
     marked = request.node.get_closest_marker("django_db") is not None
     return marked or not DATABASE_FIXTURES.isdisjoint(request.fixturenames)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The test database; in the end every trigger is as it was."""
+    with django_db_blocker.unblock(), flush.kept_open():
+        with django_db_blocker.block():
+            yield
+        assert capture.missing() == []
 
 
 @pytest.fixture(autouse=True)

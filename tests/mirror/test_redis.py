@@ -2,6 +2,7 @@
 
 import pytest
 from django.db import OperationalError
+from pytest_django.fixtures import Settings
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
@@ -86,8 +87,9 @@ def test_a_promoted_replica_is_another_incarnation_though_its_connections_stay_o
 
 
 def test_the_breaker_leaves_redis_alone_after_a_failure_and_lets_go_after_its_time(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
+    settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 1.0}
     now = [100.0]
     monkeypatch.setattr("mirror.redis.time.monotonic", lambda: now[0])
     breaker = Breaker()

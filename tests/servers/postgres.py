@@ -89,6 +89,7 @@ class PostgresServer(Server):
             "synchronous_commit": "off",
             "full_page_writes": "off",
             "shared_buffers": "64MB",
+            "timezone": "UTC",
             "dynamic_shared_memory_type": "mmap",
             "max_connections": "60",
         }
@@ -97,7 +98,7 @@ class PostgresServer(Server):
 
     def is_ready(self) -> bool:
         try:
-            psycopg.connect(self.url("postgres"), connect_timeout=2).close()
+            psycopg.connect(self.url("postgres"), connect_timeout=10).close()
         except psycopg.OperationalError:
             return False
         return True

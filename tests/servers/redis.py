@@ -3,8 +3,10 @@
 import os
 import shutil
 import signal
-from functools import cache
+from collections.abc import Callable
+from functools import cache, cached_property
 from pathlib import Path
+from typing import ClassVar
 
 from redis import Redis
 from redis.backoff import NoBackoff
@@ -25,15 +27,16 @@ def chosen_redis() -> Path:
 class RedisServer(Server):
     """A Redis as the site wants it: private unix socket, append-only file, nothing evicted.
 
-    fsync: ``appendfsync``. binary: another server than the one that ``make demo`` would take.
+    fsync: ``appendfsync``; what was acknowledged outlives the process in any case.
+    binary: another server than the one that ``make demo`` would take.
     options: further configuration, by name.
     """
 
     stop_signal = signal.SIGKILL  # its data is in the append-only file, or thrown away
+    # Told of each server's socket, whether it is hung, before it is, and when it no longer is.
+    watchers: ClassVar[list[Callable[[Path, bool], None]]] = []
 
-    def __init__(
-        self, *, fsync: str = "everysec", binary: Path | None = None, options: dict[str, str] | None = None
-    ) -> None:
+    def __init__(self, *, fsync: str = "no", binary: Path | None = None, options: dict[str, str] | None = None) -> None:
         super().__init__()
         self.binary = binary or chosen_redis()
         self.data = self.folder / "data"
@@ -68,16 +71,36 @@ class RedisServer(Server):
         """A client of its own, which nothing records; replies are bytes."""
         return Redis.from_url(self.url(database), socket_timeout=PATIENCE_SECONDS, retry=Retry(NoBackoff(), 1))
 
+    @cached_property
+    def _own(self) -> Redis:
+        return self.client()
+
     def flush(self) -> None:
         """Empty every database."""
-        with self.client() as client:
-            client.flushall()
+        self._own.flushall()
+
+    def freeze(self) -> None:
+        self._tell(is_hung=True)
+        super().freeze()
+
+    def thaw(self) -> None:
+        super().thaw()
+        self._tell(is_hung=False)
+
+    def _tell(self, *, is_hung: bool) -> None:
+        for watcher in self.watchers:
+            watcher(self.socket, is_hung)
+
+    def close(self) -> None:
+        if "_own" in self.__dict__:
+            self._own.close()
+        super().close()
 
     def copy_aof(self, to: Path) -> None:
         """Copy the append-only file(s), as they are after the last acknowledged write, to a new folder."""
         if self.process is not None:
             with self.client() as client:
-                # "everysec" may hold a write back while the disk is slow; "always" never does.
+                # A write may be held back while the disk is slow; with "always" none is.
                 client.config_set("appendfsync", "always")
                 client.ping()
                 client.config_set("appendfsync", self.options["appendfsync"])
