@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from catalog.results import BookList
 from catalog.selectors import find_books, get_book_page
+from catalog.signals import book_shown
 from config.answers import is_partial, json, wants_json
 
 
@@ -41,6 +42,8 @@ def book_page(request: HttpRequest, pk: int) -> HttpResponse:
     applications say of it.
     """
     page = get_book_page(pk)
+    if page is not None:
+        book_shown.send(book_page, request=request, book_id=pk)
     if wants_json(request):
         missing = {"error": {"message": _("There is no such book.")}}
         response = json(missing, 404) if page is None else json(orjson.Fragment(page.json))

@@ -9,6 +9,6 @@ class ShopConfig(AppConfig):
     verbose_name = _("shop")
 
     def ready(self) -> None:
-        from shop import extras
+        from shop import extras, viewing_receivers  # noqa: F401  (receivers register on import)
 
         extras.register()

@@ -25,7 +25,7 @@ def sale_ends() -> str:
 
 def viewed_by(digest: str) -> str:
     """Sorted set: the last 25 books that a visitor saw, by time (seconds since 1970). Life: as the session.
-    Owner: ViewBackup.
+    Owner: shop.viewing.
     """
     return key(f"viewed:{{{digest}}}")
 
@@ -35,13 +35,65 @@ def viewed() -> str:
     return key("viewed:")
 
 
+def viewed_known(digest: str) -> str:
+    """String: the marker of the backup of views under which a visitor's list holds what SQL has of it.
+    Life: as the list. Owner: shop.viewing.
+    """
+    return key(f"viewed:{{{digest}}}:known")
+
+
+def viewed_marks() -> str:
+    """Sorted set: views that SQL does not have yet ("visitor|user|book|microseconds"), by version. In the slot of
+    ``viewed:``. Life: until they are flushed. Owner: ViewBackup.
+    """
+    return key(f"mirror:marks:{{{viewed()}}}")
+
+
+def viewed_once(visitor: str, book_id: int | str) -> str:
+    """String: a visitor's view of a book was counted; in the slot of ``viewed:``. Life: half an hour.
+    Owner: shop.popularity.
+    """
+    return key(f"{{{viewed()}}}:once:{visitor}:{book_id}")
+
+
+def viewed_period() -> str:
+    """String: the five minutes (since 1970) for which ``viewed:`` is right; in its slot. Life: always.
+    Owner: shop.popularity.
+    """
+    return key(f"{{{viewed()}}}:period")
+
+
+def viewed_whole() -> str:
+    """String: the marker of the backup of views under which ``viewed:`` counts all views; in its slot.
+    Life: until Redis is another. Owner: shop.popularity.
+    """
+    return key(f"{{{viewed()}}}:whole")
+
+
+def viewed_since() -> str:
+    """String: since when ``viewed:`` counts, while what came before is brought from SQL; in its slot.
+    Life: until it is. Owner: shop.popularity.
+    """
+    return key(f"{{{viewed()}}}:since")
+
+
+def viewed_before(token: str) -> str:
+    """Sorted set: what came before, on its way into ``viewed:``; in its slot. Life: an hour at most.
+    Owner: shop.popularity.
+    """
+    return key(f"{{{viewed()}}}:before:{token}")
+
+
 def cart(digest: str) -> str:
     """Hash: product id to quantity. Life: as the session. Owner: CartBackup."""
     return key(f"cart:{{{digest}}}")
 
 
-def cart_version(digest: str) -> str:
-    """String: when a cart was last changed (microseconds since 1970). Life: as the cart's. Owner: CartBackup."""
+def cart_state(digest: str) -> str:
+    """Hash: version of a cart (microseconds since 1970), copies in it, floor, moved (the digest under which it goes on);
+    by product id "quantity version price" of each line, removed ones too; by "order:<key>" the same of orders that took
+    lines out. Life: as the cart's; an hour where there is none; a day after it was moved. Owner: CartBackup.
+    """
     return key(f"cart:{{{digest}}}:version")
 
 
@@ -55,6 +107,13 @@ def schedule() -> str:
 def delay() -> str:
     """Sorted set: product id by how many seconds its cached row may be old. Life: always. Owner: shop.rowcache."""
     return key("delay:")
+
+
+def rows_of_sales() -> str:
+    """Sorted set: products whose rows are cached because of a sale, by the delay they were given for that.
+    Life: always. Owner: shop.rowplan.
+    """
+    return key("rowcache:sales")
 
 
 def row(product_id: int | str) -> str:

@@ -1,0 +1,6 @@
+"""What is written to Redis first."""
+
+from shop.backups.carts import CartBackup
+from shop.backups.views import ViewBackup
+
+__all__ = ["CartBackup", "ViewBackup"]

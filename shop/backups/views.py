@@ -1,0 +1,100 @@
+"""Who looked at what: Redis knows first, SQL within a second or two."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, Self
+
+from django.db import connections
+
+from mirror.backup import Backup, register
+from mirror.conf import setting
+from shop import keys
+from shop.models import View
+
+_EPOCH = datetime.fromtimestamp(0, tz=UTC)
+
+# Books that are gone, and users that are, are left out by the joins. A view without a user is its session's user's.
+_INSERT = """
+    INSERT INTO shop_view (visitor, user_id, book_id, seen_at)
+    SELECT given.visitor, COALESCE(known.id, s.user_id), b.id, given.seen_at
+      FROM {given} JOIN catalog_book b ON b.id = given.book
+      LEFT JOIN accounts_user known ON known.id = given.person
+      LEFT JOIN accounts_session s ON s.session_key = given.visitor
+     WHERE TRUE ON CONFLICT DO NOTHING
+"""
+_POSTGRESQL = _INSERT.format(
+    given="unnest(%s::text[], %s::bigint[], %s::bigint[], %s::timestamptz[]) AS given (visitor, person, book, seen_at)"
+)
+_SQLITE = _INSERT.format(
+    given="(SELECT json_extract(value, '$[0]') AS visitor, json_extract(value, '$[1]') AS person,"
+    " json_extract(value, '$[2]') AS book, json_extract(value, '$[3]') AS seen_at FROM json_each(%s)) AS given"
+)
+
+
+class Fact(NamedTuple):
+    """A view as its mark says it. user_id: None where the visitor's session says who it was. micros: since 1970."""
+
+    visitor: str
+    user_id: int | None
+    book_id: int
+    micros: int
+
+    @classmethod
+    def parse(cls, item: str) -> Self:
+        """The fact that an item is. Raises ValueError."""
+        visitor, user, book, micros = item.split("|")
+        return cls(visitor, int(user) if user else None, int(book), int(micros))
+
+    @property
+    def seen_at(self) -> datetime:
+        """When it was."""
+        return _EPOCH + timedelta(microseconds=self.micros)
+
+
+@register
+class ViewBackup(Backup):
+    """An item is the fact itself ("visitor|user|book|microseconds"), so nothing else has to be read of it. Redis has
+    no more of a view that SQL has: there is nothing to compare, and nothing to put back.
+    """
+
+    name = "view"
+    every_seconds = 1.0
+
+    def marks(self) -> str:
+        return keys.viewed_marks()
+
+    def ask(self, pipe: Any, items: Sequence[str]) -> None:
+        pipe.zmscore(self.marks(), list(items))
+
+    def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, bool]:
+        return {item: True for item, score in zip(items, replies[0], strict=True) if score is not None}
+
+    def save(self, values: Mapping[str, bool | None]) -> None:
+        facts = [Fact.parse(item) for item in values]
+        connection = connections[setting("DATABASE")]
+        if connection.vendor == "postgresql":
+            rows = [(f.visitor, f.user_id, f.book_id, f.seen_at) for f in facts]
+            statement, given = _POSTGRESQL, [list(column) for column in zip(*rows, strict=True)]
+        else:
+            texts = [(f.visitor, f.user_id, f.book_id, f"{f.seen_at:%Y-%m-%d %H:%M:%S.%f}") for f in facts]
+            statement, given = _SQLITE, [json.dumps(texts)]
+        with connection.cursor() as cursor:
+            cursor.execute(statement, given)
+
+    def load(self, items: Sequence[str]) -> Mapping[str, bool]:
+        facts = {item: Fact.parse(item) for item in items}
+        rows = View.objects.using(setting("DATABASE")).filter(
+            visitor__in={f.visitor for f in facts.values()}, seen_at__in={f.seen_at for f in facts.values()}
+        )
+        known = set(rows.values_list("visitor", "book_id", "seen_at"))
+        return {item: True for item, f in facts.items() if (f.visitor, f.book_id, f.seen_at) in known}
+
+    def put_back(self, redis: Any, values: Mapping[str, bool]) -> None:
+        """Nothing: what SQL has Redis need not have."""
+
+    def items_after(self, after: str | None, limit: int) -> list[str]:
+        return []
+
+    def scan(self, redis: Any) -> Iterator[list[str]]:
+        return iter(())

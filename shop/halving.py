@@ -1,0 +1,116 @@
+"""What happens to ``viewed:`` as time goes by: it is trimmed, halved, and rebuilt from SQL when Redis has lost it."""
+
+import heapq
+import logging
+import uuid
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from django.db.models import Count
+
+from mirror import naming
+from mirror.backup import epoch, registry
+from mirror.backup.flush import flush
+from mirror.backup.restore import restore
+from mirror.conf import setting
+from mirror.lease import lease
+from mirror.redis import relay_client
+from mirror.scripts import Script
+from shop import keys
+from shop.models import View
+from shop.popularity import BACKUP, KEPT, PERIOD_SECONDS, SMALLEST, SMALLEST_PERIODS
+
+logger = logging.getLogger("shop")
+
+SLICE: Final = 10_000  # books that are trimmed in one call: 980,000 would keep everybody waiting for half a second
+STEP: Final = 1_000  # books brought to Redis in one command
+LEASE_SECONDS: Final = 60.0
+
+_EPOCH: Final = datetime.fromtimestamp(0, tz=UTC)
+_LUA: Final = Path(__file__).parent / "lua"
+_rescale = Script(_LUA / "rescale.lua")
+_begin = Script(_LUA / "viewed_begin.lua")
+_finish = Script(_LUA / "viewed_finish.lua")
+
+
+class Rescaled(NamedTuple):
+    """What was done. periods: for how many five minutes everything was halved; 0: nothing was due. removed: books."""
+
+    periods: int
+    removed: int
+
+
+def rescale(redis: Any = None) -> Rescaled:
+    """Trim and halve, if that is due; each period is halved for once, whoever else is at it, and killed anywhere.
+
+    Views that come in between weigh so much that they count whole in the end. Raises redis-py's errors.
+    """
+    redis, removed = redis or relay_client(), 0
+    while True:
+        arguments = [PERIOD_SECONDS, KEPT, SLICE, repr(SMALLEST)]
+        periods, gone, more = _rescale(redis, [keys.viewed(), keys.viewed_period()], arguments)
+        removed += gone
+        if not more:
+            return Rescaled(periods, removed)
+
+
+def is_whole(redis: Any) -> bool:
+    """Whether ``viewed:`` knows of all views that SQL knows of."""
+    pipe = redis.pipeline(transaction=False)
+    pipe.get(naming.restored(BACKUP))
+    pipe.get(keys.viewed_whole())
+    restored, whole = pipe.execute()
+    return whole is not None and restored == whole and epoch.trusted(redis, [restored])[0]
+
+
+def settle(redis: Any = None) -> Rescaled:
+    """What beat asks for every few seconds: rebuild what Redis has lost, and halve what is due."""
+    redis = redis or relay_client()
+    if not is_whole(redis):
+        with lease(redis, "viewed", LEASE_SECONDS) as mine:
+            if mine:
+                rebuild(redis)
+    return rescale(redis)
+
+
+def rebuild(redis: Any = None) -> bool:
+    """Count anew from SQL, while views come in. Returns whether Redis is whole now: if it was lost again, or somebody
+    else has begun as well, it is not.
+
+    From a moment on Redis counts by itself; SQL's views from before it (and no others) are added to that in one step.
+    Raises redis-py's and Django's errors, RuntimeError inside a transaction.
+    """
+    redis, token, views = redis or relay_client(), uuid.uuid4().hex, registry.get(BACKUP)
+    restore(views, redis=redis)
+    marker = redis.get(naming.restored(BACKUP))
+    if marker is None or not epoch.trusted(redis, [marker])[0]:
+        return False
+    names = [keys.viewed(), keys.viewed_period(), keys.viewed_since(), keys.viewed_whole()]
+    micros, period = _begin(redis, names, [PERIOD_SECONDS, token])
+    flush(views, redis=redis)  # what was counted before that moment, and is not in SQL yet
+    _bring(redis, keys.viewed_before(token), _EPOCH + timedelta(microseconds=int(micros)))
+    return bool(_finish(redis, [*names, keys.viewed_before(token)], [token, period, marker]))
+
+
+def _bring(redis: Any, before: str, until: datetime) -> None:
+    """Write what SQL says of the time before ``until`` into a key of its own."""
+    best = iter(heapq.nlargest(KEPT, scores_by_sql(until).items(), key=lambda item: item[1]))
+    while chunk := dict(islice(best, STEP)):
+        redis.zadd(before, {str(pk): -score for pk, score in chunk.items()})
+        redis.expire(before, 3600)
+
+
+def scores_by_sql(until: datetime) -> dict[int, float]:
+    """What the views before that moment count then, by book: a query for each period."""
+    scores: dict[int, float] = defaultdict(float)
+    views, period = View.objects.using(setting("DATABASE")), int(until.timestamp()) // PERIOD_SECONDS
+    for at in range(period - SMALLEST_PERIODS, period + 1):
+        start = datetime.fromtimestamp(at * PERIOD_SECONDS, tz=UTC)
+        end = min(until, start + timedelta(seconds=PERIOD_SECONDS))
+        found = views.filter(seen_at__gte=start, seen_at__lt=end).values_list("book_id").annotate(Count("pk"))
+        for pk, count in found.order_by():
+            scores[pk] += count * 0.5 ** (period - at)
+    return {pk: score for pk, score in scores.items() if score >= SMALLEST}

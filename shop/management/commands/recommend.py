@@ -1,0 +1,42 @@
+"""``manage.py recommend``: what goes with a book, worked out from SQL history."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.translation import gettext as _
+
+from mirror.management.base import OK, ReportingCommand, brief
+from mirror.management.progress import Progress
+from shop.models import Product
+from shop.recommend.build import rebuild
+
+
+class Command(ReportingCommand):
+    """One action each: a parser in ``add_arguments``, the work in ``do_<action>``."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.description = _("Recommendations: what those who bought or looked at a book bought as well.")
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        text = _("work them out from SQL history, while the site runs; only rows that change are written")
+        made = brief(actions.add_parser("rebuild", help=text, description=text))
+        made.add_argument("--json", action="store_true", help=_("report in JSON"))
+        made.set_defaults(do=self.do_rebuild)
+
+    def run(self, **options: Any) -> int:
+        do: Callable[..., int] = options.pop("do")
+        return do(**options)
+
+    def do_rebuild(self, *, json: bool, **options: Any) -> int:
+        began = time.monotonic()
+        with Progress(self.stderr, _("worked out"), {"products": Product.objects.count()}) as progress:
+            done = rebuild(lambda products: progress("products", products))
+        seconds = round(time.monotonic() - began, 2)
+        text = _(
+            "%(purchases)s purchases, %(products)s products in %(seconds)s s: %(bought)s have what was bought as well,"
+            " %(viewbuy)s what was bought after a look; %(changed)s rows written, %(removed)s removed"
+        )
+        said = {**done.as_dict(), "seconds": seconds}
+        self.report(said, [text % said], json)
+        return OK
