@@ -1,0 +1,147 @@
+"""Reading orders: from SQL alone, and for their customer alone. They are the ledger: never copied, never cached."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from shop.models import Order, OrderLine, Payment, State
+from shop.models.payment import PaymentState
+
+PAGE: Final = 20  # orders
+LARGEST_ID: Final = 2**63 - 1
+
+
+class Step(NamedTuple):
+    """How far an order came, and when."""
+
+    words: str | Promise
+    at: datetime
+
+
+@dataclass
+class OrderView:
+    """An order as its customer sees it."""
+
+    order: Order
+    lines: Sequence[OrderLine]
+    payments: Sequence[Payment]
+    moment: datetime
+
+    @property
+    def copies(self) -> int:
+        """How many books, all in all."""
+        return sum(line.quantity for line in self.lines)
+
+    @property
+    def can_be_cancelled(self) -> bool:
+        """Whether it is not too late, as far as can be known."""
+        return self.order.state in (State.RESERVED, State.PAID)
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the provider has been asked for the money, and has not answered."""
+        return any(payment.state == PaymentState.STARTED for payment in self.payments)
+
+    @cached_property
+    def seconds_left(self) -> int:
+        """For how long its copies are still set aside; 0: no longer."""
+        if self.order.state != State.RESERVED:
+            return 0
+        return max(0, int((self.order.reserved_until - self.moment).total_seconds()))
+
+    @property
+    def can_be_paid(self) -> bool:
+        """Whether another try to pay makes sense."""
+        return self.seconds_left > 0 and not self.is_asking
+
+    @property
+    def time_left(self) -> str:
+        """The same in words, never more than it is: "9 minutes"."""
+        if self.seconds_left < 60:
+            return ngettext("%d second", "%d seconds", self.seconds_left) % self.seconds_left
+        return ngettext("%d minute", "%d minutes", self.seconds_left // 60) % (self.seconds_left // 60)
+
+    @property
+    def steps(self) -> list[Step]:
+        """What happened to it, in order."""
+        order = self.order
+        is_expired = order.state == State.EXPIRED
+        times = (
+            (_("Ordered"), order.created_at),
+            (_("Not paid in time"), order.reserved_until if is_expired else None),
+            (_("Paid"), order.paid_at),
+            (_("Sent"), order.sent_at),
+            (_("Cancelled"), order.cancelled_at),
+        )
+        return [Step(words, at) for words, at in times if at is not None]
+
+    def brief(self) -> dict[str, Any]:
+        """As JSON in a list. Money in cents, times as ISO 8601."""
+        order = self.order
+        return {
+            "id": order.pk,
+            "state": order.state,
+            "total": order.total,
+            "created_at": order.created_at,
+            "lines": [
+                {"product": line.product_id, "title": line.title, "quantity": line.quantity, "price": line.price}
+                for line in self.lines
+            ],
+        }
+
+    def full(self) -> dict[str, Any]:
+        """All of it as JSON."""
+        order = self.order
+        return self.brief() | {
+            "name": order.name,
+            "email": order.email,
+            "address": order.address,
+            "reserved_until": order.reserved_until if order.state == State.RESERVED else None,
+            "paid_at": order.paid_at,
+            "sent_at": order.sent_at,
+            "cancelled_at": order.cancelled_at,
+            "can_be_cancelled": self.can_be_cancelled,
+            "payments": [
+                {"state": payment.state, "amount": payment.amount, "reason": payment.reason, "at": payment.updated_at}
+                for payment in self.payments
+            ],
+        }
+
+
+class OrderPage(NamedTuple):
+    """Orders, newest first. after: where the next page begins; None: this is the last."""
+
+    orders: list[OrderView]
+    after: int | None
+
+
+def orders_of(user_id: int, after: int | None = None) -> OrderPage:
+    """A person's orders that are older than order ``after``: two queries, however many."""
+    found = Order.objects.of(user_id).prefetch_related("lines")
+    if after is not None:
+        found = found.filter(pk__lt=after)
+    rows, now = list(found[: PAGE + 1]), timezone.now()
+    shown = [OrderView(order, _lines(order), (), now) for order in rows[:PAGE]]
+    return OrderPage(shown, shown[-1].order.pk if len(rows) > PAGE else None)
+
+
+def order_of(user_id: int, order_id: int) -> OrderView | None:
+    """One of a person's orders; None if it is none of theirs. Three queries."""
+    if not 0 < order_id <= LARGEST_ID:
+        return None
+    order = Order.objects.of(user_id).filter(pk=order_id).first()
+    if order is None:
+        return None
+    return OrderView(order, list(order.lines.order_by("pk")), list(order.payments.order_by("pk")), timezone.now())
+
+
+def _lines(order: Order) -> list[OrderLine]:
+    """Those that were fetched with the order."""
+    return sorted(order.lines.all(), key=lambda line: line.pk)

@@ -1,0 +1,162 @@
+"""Orders: their customer alone sees and cancels them; from SQL, and kept by nobody."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from mirror.recorder import record
+from shop.models import Order, Payment, Product, State
+from shop.models.payment import PaymentState
+from tests.shop.make import make_order, make_product
+from tests.site.html import what_the_policy_forbids
+
+pytestmark = pytest.mark.django_db(transaction=True)
+JSON = {"Accept": "application/json"}
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice")
+
+
+@pytest.fixture
+def shopper(client: Client, alice: User) -> Client:
+    """Alice's browser."""
+    client.force_login(alice)
+    return client
+
+
+def reserved(user: User, *products: Product, quantity: int = 1, **fields: object) -> Order:
+    """An order whose copies are set aside."""
+    for product in products:
+        Product.objects.filter(pk=product.pk).update(reserved=quantity)
+    return make_order(user, *products, quantity=quantity, **fields)
+
+
+PAGES = ["/shop/orders/", "/shop/orders/{pk}/", "/shop/orders/{pk}/cancel/"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_an_order_is_its_customers_and_kept_by_no_cache(shopper: Client, alice: User, path: str) -> None:
+    order = reserved(alice, make_product("Emma"))
+    response = shopper.get(path.format(pk=order.pk))
+    html = response.content.decode()
+    assert response.status_code == 200
+    assert "Emma" in html
+    assert what_the_policy_forbids(html) == []
+    assert {"private", "no-store"} <= set(response.headers["Cache-Control"].replace(" ", "").split(","))
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_strangers_are_led_to_the_log_in_page(client: Client, alice: User, path: str) -> None:
+    order = make_order(alice, make_product("Emma"))
+    way = path.format(pk=order.pk)
+    assert client.get(way).headers["Location"].endswith(f"?next={way}")
+    response = client.get(way, headers=JSON)
+    assert (response.status_code, response.json()["error"]["message"]) == (401, "Log in first.")
+
+
+@pytest.mark.parametrize("is_staff", [False, True])
+@pytest.mark.parametrize("path", PAGES[1:])
+def test_somebody_elses_order_is_none(client: Client, alice: User, path: str, is_staff: bool) -> None:
+    order = reserved(alice, make_product("Emma"))
+    client.force_login(User.objects.create_user("bob", is_staff=is_staff))
+    way = path.format(pk=order.pk)
+    for response in (client.get(way), client.get(way, headers=JSON), client.post(PAGES[2].format(pk=order.pk))):
+        assert response.status_code == 404
+        assert "Emma" not in response.content.decode()
+    assert Order.objects.get(pk=order.pk).state == State.RESERVED
+    assert client.get("/shop/orders/", headers=JSON).json() == {"results": [], "next": None}
+
+
+@pytest.mark.parametrize("pk", [0, 7, 2**63, 10**30])
+def test_what_is_no_order_is_not_found(shopper: Client, pk: int) -> None:
+    assert shopper.get(f"/shop/orders/{pk}/").status_code == 404
+
+
+def test_orders_are_paged_by_key_newest_first(shopper: Client, alice: User) -> None:
+    product = make_product()
+    made = [make_order(alice, product, key=f"k{n}").pk for n in range(45)]
+    found, way, sizes = [], "/shop/orders/", []
+    while way:
+        page = shopper.get(way, headers=JSON).json()
+        found += [order["id"] for order in page["results"]]
+        sizes.append(len(page["results"]))
+        assert f'rel="next" href="{page["next"]}"' in shopper.get(way).content.decode() or not page["next"]
+        way = page["next"]
+    assert (found, sizes) == (made[::-1], [20, 20, 5])
+
+
+@pytest.mark.parametrize("after", ["x", "-1", "", "9" * 40, "²"])
+def test_a_page_after_nonsense_is_one_all_the_same(shopper: Client, alice: User, after: str) -> None:
+    order = make_order(alice, make_product())
+    page = shopper.get("/shop/orders/", {"after": after}, headers=JSON)
+    assert [found["id"] for found in page.json()["results"]] == [order.pk]
+
+
+def test_the_list_takes_two_queries_and_an_order_three_however_many_lines(shopper: Client, alice: User) -> None:
+    products = [make_product(f"Book {n}") for n in range(7)]
+    orders = [make_order(alice, *products, key=f"k{n}") for n in range(5)]
+    for path, queries in (("/shop/orders/", 2), (f"/shop/orders/{orders[0].pk}/", 3)):
+        shopper.get(path)
+        with record() as seen:
+            shopper.get(path)
+        about_orders = [sql for sql in seen.sql if "shop_" in str(sql)]
+        assert len(about_orders) == queries, seen.sql
+
+
+def test_an_order_says_in_json_what_the_page_says(shopper: Client, alice: User) -> None:
+    emma = make_product("Emma", price=1250)
+    order = reserved(alice, emma, quantity=2)
+    Payment.objects.create(order=order, key="p", amount=2500, state=PaymentState.FAILED, reason="No money.")
+    said = shopper.get(f"/shop/orders/{order.pk}/", headers=JSON).json()
+    assert (said["state"], said["total"], said["can_be_cancelled"]) == ("reserved", 2500, True)
+    assert said["lines"] == [{"product": emma.pk, "title": "Emma", "quantity": 2, "price": 1250}]
+    assert [(p["state"], p["amount"], p["reason"]) for p in said["payments"]] == [("failed", 2500, "No money.")]
+    html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
+    for words in ("Emma", "2 × €12.50", "€25.00", "refused (No money.)", "waiting for payment", "9 minutes more"):
+        assert words in html
+    assert f'href="/shop/orders/{order.pk}/cancel/"' in html
+
+
+def test_an_order_whose_time_is_over_says_so(shopper: Client, alice: User) -> None:
+    order = reserved(alice, make_product(), reserved_until=timezone.now() - timedelta(seconds=1))
+    html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
+    assert "The time to pay is over" in html
+    assert "/pay/" not in html
+
+
+def test_while_the_provider_is_asked_nobody_is_led_to_pay_again(shopper: Client, alice: User) -> None:
+    order = reserved(alice, make_product())
+    Payment.objects.create(order=order, key="p", amount=1)
+    html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
+    assert "/pay/" not in html
+    assert "wait for the answer" in html
+
+
+def test_cancelling_is_asked_first_and_then_done_once(shopper: Client, alice: User) -> None:
+    emma = make_product(stock=3)
+    order = reserved(alice, emma, quantity=2)
+    way = f"/shop/orders/{order.pk}/cancel/"
+    assert "cannot be undone" in shopper.get(way).content.decode()
+    assert Order.objects.get(pk=order.pk).state == State.RESERVED
+    for _ in range(2):
+        page = shopper.post(way, follow=True)
+        assert page.redirect_chain == [(f"/shop/orders/{order.pk}/", 302)]
+        assert "Your order is cancelled." in page.content.decode()
+    emma.refresh_from_db()
+    assert (Order.objects.get(pk=order.pk).state, emma.stock, emma.reserved) == (State.CANCELLED, 3, 0)
+    assert shopper.get(way).headers["Location"] == f"/shop/orders/{order.pk}/"
+
+
+@pytest.mark.parametrize("state", [State.SENT, State.EXPIRED])
+def test_what_is_too_far_is_not_cancelled(shopper: Client, alice: User, state: State) -> None:
+    order = make_order(alice, make_product(), state=state)
+    way = f"/shop/orders/{order.pk}/cancel/"
+    assert way not in shopper.get(f"/shop/orders/{order.pk}/").content.decode()
+    assert shopper.post(way, headers=JSON).status_code == 409
+    assert "too late" in shopper.post(way, follow=True).content.decode()
+    assert Order.objects.get(pk=order.pk).state == state
