@@ -1,16 +1,38 @@
 """Carts as SQL knows them: Redis has them first (``shop.backups``)."""
 
+from typing import Any, Self
+
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
+
+from shop.cart_content import Content, Line
+
+FLOOR = "floor"
+
+
+class CartQuerySet(models.QuerySet["Cart"]):
+    """Carts."""
+
+    def parked(self) -> Self:
+        """Those that wait for their user's next login."""
+        return self.filter(is_parked=True, moved_to="")
+
+    def owed(self) -> Self:
+        """Those of which Redis has to be told."""
+        return self.filter(is_owed=True)
 
 
 class Cart(models.Model):
     """What a visitor means to buy.
 
     digest: of the token of the session whose cart it is. lines: how many of which product ({"7": 2}). version: when it
-    was last changed, in microseconds since 1970, each greater than the one before. user: whose session it was; a cart
-    whose session has ended waits for its user's next login.
+    was last changed, in microseconds since 1970, each greater than the one before. versions: the same of each line,
+    removed ones too, with its price in cents at that time ({"7": [1763750000000000, 1250]}), and the floor
+    (``shop.cart_content``). user: whose session it was; a cart whose session has ended waits for its user's next login.
+    moved_to: the digest under which it goes on, when its token was rotated or it was merged into another. ended_at:
+    when it was parked or moved. is_owed: Redis does not know yet what was written here past it.
     """
 
     digest = models.CharField(_("session"), max_length=64, primary_key=True)
@@ -23,12 +45,39 @@ class Cart(models.Model):
         related_name="carts",
     )
     lines = models.JSONField(_("lines"), default=dict)
-    version = models.BigIntegerField(_("version"))
+    versions = models.JSONField(_("versions of the lines"), default=dict)
+    version = models.BigIntegerField(_("version"), default=0)
     is_parked = models.BooleanField(_("waits for a login"), default=False, db_default=False)
+    moved_to = models.CharField(_("goes on as"), max_length=64, blank=True, default="", db_default="")
+    ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
+    is_owed = models.BooleanField(_("Redis is owed it"), default=False, db_default=False)
+
+    objects = CartQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("cart")
         verbose_name_plural = _("carts")
+        indexes = [
+            models.Index(fields=["digest"], name="shop_cart_owed", condition=Q(is_owed=True)),
+            models.Index(fields=["ended_at"], name="shop_cart_ended", condition=Q(ended_at__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return self.digest[:12]
+
+    @property
+    def content(self) -> Content:
+        """What it says."""
+        versions: dict[str, Any] = dict(self.versions)
+        floor = versions.pop(FLOOR, 0)
+        lines = {name: Line(quantity, self.version) for name, quantity in self.lines.items()}
+        lines |= {name: Line(self.lines.get(name, 0), *since) for name, since in versions.items()}
+        return Content(lines, floor, self.moved_to)
+
+    @content.setter
+    def content(self, content: Content) -> None:
+        self.lines = {str(product): quantity for product, quantity in content.quantities.items()}
+        self.versions = {name: [line.version, line.price] for name, line in content.lines.items()}
+        if content.floor:
+            self.versions[FLOOR] = content.floor
+        self.version, self.moved_to = content.version, content.moved

@@ -1,0 +1,100 @@
+"""Carts in SQL: what is written there is put together with what is there, line by line."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from django.utils import timezone
+
+from accounts.models import Session
+from mirror.conf import setting
+from shop.cart_content import EMPTY, Content, merged
+from shop.models import Cart
+
+_FIELDS = ["user", "lines", "versions", "version", "is_parked", "moved_to", "ended_at", "is_owed"]
+
+
+def contents(digests: Sequence[str]) -> dict[str, Content]:
+    """What SQL says of these carts; left out: nothing. One query."""
+    return {row.pk: row.content for row in Cart.objects.using(setting("DATABASE")).filter(pk__in=digests)}
+
+
+def locked(digests: Iterable[str], *, make: Iterable[str] = ()) -> dict[str, Cart]:
+    """The rows of these carts, locked in the order in which everybody locks them. make: those to be made if need be.
+
+    In a transaction.
+    """
+    rows, made = Cart.objects.using(setting("DATABASE")), set(make)
+    if made:
+        there = set(rows.filter(pk__in=made).values_list("pk", flat=True))
+        rows.bulk_create([Cart(pk=digest) for digest in sorted(made - there)], ignore_conflicts=True)
+    return {row.pk: row for row in rows.select_for_update(of=("self",)).filter(pk__in={*digests, *made}).order_by("pk")}
+
+
+def write(rows: Iterable[Cart]) -> None:
+    """Write rows that are locked, or new. One statement."""
+    ordered = sorted(rows, key=lambda row: str(row.pk))
+    if ordered:
+        Cart.objects.using(setting("DATABASE")).bulk_create(
+            ordered, update_conflicts=True, unique_fields=["digest"], update_fields=_FIELDS
+        )
+
+
+def save(values: Mapping[str, Content]) -> None:
+    """Put what Redis says together with what SQL says. In a transaction; five statements.
+
+    A cart goes to its session's user. One whose session SQL does not know stays as it is, or begins as parked and
+    nobody's. What was written to a cart after it had moved goes where it went.
+    """
+    sessions, now = sessions_of(values), timezone.now()
+    rows = locked({*values, *_where_to(values)}, make=values)
+    changed: dict[str, Cart] = {}
+    for digest, row in rows.items():
+        if digest not in values:
+            continue
+        if digest in sessions:
+            row.user_id, row.is_parked = sessions[digest] or row.user_id, False
+        elif not row.version:
+            row.is_parked, row.ended_at = True, now
+        take(row, values[digest])
+        changed[digest] = row
+    write([*changed.values(), *_carried(changed, rows)])
+
+
+def take(row: Cart, content: Content) -> bool:
+    """Put ``content`` into a row. Returns whether that changed it."""
+    before = row.content
+    row.content = merged(before, content)
+    return row.content != before
+
+
+def _where_to(digests: Iterable[str]) -> set[str]:
+    moved = Cart.objects.using(setting("DATABASE")).filter(pk__in=list(digests)).exclude(moved_to="")
+    return set(moved.values_list("moved_to", flat=True))
+
+
+def _carried(changed: Mapping[str, Cart], rows: Mapping[str, Cart]) -> list[Cart]:
+    """The rows to which these have moved, with what came late; Redis is owed them."""
+    found: dict[str, Cart] = {}
+    for row in changed.values():
+        target = rows.get(row.moved_to)
+        if target and row.moved_to not in changed and take(target, row.content._replace(moved="")):
+            found[str(target.pk)], target.is_owed = target, True
+    return list(found.values())
+
+
+def sessions_of(digests: Iterable[str]) -> dict[str, int | None]:
+    """Those of these digests that have a session, each with its user."""
+    rows = Session.objects.using(setting("DATABASE")).filter(pk__in=list(digests))
+    return dict(rows.values_list("pk", "user_id"))
+
+
+def go_on(old: Cart, new: Cart, at: datetime) -> None:
+    """``old`` goes on as ``new``, with all that both say."""
+    take(new, old.content._replace(moved=""))
+    old.content = old.content._replace(moved=str(new.pk))
+    old.is_parked, old.ended_at, old.is_owed, new.is_owed = False, at, True, True
+
+
+def content_or_nothing(digest: str) -> Content:
+    """What SQL says of one cart."""
+    return contents([digest]).get(digest, EMPTY)

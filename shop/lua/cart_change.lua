@@ -1,0 +1,58 @@
+-- KEYS: the cart, its state, the marks. ARGV: digest, mode (set, add, take), key of an order or "", version at which
+-- everything is taken, most lines, most copies; then product, number, price, ... Returns {"ok", state}, {"moved", where},
+-- {"lines"} or {"copies"} (there is no room, nothing was changed). As shop.cart_content.changed.
+local cart, state, mode = KEYS[1], KEYS[2], ARGV[2]
+if not restored and redis.call('EXISTS', state) == 0 then
+  return COLD
+end
+local moved = redis.call('HGET', state, 'moved')
+if moved then
+  return {'moved', moved}
+end
+local order = 'order:' .. ARGV[3]
+if ARGV[3] ~= '' and redis.call('HEXISTS', state, order) == 1 then
+  return {'ok', redis.call('HGETALL', state)}
+end
+local clock, before = redis.call('TIME'), number_of(state, 'version')
+local now = math.max(clock[1] * 1000000 + clock[2], before + 1)
+local whole = mode == 'take' and tonumber(ARGV[4]) == before
+local count, changes = redis.call('HLEN', cart), {}
+for i = 7, #ARGV - 2, 3 do -- the last two are the guard's
+  local had, _, price = read_line(redis.call('HGET', state, ARGV[i]))
+  local number, quantity = tonumber(ARGV[i + 1]), 0
+  if mode == 'set' then
+    quantity = number
+  elseif mode == 'add' then
+    quantity = had + number
+  elseif not whole then
+    quantity = math.max(0, had - number)
+  end
+  local paid = mode == 'take' and price or tonumber(ARGV[i + 2])
+  if quantity > had and quantity > tonumber(ARGV[6]) then
+    return {'copies'}
+  end
+  if quantity > 0 and had == 0 then
+    count = count + 1
+    if count > tonumber(ARGV[5]) then
+      return {'lines'}
+    end
+  elseif quantity == 0 and had > 0 then
+    count = count - 1
+  end
+  if quantity ~= had or (quantity > 0 and paid ~= price) then
+    changes[#changes + 1] = {ARGV[i], quantity, paid}
+  end
+end
+for _, change in ipairs(changes) do
+  write_line(cart, state, change[1], change[2], now, change[3])
+end
+if ARGV[3] ~= '' then
+  write_line(cart, state, order, 0, now, 0)
+end
+if #changes > 0 or ARGV[3] ~= '' then
+  sum_up(cart, state)
+  redis.call('PERSIST', state)
+  redis.call('PERSIST', cart)
+  mark(KEYS[3], ARGV[1])
+end
+return {'ok', redis.call('HGETALL', state)}

@@ -1,0 +1,67 @@
+-- What the scripts of carts share. The cart: product -> quantity. Its state: name -> "quantity version price" (of
+-- products, and of orders that took their lines out), and version, copies, floor, moved.
+local REMOVED = 200
+local WORDS = {version = true, copies = true, floor = true, moved = true}
+
+local function read_line(text)
+  local quantity, version, price = string.match(text or '0 0 0', '^(%d+) (%d+) (%d+)$')
+  return tonumber(quantity), tonumber(version), tonumber(price)
+end
+
+local function write_line(cart, state, name, quantity, version, price)
+  redis.call('HSET', state, name, string.format('%.0f %.0f %.0f', quantity, version, price))
+  if quantity > 0 then
+    redis.call('HSET', cart, name, string.format('%.0f', quantity))
+  else
+    redis.call('HDEL', cart, name)
+  end
+end
+
+local function number_of(state, word)
+  return tonumber(redis.call('HGET', state, word) or 0)
+end
+
+-- Forgets what was removed long ago, if there is too much of it.
+local function prune(state, lines)
+  local gone = {}
+  for name, text in pairs(lines) do
+    local quantity, version = read_line(text)
+    if quantity == 0 then
+      gone[#gone + 1] = {version, name}
+    end
+  end
+  if #gone <= REMOVED then
+    return
+  end
+  table.sort(gone, function(one, other)
+    return one[1] < other[1] or (one[1] == other[1] and one[2] < other[2])
+  end)
+  local last = #gone - REMOVED / 2
+  for i = 1, last do
+    redis.call('HDEL', state, gone[i][2])
+  end
+  redis.call('HSET', state, 'floor', string.format('%.0f', math.max(number_of(state, 'floor'), gone[last][1])))
+end
+
+-- The state's lines, by name.
+local function lines_of(state)
+  local flat, lines = redis.call('HGETALL', state), {}
+  for i = 1, #flat, 2 do
+    if not WORDS[flat[i]] then
+      lines[flat[i]] = flat[i + 1]
+    end
+  end
+  return lines
+end
+
+-- After every change: how many copies there are, and since when it is so.
+local function sum_up(cart, state)
+  local lines = lines_of(state)
+  prune(state, lines)
+  local copies, newest = 0, number_of(state, 'floor')
+  for name, text in pairs(lines) do
+    local quantity, version = read_line(text)
+    copies, newest = copies + quantity, math.max(newest, version)
+  end
+  redis.call('HSET', state, 'copies', copies, 'version', string.format('%.0f', newest))
+end

@@ -1,0 +1,56 @@
+"""Sessions and their carts, for tests."""
+
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+from django.utils import timezone
+
+from accounts.models import Session, User
+from accounts.session_rows import digest_of
+from mirror.backup import registry
+from mirror.backup.flush import flush
+from mirror.backup.restore import restore
+from mirror.backup.verify import verify
+from mirror.redis import relay_client
+from shop.cart import backup, read
+
+_numbers = count()
+
+
+def make_visitor(user: User | None = None) -> str:
+    """The digest of a new session."""
+    digest = digest_of(f"token {next(_numbers)}")
+    Session.objects.create(pk=digest, session_data="", expire_date=timezone.now() + timedelta(days=1), user=user)
+    return digest
+
+
+def trust() -> None:
+    """Redis is known to have nothing older than SQL."""
+    for each in registry.all_backups():
+        restore(each)
+
+
+def flush_carts() -> None:
+    """SQL has everything."""
+    flush(backup())
+
+
+def in_cart(digest: str | None) -> dict[int, int]:
+    """What is in a cart."""
+    return dict(read(digest).lines)
+
+
+def differences() -> list[Any]:
+    """What SQL and Redis do not agree on; in Redis the hash of quantities and the state have to agree as well."""
+    redis, found = relay_client(), list[Any](verify(backup()))
+    for digests in backup().scan(redis):
+        for digest, content in backup().read(redis, digests).items():
+            from shop import keys
+
+            there = {int(name): int(number) for name, number in redis.hgetall(keys.cart(digest)).items()}
+            copies = int(redis.hget(keys.cart_state(digest), "copies"))
+            version = int(redis.hget(keys.cart_state(digest), "version"))
+            if (there, copies, version) != (content.quantities, sum(there.values()), content.version):
+                found.append((digest, there, copies, version, content))
+    return found

@@ -1,0 +1,142 @@
+"""Carts: what is put into them, where it is kept, and what it costs to ask."""
+
+import pytest
+from django.test import override_settings
+from redis import Redis
+
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from mirror.redis import breaker
+from mirror.relay import drain_all
+from shop import keys
+from shop.cart import backup, read
+from shop.models import Cart, Product
+from shop.services.carts import CartError, add, set_line, take_out
+from tests.mirror.backup_world import marked
+from tests.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
+from tests.shop.make import make_product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def warm() -> None:
+    """Redis is whole."""
+    rebuild(["product"])
+    trust()
+
+
+@pytest.fixture
+def book() -> Product:
+    """Something that is for sale."""
+    return make_product()
+
+
+def test_what_is_put_into_a_cart_is_there_in_redis_at_once_and_in_sql_after_a_flush(
+    book: Product, redis: Redis
+) -> None:
+    digest, other = make_visitor(), make_product()
+    now = set_line(digest, book.pk, 2)
+    assert set_line(digest, other.pk, 1).version > now.version
+    assert redis.hgetall(keys.cart(digest)) == {b"%d" % book.pk: b"2", b"%d" % other.pk: b"1"}
+    assert marked(redis, backup()) == {digest}
+    assert not Cart.objects.exists()
+    flush_carts()
+    row = Cart.objects.get()
+    assert (row.lines, row.version) == ({str(book.pk): 2, str(other.pk): 1}, read(digest).version)
+    assert marked(redis, backup()) == set()
+    assert differences() == []
+
+
+def test_a_cart_is_read_in_one_round_trip_and_written_in_two(book: Product) -> None:
+    digest = make_visitor()
+    drain_all()
+    set_line(digest, book.pk, 1)
+    with record() as seen:
+        assert in_cart(digest) == {book.pk: 1}
+    assert (seen.round_trips, seen.sql) == (1, [])
+    with record() as seen:  # the product and its price, then the cart
+        set_line(digest, book.pk, 2)
+    assert (seen.round_trips, seen.sql) == (2, [])
+
+
+def test_that_there_is_no_cart_is_asked_of_sql_once() -> None:
+    digest = make_visitor()
+    assert read(digest).version == 0
+    with record() as seen:
+        assert in_cart(digest) == {}
+    assert (seen.round_trips, seen.sql) == (1, [])
+    with record() as seen:
+        assert in_cart(None) == {}
+    assert (seen.round_trips, seen.sql) == (0, [])
+    assert differences() == []
+
+
+def test_an_empty_cart_is_not_forgotten(book: Product, redis: Redis) -> None:
+    digest = make_visitor()
+    set_line(digest, book.pk, 1)
+    flush_carts()
+    set_line(digest, book.pk, 0)
+    flush_carts()
+    redis.flushall()
+    assert in_cart(digest) == {}
+    trust()
+    assert in_cart(digest) == {}
+
+
+def test_adding_adds_and_what_is_ordered_is_taken_out_once(book: Product) -> None:
+    digest, other = make_visitor(), make_product()
+    add(digest, book.pk, 2)
+    shown = add(digest, book.pk)
+    assert shown.lines == {book.pk: 3}
+    add(digest, other.pk)
+    assert take_out(digest, shown.version, {book.pk: 3}, key="k1").lines == {other.pk: 1}
+    add(digest, book.pk, 2)
+    assert take_out(digest, shown.version, {book.pk: 3}, key="k1").lines == {other.pk: 1, book.pk: 2}
+    now = read(digest)
+    assert take_out(digest, now.version, dict(now.lines), key="k2").lines == {}
+    flush_carts()
+    assert differences() == []
+
+
+@override_settings(SHOP_CART_LINES=2, SHOP_CART_QUANTITY=5)
+@pytest.mark.parametrize("away", [False, True])
+def test_what_cannot_be_is_refused_and_changes_nothing(book: Product, away: bool) -> None:
+    digest, second, third, gone = make_visitor(), make_product(), make_product(), make_product(is_active=False)
+    drain_all()
+    if away:
+        breaker.failed()
+    set_line(digest, book.pk, 5)
+    set_line(digest, second.pk, 1)
+    before = read(digest)
+    for wrong in [
+        lambda: set_line(digest, book.pk, 6),
+        lambda: set_line(digest, book.pk, -1),
+        lambda: set_line(digest, third.pk, 1),
+        lambda: set_line(digest, gone.pk, 1),
+        lambda: set_line(digest, 10**12, 1),
+        lambda: add(digest, book.pk, 1),
+        lambda: add(digest, book.pk, 0),
+        lambda: add(digest, third.pk, 1),
+    ]:
+        with pytest.raises(CartError) as refused:
+            wrong()
+        assert str(refused.value).endswith(".")
+        if away:
+            breaker.failed()
+        assert read(digest) == before
+    set_line(digest, second.pk, 0)
+    assert set_line(digest, third.pk, 1).lines == {book.pk: 5, third.pk: 1}
+
+
+def test_with_redis_away_a_cart_is_read_from_and_written_to_sql(book: Product, redis: Redis) -> None:
+    digest, other = make_visitor(), make_product()
+    drain_all()
+    set_line(digest, book.pk, 1)
+    flush_carts()
+    set_line(digest, book.pk, 2)
+    breaker.failed()
+    assert in_cart(digest) == {book.pk: 1}
+    assert set_line(digest, other.pk, 1).lines == {book.pk: 1, other.pk: 1}
+    breaker.reset()
+    assert Cart.objects.get().is_owed
