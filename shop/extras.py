@@ -4,6 +4,7 @@ from typing import Any
 
 from catalog import extras
 from shop import keys
+from shop.recommend import page
 from shop.results import ProductRecord
 from shop.selectors import products_by_sql
 
@@ -20,6 +21,7 @@ def register() -> None:
             fields=price_and_stock,
         )
     )
+    page.register()
 
 
 def price_and_stock(product: ProductRecord | None) -> dict[str, Any]:

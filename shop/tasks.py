@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from shop.recommend import build
 from shop.services import confirming
 from shop.services import settle as settling
 
@@ -16,3 +17,9 @@ def settle() -> list[int]:
 def confirm(order_id: int) -> bool:
     """Write to the customer of a paid order."""
     return confirming.confirm(order_id)
+
+
+@shared_task(name="shop.tasks.recommend")
+def recommend() -> dict[str, int]:
+    """Work out all recommendations. Beat asks once a day."""
+    return build.rebuild().as_dict()

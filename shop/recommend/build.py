@@ -1,0 +1,104 @@
+"""Working out all recommendations and writing what has changed."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from shop.models import Product, Recommendation
+from shop.recommend import history
+from shop.recommend.bought import also_bought
+from shop.recommend.history import Looks, Purchases
+from shop.recommend.looked import bought_after
+
+SLICE: Final = 100  # products a transaction, and whose looks are held at once
+Told = Callable[[int], object]
+Row = tuple[list[Any], list[Any]]  # of a product: bought, viewbuy
+
+
+@dataclass
+class Done:
+    """products: looked at. bought, viewbuy: how many have something to say. changed, removed: rows."""
+
+    purchases: int = 0
+    products: int = 0
+    bought: int = 0
+    viewbuy: int = 0
+    changed: int = 0
+    removed: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        """By name."""
+        return asdict(self)
+
+
+def rebuild(told: Told = lambda products: None) -> Done:
+    """From SQL history, while the site runs. ``told`` is called with the number of products after each slice.
+
+    Stopped half way, or run twice at once, does no harm: each slice is written whole, and what is right stays.
+    """
+    bought = history.purchases()
+    done = Done(purchases=len(bought))
+    numbers = {int(pk): number for number, pk in enumerate(bought.products)}
+    for ids in _slices():
+        rows = _rows(bought, numbers, ids)
+        try:
+            _write(ids, rows, done)
+        except IntegrityError:  # a product was deleted at that moment: now it is gone
+            _write(ids, rows, done)
+        done.products += len(ids)
+        done.bought += sum(bool(row[0]) for row in rows.values())
+        done.viewbuy += sum(bool(row[1]) for row in rows.values())
+        told(len(ids))
+    return done
+
+
+def _slices() -> Iterator[list[int]]:
+    """The ids of all products."""
+    last = 0
+    while ids := list(Product.objects.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:SLICE]):
+        last = ids[-1]
+        yield ids
+
+
+def _rows(bought: Purchases, numbers: dict[int, int], ids: Sequence[int]) -> dict[int, Row]:
+    """What is recommended with these products, where there is anything."""
+    looks = history.looks(ids)
+    found = {pk: (_also(bought, numbers.get(pk)), _after(bought, looks.get(pk), pk)) for pk in ids}
+    return {pk: row for pk, row in found.items() if any(row)}
+
+
+def _also(bought: Purchases, number: int | None) -> list[list[Any]]:
+    if number is None:
+        return []
+    return [[int(bought.products[other]), score, both] for other, score, both in also_bought(bought, number)]
+
+
+def _after(bought: Purchases, looks: Looks | None, pk: int) -> list[list[Any]]:
+    if looks is None:
+        return []
+    return [[int(bought.products[other]), *rest] for other, *rest in bought_after(bought, looks, pk)]
+
+
+def _write(ids: Sequence[int], rows: dict[int, Row], done: Done) -> None:
+    """Have these products recommend that and no more."""
+    with transaction.atomic():
+        there = set(Product.objects.filter(pk__in=rows).values_list("pk", flat=True))
+        said = Recommendation.objects.filter(pk__in=ids)
+        old = {pk: (bought, viewbuy) for pk, bought, viewbuy in said.values_list("pk", "bought", "viewbuy")}
+        changed = [
+            Recommendation(pk=pk, bought=row[0], viewbuy=row[1], built_at=timezone.now())
+            for pk, row in rows.items()
+            if pk in there and old.get(pk) != row
+        ]
+        Recommendation.objects.bulk_create(
+            changed,
+            update_conflicts=True,
+            unique_fields=["product"],
+            update_fields=["bought", "viewbuy", "built_at"],
+        )
+        done.changed += len(changed)
+        if gone := old.keys() - rows.keys():
+            done.removed += said.filter(pk__in=gone).delete()[0]

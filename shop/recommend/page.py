@@ -1,0 +1,72 @@
+"""Recommendations on the page of a book, and in its JSON."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
+
+from catalog import extras
+from catalog.results import BookRecord
+from shop import keys
+from shop.recommend import selectors
+from shop.recommend.selectors import Recommendations, Recommended, Strips
+
+CARDS: Final = 8192  # remembered; each takes about 2 kB
+
+
+def register() -> None:
+    """Have the catalogue say it. What can be bought of it costs one round trip more, where it is asked for."""
+    extras.register(
+        extras.Extra(
+            name="recommendations",
+            mirrors=("recommendation",),
+            ask=lambda pipe, pk: pipe.get(keys.recommendation(pk)),
+            found=lambda pk, raw: selectors.of_reply(raw),
+            by_sql=selectors.by_sql,
+            fields=lambda found: {"recommendations": as_json(found)},
+        )
+    )
+
+
+def as_json(found: Recommendations | None) -> dict[str, list[dict[str, Any]]]:
+    """viewbuy, with percent; bought, with how many bought both. Prices in cents."""
+    strips = found.strips if found else selectors.NOTHING
+    return {
+        "viewbuy": [_as_json(one, "percent") for one in strips.viewbuy],
+        "bought": [_as_json(one, "both") for one in strips.bought],
+    }
+
+
+def _as_json(one: Recommended, why: str) -> dict[str, Any]:
+    book = one.book
+    return {
+        "id": book["id"],
+        "title": book["title"],
+        "authors": book["authors"],
+        "price": one.product.now.cents,
+        why: getattr(one, why),
+    }
+
+
+def render(strips: Strips) -> SafeString:
+    """Both strips; nothing where there is nothing to say."""
+    if not any(strips):
+        return SafeString()
+    shown = {"viewbuy": list(_cards(strips.viewbuy)), "bought": list(_cards(strips.bought))}
+    return render_to_string("shop/_recommended.html", shown)
+
+
+def _cards(strip: list[Recommended]) -> Iterator[SafeString]:
+    for one in strip:
+        price = one.product.now
+        yield _card(one.book.raw, price.cents, price.was, one.percent, get_language() or "")
+
+
+@lru_cache(maxsize=CARDS)
+def _card(raw: bytes, cents: int, was: int | None, percent: int | None, language: str) -> SafeString:
+    """What depends on nothing but these (the language is active)."""
+    given = {"book": BookRecord(raw), "cents": cents, "was": was, "percent": percent}
+    return SafeString(render_to_string("shop/_recommended_book.html", given))

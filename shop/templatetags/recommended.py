@@ -1,0 +1,20 @@
+"""What is recommended on the page of a book."""
+
+from django import template
+from django.template.context import Context
+from django.utils.safestring import SafeString
+
+from shop.recommend.page import render
+from shop.recommend.selectors import NOTHING, get_recommended
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def recommended(context: Context, book_id: int) -> SafeString:
+    """Two strips of books; on the book's own page the ranking was asked for with the book (``shop.recommend.page``)."""
+    book, extras = context.get("book"), context.get("extras")
+    if extras is not None and book is not None and book["id"] == book_id:
+        found = extras["recommendations"]
+        return render(found.strips if found else NOTHING)
+    return render(get_recommended(book_id))

@@ -1,0 +1,193 @@
+"""What goes with what, against the formulas done one by one."""
+
+import math
+import random
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shop.recommend import bought
+from shop.recommend.bought import FLOOR, also_bought
+from shop.recommend.history import MOST, Looks, Purchases
+from shop.recommend.looked import VIEWERS, WITHIN, bought_after, wilson
+
+DAY = 86_400
+Rows = list[tuple[int, int, int]]  # person, product, time
+
+
+def _purchases(rows: Rows) -> Purchases:
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    return Purchases.of(columns[0], columns[1], columns[2])
+
+
+def _looks(rows: list[tuple[int, int]]) -> Looks:
+    columns = np.array(sorted(rows), np.int64).reshape(-1, 2).T
+    return Looks(columns[0], columns[1])
+
+
+def _also(rows: Rows, product: int) -> list[tuple[int, float, int]]:
+    """The ids of what is recommended with the product of this id."""
+    history = _purchases(rows)
+    number = int(np.searchsorted(history.products, product))
+    return [(int(history.products[other]), score, both) for other, score, both in also_bought(history, number)]
+
+
+def _also_one_by_one(rows: Rows, product: int) -> dict[int, tuple[float, int]]:
+    """The same by the formula, buyer by buyer."""
+    baskets: dict[int, set[int]] = {}
+    for person, what, _ in rows:
+        baskets.setdefault(person, set()).add(what)
+    everything = sum(map(len, baskets.values()))
+    buyers = [basket for basket in baskets.values() if product in basket]
+    found = {}
+    for other in {what for _, what, _ in rows} - {product}:
+        both = sum(other in basket for basket in buyers)
+        share = sum(other in basket for basket in baskets.values()) / everything
+        expected = sum(1 - (1 - share) ** (len(basket) - 1) for basket in buyers)
+        if both >= FLOOR and both > expected:
+            found[other] = ((both - expected) / (expected**0.25 * len(buyers) ** 0.75), both)
+    return found
+
+
+@given(st.integers(0, 2**32))
+def test_what_was_bought_as_well_is_what_the_formula_gives(seed: int) -> None:
+    chance = random.Random(seed)
+    rows = [(chance.randrange(40), int(12 * chance.random() ** 2), at) for at in range(chance.randrange(400))]
+    for product in {what for _, what, _ in rows}:
+        found, expected = _also(rows, product), _also_one_by_one(rows, product)
+        assert {other: both for other, _, both in found} == {other: both for other, (_, both) in expected.items()}
+        for other, score, _ in found:
+            assert score == pytest.approx(expected[other][0], abs=1e-5)
+        assert [score for _, score, _ in found] == sorted((score for _, score, _ in found), reverse=True)
+
+
+def test_fewer_than_five_buyers_of_both_are_an_accident() -> None:
+    lonely = [(person, 90, 0) for person in range(100, 160)]
+    four = [(person, what, 0) for person in range(FLOOR - 1) for what in (1, 2)] + lonely
+    assert _also(four, 1) == []
+    assert [other for other, *_ in _also([*four, (50, 1, 0), (50, 2, 0)], 1)] == [2]
+
+
+def test_a_bestseller_that_everybody_buys_is_not_what_goes_with_a_book() -> None:
+    everybody = [(person, 1, 0) for person in range(300)]
+    readers = [(person, what, 0) for person in range(10) for what in (2, 3)]
+    alone = [(person, 4, 0) for person in range(300, 600)]
+    assert next(other for other, *_ in _also([*everybody, *readers, *alone], 2)) == 3
+
+
+def test_buying_twice_counts_once() -> None:
+    rows = [(person, what, 0) for person in range(8) for what in (1, 2)] + [(n, 9, 0) for n in range(20, 60)]
+    again = [(1, 2, at) for at in range(50)]
+    assert _also(rows, 1) == _also([*rows, *again], 1)
+
+
+def test_the_best_are_64() -> None:
+    rows = [(person, what, 0) for person in range(10) for what in range(80)] + [(n, 99, 0) for n in range(20, 900)]
+    found = _also(rows, 0)
+    assert [other for other, *_ in found] == list(range(1, 65))  # of equals the lower id
+
+
+def test_baskets_beyond_what_is_held_at_once_count_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(5)
+    rows = [(chance.randrange(60), int(9 * chance.random() ** 2), 0) for _ in range(400)]
+    expected = _also(rows, 0)
+    monkeypatch.setattr(bought, "BUYERS", 7)
+    assert _also(rows, 0) == expected != []
+
+
+def test_of_who_buys_everything_the_last_thousand_count() -> None:
+    history = _purchases([(1, what, what) for what in range(MOST + 5)] + [(2, 0, 0)])
+    assert sorted(history.products[history.baskets.of(0)]) == list(range(5, MOST + 5))
+    assert list(history.products[history.baskets.of(1)]) == [0]
+
+
+def test_nobody_bought_anything() -> None:
+    history = _purchases([])
+    assert len(history) == 0
+    assert bought_after(history, _looks([(n, 0) for n in range(60)]), 1) == []
+
+
+# --- after a look ---------------------------------------------------------------------------------
+
+
+def _after(rows: Rows, looks: list[tuple[int, int]], product: int) -> list[tuple[int, int, int]]:
+    history = _purchases(rows)
+    found = bought_after(history, _looks(looks), product)
+    assert all(one.score == pytest.approx(_wilson(one.percent, one.viewers), abs=0.02) for one in found)
+    return [(int(history.products[one.product]), one.percent, one.viewers) for one in found]
+
+
+def _wilson(percent: float, viewers: int) -> float:
+    p, z = percent / 100, 1.96
+    middle, root = p + z * z / (2 * viewers), math.sqrt(p * (1 - p) / viewers + (z / (2 * viewers)) ** 2)
+    return (middle - z * root) / (1 + z * z / viewers)
+
+
+def test_a_share_of_those_who_looked_bought_within_a_week() -> None:
+    looks = [(person, 1000) for person in range(VIEWERS)]
+    rows = [(person, 7, 1000 + WITHIN) for person in range(20)]
+    rows += [(person, 8, 1001) for person in range(5)]
+    rows += [(person, 8, 1000 + WITHIN + 1) for person in range(5, 50)]  # too late
+    rows += [(person, 9, 999) for person in range(50)]  # before
+    rows += [(person, 3, 1001) for person in range(50)]  # the book itself
+    rows += [(person, 7, 1001) for person in range(1000, 1100)]  # never looked
+    assert _after(rows, looks, 3) == [(7, 40, VIEWERS), (8, 10, VIEWERS)]
+
+
+def test_under_fifty_viewers_nothing_is_said() -> None:
+    rows = [(person, 7, 1000) for person in range(60)]
+    forty_nine = [(person, at) for person in range(VIEWERS - 1) for at in (0, 500)]
+    assert _after(rows, forty_nine, 1) == []
+    assert _after(rows, [*forty_nine, (999, 0)], 1) == [(7, 98, VIEWERS)]
+
+
+def test_who_looks_and_buys_often_counts_once() -> None:
+    looks = [(person, day * DAY) for person in range(VIEWERS) for day in range(10)]
+    rows = [(person, 7, day * DAY + 5) for person in range(10) for day in range(10)]
+    assert _after(rows, looks, 1) == [(7, 20, VIEWERS)]
+
+
+def test_a_later_look_counts_as_well() -> None:
+    looks = [(person, at) for person in range(VIEWERS) for at in (0, 100 * DAY)]
+    rows = [(person, 7, 101 * DAY) for person in range(25)]
+    assert _after(rows, looks, 1) == [(7, 50, VIEWERS)]
+
+
+def test_what_less_than_one_in_a_hundred_bought_is_not_said() -> None:
+    looks = [(person, 0) for person in range(1000)]
+    rows = [(person, 7, 1) for person in range(4)] + [(person, 8, 1) for person in range(5)]
+    assert _after(rows, looks, 1) == [(8, 1, 1000)]
+
+
+@given(st.integers(0, 2**32))
+def test_shares_are_what_counting_gives(seed: int) -> None:
+    chance = random.Random(seed)
+    looks = [(chance.randrange(80), chance.randrange(30 * DAY)) for _ in range(200)]
+    rows = [(chance.randrange(100), chance.randrange(6), chance.randrange(40 * DAY)) for _ in range(200)]
+    people = {person for person, _ in looks}
+    bought_by: dict[int, set[int]] = {}
+    for person, at in looks:
+        for who, what, when in rows:
+            if who == person and 0 <= when - at <= WITHIN and what != 0:
+                bought_by.setdefault(what, set()).add(person)
+    expected = {what: len(who) for what, who in bought_by.items() if len(people) >= VIEWERS and who}
+    history = _purchases(rows)
+    found = {int(history.products[one.product]): one for one in bought_after(history, _looks(looks), 0)}
+    assert found.keys() == expected.keys()
+    for what, one in found.items():
+        assert one.score == pytest.approx(wilson(expected[what], len(people)), abs=1e-6)
+
+
+def test_a_few_of_few_are_ranked_behind_as_many_of_many() -> None:
+    assert wilson(50, 50) > wilson(40, 50) > wilson(4, 5) > wilson(2, 50) > wilson(0, 50) == 0
+    assert wilson(10, 50) == pytest.approx(0.1124, abs=1e-4)  # a textbook's
+
+
+def test_a_look_is_at_most_one_of_each_pair() -> None:
+    """Every pair of moments around the edge of the week."""
+    looks = [(person, 0) for person in range(VIEWERS)]
+    for early, late in combinations((0, 1, WITHIN - 1, WITHIN), 2):
+        assert _after([(1, 7, early), (1, 7, late)], looks, 1) == [(7, 2, VIEWERS)]

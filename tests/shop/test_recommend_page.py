@@ -1,0 +1,113 @@
+"""Recommendations on the page of a book: what is shown, what it costs, and what is not to be had."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import translation
+
+from catalog.models import Book
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from mirror.relay import drain_all
+from mirror.sql_only import sql_only
+from shop.models import Product, Recommendation
+from shop.recommend.selectors import SHOWN, Strips, get_recommended
+from tests.shop.make import make_product, make_sale
+from tests.site.html import what_the_policy_forbids
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NAMES = ["book", "product", "recommendation"]
+
+
+@pytest.fixture
+def shelf() -> list[Product]:
+    """A book and ten others; of those who looked at it most bought the last, of its buyers most the first."""
+    one, *others = [make_product(f"Book <{n}>", price=1000 + n) for n in range(11)]
+    Recommendation.objects.create(
+        product=one,
+        bought=[[other.pk, 10.0 - n, 20 - n] for n, other in enumerate(others)],
+        viewbuy=[[other.pk, 0.1 * n, 10 * n, 60] for n, other in reversed(list(enumerate(others)))],
+    )
+    rebuild(NAMES)
+    drain_all()
+    return [one, *others]
+
+
+def _ids(strips: Strips) -> tuple[list[int], list[int]]:
+    return [one.book["id"] for one in strips.viewbuy], [one.book["id"] for one in strips.bought]
+
+
+def test_the_best_are_read_in_two_round_trips_and_sql_says_the_same(shelf: list[Product]) -> None:
+    one, *others = [product.pk for product in shelf]
+    with record() as seen:
+        strips = get_recommended(one)
+    assert (seen.round_trips, seen.sql) == (2, [])
+    assert _ids(strips) == (others[: -SHOWN - 1 : -1], others[:SHOWN])
+    assert [found.percent for found in strips.viewbuy] == [90, 80, 70, 60, 50, 40]
+    assert [found.both for found in strips.bought] == [20, 19, 18, 17, 16, 15]
+    with sql_only():
+        by_sql = get_recommended(one)
+    assert repr(by_sql) == repr(strips)
+
+
+def test_a_book_with_which_nothing_goes_costs_one(shelf: list[Product]) -> None:
+    with record() as seen:
+        assert get_recommended(shelf[3].pk) == ([], [])
+        assert get_recommended(987654) == ([], [])
+    assert (seen.round_trips, seen.sql) == (2, [])
+    with sql_only():
+        assert get_recommended(shelf[3].pk) == ([], [])
+        assert get_recommended(987654) == ([], [])
+
+
+def test_what_cannot_be_bought_now_makes_room_for_the_next(shelf: list[Product]) -> None:
+    one, *others = shelf
+    Product.objects.filter(pk=others[0].pk).update(stock=0)
+    Product.objects.filter(pk=others[1].pk).update(reserved=10)
+    Product.objects.filter(pk=others[2].pk).update(is_active=False)
+    Book.objects.filter(pk=others[3].pk).delete()
+    drain_all()
+    expected = [other.pk for other in others[4:]][:SHOWN]
+    assert _ids(get_recommended(one.pk))[1] == expected
+    with sql_only():
+        assert _ids(get_recommended(one.pk))[1] == expected
+    Product.objects.filter(pk=others[0].pk).update(stock=1)
+    drain_all()
+    assert _ids(get_recommended(one.pk))[1] == [others[0].pk, *expected[:-1]]
+
+
+def _page(client: Client, pk: int, **headers: str) -> Any:
+    with record() as seen:
+        response = client.get(f"/books/{pk}/", headers=headers or {"Accept": "text/html"})
+    assert response.status_code == 200
+    assert seen.sql == []
+    return response
+
+
+def test_the_page_of_a_book_shows_two_strips(client: Client, shelf: list[Product]) -> None:
+    one, *others = shelf
+    make_sale(others[0], price=5)
+    rebuild()
+    html = _page(client, one.pk).content.decode()
+    assert "Readers who bought this also bought" in html
+    assert "What readers bought after looking at this" in html
+    assert "90% of readers who looked at this bought it" in html
+    assert html.count('class="strip-book"') == 2 * SHOWN
+    assert "€0.05" in html  # the sale's
+    assert "Book &lt;1&gt;" in html
+    assert what_the_policy_forbids(html) == []
+    assert 'class="strip"' not in _page(client, others[3].pk).content.decode()
+    with translation.override("zh-hans"):
+        assert 'class="strip-book"' in _page(client, one.pk, **{"Accept-Language": "zh-hans"}).content.decode()
+
+
+def test_the_json_of_a_book_has_them(client: Client, shelf: list[Product]) -> None:
+    one, *others = shelf
+    rebuild()
+    found = _page(client, one.pk, Accept="application/json").json()["recommendations"]
+    first = {"id": others[0].pk, "title": "Book <1>", "authors": [], "price": 1001, "both": 20}
+    assert found["bought"][0] == first
+    assert [book["percent"] for book in found["viewbuy"]] == [90, 80, 70, 60, 50, 40]
+    nothing = {"viewbuy": [], "bought": []}
+    assert _page(client, others[3].pk, Accept="application/json").json()["recommendations"] == nothing

@@ -1,0 +1,185 @@
+"""Recommendations as rows: worked out from SQL, written where they changed, and in Redis."""
+
+import io
+from datetime import timedelta
+
+import orjson
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.utils import timezone
+from redis import Redis
+
+from accounts.models import User
+from mirror.models import Change
+from mirror.rebuild import rebuild as rebuild_mirrors
+from mirror.redis import relay_client
+from mirror.relay import drain_all
+from mirror.verify import verify
+from shop import keys, tasks
+from shop.models import Order, OrderLine, Product, Recommendation, State, View
+from shop.recommend import build, history
+from tests.accounts.people import make_people
+from tests.shop.make import make_product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOW = timezone.now()
+
+
+def buy(people: list[User], product: Product, days: float = 0, state: str = State.SENT) -> None:
+    """Each of these people has ordered one, so many days after now."""
+    at = NOW + timedelta(days=days)
+    start = Order.objects.count()
+    orders = Order.objects.bulk_create(
+        Order(
+            user=user, key=f"{start + n}", state=state, total=1, email="a@example.org", name="A", address="B",
+            created_at=at, reserved_until=at,
+        )
+        for n, user in enumerate(people)
+    )  # fmt: skip
+    OrderLine.objects.bulk_create(
+        OrderLine(order=order, product=product, title="", quantity=1, price=1) for order in orders
+    )
+
+
+def look(people: list[User], product: Product, days: float = 0) -> None:
+    """Each of these people has looked at it, so many days after now."""
+    at = NOW + timedelta(days=days)
+    View.objects.bulk_create(View(visitor=f"v{user.pk}", user=user, book_id=product.pk, seen_at=at) for user in people)
+
+
+def _rows() -> dict[int, tuple[list[int], list[tuple[int, int]]]]:
+    """By product: the others that were bought as well, and those after a look with their percentage."""
+    return {
+        row.pk: ([other for other, *_ in row.bought], [(other, percent) for other, _, percent, _ in row.viewbuy])
+        for row in Recommendation.objects.all()
+    }
+
+
+@pytest.fixture
+def people() -> list[User]:
+    """A hundred of them, most of whom have bought something that nobody else has."""
+    people, other = make_people([0] * 100), make_product("Something else")
+    buy(people[20:], other)
+    return people
+
+
+def test_history_becomes_rows_and_rows_become_rankings(people: list[User], redis: Redis) -> None:
+    one, two, three = make_product(), make_product(), make_product()
+    buy(people[:10], one)
+    buy(people[:8], two)
+    look(people[:60], three, days=-3)
+    rebuild_mirrors(["recommendation"])
+    done = build.rebuild()
+    assert _rows() == {
+        one.pk: ([two.pk], []),
+        two.pk: ([one.pk], []),
+        three.pk: ([], [(Product.objects.get(book__title="Something else").pk, 67), (one.pk, 17), (two.pk, 13)]),
+    }
+    assert done.as_dict() == {
+        "purchases": 98, "products": 4, "bought": 2, "viewbuy": 1, "changed": 3, "removed": 0,
+    }  # fmt: skip
+    drain_all()
+    assert redis.zrange(keys.bought_after_a_look(three.pk), 0, -1, desc=True)[1:] == [b"%d" % one.pk, b"%d" % two.pk]
+    assert verify(["recommendation"], redis=relay_client()) == []
+
+
+def test_what_did_not_change_is_not_written(people: list[User]) -> None:
+    one, two, three = make_product(), make_product(), make_product()
+    buy(people[:10], one)
+    buy(people[:8], two)
+    build.rebuild()
+    before = dict(Recommendation.objects.values_list("pk", "built_at"))
+    Change.objects.all().delete()
+    again = build.rebuild()
+    assert (again.changed, again.removed, Change.objects.count()) == (0, 0, 0)
+    look(people[:60], three, days=-1)
+    assert build.rebuild().changed == 1
+    after = dict(Recommendation.objects.values_list("pk", "built_at"))
+    assert {pk: after[pk] for pk in before} == before
+
+
+def test_what_was_given_back_was_not_bought(people: list[User]) -> None:
+    one, two = make_product(), make_product()
+    for product in (one, two):
+        buy(people[:10], product)
+    build.rebuild()
+    assert set(_rows()) == {one.pk, two.pk}
+    for state in (State.CANCELLED, State.EXPIRED, State.RESERVED):
+        Order.objects.filter(user__in=people[:10], lines__product=two).update(state=state)
+        done = build.rebuild()
+        assert (_rows(), done.removed) == ({}, 2)
+        Order.objects.filter(user__in=people[:10], lines__product=two).update(state=State.PAID)
+        assert build.rebuild().changed == 2
+
+
+def test_strangers_looks_and_orders_of_nobody_do_not_count(people: list[User]) -> None:
+    one, two = make_product(), make_product()
+    buy(people[:20], one)
+    View.objects.bulk_create(View(visitor=f"s{n}", book_id=two.pk, seen_at=NOW) for n in range(200))
+    look(people[:49], two, days=-1)
+    build.rebuild()
+    assert two.pk not in _rows()
+    look(people[49:50], two, days=-1)
+    build.rebuild()
+    assert _rows()[two.pk][1] == [(Product.objects.get(book__title="Something else").pk, 60), (one.pk, 40)]
+    Order.objects.filter(lines__product=one).update(user=None)
+    build.rebuild()
+    assert _rows()[two.pk][1] == [(Product.objects.get(book__title="Something else").pk, 60)]
+
+
+def test_history_is_read_in_slices_and_rows_are_written_in_slices(
+    people: list[User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    products = [make_product() for _ in range(5)]
+    for n, product in enumerate(products):
+        buy(people[: 10 + n], product)
+        look(people[n : n + 60], product, days=-2)
+    build.rebuild()
+    expected = _rows()
+    Recommendation.objects.all().delete()
+    monkeypatch.setattr(history, "CHUNK", 7)
+    monkeypatch.setattr(build, "SLICE", 2)
+    told: list[int] = []
+    assert build.rebuild(told.append).changed == 5
+    assert (_rows(), told) == (expected, [2, 2, 2])
+
+
+def test_a_product_that_is_deleted_meanwhile_stops_nothing(people: list[User], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two, seen, gone = make_product(), make_product(), make_product(), make_product()
+    for product in (one, two):
+        buy(people[:10], product)
+    for product in (seen, gone):
+        look(people[:60], product, days=-1)
+    work_out = build._rows
+
+    def deleted_then(*args: object) -> object:
+        rows = work_out(*args)  # type: ignore[arg-type]
+        Product.objects.filter(pk=gone.pk).delete()
+        return rows
+
+    monkeypatch.setattr(build, "_rows", deleted_then)
+    build.rebuild()
+    assert set(_rows()) == {one.pk, two.pk, seen.pk}
+
+
+def test_the_command_says_what_it_did(people: list[User]) -> None:
+    one, two = make_product(), make_product()
+    for product in (one, two):
+        buy(people[:10], product)
+    out = io.StringIO()
+    call_command("recommend", "rebuild", "--json", stdout=out, stderr=io.StringIO())
+    said = orjson.loads(out.getvalue())
+    assert (said["purchases"], said["products"], said["bought"], said["changed"]) == (100, 3, 2, 2)
+    out = io.StringIO()
+    call_command("recommend", "rebuild", stdout=out, stderr=io.StringIO())
+    assert out.getvalue().startswith("100 purchases, 3 products in ")
+    assert "2 have what was bought as well" in out.getvalue()
+
+
+def test_beat_works_them_out_daily(people: list[User]) -> None:
+    for product in (make_product(), make_product()):
+        buy(people[:10], product)
+    assert tasks.recommend()["changed"] == 2
+    beat = [entry for entry in settings.CELERY_BEAT_SCHEDULE.values() if entry["task"] == tasks.recommend.name]
+    assert [entry["schedule"] for entry in beat] == [86_400.0]
