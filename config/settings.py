@@ -201,6 +201,7 @@ CELERY_BEAT_SCHEDULE = {
     "loginlog-expire": {"task": "loginlog.tasks.expire", "schedule": 86_400.0, "options": {"expires": 3600}},
     "settle-pulled": {"task": "social.tasks.settle_pulled", "schedule": 10.0, "options": {"expires": 10}},
     "shop-settle": {"task": "shop.tasks.settle", "schedule": 2.0, "options": {"expires": 5}},
+    "recommend": {"task": "shop.tasks.recommend", "schedule": 86_400.0, "options": {"expires": 3600}},
     "clean-sessions": {"task": "accounts.tasks.clean_sessions", "schedule": 60.0, "options": {"expires": 60}},
 }
 
