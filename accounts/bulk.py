@@ -10,8 +10,9 @@ from django.db import connection, transaction
 
 from accounts.models import User
 from accounts.names import fold, valid_name
+from config.bulk import slices
 
-BATCH = 5000
+BATCH = 5000  # names a query
 
 
 class Logins(NamedTuple):
@@ -32,11 +33,9 @@ def people(names: Iterable[str], *, user_type: str = User.Type.CLIENT) -> dict[s
     spelled = {key: name for name, key in reversed(wanted.items()) if key not in known}
     for name in spelled.values():
         valid_name(name)
-    missing = [User(username=spelled[key], user_type=user_type) for key in keys if key in spelled]
-    for user in missing:
-        user.password = make_password(None)
-    # Somebody may take a name at this moment: then it is theirs.
-    User.objects.bulk_create(missing, batch_size=BATCH, ignore_conflicts=True)
+    for some in slices(spelled[key] for key in keys if key in spelled):
+        missing = [User(username=name, user_type=user_type, password=make_password(None)) for name in some]
+        User.objects.bulk_create(missing, ignore_conflicts=True)  # whoever takes a name at this moment has it
     known |= _ids(list(spelled))
     return {name: known[key] for name, key in wanted.items()}
 
@@ -74,8 +73,7 @@ def see_to_logins(logins: Mapping[int, Logins]) -> int:
     Returns how many had to be changed: 0 when it is done again. Raises IntegrityError for an id that is nobody's.
     """
     rows = [(pk, *logins[pk]) for pk in sorted(logins)]  # in one order, or two importers wait for one another
-    with transaction.atomic():
-        return sum(_see_to(rows[start : start + BATCH]) for start in range(0, len(rows), BATCH))
+    return sum(map(_see_to, slices(rows)))
 
 
 def _see_to(rows: Sequence[tuple[int, int, datetime]]) -> int:
@@ -84,6 +82,6 @@ def _see_to(rows: Sequence[tuple[int, int, datetime]]) -> int:
     given: list[Any] = [list(column) for column in zip(*adapted, strict=True)]
     if connection.vendor == "sqlite":
         given = [json.dumps(adapted)]
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_SEE_TO.format(rows=_ROWS[connection.vendor]), given)
         return max(0, int(cursor.rowcount))

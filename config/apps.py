@@ -1,6 +1,7 @@
 """The site itself as an application, so that its checks, commands and templates are found."""
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
 
 
 class SiteConfig(AppConfig):
@@ -8,4 +9,6 @@ class SiteConfig(AppConfig):
     label = "site"
 
     def ready(self) -> None:
-        from config import checks  # noqa: F401  (they register on import)
+        from config import checks, people_first  # noqa: F401  (checks register on import)
+
+        connection_created.connect(people_first.install)

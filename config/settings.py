@@ -55,6 +55,7 @@ MIDDLEWARE = [
     "config.csp.PolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.charset.Utf8Only",
+    "config.people_first.PeopleFirst",
     "mirror.middleware.ReadYourWrites",
     "accounts.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",

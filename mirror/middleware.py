@@ -77,12 +77,16 @@ def _is_behind(last: int) -> bool:
 
 
 def _catch_up() -> int | None:
-    """Drain what is pending, within the budget. The highest change that is left, or None."""
+    """Drain what is pending, within the budget. The highest change that is left, or None.
+
+    Where much is pending nothing is begun: it would not come to an end, and one batch of it can take longer than the
+    budget. What signals told of has been drained before; the rest is read from SQL meanwhile, as the cookie says.
+    """
     try:
         last = outbox.newest_unapplied()
         if last is None:
             return None
-        if not breaker.open():
+        if not breaker.open() and not outbox.is_much():
             budget = float(setting("BUDGET_SECONDS"))
             with relay.turn(budget) as mine:
                 if mine and outbox.is_unapplied_up_to(last):

@@ -19,6 +19,7 @@ from mirror import progress, registry
 from mirror.conf import setting
 from mirror.models import Change
 
+MUCH = 200  # pending changes: more than a request can hope to drain, at what it may spend
 PURGE = 5000  # applied changes that are deleted in one statement
 MOST = 2000  # changes of one key that one drain applies
 MOST_AT_ONCE = 20_000  # changes of many keys
@@ -169,6 +170,11 @@ def _set_aside(changes: QuerySet[Change]) -> QuerySet[Change]:
 def newest_unapplied() -> int | None:
     """The highest id of a change that is not in Redis and is waited for."""
     return _awaited().order_by("-id").values_list("id", flat=True).first()
+
+
+def is_much() -> bool:
+    """Whether more is pending than a request should begin with: somebody's bulk work, which workers are at."""
+    return len(_awaited().order_by("id").values_list("id", flat=True)[: MUCH + 1]) > MUCH
 
 
 def is_unapplied_up_to(last: int) -> bool:

@@ -4,18 +4,16 @@ They are committed in slices: on SQLite nobody waits for one long transaction, a
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from django.db import connection, transaction
 
+from config.bulk import slices
 from social.mentioning import mentioned_in
 from social.services.posts import HASHTAGS
 from social.tokens import hashtags_in
-
-SLICE: Final = 500  # rows a transaction: on SQLite whoever posts meanwhile waits for one
 
 
 class NewPost(NamedTuple):
@@ -36,7 +34,6 @@ class NewFollow(NamedTuple):
     created_at: datetime
 
 
-Row = TypeVar("Row", bound=tuple[Any, ...])
 Told = Callable[[int], object]
 
 
@@ -80,7 +77,7 @@ def posts(rows: Iterable[NewPost], *, marked: bool = False, told: Told = _nobody
     or a book that is not.
     """
     new = 0
-    for some in _slices(rows):
+    for some in slices(rows):
         with transaction.atomic():
             new += _put(_POSTS, ("bigint", "text", "text", "timestamptz", "bigint"), some)
             if marked:
@@ -96,7 +93,7 @@ def follows(rows: Iterable[NewFollow], *, told: Told = _nobody) -> int:
     who is to follow themselves.
     """
     new = 0
-    for some in _slices(rows):
+    for some in slices(rows):
         with transaction.atomic():
             new += _put(_FOLLOWS, ("bigint", "bigint", "timestamptz"), some)
         told(len(some))
@@ -122,12 +119,6 @@ def _put(sql: str, types: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> int
     with connection.cursor() as cursor:
         cursor.execute(sql.format(rows=_source(types)), _given(rows))
         return max(0, int(cursor.rowcount))
-
-
-def _slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    left = iter(rows)
-    while some := list(islice(left, SLICE)):
-        yield some
 
 
 def _source(types: Sequence[str]) -> str:

@@ -110,6 +110,18 @@ def test_what_could_not_be_drained_leaves_a_cookie_with_the_last_change(settings
     assert response.cookies[COOKIE]["max-age"] == middleware.COOKIE_SECONDS
 
 
+def test_where_much_is_pending_a_request_begins_nothing(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
+    """It would not come to an end, and one batch of somebody's import can take longer than the budget."""
+    bulk()
+    monkeypatch.setattr(outbox, "MUCH", 2)
+    response = visit(lambda: Odd.objects.bulk_create([Odd(code="c")]))
+    assert cookie(response) == str(Change.objects.order_by("id").last().pk)
+    assert not arrived(redis)
+    monkeypatch.setattr(outbox, "MUCH", 4)
+    assert cookie(visit(lambda: Odd.objects.bulk_create([Odd(code="d")]))) is None
+    assert arrived(redis)
+
+
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
 def test_without_redis_the_write_succeeds_and_leaves_a_cookie(harm: str, redis_server: RedisServer) -> None:
     getattr(redis_server, harm)()

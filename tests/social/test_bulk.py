@@ -8,7 +8,6 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from mirror.models import Change
 from mirror.recorder import record
-from social import bulk
 from social.bulk import NewFollow, NewPost, follows, posts
 from social.models import Follow, Hashtag, Mention, Post, Pulled
 
@@ -76,7 +75,7 @@ def test_nobody_posts_who_is_not() -> None:
 
 
 def test_a_slice_is_one_statement_and_one_transaction(people: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "SLICE", 10)
+    monkeypatch.setattr("config.bulk.SLICE", 10)
     told: list[tuple[int, int]] = []
     with record() as recording:
         posts(said(people[0], 25), told=lambda rows: told.append((rows, Post.objects.count())))
@@ -86,7 +85,7 @@ def test_a_slice_is_one_statement_and_one_transaction(people: list[int], monkeyp
 
 
 def test_what_failed_leaves_the_slices_before_it(people: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "SLICE", 10)
+    monkeypatch.setattr("config.bulk.SLICE", 10)
     with pytest.raises(IntegrityError):
         posts([*said(people[0], 10), *said(people[1], 5), *said(10**9, 1)])
     assert Post.objects.count() == 10

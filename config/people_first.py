@@ -1,0 +1,118 @@
+"""SQLite has one writer at a time: whoever serves a request goes before what can wait (relay, workers, imports).
+
+SQLite's own way of waiting is to look again after ever longer sleeps, up to 100 ms. Somebody who posts while an import
+and five workers take the lock in turn finds it taken again and again. Here whoever waits looks every few milliseconds;
+a request says that it waits by a shared lock on a file beside the database, and all others look at that file first.
+The kernel takes the lock away from who is killed. PostgreSQL has no need of this.
+"""
+
+import fcntl
+import os
+import re
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from django.db import OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.http import HttpRequest, HttpResponse
+
+GIVE_UP_SECONDS: Final = 20.0
+LOOK_SECONDS: Final = 0.004  # between two tries
+YIELD_SECONDS: Final = 1.0  # how long one statement gives way to people: they must not stop the others for ever
+SUFFIX: Final = "-people"  # of the file beside the database
+_WRITES: Final = re.compile(r"\s*(?:BEGIN|INSERT|UPDATE|DELETE|REPLACE|WITH)\b", re.IGNORECASE)
+
+_serves: ContextVar[bool] = ContextVar("serves_a_request", default=False)
+Execute = Callable[[str, Any, bool, dict[str, Any]], Any]
+
+
+class PeopleFirst:
+    """The middleware: what this thread writes until the answer is out is written for somebody who waits."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        with somebody_waits():
+            return self.get_response(request)
+
+
+@contextmanager
+def somebody_waits() -> Generator[None, None, None]:
+    """What is written in the block goes before what is written elsewhere."""
+    token = _serves.set(True)
+    try:
+        yield
+    finally:
+        _serves.reset(token)
+
+
+def install(connection: BaseDatabaseWrapper, **signal: object) -> None:
+    """Have a new connection wait in this way (a receiver of ``connection_created``)."""
+    if connection.vendor == "sqlite" and not connection.is_in_memory_db():  # type: ignore[attr-defined]
+        connection.connection.execute("PRAGMA busy_timeout = 0")
+        if in_turn not in connection.execute_wrappers:
+            connection.execute_wrappers.insert(0, in_turn)  # those who come and go take the last one away
+
+
+def in_turn(execute: Execute, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+    """Carry out a statement, as soon as nobody has the lock that it needs, and nobody else should have it first."""
+    connection = context["connection"]
+    attempt = partial(execute, sql, params, many, context)
+    if connection.in_atomic_block:  # it has the lock
+        return attempt()
+    file = Path(f"{connection.settings_dict['NAME']}{SUFFIX}")
+    writes = _WRITES.match(sql) is not None
+    yields = writes and not _serves.get()
+    try:
+        if not (yields and is_wanted(file)):
+            return attempt()
+    except OperationalError as error:
+        if not _is_busy(error):
+            raise
+    with held(file, fcntl.LOCK_SH) if writes and not yields else nullcontext():
+        return _wait(attempt, file if yields else None)
+
+
+def _wait(attempt: Callable[[], Any], yields: Path | None) -> Any:
+    """Try until it is done. yields: the file by which to see that others go first."""
+    start, yielded = time.monotonic(), 0.0
+    while True:
+        time.sleep(LOOK_SECONDS)
+        if yields and yielded < YIELD_SECONDS and is_wanted(yields):
+            yielded += LOOK_SECONDS
+            continue
+        try:
+            return attempt()
+        except OperationalError as error:
+            if not _is_busy(error) or time.monotonic() - start > GIVE_UP_SECONDS:
+                raise
+
+
+def is_wanted(file: Path) -> bool:
+    """Whether somebody who serves a request waits for the lock."""
+    try:
+        with held(file, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            return False
+    except BlockingIOError:
+        return True
+
+
+@contextmanager
+def held(file: Path, kind: int) -> Generator[None, None, None]:
+    """A lock (of ``flock``) on the file, as long as the block lasts. Raises BlockingIOError (LOCK_NB)."""
+    opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(opened, kind)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _is_busy(error: OperationalError) -> bool:
+    return getattr(error.__cause__, "sqlite_errorname", "").startswith("SQLITE_BUSY")

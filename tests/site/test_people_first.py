@@ -1,0 +1,135 @@
+"""Whoever serves a request writes before those who can wait, on SQLite; on PostgreSQL nobody waits for one another."""
+
+import fcntl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from django.db import OperationalError, connection, transaction
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory
+
+from catalog.models import Author
+from config import people_first
+from config.people_first import PeopleFirst, in_turn, somebody_waits
+from tests.servers import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+OTHERS = 8
+
+
+def file() -> Path:
+    """The file by which people are known to wait."""
+    return Path(f"{connection.settings_dict['NAME']}{people_first.SUFFIX}")
+
+
+@contextmanager
+def thread(job: Callable[[], object]) -> Iterator[None]:
+    """The job in a thread and on a connection of its own; the block's end waits for its end."""
+
+    def work() -> None:
+        try:
+            job()
+        finally:
+            connection.close()
+
+    made = threading.Thread(target=work)
+    made.start()
+    try:
+        yield
+    finally:
+        made.join(60)
+
+
+def add(name: str) -> None:
+    Author.objects.create(name=name)
+
+
+def add_in_a_request(name: str) -> None:
+    """As a page does."""
+
+    def view(request: HttpRequest) -> HttpResponse:
+        add(name)
+        return HttpResponse()
+
+    PeopleFirst(view)(RequestFactory().post("/"))
+
+
+@pytest.fixture
+def alone(sqlite: bool) -> None:
+    if not sqlite:
+        pytest.skip("only SQLite has one writer at a time")
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many tries to write have found the lock taken."""
+    tries: list[int] = []
+
+    def is_busy(error: OperationalError, true: Callable[[OperationalError], bool] = people_first._is_busy) -> bool:
+        tries.append(threading.get_ident())
+        return true(error)
+
+    monkeypatch.setattr(people_first, "_is_busy", is_busy)
+    monkeypatch.setattr(people_first, "YIELD_SECONDS", 60.0)
+    return tries
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_request_that_came_last_writes_first(waiting: list[int]) -> None:
+    with ExitStack() as stack, transaction.atomic():
+        for n in range(OTHERS):
+            stack.enter_context(thread(lambda n=n: add(f"other{n}")))  # type: ignore[misc]
+        wait_until(lambda: len(set(waiting)) == OTHERS, "all others find the lock taken", 60)
+        stack.enter_context(thread(lambda: add_in_a_request("person")))
+        wait_until(lambda: people_first.is_wanted(file()), "the request finds it taken, too", 60)
+    names = list(Author.objects.order_by("pk").values_list("name", flat=True))
+    assert names[0] == "person"
+    assert len(names) == 1 + OTHERS
+
+
+@pytest.mark.usefixtures("alone")
+def test_people_do_not_stop_the_others_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(people_first, "YIELD_SECONDS", 0.05)
+    with people_first.held(file(), fcntl.LOCK_SH):
+        add("other")
+    assert Author.objects.get().name == "other"
+
+
+@pytest.mark.usefixtures("alone")
+def test_people_do_not_wait_for_one_another_where_nobody_writes() -> None:
+    with people_first.held(file(), fcntl.LOCK_SH):
+        add_in_a_request("person")
+    assert Author.objects.get().name == "person"
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("serves", [True, False], ids=["a request", "a worker"])
+def test_who_waited_for_long_is_told_that_the_lock_is_taken(monkeypatch: pytest.MonkeyPatch, serves: bool) -> None:
+    monkeypatch.setattr(people_first, "GIVE_UP_SECONDS", 0.05)
+    raised: list[str] = []
+
+    def late() -> None:
+        try:
+            add_in_a_request("late") if serves else add("late")
+        except OperationalError as error:
+            raised.append(str(error))
+
+    with transaction.atomic(), thread(late):
+        wait_until(lambda: bool(raised), "an answer", 60)
+    assert raised == ["database is locked"]
+    assert not Author.objects.exists()
+
+
+@pytest.mark.usefixtures("alone")
+def test_who_has_the_lock_asks_nobody() -> None:
+    with people_first.held(file(), fcntl.LOCK_SH), somebody_waits(), transaction.atomic():
+        add("person")
+    assert Author.objects.get().name == "person"
+
+
+def test_only_on_sqlite_is_anything_done_about_it(sqlite: bool) -> None:
+    add("somebody")
+    assert (in_turn in connection.execute_wrappers) == sqlite
