@@ -202,6 +202,8 @@ CELERY_BEAT_SCHEDULE = {
     "loginlog-expire": {"task": "loginlog.tasks.expire", "schedule": 86_400.0, "options": {"expires": 3600}},
     "settle-pulled": {"task": "social.tasks.settle_pulled", "schedule": 10.0, "options": {"expires": 10}},
     "shop-settle": {"task": "shop.tasks.settle", "schedule": 2.0, "options": {"expires": 5}},
+    "rescale-views": {"task": "shop.tasks.rescale_views", "schedule": 10.0, "options": {"expires": 10}},
+    "cache-rows": {"task": "shop.tasks.cache_rows", "schedule": 1.0, "options": {"expires": 2}},
     "recommend": {"task": "shop.tasks.recommend", "schedule": 86_400.0, "options": {"expires": 3600}},
     "clean-sessions": {"task": "accounts.tasks.clean_sessions", "schedule": 60.0, "options": {"expires": 60}},
 }
@@ -245,6 +247,7 @@ SOCIAL_PULL_FOLLOWERS = 10_000  # with more of them an author's posts are fetche
 POST_RATES = ((10, 60), (100, 3600))  # and post
 SHOP_CURRENCY = "EUR"  # what prices are in: whole cents of it
 SHOP_CART_LINES, SHOP_CART_QUANTITY = 100, 99  # products in a cart, and copies of one
+SHOP_SALE_ROW_SECONDS, SHOP_ROW_SECONDS = 3.0, 60.0  # how old cached rows are, of what is on sale and what will be
 SHOP_RESERVATION_SECONDS = 600  # for which a checkout keeps copies while it is paid
 SHOP_HOLD_SECONDS = 2.0  # for which it is believed, without asking SQL, that too few copies are left
 SHOP_PAYMENT_TRIES = 10  # that one person has in ten minutes

@@ -145,3 +145,15 @@ def hold(product_id: int | str) -> str:
     more. Owner: shop.holds.
     """
     return key(f"hold:{product_id}")
+
+
+def page(digest: str) -> str:
+    """String (JSON), on the cache server: a page without what is in its holes. Life: 300 seconds, and as long again
+    while it is made anew. Owner: shop.pagecache.
+    """
+    return key(f"cache:{digest}")
+
+
+def page_lock(digest: str) -> str:
+    """String, on the cache server: who makes a page now. Life: 10 seconds at most. Owner: shop.pagecache."""
+    return key(f"cache:{digest}:lock")

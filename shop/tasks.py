@@ -1,10 +1,16 @@
 """Celery's side of the shop."""
 
-from celery import shared_task
+import logging
 
+from celery import shared_task
+from redis.exceptions import RedisError
+
+from shop import halving, rowdaemon
 from shop.recommend import build
 from shop.services import confirming
 from shop.services import settle as settling
+
+logger = logging.getLogger("shop")
 
 
 @shared_task(name="shop.tasks.settle")
@@ -23,3 +29,23 @@ def confirm(order_id: int) -> bool:
 def recommend() -> dict[str, int]:
     """Work out all recommendations. Beat asks once a day."""
     return build.rebuild().as_dict()
+
+
+@shared_task(name="shop.tasks.rescale_views")
+def rescale_views() -> int:
+    """Trim and halve how often books were looked at, if it is due. Beat asks every few seconds. Returns the periods."""
+    try:
+        return halving.settle().periods
+    except RedisError as error:
+        logger.warning("Redis is away, views are halved later: %s", error)
+        return 0
+
+
+@shared_task(name="shop.tasks.cache_rows")
+def cache_rows() -> int:
+    """Cache the rows that are due. Beat asks every second. Returns how many."""
+    try:
+        return rowdaemon.run_once()
+    except RedisError as error:
+        logger.warning("Redis is away, rows wait: %s", error)
+        return 0

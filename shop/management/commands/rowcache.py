@@ -1,0 +1,79 @@
+"""``manage.py rowcache``: the daemon that caches rows of products, and what it caches."""
+
+import signal
+from argparse import ArgumentTypeError
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from mirror.management.base import OK, ReportingCommand, brief
+from shop import rowcache
+from shop.models import Product
+from shop.rowdaemon import Daemon, run_once
+
+
+def a_number(text: str) -> int:
+    """The id of a product. Raises ArgumentTypeError."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise ArgumentTypeError(_("%(text)s is no id of a product") % {"text": repr(text)})
+    return int(text)
+
+
+def some_seconds(text: str) -> float:
+    """Seconds. Raises ArgumentTypeError."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = float("nan")
+    if not abs(seconds) <= 1e9:  # also what is no number
+        raise ArgumentTypeError(_("%(text)s is no number of seconds") % {"text": repr(text)})
+    return seconds
+
+
+class Command(ReportingCommand):
+    """``run`` and ``schedule``."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.description = _("Rows of products, cached every few seconds for the sale page.")
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        text = _("cache rows as they are due, until Ctrl-C")
+        run = brief(actions.add_parser("run", help=text, description=text))
+        run.add_argument("--once", action="store_true", help=_("only what is due now"))
+        text = _("have a row cached every so many seconds; 0 or less: no more")
+        schedule = brief(actions.add_parser("schedule", help=text, description=text))
+        schedule.add_argument("product", type=a_number, metavar="ID")
+        schedule.add_argument("seconds", type=some_seconds, metavar="SECONDS")
+        for action in (run, schedule):
+            action.add_argument("--json", action="store_true", help=_("report in JSON"))
+
+    def run(self, **options: Any) -> int:
+        if options["action"] == "schedule":
+            self._schedule(options["product"], options["seconds"], options["json"])
+        else:
+            rows = run_once() if options["once"] else self._serve()
+            text = ngettext("%(count)s row cached", "%(count)s rows cached", rows) % {"count": rows}
+            self.report({"rows": rows}, [text], options["json"])
+        return OK
+
+    def _schedule(self, product: int, seconds: float, json: bool) -> None:
+        exists = Product.objects.filter(pk=product).exists()
+        rowcache.schedule(product, seconds)
+        said = {"id": product, "seconds": seconds, "exists": exists}
+        text = _("row %(id)s: every %(seconds)g seconds") if seconds > 0 else _("row %(id)s: cached no more")
+        lines = [text % said]
+        if seconds > 0 and not exists:
+            lines.append(_("there is no product with the id %(id)s: what is due and missing is dropped") % said)
+        self.report(said, lines, json)
+
+    def _serve(self) -> int:
+        """The daemon, until it is asked to stop. Returns how many rows it has cached."""
+        daemon = Daemon()
+        before = {number: signal.signal(number, lambda *_: daemon.stop()) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            daemon.run()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        return daemon.rows
