@@ -2,11 +2,14 @@
 
 from django.urls import URLPattern, path
 
-from shop.views import orders
+from shop.views import callback, checkout, orders
 
 app_name = "shop"
 urlpatterns: list[URLPattern] = [
     path("orders/", orders.orders, name="orders"),
     path("orders/<int:pk>/", orders.order, name="order"),
+    path("checkout/", checkout.Checkout.as_view(), name="checkout"),
+    path("orders/<int:pk>/pay/", checkout.Pay.as_view(), name="pay"),
+    path("payments/callback/", callback.callback, name="callback"),
     path("orders/<int:pk>/cancel/", orders.cancel_order, name="cancel_order"),
 ]

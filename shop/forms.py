@@ -1,0 +1,80 @@
+"""The forms of the checkout."""
+
+from typing import Any, Final
+
+from django import forms
+from django.core.validators import ProhibitNullCharactersValidator
+from django.utils.translation import gettext_lazy as _
+
+from shop.models import Order
+from shop.payments import Card, provider
+
+LONGEST_CARD: Final = 30  # with blanks
+
+
+class CardInput(forms.TextInput):
+    """A number that no page says again."""
+
+    def format_value(self, value: Any) -> str | None:
+        return None
+
+
+class CardField(forms.CharField):
+    """The number of a card. Gives a ``Card``."""
+
+    def __init__(self) -> None:
+        attrs = {"autocomplete": "cc-number", "inputmode": "numeric", "list": "test-cards", "spellcheck": "false"}
+        super().__init__(label=_("Card number"), widget=CardInput(attrs=attrs), max_length=LONGEST_CARD)
+        self.error_messages["required"] = _("Type the number of your card.")
+
+    def clean(self, value: Any) -> Any:
+        typed = "".join(super().clean(value).replace("-", " ").split())
+        if not (typed.isascii() and typed.isdecimal() and 12 <= len(typed) <= 19 and adds_up(typed)):
+            raise forms.ValidationError(_("That is not the number of a card: a digit is missing or wrong."))
+        return Card(typed)
+
+
+def adds_up(digits: str) -> bool:
+    """Luhn's check: from the right, every second digit doubled, the digits of all that add up to tens."""
+    doubled = [int(d) if n % 2 == 0 else sum(divmod(2 * int(d), 10)) for n, d in enumerate(reversed(digits))]
+    return sum(doubled) % 10 == 0
+
+
+class PayForm(forms.Form):
+    """A card, to try to pay with."""
+
+    card = CardField()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.test_cards = provider().test_cards
+        if self.test_cards and not self.is_bound:
+            self.fields["card"].widget.attrs["value"] = self.test_cards[0].number
+
+    def full_clean(self) -> None:
+        """The cursor is in the first field with a mistake."""
+        super().full_clean()
+        for name in [name for name in self.fields if name in self.errors][:1]:
+            self.fields[name].widget.attrs["autofocus"] = True
+
+
+class CheckoutForm(PayForm):
+    """Where an order goes, and a card. version, total: of the cart as it was shown."""
+
+    name = forms.CharField(label=_("Name"), max_length=150, widget=forms.TextInput(attrs={"autocomplete": "name"}))
+    email = forms.EmailField(
+        label=_("E-mail address"),
+        max_length=Order._meta.get_field("email").max_length,
+        help_text=_("We write to it once your order is paid."),
+        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
+    )
+    address = forms.CharField(
+        label=_("Address"),
+        max_length=500,
+        validators=[ProhibitNullCharactersValidator()],
+        widget=forms.Textarea(attrs={"rows": 4, "autocomplete": "street-address"}),
+        help_text=_("Street, town, country: as it is to stand on the parcel."),
+    )
+    version = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**63 - 1)
+    total = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**63 - 1)
+    field_order = ("name", "email", "address", "card")

@@ -1,0 +1,139 @@
+"""Ordering what is in the cart, and paying for it."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django.contrib import messages
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.views import View
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+
+from accounts.letters import site
+from accounts.ratelimit import allow
+from shop import cart
+from shop.checkout_page import show
+from shop.forms import CheckoutForm, PayForm
+from shop.models import Order, PaymentState, State
+from shop.orders import order_of
+from shop.payments import Card
+from shop.services import checkout as services
+from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, SoldOut
+from shop.visitors import digest_of
+
+TRIES: Final = 100, 600  # sendings of one person in so many seconds, whatever became of them
+CONFLICT, TOO_MANY = 409, 429
+
+
+@method_decorator([sensitive_post_parameters("card"), never_cache], name="dispatch")
+class Checkout(LoginRequiredMixin, View):
+    """GET: what is in the cart, and where it is to go. POST: ordered, and paid if the card is good."""
+
+    http_method_names = ["get", "head", "post", "options"]
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        digest = digest_of(request)
+        now = cart.read(digest)
+        made = services.finish(request.user, digest, now.version) if digest else None  # type: ignore[arg-type]
+        if made is not None:
+            return redirect("shop:order", made.pk)
+        if not now.lines:
+            messages.info(request, str(CartEmpty()))
+            return redirect("/shop/cart/")
+        person = {"name": request.user.get_username(), "email": getattr(request.user, "email", "")}
+        return self._page(request, CheckoutForm(initial=person))
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = CheckoutForm(request.POST)
+        if wait := allow("checkout", request.user.pk, *TRIES):
+            return _too_often(self._page(request, form, _tried_too_often()), wait)
+        if not form.is_valid():
+            return self._page(request, form)
+        try:
+            order = self._begin(request, form.cleaned_data)
+        except CartEmpty as refusal:
+            messages.error(request, str(refusal))
+            return redirect("/shop/cart/")
+        except SoldOut as refusal:
+            left = {shortage.product_id: shortage.left for shortage in refusal.shortages}
+            return self._page(request, form, str(refusal), left, CONFLICT)
+        except (CartChanged, PriceRose) as refusal:
+            return self._page(request, form, str(refusal), status=CONFLICT)
+        return pay_and_tell(request, order, form.cleaned_data["card"])
+
+    def _begin(self, request: HttpRequest, given: Mapping[str, Any]) -> Order:
+        digest, version, total = digest_of(request), given["version"], given["total"]
+        if digest is None or version is None or total is None:
+            raise CartChanged
+        address = services.Address(given["name"], given["email"], given["address"], site(request)[:200])
+        return services.begin(request.user, digest, version=version, total=total, address=address)  # type: ignore[arg-type]
+
+    def _page(
+        self, request: HttpRequest, form: CheckoutForm, error: str = "", left: Mapping[int, int] = {}, status: int = 200
+    ) -> HttpResponse:
+        now = cart.read(digest_of(request))
+        context = {"form": form, "error": error, "cart": show(now.lines, now.version, left)}
+        return render(request, "shop/checkout.html", context, status=status)
+
+
+@method_decorator([sensitive_post_parameters("card"), never_cache], name="dispatch")
+class Pay(LoginRequiredMixin, View):
+    """Another try to pay for an order of one's own that is still set aside."""
+
+    http_method_names = ["get", "head", "post", "options"]
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.user.is_authenticated:
+            return self.handle_no_permission()
+        view = order_of(request.user.pk, kwargs["pk"])
+        if view is None:
+            raise Http404
+        if view.order.state != State.RESERVED:
+            return redirect("shop:order", view.order.pk)
+        self.view = view
+        return super().dispatch(request, *args, **kwargs)
+
+    def get(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return self._page(request, PayForm())
+
+    def post(self, request: HttpRequest, pk: int) -> HttpResponse:
+        form = PayForm(request.POST)
+        if wait := allow("checkout", request.user.pk, *TRIES):
+            return _too_often(self._page(request, form, _tried_too_often()), wait)
+        if not form.is_valid():
+            return self._page(request, form)
+        return pay_and_tell(request, self.view.order, form.cleaned_data["card"])
+
+    def _page(self, request: HttpRequest, form: PayForm, error: str = "") -> HttpResponse:
+        return render(request, "shop/pay.html", {"form": form, "error": error, "view": self.view})
+
+
+def pay_and_tell(request: HttpRequest, order: Order, card: Card) -> HttpResponse:
+    """Try to be paid, and lead to where it goes on."""
+    try:
+        order = services.pay(order, card)
+    except Refused as refusal:
+        messages.error(request, str(refusal))
+        return redirect("shop:order", order.pk)
+    last = order.payments.order_by("pk").last()
+    if order.state == State.PAID:
+        messages.success(request, _("Thank you. Your order is paid."))
+    elif last is not None and last.state == PaymentState.FAILED:
+        messages.error(request, _("Your card was refused, and nothing was taken. You can try another."))
+        return redirect("shop:pay", order.pk)
+    else:
+        messages.info(request, _("The payment provider has not answered yet. We find out, and tell you here."))
+    return redirect("shop:order", order.pk)
+
+
+def _tried_too_often() -> str:
+    return _("That was tried too often. Try again in a few minutes.")
+
+
+def _too_often(response: HttpResponse, wait: int) -> HttpResponse:
+    response.status_code, response["Retry-After"] = TOO_MANY, str(wait)
+    return response

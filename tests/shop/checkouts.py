@@ -1,0 +1,61 @@
+"""Carts, checkouts and payments for tests, and what "right" means for the ledger."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from django.db.models import Q, Sum
+
+from accounts.models import User
+from accounts.session_rows import digest_of
+from shop import cart
+from shop.models import FakeCharge, Order, OrderLine, Payment, PaymentState, Product, State
+from shop.services import carts
+from shop.services.checkout import Address, begin
+
+HOME = Address("Alice", "alice@example.org", "1 Long Lane\nLondon")
+
+
+def make_cart(name: str, *products: Product, quantity: int = 1) -> str:
+    """A cart with these products; its digest."""
+    digest = digest_of(name)
+    for product in products:
+        carts.set_line(digest, product.pk, quantity)
+    return digest
+
+
+def order_of(user: User, digest: str, total: int | None = None) -> Order:
+    """The order of a cart as it is now."""
+    now = cart.read(digest)
+    products = Product.objects.in_bulk(now.lines)
+    shown = sum(products[pk].price * count for pk, count in now.lines.items()) if total is None else total
+    return begin(user, digest, version=now.version, total=shown, address=HOME)
+
+
+def assert_right(stock: Mapping[int, int]) -> None:
+    """Stock and reservations are what the orders say; nobody paid twice; money taken is orders paid and refunds due.
+
+    stock: copies of each product before anything was ordered.
+    """
+    reserved, sold = Counter[int](), Counter[int]()
+    for state, pk, count in OrderLine.objects.values_list("order__state", "product_id", "quantity"):
+        reserved[pk] += count if state == State.RESERVED else 0
+        sold[pk] += count if state in (State.PAID, State.SENT) else 0
+    rows = {pk: (left, kept) for pk, left, kept in Product.objects.values_list("pk", "stock", "reserved")}
+    assert rows == {pk: (count - sold[pk], reserved[pk]) for pk, count in stock.items()}
+    paid = Order.objects.filter(state__in=(State.PAID, State.SENT))
+    taken = Payment.objects.filter(state=PaymentState.SUCCEEDED)
+    assert sorted(taken.values_list("order_id", "amount")) == sorted(paid.values_list("pk", "total"))
+
+
+def assert_settled() -> None:
+    """The provider's books and ours agree, to the cent: what it has and did not give back is what is paid."""
+    charges = dict(FakeCharge.objects.filter(succeeds=True, refunded_at=None).values_list("pk", "amount"))
+    assert charges == dict(Payment.objects.filter(state=PaymentState.SUCCEEDED).values_list("key", "amount"))
+    refunded = FakeCharge.objects.filter(succeeds=True, refunded_at__isnull=False).values_list("pk", flat=True)
+    assert set(refunded) == set(Payment.objects.filter(state=PaymentState.REFUNDED).values_list("key", flat=True))
+    assert not Payment.objects.filter(Q(state=PaymentState.STARTED) | Q(state=PaymentState.REFUND_DUE)).exists()
+
+
+def money_held() -> int:
+    """What the provider has taken and not given back, in cents."""
+    return FakeCharge.objects.filter(succeeds=True, refunded_at=None).aggregate(n=Sum("amount"))["n"] or 0

@@ -1,0 +1,243 @@
+"""From a cart to an order: once, at the price that was shown, or not at all."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connections
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts.models import User
+from shop import cart
+from shop.models import Order, OrderLine, Product, State
+from shop.services import carts, checkout
+from shop.services.checkout import begin
+from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
+from tests.shop.checkouts import HOME, assert_right, make_cart, order_of
+from tests.shop.make import make_product, make_sale
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice")
+
+
+@pytest.fixture
+def bob() -> User:
+    return User.objects.create_user("bob")
+
+
+def test_what_is_in_the_cart_is_set_aside_and_the_cart_is_empty(alice: User) -> None:
+    one, other = make_product("One", price=1000, stock=5), make_product("Other", price=250, stock=5)
+    digest = make_cart("alice", one, other, quantity=2)
+    order = order_of(alice, digest)
+    assert (order.state, order.total, order.user) == (State.RESERVED, 2500, alice)
+    assert (order.name, order.email, order.address) == (HOME.name, HOME.email, HOME.address)
+    assert sorted(order.lines.values_list("title", "quantity", "price")) == [("One", 2, 1000), ("Other", 2, 250)]
+    assert cart.read(digest).lines == {}
+    assert_right({one.pk: 5, other.pk: 5})
+
+
+def test_the_same_checkout_again_is_the_same_order(alice: User) -> None:
+    product = make_product(stock=5)
+    digest = make_cart("alice", product)
+    shown = cart.read(digest)
+    first = begin(alice, digest, version=shown.version, total=product.price, address=HOME)
+    again = begin(alice, digest, version=shown.version, total=product.price, address=HOME)
+    assert again == first
+    assert_right({product.pk: 5})
+
+
+def test_a_new_secret_key_does_not_double_an_order(alice: User, settings: Settings) -> None:
+    product = make_product(stock=5)
+    digest = make_cart("alice", product)
+    version = cart.read(digest).version
+    first = begin(alice, digest, version=version, total=product.price, address=HOME)
+    settings.SECRET_KEY = "another"
+    assert begin(alice, digest, version=version, total=product.price, address=HOME) == first
+
+
+def test_the_next_cart_of_the_same_visitor_is_another_order(alice: User) -> None:
+    product = make_product(stock=5)
+    digest = make_cart("alice", product)
+    first = order_of(alice, digest)
+    make_cart("alice", product)
+    assert order_of(alice, digest) != first
+    assert_right({product.pk: 5})
+
+
+def test_a_crash_between_the_order_and_the_cart_leaves_one_order(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    product = make_product(stock=5)
+    digest = make_cart("alice", product)
+    shown = cart.read(digest)
+    with monkeypatch.context() as crash, pytest.raises(ZeroDivisionError):
+        crash.setattr(carts, "take_out", lambda *args, **kwargs: 1 / 0)
+        order_of(alice, digest)
+    assert cart.read(digest).lines == {product.pk: 1}
+    order = Order.objects.get()
+    assert checkout.finish(alice, digest, shown.version) == order
+    assert cart.read(digest).lines == {}
+    assert_right({product.pk: 5})
+
+
+def test_what_was_put_into_the_cart_meanwhile_stays_there(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    product, other = make_product(stock=5), make_product("Another", stock=5)
+    digest = make_cart("alice", product)
+    write = checkout._write
+
+    def while_another_tab_adds(*args: object) -> Order:
+        order = write(*args)  # type: ignore[arg-type]
+        carts.add(digest, product.pk, 2)
+        carts.set_line(digest, other.pk, 1)
+        return order
+
+    monkeypatch.setattr(checkout, "_write", while_another_tab_adds)
+    order_of(alice, digest)
+    assert cart.read(digest).lines == {product.pk: 2, other.pk: 1}
+
+
+def test_a_cart_that_changed_since_it_was_shown_is_not_ordered(alice: User) -> None:
+    product = make_product(stock=5)
+    digest = make_cart("alice", product)
+    shown = cart.read(digest).version
+    carts.set_line(digest, product.pk, 2)
+    with pytest.raises(CartChanged):
+        begin(alice, digest, version=shown, total=99999, address=HOME)
+    assert not Order.objects.exists()
+    assert_right({product.pk: 5})
+
+
+def test_an_empty_cart_is_not_ordered(alice: User) -> None:
+    with pytest.raises(CartEmpty):
+        begin(alice, make_cart("alice"), version=0, total=0, address=HOME)
+    assert not Order.objects.exists()
+
+
+def test_a_price_that_rose_since_it_was_shown_is_said_and_not_charged(alice: User) -> None:
+    product = make_product(price=1000, stock=5)
+    digest = make_cart("alice", product, quantity=2)
+    Product.objects.update(price=1100)
+    with pytest.raises(PriceRose) as refusal:
+        order_of(alice, digest, total=2000)
+    assert (refusal.value.shown, refusal.value.now) == (2000, 2200)
+    assert not Order.objects.exists()
+    assert cart.read(digest).lines == {product.pk: 2}
+    assert_right({product.pk: 5})
+
+
+def test_a_price_that_fell_is_what_it_costs(alice: User) -> None:
+    product = make_product(price=1000, stock=5)
+    digest = make_cart("alice", product)
+    make_sale(product, price=700)
+    assert order_of(alice, digest, total=1000).total == 700
+    assert OrderLine.objects.get().price == 700
+
+
+def test_a_sale_that_is_over_does_not_count(alice: User) -> None:
+    product = make_product(price=1000, stock=5)
+    digest = make_cart("alice", product)
+    make_sale(product, price=700, starts_in=-2, hours=-1)
+    with pytest.raises(PriceRose):
+        order_of(alice, digest, total=700)
+
+
+def test_too_few_copies_of_one_book_leave_all_of_them_where_they_are(alice: User) -> None:
+    plenty, few = make_product("Plenty", stock=9), make_product("Few", stock=2)
+    digest = make_cart("alice", plenty, few, quantity=3)
+    with pytest.raises(SoldOut) as refusal:
+        order_of(alice, digest)
+    assert refusal.value.shortages == (Shortage(few.pk, 3, 2),)
+    assert cart.read(digest).lines == {plenty.pk: 3, few.pk: 3}
+    assert_right({plenty.pk: 9, few.pk: 2})
+
+
+def test_what_is_not_for_sale_any_more_is_sold_out(alice: User) -> None:
+    product = make_product(stock=9)
+    digest = make_cart("alice", product)
+    Product.objects.update(is_active=False)
+    with pytest.raises(SoldOut) as refusal:
+        order_of(alice, digest)
+    assert refusal.value.shortages == (Shortage(product.pk, 1, 0),)
+
+
+def test_copies_that_come_back_as_one_looks_how_many_are_left_are_had(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    product = make_product(stock=0)
+    digest = make_cart("alice", product)
+    left = checkout.stock.left
+
+    def as_copies_arrive(ids: dict[int, int]) -> dict[int, int]:
+        Product.objects.update(stock=1)
+        return left(ids)
+
+    monkeypatch.setattr(checkout.stock, "left", as_copies_arrive)
+    assert order_of(alice, digest).state == State.RESERVED
+
+
+def test_the_last_copy_is_had_by_one(alice: User, bob: User) -> None:
+    product = make_product(stock=1)
+    first, second = make_cart("alice", product), make_cart("bob", product)
+    assert order_of(alice, first).user == alice
+    with pytest.raises(SoldOut):
+        order_of(bob, second)
+    assert_right({product.pk: 1})
+
+
+def _together(count: int, do: Callable[[int], object]) -> list[object]:
+    """Do it in so many threads at one moment; what each returns, or raises."""
+    barrier = threading.Barrier(count)
+
+    def one(n: int) -> object:
+        barrier.wait()
+        try:
+            return do(n)
+        except Exception as error:
+            return error
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(one, range(count)))
+
+
+def test_one_checkout_sent_from_twelve_windows_at_once_is_one_order(alice: User) -> None:
+    product = make_product(stock=1)
+    digest = make_cart("alice", product)
+    version = cart.read(digest).version
+
+    def send(n: int) -> int:
+        return begin(alice, digest, version=version, total=product.price, address=HOME).pk
+
+    assert set(_together(12, send)) == {Order.objects.get().pk}
+    assert_right({product.pk: 1})
+
+
+def test_carts_with_the_same_books_in_opposite_order_do_not_wait_for_one_another_for_ever(alice: User) -> None:
+    products = [make_product(f"Book {n}", stock=100) for n in range(4)]
+    digests = [make_cart(f"cart {n}", *(products if n % 2 else products[::-1])) for n in range(10)]
+
+    def send(n: int) -> str:
+        return order_of(alice, digests[n]).state
+
+    assert _together(10, send) == [State.RESERVED] * 10
+    assert_right(dict.fromkeys((product.pk for product in products), 100))
+
+
+def test_a_rush_for_three_copies_sells_three(alice: User, redis: Redis) -> None:
+    product = make_product(stock=3)
+    digests = [make_cart(f"cart {n}", product) for n in range(12)]
+    found = _together(12, lambda n: order_of(alice, digests[n]))
+    assert sorted(type(one).__name__ for one in found) == ["Order"] * 3 + ["SoldOut"] * 9
+    assert_right({product.pk: 3})
+
+
+def test_an_order_knows_until_when_its_copies_are_kept(alice: User, settings: Settings) -> None:
+    settings.SHOP_RESERVATION_SECONDS = 600
+    order = order_of(alice, make_cart("alice", make_product()))
+    assert 590 < (order.reserved_until - timezone.now()).total_seconds() <= 600
