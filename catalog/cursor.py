@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 from django.core.signing import BadSignature, Signer
 
-from catalog.sql import Order, Position
+from catalog.sql import Position
 
 # A new layout takes a new salt: cursors of the old one are then nobody's.
 SALT = "catalog.cursor.1"
@@ -21,12 +21,12 @@ class _Json:
         return orjson.loads(text)
 
 
-def write(order: Order, position: Position) -> str:
+def write(order: str, position: Position) -> str:
     """The text that names ``position`` in ``order``; safe in a URL."""
     return Signer(salt=SALT).sign_object([order, *position], serializer=_Json, compress=True)
 
 
-def read(text: str, order: Order) -> Position | None:
+def read(text: str, order: str) -> Position | None:
     """The position that ``text`` names; None (the first page) if it is not one of ours, or of another order."""
     try:
         of, key, pk = Signer(salt=SALT).unsign_object(text, serializer=_Json)

@@ -31,7 +31,7 @@ class Found:
 NOTHING = Found(0, [], [], [])
 
 
-def by_sql(node: query.Node | None, order: sql.Order, after: sql.Position | None, limit: int) -> Found:
+def by_sql(node: query.Node | None, order: str, after: sql.Position | None, limit: int) -> Found:
     """The answer that is true. The page has up to ``limit`` positions after ``after``."""
     return Found(
         count=sql.count(node),

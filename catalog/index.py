@@ -1,18 +1,18 @@
 """The catalogue inside the process: tag algebra, orders and facets in microseconds; current, or not used.
 
 A copy of what ``BookMirror`` places in Redis, which ``mirror.local`` keeps current: for each tag a roaring bitmap
-of book ids, the three orders, and each book's tags.
+of book ids, the orders, and each book's tags; and of what other mirrors place in the orders that they add.
 """
 
 from bisect import bisect_left, insort
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyroaring import BitMap64
 
-from catalog import facets, keys, nearest, query, sql
+from catalog import facets, keys, nearest, query, sorts, sql
 from catalog.found import FACETS, Counts, Found
 from catalog.orders import Order
 from mirror.entries import Contribution, Entry, Member, Members, Scored
@@ -24,41 +24,6 @@ COUNT_AT_LEAST, COUNT_OF_ALL = 50, 200
 REMEMBERED = 256  # results
 
 NONE = BitMap64()
-
-
-class _Way(NamedTuple):
-    """How an order's entries and positions read: ``place`` gives (id, key) of an entry.
-
-    inside: from the key of a position to one that compares ascending; outside: back.
-    """
-
-    place: Callable[[Scored], tuple[int, Any]]
-    inside: Callable[[Any], Any]
-    outside: Callable[[Any], Any]
-
-
-def _by_score(entry: Scored) -> tuple[int, Any]:
-    return int(entry.member), -entry.score
-
-
-def _by_text(entry: Scored) -> tuple[int, Any]:
-    text, _, pk = entry.member.rpartition("\0")
-    return int(pk), text
-
-
-def _same(key: Any) -> Any:
-    return key
-
-
-WAYS: dict[sql.Order, _Way] = {
-    "popular": _Way(_by_score, lambda popularity: -popularity, lambda less: -less),
-    "newest": _Way(
-        _by_score,
-        lambda year: inf if year is None else -year,
-        lambda less: None if less == inf else -less,
-    ),
-    "title": _Way(_by_text, _same, _same),
-}
 
 
 class _Names(dict[str, str]):
@@ -77,29 +42,28 @@ class Index:
 
     def __init__(self, entries: Iterable[Contribution] = ()) -> None:
         self._tag_start = len(keys.tag(""))
-        self._order_of: dict[str, sql.Order] = {
-            keys.popular(): "popular",
-            keys.newest(): "newest",
-            keys.titles(): "title",
-        }
+        self._sort_of = {sort.place(): sort for sort in sorts.every()}
+        self._partial = [sort.name for sort in sorts.every() if sort.is_partial]
         members, tags_of, places = self._sort_out(entries)
         self._members = {name: BitMap64(pks) for name, pks in members.items()}
         self._tags_of = {pk: tuple(names) for pk, names in tags_of.items() if names}
         self._sizes = sorted((-len(books), name) for name, books in self._members.items())
-        self._orders = {order: Order(found) for order, found in places.items()}
-        self._all = BitMap64(places["popular"])
+        for name in self._partial:
+            places[name] = dict.fromkeys(places[sorts.DEFAULT], inf) | places[name]
+        self._orders = {name: Order(found) for name, found in places.items()}
+        self._all = BitMap64(places[sorts.DEFAULT])
         self._remembered: OrderedDict[str, tuple[BitMap64, Counts]] = OrderedDict()
 
-    def _sort_out(self, entries: Iterable[Contribution]) -> tuple[dict[str, Any], dict[int, Any], dict[sql.Order, Any]]:
+    def _sort_out(self, entries: Iterable[Contribution]) -> tuple[dict[str, Any], dict[int, Any], dict[str, Any]]:
         members: defaultdict[str, list[int]] = defaultdict(list)
         tags_of: defaultdict[int, list[str]] = defaultdict(list)
-        places: dict[sql.Order, dict[int, Any]] = {order: {} for order in WAYS}
+        places: dict[str, dict[int, Any]] = {sort.name: {} for sort in self._sort_of.values()}
         names = _Names()
         for entry in entries:
             if isinstance(entry, Scored):
-                order = self._order_of[entry.key]
-                pk, key = WAYS[order].place(entry)
-                places[order][pk] = key
+                sort = self._sort_of[entry.key]
+                pk, key = sort.of(entry)
+                places[sort.name][pk] = key
                 continue
             pk = int(entry[1])
             own = [*map(names.__getitem__, entry.keys if isinstance(entry, Members) else entry[:1])]
@@ -116,11 +80,11 @@ class Index:
         if type(entry) is Member:
             self._tag(entry.key[self._tag_start :], int(entry.member))
         elif type(entry) is Scored:
-            order = self._order_of[entry.key]
-            pk, key = WAYS[order].place(entry)
-            self._orders[order].put(pk, key)
-            if order == "popular":
-                self._all.add(pk)
+            sort = self._sort_of[entry.key]
+            pk, key = sort.of(entry)
+            self._orders[sort.name].put(pk, key)
+            if sort.name == sorts.DEFAULT:
+                self._come(pk)
 
     def remove(self, entry: Entry) -> None:
         """Forget an entry. A text that a book no longer stands at says nothing about where it stands now."""
@@ -128,12 +92,29 @@ class Index:
         if type(entry) is Member:
             self._untag(entry.key[self._tag_start :], int(entry.member))
         elif type(entry) is Scored:
-            order = self._order_of[entry.key]
-            pk, key = WAYS[order].place(entry)
-            if order != "title" or self._orders[order].keys.get(pk) == key:
-                self._orders[order].drop(pk)
-            if order == "popular":
-                self._all.discard(pk)
+            sort = self._sort_of[entry.key]
+            pk, key = sort.of(entry)
+            order = self._orders[sort.name]
+            if sort.is_partial and pk in self._all:
+                order.put(pk, inf)
+            elif not sort.is_text or order.keys.get(pk) == key:
+                order.drop(pk)
+            if sort.name == sorts.DEFAULT:
+                self._go(pk)
+
+    def _come(self, pk: int) -> None:
+        """There is a book: among the last of an order in which nobody has placed it (before this, or yet)."""
+        self._all.add(pk)
+        for name in self._partial:
+            if pk not in self._orders[name].keys:
+                self._orders[name].put(pk, inf)
+
+    def _go(self, pk: int) -> None:
+        """There is no such book. Who placed it says themselves that they do so no longer."""
+        self._all.discard(pk)
+        for name in self._partial:
+            if self._orders[name].keys.get(pk) == inf:
+                self._orders[name].drop(pk)
 
     def _tag(self, name: str, pk: int) -> None:
         books = self._members.setdefault(name, BitMap64())
@@ -164,10 +145,10 @@ class Index:
 
     # --- questions ------------------------------------------------------------------------------
 
-    def find(self, node: query.Node | None, order: sql.Order, after: sql.Position | None, limit: int) -> Found:
+    def find(self, node: query.Node | None, order: str, after: sql.Position | None, limit: int) -> Found:
         """The answer to a query; the page has up to ``limit`` positions after ``after``."""
         books, counts = self._result(node)
-        way = WAYS[order]
+        way = sorts.get(order)
         inside = None if after is None else (way.inside(after[0]), after[1])
         page = self._orders[order].page(books, inside, limit)
         return Found(
@@ -207,4 +188,4 @@ class Index:
         return nearest.best({text: len(members[text]) for text in nearest.variants(name) if text in members})
 
 
-copy = LocalCopy("book", keys.popular, Index)
+copy = LocalCopy("book", keys.popular, Index, sorts.others)

@@ -10,19 +10,13 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
 
-from catalog import cursor, query, sql
+from catalog import cursor, query, sorts
 from catalog.found import Found
 from catalog.query import Node, QueryError
 from mirror.raw import RawRecord
 
 PAGE: Final = 20  # books
-SORTS: Final[dict[sql.Order, Promise]] = {
-    "popular": _("Most read"),
-    "newest": _("Newest"),
-    "title": _("By title"),
-}
 
 
 class BookRecord(RawRecord):
@@ -60,11 +54,11 @@ class Unknown:
 
 
 @dataclass(frozen=True)
-class Sort:
+class SortLink:
     """An order: its name in the address, what people call it, whether it is the present one."""
 
-    name: sql.Order
-    label: Promise
+    name: str
+    label: str | Promise
     is_current: bool
     url: str
 
@@ -78,7 +72,7 @@ class BookList:
     """
 
     query: str
-    sort: sql.Order
+    sort: str
     error: QueryError | None
     node: Node | None
     found: Found
@@ -102,9 +96,12 @@ class BookList:
         return self._url(self.query, self.sort, self.next) if self.next else None
 
     @cached_property
-    def sorts(self) -> list[Sort]:
+    def sorts(self) -> list[SortLink]:
         """The orders there are."""
-        return [Sort(name, label, name == self.sort, self._url(self.query, name)) for name, label in SORTS.items()]
+        return [
+            SortLink(sort.name, sort.label, sort.name == self.sort, self._url(self.query, sort.name))
+            for sort in sorts.every()
+        ]
 
     @cached_property
     def facets(self) -> list[Facet]:
@@ -139,7 +136,7 @@ class BookList:
     def _address(self) -> str:
         return reverse("catalog:list")
 
-    def _url(self, text: str, order: sql.Order, after: str | None = None) -> str:
-        parameters = {"q": text, "sort": "" if order == "popular" else order, "after": after or ""}
+    def _url(self, text: str, order: str, after: str | None = None) -> str:
+        parameters = {"q": text, "sort": "" if order == sorts.DEFAULT else order, "after": after or ""}
         given = urlencode({name: value for name, value in parameters.items() if value})
         return f"{self._address}?{given}" if given else self._address

@@ -3,11 +3,11 @@
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from catalog import cursor, extras, keys, query, sql
+from catalog import cursor, extras, keys, query, sorts, sql
 from catalog.found import NOTHING, Found, by_sql
 from catalog.index import copy
 from catalog.records import book_records
-from catalog.results import PAGE, SORTS, BookList, BookRecord
+from catalog.results import PAGE, BookList, BookRecord
 from mirror import registry
 from mirror.read import read
 from mirror.shapes import shape_of
@@ -18,10 +18,10 @@ LARGEST_ID: Final = 2**63 - 1
 def find_books(text: str = "", sort: str = "", after: str = "") -> BookList:
     """The books that the query ``text`` finds, in the order ``sort``, from the cursor ``after`` on.
 
-    An unknown sort is the first of SORTS, a cursor that is not ours the first page. From a warm mirror: at
+    An unknown sort is the most read first, a cursor that is not ours the first page. From a warm mirror: at
     most 2 round trips and no SQL.
     """
-    order: sql.Order = next((name for name in SORTS if name == sort), "popular")
+    order = sorts.known(sort).name
     try:
         node = _parse(text)
     except query.QueryError as error:
@@ -36,7 +36,7 @@ _parse = lru_cache(maxsize=512)(query.parse)
 Answer = tuple[Found, list[BookRecord]]
 
 
-def _from_redis(node: query.Node | None, order: sql.Order, after: sql.Position | None) -> Answer | None:
+def _from_redis(node: query.Node | None, order: str, after: sql.Position | None) -> Answer | None:
     """The answer, and the page's records; None if the mirror is cold, or away, or the copy is behind."""
 
     def records(pipe: Any, found: Found) -> None:
@@ -51,7 +51,7 @@ def _from_redis(node: query.Node | None, order: sql.Order, after: sql.Position |
     return None if None in raws else (found, list(map(BookRecord, raws)))
 
 
-def _from_sql(node: query.Node | None, order: sql.Order, after: sql.Position | None) -> Answer:
+def _from_sql(node: query.Node | None, order: str, after: sql.Position | None) -> Answer:
     found = by_sql(node, order, after, PAGE + 1)
     return found, _records_by_sql(_page(found))
 

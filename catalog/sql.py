@@ -1,31 +1,27 @@
 """Finding books by SQL: what is true, and what answers when Redis cannot.
 
-The way through Redis gives exactly the same answers in the same order. An order's *key* is what it sorts by:
-popularity, year (None: unknown) or sort title; a *position* is the key and the id of a book, and a page goes
-on after one. Text sorts by code point on every database, as Python's ``sorted`` does.
+The way through Redis gives exactly the same answers in the same order (``catalog.sorts``); a page goes on after a
+position. Text sorts by code point on every database, as Python's ``sorted`` does.
 """
 
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_, or_
-from typing import Any, Literal
+from typing import Any
 
 from django.db import connections
 from django.db.models import F, Q, QuerySet
-from django.db.models.expressions import Combinable
-from django.db.models.functions import Collate
+from django.db.models.expressions import OrderBy
 
+from catalog import sorts
 from catalog.models import Book
 from catalog.query import And, Node, Not, Tag, normal, terms
 from catalog.records import book_records
 from mirror.conf import setting
 
-__all__ = ["ORDERS", "Order", "Position", "book_records", "count", "facets", "matching", "page"]
+__all__ = ["Position", "book_records", "count", "facets", "matching", "page"]
 
-Order = Literal["popular", "newest", "title"]
-ORDERS: tuple[Order, ...] = ("popular", "newest", "title")
 Position = tuple[Any, int]  # key, id
-FIELDS: dict[Order, str] = {"popular": "popularity", "newest": "year", "title": "sort_title"}
 
 Links = Book.tags.through
 
@@ -87,29 +83,26 @@ def facets(node: Node | None, limit: int = 20) -> list[tuple[str, int]]:
         return [(name, books) for name, books in cursor.fetchall() if name not in named][:limit]
 
 
-def page(node: Node | None, order: Order, after: Position | None, limit: int) -> list[Position]:
-    """The positions of the next ``limit`` results: popular and newest first, titles ascending, then by id.
-
-    Books whose year is unknown are the last of "newest". ``after`` may be any position, also of no book.
-    """
-    books = matching(node).alias(key=_by_code_point(FIELDS[order]) if order == "title" else F(FIELDS[order]))
+def page(node: Node | None, order: str, after: Position | None, limit: int) -> list[Position]:
+    """The positions of the next ``limit`` results; ``after`` may be any position, also of no book."""
+    sort = sorts.get(order)
+    books = matching(node).annotate(key=sort.expression())
     if after is not None:
-        books = books.filter(_after(order, *after))
-    first = F("key").asc() if order == "title" else F("key").desc(nulls_last=True)
-    return list(books.order_by(first, "pk").values_list(FIELDS[order], "pk")[:limit])
+        books = books.filter(_after(sort, *after))
+    return list(books.order_by(_first(sort), "pk").values_list("key", "pk")[:limit])
 
 
-def _after(order: Order, key: Any, pk: int) -> Q:
+def _first(sort: sorts.Sort) -> OrderBy:
+    """What has no key is last; said only where there may be such, for not every index can be walked like that."""
+    if sort.is_descending:
+        return F("key").desc(nulls_last=True)
+    return F("key").asc(nulls_last=True if sort.is_partial else None)
+
+
+def _after(sort: sorts.Sort, key: Any, pk: int) -> Q:
     if key is None:
         return Q(key__isnull=True, pk__gt=pk)
     same = Q(key=key, pk__gt=pk)
-    if order == "title":
+    if sort.is_text:
         return same | Q(key__gt=key)
-    return same | Q(key__lt=key) | Q(key__isnull=True)
-
-
-def _by_code_point(field: str) -> Combinable:
-    """``field`` in code point order: SQLite's own, "C" on PostgreSQL."""
-    if connections[setting("DATABASE")].vendor == "postgresql":
-        return Collate(field, "C")
-    return F(field)
+    return same | (Q(key__lt=key) if sort.is_descending else Q(key__gt=key)) | Q(key__isnull=True)

@@ -9,8 +9,9 @@ a mirror that was rebuilt, makes the copy start over, in a thread of its own, wh
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
 
 from mirror import loading, marker, naming, registry, sql_only
@@ -58,11 +59,18 @@ class LocalCopy(Generic[S]):
     """A copy of everything that the index of the mirror ``name`` places in Redis.
 
     rows: gives the key of a sorted set, written by the mirror, that has every row's key as a member.
-    build: makes the structure from all entries.
+    build: makes the structure from all entries. others: gives further mirrors whose entries belong to it, with their
+    rows: they write to the same feed, and the copy is of use while all are whole.
     """
 
-    def __init__(self, name: str, rows: Callable[[], str], build: Callable[[Iterable[Contribution]], S]) -> None:
-        self.name, self._rows, self._build = name, rows, build
+    def __init__(
+        self,
+        name: str,
+        rows: Callable[[], str],
+        build: Callable[[Iterable[Contribution]], S],
+        others: Callable[[], Mapping[str, Callable[[], str]]] = dict,
+    ) -> None:
+        self.name, self._rows, self._build, self._others = name, rows, build, others
         self._held: _Held[S] | None = None
         self._lock = threading.Lock()  # guards what is in ``_held.structure``, and ``_held.last``
         self._starting = threading.Lock()
@@ -104,7 +112,7 @@ class LocalCopy(Generic[S]):
                 # Last, so that news of whatever the commands before it could have seen is in it.
                 pipe.xrange(self._feed(), asked, "+", NEWS)
 
-            reading = read([self.name], ask)
+            reading = read([*self._sources()], ask)
             if reading is None:
                 return None
             if reading.generations != held.generations:
@@ -123,6 +131,9 @@ class LocalCopy(Generic[S]):
             if len(news) == NEWS:
                 raise NotNow("it is far behind")
         raise AssertionError("unreachable")
+
+    def _sources(self) -> dict[str, Callable[[], str]]:
+        return {self.name: self._rows, **self._others()}
 
     def _feed(self) -> str:
         feed = registry.get(self.name).feed()
@@ -206,15 +217,15 @@ class LocalCopy(Generic[S]):
         generations, newest = self._generations(redis), redis.xrevrange(self._feed(), count=1)
         if not newest:
             raise NotNow("there is no feed")
-        held = _Held(
-            self._build(loading.entries(redis, registry.get(self.name), self._rows())), newest[0][0], generations
-        )
+        entries = (loading.entries(redis, registry.get(name), rows()) for name, rows in self._sources().items())
+        held = _Held(self._build(chain.from_iterable(entries)), newest[0][0], generations)
         if self._generations(redis) != generations:
             raise NotNow("the mirror was rebuilt meanwhile")
         return held
 
     def _generations(self, redis: Any) -> tuple[str, ...]:
-        found = marker.generations(redis, [self.name], [redis.get(naming.marker(self.name))])
+        names = [*self._sources()]
+        found = marker.generations(redis, names, [redis.get(naming.marker(name)) for name in names])
         if found is None:
             raise NotNow("the mirror is cold")
         return found

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import mirror
+from catalog import keys as catalog_keys
 from mirror import Contribution, Family, Mirror, Scored, Watch
 from mirror.conf import setting
 from mirror.declare import Record
@@ -46,3 +47,7 @@ class ProductMirror(Mirror):
 
     def families(self) -> Sequence[Family]:
         return (Family(keys.prices(), "zset", lambda key, member: member, whole=True),)
+
+    def feed(self) -> str:
+        """The catalogue's: its copies in the processes sort by price as well."""
+        return catalog_keys.changes()

@@ -1,9 +1,11 @@
 """Books for tests."""
 
+from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
 from catalog.models import Author, Book, Tag
+from shop.models import Product
 
 _numbers = count(1)
 
@@ -21,3 +23,12 @@ def make_links(pairs: list[tuple[Book, str]]) -> None:
     """Put tags of any name on books."""
     for book, name in pairs:
         book.tags.add(Tag.objects.get_or_create(name=name)[0])
+
+
+def make_products(books: Iterable[Book]) -> None:
+    """Four of five are for sale, many at the same price; one is not any more, or never was."""
+    Product.objects.bulk_create(
+        Product(book=book, price=100 * (n * 7 % 6), stock=n % 3, is_active=n % 5 != 3)
+        for n, book in enumerate(books)
+        if n % 10 != 8
+    )

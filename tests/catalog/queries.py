@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from catalog.query import And, Node, Not, Or, Tag
 
+ORDERS = ["popular", "newest", "title", "price"]  # the last is the shop's, registered with the catalogue
 NAMES = [*"abcdef", "young-adult", "-", '"', "a b", "\\", "a&b", "--1-", "武侠"]
 
 

@@ -1,6 +1,7 @@
 """The copy of the catalogue answers as looking at each book would."""
 
 from collections import Counter
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -14,20 +15,25 @@ from catalog.found import FACETS
 from catalog.index import Index
 from catalog.mirrors import BookMirror
 from catalog.query import Node, parse
-from mirror.entries import Member
+from mirror import Mirror
+from mirror.entries import Contribution, Member
 from mirror.loading import news_of
 from mirror.plan import difference, news
-from tests.catalog.queries import NAMES, nodes
+from shop.mirrors import ProductMirror
+from tests.catalog.queries import NAMES, ORDERS, nodes
 
 Records = dict[int, dict[str, Any]]
 YEARS = st.none() | st.integers(-400, 2030)
 TITLES = st.sampled_from(["", "a", "A", "b c", "é", "鹿鼎记", "𝔘"])
+FIELDS = {"popular": "popularity", "newest": "year", "title": "sort_title", "price": "price"}
+MIRRORS: list[Mirror] = [BookMirror(), ProductMirror()]
 IDS = st.integers(1, 2**40) | st.integers(1, 9)
 RECORDS = st.fixed_dictionaries(
     {
         "year": YEARS,
         "sort_title": TITLES,
         "popularity": st.integers(0, 3) | st.just(2**60 + 1),
+        "price": st.none() | st.integers(0, 3),
         "tags": st.lists(st.sampled_from(NAMES), unique=True).map(sorted),
     }
 )
@@ -39,12 +45,23 @@ def _numbered(shelf: Records) -> Records:
 
 
 def _index(shelf: Records) -> Index:
-    return Index(entry for record in _numbered(shelf).values() for entry in BookMirror().index(record))
+    records = _numbered(shelf).values()
+    return Index(chain.from_iterable(_placed(mirror, record) for mirror in MIRRORS for record in records))
 
 
-def _place(order: sql.Order, pk: int, record: dict[str, Any]) -> tuple[Any, ...]:
+def _placed(mirror: Mirror, record: dict[str, Any] | None) -> list[Contribution]:
+    """What a mirror places of a book; None: there is none."""
+    if record is None:
+        return []
+    is_sold = record.get("price") is not None
+    return list(mirror.index(record if mirror is MIRRORS[0] else {**record, "is_active": is_sold}))
+
+
+def _place(order: str, pk: int, record: dict[str, Any]) -> tuple[Any, ...]:
     if order == "popular":
         return -record["popularity"], pk
+    if order == "price":
+        return record["price"] is None, record["price"] or 0, pk
     if order == "newest":
         return record["year"] is None, -(record["year"] or 0), pk
     return record["sort_title"], pk
@@ -57,12 +74,12 @@ def _matching(shelf: Records, node: Node | None) -> set[int]:
     return set(shelf) if node is None else query.evaluate(node, having, lambda: set(shelf))
 
 
-def _sorted(shelf: Records, order: sql.Order, pks: set[int]) -> list[sql.Position]:
+def _sorted(shelf: Records, order: str, pks: set[int]) -> list[sql.Position]:
     ordered = sorted(pks, key=lambda pk: _place(order, pk, shelf[pk]))
-    return [(shelf[pk][sql.FIELDS[order]], pk) for pk in ordered]
+    return [(shelf[pk][FIELDS[order]], pk) for pk in ordered]
 
 
-def _agrees(found_in: Index, shelf: Records, node: Node | None, order: sql.Order) -> None:
+def _agrees(found_in: Index, shelf: Records, node: Node | None, order: str) -> None:
     """Count, facets and every page to the end are what looking at each book gives."""
     pks = _matching(shelf, node)
     without = query.terms(node) if node else frozenset()
@@ -76,8 +93,8 @@ def _agrees(found_in: Index, shelf: Records, node: Node | None, order: sql.Order
         after = found.positions[-1] if found.positions else after
 
 
-@given(shelf=SHELVES, node=st.none() | nodes(), order=st.sampled_from(sql.ORDERS))
-def test_it_finds_what_looking_at_each_book_finds(shelf: Records, node: Node | None, order: sql.Order) -> None:
+@given(shelf=SHELVES, node=st.none() | nodes(), order=st.sampled_from(ORDERS))
+def test_it_finds_what_looking_at_each_book_finds(shelf: Records, node: Node | None, order: str) -> None:
     _agrees(_index(shelf), shelf, node, order)
 
 
@@ -85,19 +102,20 @@ def test_it_finds_what_looking_at_each_book_finds(shelf: Records, node: Node | N
     first=SHELVES,
     steps=st.lists(st.tuples(IDS, st.none() | RECORDS), max_size=8),
     node=st.none() | nodes(),
-    order=st.sampled_from(sql.ORDERS),
+    order=st.sampled_from(ORDERS),
 )
 def test_news_leaves_it_as_if_it_were_new(
-    first: Records, steps: list[tuple[int, dict[str, Any] | None]], node: Node | None, order: sql.Order
+    first: Records, steps: list[tuple[int, dict[str, Any] | None]], node: Node | None, order: str
 ) -> None:
     """Each step is told as the feed tells it; asking in between makes it remember answers."""
     shelf, changed = dict(first), _index(first)
-    for pk, record in steps:
-        before = BookMirror().index({**shelf[pk], "id": pk}) if pk in shelf else []
-        after = list(BookMirror().index({**record, "id": pk})) if record else []
-        changed.find(node, order, None, 3)
-        for is_added, entry in news_of(news(*difference(before, after))):
-            (changed.add if is_added else changed.remove)(entry)
+    for n, (pk, record) in enumerate(steps):
+        before = {**shelf[pk], "id": pk} if pk in shelf else None
+        after = {**record, "id": pk} if record else None
+        for mirror in MIRRORS[:: 1 if n % 2 else -1]:  # either may be drained first
+            changed.find(node, order, None, 3)
+            for is_added, entry in news_of(news(*difference(_placed(mirror, before), _placed(mirror, after)))):
+                (changed.add if is_added else changed.remove)(entry)
         shelf.pop(pk, None)
         if record:
             shelf[pk] = record
@@ -146,6 +164,7 @@ def many() -> Records:
             "year": pk % 50,
             "sort_title": f"{pk % 7}",
             "popularity": pk % 11,
+            "price": pk % 13 or None,
             "tags": [name for n, name in enumerate(names) if pk % (n // 2 + 1) == 0],
         }
         for pk in range(1, 1001)
@@ -153,8 +172,8 @@ def many() -> Records:
 
 
 @pytest.mark.parametrize("text", ["", "t03", "-t03", "t03 | t10", "t00 - t09", "t38 & t30"])
-@pytest.mark.parametrize("order", sql.ORDERS)
-def test_large_results_are_as_exact_as_small_ones(many: Records, text: str, order: sql.Order) -> None:
+@pytest.mark.parametrize("order", ORDERS)
+def test_large_results_are_as_exact_as_small_ones(many: Records, text: str, order: str) -> None:
     found_in, node = _index(many), parse(text)
     pks = _matching(many, node)
     counts = Counter(name for pk in pks for name in many[pk]["tags"] if not node or name not in query.terms(node))
@@ -195,6 +214,6 @@ def test_tags_that_no_book_has_are_named_with_those_that_look_like_them(many: Re
 
 
 def test_its_keys_are_json_as_the_cursor_writes_it(many: Records) -> None:
-    for order in sql.ORDERS:
+    for order in ORDERS:
         positions = _index(many).find(None, order, None, 3).positions
         assert orjson.loads(orjson.dumps(positions)) == [list(position) for position in positions]

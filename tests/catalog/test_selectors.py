@@ -20,8 +20,8 @@ from mirror.recorder import Recording, record
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
-from tests.catalog.make import make_book, make_links
-from tests.catalog.queries import NAMES, nodes
+from tests.catalog.make import make_book, make_links, make_products
+from tests.catalog.queries import NAMES, ORDERS, nodes
 from tests.catalog.warm import all_pages, both, own_copy, shown, warm_up
 from tests.servers import RedisServer
 
@@ -44,6 +44,7 @@ def _fill(books: int = 70) -> None:
         for n in range(books)
     ]
     make_links([(book, name) for n, book in enumerate(made) for j, name in enumerate(NAMES) if (n >> (j % 5)) & 1])
+    make_products(made)
 
 
 @pytest.fixture
@@ -60,9 +61,9 @@ def test_the_examples_of_the_seed() -> None:
     assert {book["id"] for book in both("web | erlang").books} == {rails.pk, erlang.pk}
 
 
-@pytest.mark.parametrize("sort", sql.ORDERS)
+@pytest.mark.parametrize("sort", ORDERS)
 @pytest.mark.parametrize("text", ["", "a", "-a", "a | young-adult", "武侠 - a", '"a b" & "\\""', "nobody"])
-def test_redis_and_sql_show_the_same_on_every_page_to_the_end(shelf: None, text: str, sort: sql.Order) -> None:
+def test_redis_and_sql_show_the_same_on_every_page_to_the_end(shelf: None, text: str, sort: str) -> None:
     assert set(all_pages(text, sort)) == set(sql.matching(parse(text)).values_list("pk", flat=True))
 
 
@@ -70,7 +71,7 @@ def test_redis_and_sql_show_the_same_for_any_query(shelf: None) -> None:
     @trying(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.nested_given])
     @given(node=nodes())
     def same(node: Node) -> None:
-        both(to_text(node), random.choice(sql.ORDERS))
+        both(to_text(node), random.choice(ORDERS))
 
     same()
 
@@ -160,6 +161,7 @@ def test_addresses_keep_query_and_order(shelf: None) -> None:
         "/books/?q=a+%26+b",
         "/books/?q=a+%26+b&sort=newest",
         "/books/?q=a+%26+b&sort=title",
+        "/books/?q=a+%26+b&sort=price",
     ]
 
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from catalog import sql
 from catalog.models import Book, Tag
 from catalog.query import Node, evaluate, parse, terms
-from tests.catalog.make import make_book, make_links
-from tests.catalog.queries import NAMES, nodes
+from tests.catalog.make import make_book, make_links, make_products
+from tests.catalog.queries import NAMES, ORDERS, nodes
 
 pytestmark = pytest.mark.django_db
 TITLES = ["Zebra", "apple", "Apple", "Ärger", "éclair", "鹿鼎记", "𝔘nicode", "zoo", "Zoo", "a b", "ab", "a-b", "_x"]
@@ -28,6 +28,7 @@ def shelf() -> dict[int, set[str]]:
         book.pk: {n for j, n in enumerate(NAMES) if (i >> (j % 5)) & 1 or i % 11 == j} for i, book in enumerate(books)
     }
     make_links([(book, name) for book in books for name in sorted(names[book.pk])])
+    make_products(books)
     return names
 
 
@@ -59,22 +60,29 @@ def test_an_unknown_tag_is_no_book_and_none_of_it_is_all(shelf: dict[int, set[st
     assert sql.count(parse("-nobody-uses-this")) == len(shelf)
 
 
-def _place(order: sql.Order, position: sql.Position) -> tuple[Any, ...]:
+def _place(order: str, position: sql.Position) -> tuple[Any, ...]:
     """What Python sorts a position by."""
     key, pk = position
-    return (key, pk) if order == "title" else (key is None, -(key or 0), pk)
+    if order == "title":
+        return key, pk
+    return key is None, (key or 0) if order == "price" else -(key or 0), pk
 
 
-def _by_python(order: sql.Order, pks: set[int]) -> list[sql.Position]:
-    rows = Book.objects.filter(pk__in=pks).values_list(sql.FIELDS[order], "pk")
-    return sorted(rows, key=lambda position: _place(order, position))
+def _by_python(order: str, pks: set[int]) -> list[sql.Position]:
+    books = Book.objects.filter(pk__in=pks).select_related("product")
+    return sorted([(_key(order, book), book.pk) for book in books], key=lambda position: _place(order, position))
 
 
-@pytest.mark.parametrize("order", sql.ORDERS)
+def _key(order: str, book: Book) -> Any:
+    if order != "price":
+        return getattr(book, {"popular": "popularity", "newest": "year", "title": "sort_title"}[order])
+    product = getattr(book, "product", None)
+    return product.price if product and product.is_active else None
+
+
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("text", ["", "a | b", "-a", "a & b & c & d & e"])
-def test_pages_follow_one_another_in_the_order_of_python(
-    shelf: dict[int, set[str]], order: sql.Order, text: str
-) -> None:
+def test_pages_follow_one_another_in_the_order_of_python(shelf: dict[int, set[str]], order: str, text: str) -> None:
     node = parse(text)
     found: list[sql.Position] = []
     after = None
@@ -93,10 +101,13 @@ def test_pages_follow_one_another_in_the_order_of_python(
         ("newest", (None, 0)),
         ("title", ("apple\U0010ffff", 1)),
         ("title", ("", 0)),
+        ("price", (500, 0)),
+        ("price", (7, 10**9)),
+        ("price", (None, 0)),
     ],
 )
 def test_a_page_may_go_on_after_a_place_where_no_book_is(
-    shelf: dict[int, set[str]], order: sql.Order, after: sql.Position
+    shelf: dict[int, set[str]], order: str, after: sql.Position
 ) -> None:
     everything = _by_python(order, set(shelf))
     rest = sql.page(None, order, after, 100)
