@@ -2,10 +2,11 @@
 
 from django.urls import URLPattern, path
 
-from shop.views import callback, checkout, orders
+from shop.views import callback, checkout, orders, sale
 
 app_name = "shop"
 urlpatterns: list[URLPattern] = [
+    path("sale/", sale.sale, name="sale"),
     path("orders/", orders.orders, name="orders"),
     path("orders/<int:pk>/", orders.order, name="order"),
     path("checkout/", checkout.Checkout.as_view(), name="checkout"),

@@ -22,6 +22,7 @@ from shop import keys, popularity
 from shop.books import get_books, in_order
 from shop.models import View
 from shop.popularity import BACKUP, LAST, logger
+from shop.visitors import digest_of
 
 SQL_ROWS: Final = 100  # of a visitor, among which SQL finds the last books: who comes back to one has several
 MOST: Final = 100  # keys in one round trip
@@ -34,12 +35,10 @@ def record(request: HttpRequest, book_id: int) -> None:
     """
     if not counts(request):
         return
-    if settings.SESSION_COOKIE_NAME in request.COOKIES:
-        user = request.user.pk if request.user.is_authenticated else None  # reads the session
-        if digest := request.session.digest:  # type: ignore[attr-defined]
-            popularity.saw(digest, book_id, user_id=user)
-            return
-    popularity.saw(None, book_id, visitor=stand_in(request))
+    if digest := digest_of(request):
+        popularity.saw(digest, book_id, user_id=request.user.pk if request.user.is_authenticated else None)
+    else:
+        popularity.saw(None, book_id, visitor=stand_in(request))
 
 
 def counts(request: HttpRequest) -> bool:

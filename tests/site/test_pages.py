@@ -7,8 +7,11 @@ from accounts.models import Session, User
 from config.csp import ADMIN_NEEDS
 from mirror.rebuild import rebuild
 from mirror.recorder import record
+from shop import halving
+from shop.rowdaemon import run_once
 from social.models import Post
 from tests.accounts.people import make_people, warm
+from tests.shop.make import make_product, make_sale
 from tests.site.html import what_the_policy_forbids
 
 PUBLIC = ["/", "/accounts/login/", "/accounts/register/", "/no-such-page/"]
@@ -28,15 +31,23 @@ def test_a_stranger_costs_neither_sql_nor_redis(client: Client, path: str) -> No
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_front_page_costs_a_stranger_a_round_trip_for_the_last_logins_and_two_for_posts(client: Client) -> None:
+def test_the_front_page_costs_a_stranger_five_round_trips(client: Client) -> None:
+    """One for the last logins, two for posts, one for what is looked at most, one for the sale."""
     people = make_people([1, 2])
     Post.objects.create(user=people[1], text="Well read.")
+    product = make_product("Programming Erlang", price=1250)
+    make_sale(product, price=900)
     warm()
-    rebuild(["post", "global"])
+    rebuild(["post", "global", "book", "product", "sale"])
+    halving.rebuild()
+    client.get(f"/books/{product.pk}/")
+    run_once()
     client.get("/")
     with record() as seen:
         page = client.get("/").content.decode()
-    assert (seen.round_trips, seen.sql) == (3, [])
+    assert (seen.round_trips, seen.sql) == (5, [])
+    assert page.count("Programming Erlang") >= 2
+    assert "€9.00" in page
     assert "reader 1" in page
     assert "Well read." in page
 

@@ -1,0 +1,197 @@
+"""The sales there are and will be, with what is left of each product: from the row cache, or from SQL."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from typing import Any, Final
+
+import orjson
+from django.conf import settings
+from django.utils import timezone
+
+from mirror.conf import setting
+from mirror.declare import Record
+from mirror.read import read
+from shop import keys
+from shop.books import get_books
+from shop.models import Sale
+from shop.prices import price_at
+from shop.records import load_sales, sale_record
+from shop.rowcache import LIVES, load_rows
+from shop.selectors import get_products
+
+SALES: Final = 6  # that are shown, the first to end first
+PRODUCTS: Final = 60  # of a sale that are shown
+FEW: Final = 5  # copies: so many are few
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A product in a sale. Prices in cents: cents now, was before (if that is more), later when the sale begins.
+
+    left: copies; as_of: when that was so (seconds since 1970).
+    """
+
+    id: int
+    title: str
+    authors: list[str]
+    cents: int
+    was: int | None
+    later: int | None
+    left: int
+    as_of: float
+
+    @property
+    def is_few(self) -> bool:
+        """Whether it has to be said how few are left."""
+        return 0 < self.left <= FEW
+
+    @property
+    def author(self) -> str:
+        """The first one."""
+        return self.authors[0] if self.authors else ""
+
+
+@dataclass(frozen=True)
+class SaleShown:
+    """A sale as pages show it, at the time ``now``. Times in seconds since 1970. more: products not shown."""
+
+    id: int
+    name: str
+    starts: float
+    ends: float
+    now: float
+    offers: list[Offer]
+    more: int
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it has begun."""
+        return self.starts <= self.now
+
+    @property
+    def next_at(self) -> datetime:
+        """When it ends; of one to come, when it starts."""
+        return datetime.fromtimestamp(self.ends if self.is_on else self.starts, UTC)
+
+    @property
+    def seconds_left(self) -> int:
+        """Until then."""
+        return max(0, round(self.next_at.timestamp() - self.now))
+
+    @property
+    def as_of(self) -> datetime:
+        """Since when all of its stock is known to be so."""
+        return datetime.fromtimestamp(min((offer.as_of for offer in self.offers), default=self.now), UTC)
+
+    @property
+    def age(self) -> float:
+        """How many seconds ago that was."""
+        return round(self.now - self.as_of.timestamp(), 1)
+
+    @property
+    def delay(self) -> float:
+        """Every how many seconds its rows are cached."""
+        return float(settings.SHOP_SALE_ROW_SECONDS if self.is_on else settings.SHOP_ROW_SECONDS)
+
+    @property
+    def stale_after(self) -> float:
+        """How old its stock may be, in seconds, before that has to be said."""
+        return LIVES * self.delay
+
+
+def sales_shown() -> list[SaleShown]:
+    """The sales that are on, and those to come, the first to end first.
+
+    From warm mirrors and cached rows: one round trip as long as the same sales and products are shown, else three, and
+    no SQL. Rows that nobody has cached lately cost two more; with Redis away all of it is asked of SQL.
+    """
+    moment = time.time()
+    found = _by_redis(moment)
+    return _by_sql(moment) if found is None else found
+
+
+def version_of(sales: Sequence[SaleShown]) -> str:
+    """Changes with everything on the page but numbers: then it has to be made anew."""
+    said = [(s.id, s.is_on, s.ends, [(o.id, o.cents, o.later, o.left > 0) for o in s.offers]) for s in sales]
+    return sha256(repr(said).encode()).hexdigest()[:16]
+
+
+_guess: tuple[list[int], list[int]] = ([], [])  # the sales and products that were shown last: they still will be
+
+
+def _by_redis(moment: float) -> list[SaleShown] | None:
+    """None: Redis does not know. Asks for what was shown last time, until that is what there is."""
+    global _guess
+    sales, products = _guess
+    for _ in range(4):
+        reading = read(["sale"], partial(_ask, moment, sales, products))
+        if reading is None:
+            return None
+        ids, raws, *rows = reading.replies
+        wanted = [int(pk) for pk in ids]
+        known = {pk: orjson.loads(raw) for pk, raw in zip(sales, raws, strict=False) if raw}
+        on_page = _products(record for pk, record in known.items() if pk in wanted)
+        if set(wanted) <= set(sales) and set(on_page) <= set(products):
+            _guess = wanted, on_page
+            cached = {pk: orjson.loads(raw) for pk, raw in zip(products, rows, strict=True) if raw}
+            return _shown([known[pk] for pk in wanted if pk in known], cached, moment)
+        sales, products = wanted, on_page
+    return None
+
+
+def _ask(moment: float, sales: Sequence[int], products: Sequence[int], pipe: Any) -> None:
+    pipe.zrangebyscore(keys.sale_ends(), f"({moment!r}", "+inf", start=0, num=SALES)
+    pipe.mget([keys.sale(pk) for pk in sales] or [keys.sale(0)])
+    for pk in products:
+        pipe.get(keys.row(pk))
+
+
+def _products(records: Any) -> list[int]:
+    """The ids of what is shown of these sales, each once."""
+    return list(dict.fromkeys(item["id"] for record in records for item in record["products"][:PRODUCTS]))
+
+
+def _by_sql(moment: float) -> list[SaleShown]:
+    rows = Sale.objects.using(setting("DATABASE")).not_over(timezone.now()).order_by("ends_at")
+    ids = list(rows.values_list("pk", flat=True)[:SALES])
+    found = load_sales(ids)
+    records = [sale_record(found[str(pk)]) for pk in ids if str(pk) in found]
+    cached = {int(pk): row for pk, row in load_rows(_products(records), moment).items()}
+    return _shown(records, cached, moment)
+
+
+def _shown(records: Sequence[Record], cached: Mapping[int, Record], moment: float) -> list[SaleShown]:
+    """Sales with their offers. What has no row in the cache (or one too old) is read where it is known now."""
+    wanted = _products(records)
+    rows = {pk: row for pk, row in cached.items() if moment - row["cached_at"] <= LIVES * row.get("delay", 1.0)}
+    if missing := [pk for pk in wanted if pk not in rows]:
+        books = get_books(missing)
+        for pk, product in get_products(missing).items():
+            if book := books.get(pk):
+                said = {"title": book["title"], "authors": book["authors"], "cached_at": moment}
+                rows[pk] = {**product, **said}
+    return [_sale(record, rows, moment) for record in records]
+
+
+def _sale(record: Record, rows: Mapping[int, Record], moment: float) -> SaleShown:
+    items, is_on = record["products"][:PRODUCTS], record["starts"] <= moment
+    offers = [
+        _offer(rows[item["id"]], item["price"], is_on, moment)
+        for item in items
+        if item["id"] in rows and rows[item["id"]]["is_active"]
+    ]
+    more = len(record["products"]) - len(items)
+    return SaleShown(record["id"], record["name"], record["starts"], record["ends"], moment, offers, more)
+
+
+def _offer(row: Record, sale_price: int, is_on: bool, moment: float) -> Offer:
+    usual, cents = row["price"], price_at(row, moment).cents
+    if is_on:
+        cents = min(cents, sale_price)
+    was = usual if cents < usual else None
+    later = sale_price if not is_on and sale_price < cents else None
+    return Offer(row["id"], row["title"], row["authors"], cents, was, later, max(0, row["available"]), row["cached_at"])

@@ -1,0 +1,53 @@
+"""The sale: what costs less now, what will, and how many are left."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from config.answers import is_partial, json, wants_json
+from shop.sales import SaleShown, sales_shown, version_of
+
+
+@never_cache
+@require_safe
+def sale(request: HttpRequest) -> HttpResponse:
+    """The page. htmx, asking again every few seconds with the version that it shows, gets the stock alone; when more
+    than numbers has changed it is told to have the page anew.
+    """
+    sales = sales_shown()
+    version = version_of(sales)
+    if wants_json(request):
+        response = json({"sales": [_json(each) for each in sales]})
+    elif is_partial(request) and "version" in request.GET:
+        if request.GET["version"] == version:
+            response = render(request, "shop/_sale_stock.html", {"sales": sales, "again": True})
+        else:
+            response = HttpResponse(status=204, headers={"HX-Refresh": "true"})
+    else:
+        poll = round(min((each.delay for each in sales), default=60))
+        response = render(request, "shop/sale.html", {"sales": sales, "version": version, "poll": poll})
+    patch_vary_headers(response, ["Accept", "HX-Request"])
+    return response
+
+
+def _json(sale: SaleShown) -> dict[str, Any]:
+    """Times in seconds since 1970, prices in cents. as_of: when so many were left."""
+    products = [
+        {
+            "id": offer.id,
+            "title": offer.title,
+            "authors": offer.authors,
+            "price": offer.cents,
+            "was": offer.was,
+            "later": offer.later,
+            "available": offer.left,
+            "as_of": offer.as_of,
+        }
+        for offer in sale.offers
+    ]
+    said = {"id": sale.id, "name": sale.name, "starts": sale.starts, "ends": sale.ends, "is_on": sale.is_on}
+    return {**said, "seconds_left": sale.seconds_left, "more": sale.more, "products": products}
