@@ -1,12 +1,19 @@
-"""Letters to buyers: text, in the language of the request that ordered. Who sends them, and once: ``shop.services``."""
+"""Letters to buyers: text, in the language of the request that ordered.
 
+That an order is paid is told at least once (``shop.services.confirming``); that it is cancelled or sent, as soon as it
+is committed, by a worker that tries for a while.
+"""
+
+from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
 from django.core.mail import EmailMessage
+from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils.translation import override
 
+from accounts.letters import post
 from shop.models import Order
 
 ABOUT: Final = ("confirmed", "cancelled", "sent")
@@ -27,11 +34,14 @@ def confirm(order: Order) -> None:
     write("confirmed", order).send()
 
 
-def tell_cancelled(order: Order) -> None:
-    """Tell its buyer that an order is cancelled, and that what was paid goes back. Raises as ``confirm``."""
-    write("cancelled", order).send()
+def tell(about: str, order_id: int) -> int:
+    """Send a letter about an order; none for an order that is gone. Raises as ``confirm``. Returns how many."""
+    order = Order.objects.filter(pk=order_id).first()
+    return write(about, order).send() if order else 0
 
 
-def tell_sent(order: Order) -> None:
-    """Tell its buyer that an order is on its way. Raises as ``confirm``."""
-    write("sent", order).send()
+def tell_soon(about: str, order_id: int) -> None:
+    """Have a worker tell it after the commit. Never raises, never waits for the mail server."""
+    from shop.tasks import tell as task
+
+    transaction.on_commit(partial(post, task, about, order_id), robust=True)

@@ -5,7 +5,7 @@ import logging
 from celery import shared_task
 from redis.exceptions import RedisError
 
-from shop import halving, rowdaemon
+from shop import cart_settling, halving, letters, rowdaemon
 from shop.recommend import build
 from shop.services import confirming
 from shop.services import settle as settling
@@ -49,3 +49,15 @@ def cache_rows() -> int:
     except RedisError as error:
         logger.warning("Redis is away, rows wait: %s", error)
         return 0
+
+
+@shared_task(name="shop.tasks.tell", autoretry_for=(OSError,), retry_backoff=10, max_retries=6)
+def tell(about: str, order_id: int) -> int:
+    """Write to the customer of an order that it is cancelled, or sent. Returns how many letters."""
+    return letters.tell(about, order_id)
+
+
+@shared_task(name="shop.tasks.settle_carts")
+def settle_carts() -> int:
+    """Redis is told of carts that SQL got past it, and of those that are over. Beat asks every few seconds."""
+    return cart_settling.settle_carts()

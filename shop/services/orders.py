@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import User
-from shop import holds
+from shop import holds, letters
 from shop.models import EventKind, Order, State
 from shop.services import payments, stock
 from shop.services.errors import NotYours, TooLate
@@ -42,6 +42,7 @@ def cancel(order_id: int, by: User) -> Order:
         _free(stock.give_back if order.state == State.RESERVED else stock.take_back, order)
         note(order_id, EventKind.CANCELLED, by=by)
         payments.give_back_money(order, "the order was cancelled")
+        letters.tell_soon("cancelled", order_id)
     order.state, order.cancelled_at = State.CANCELLED, now
     return order
 
@@ -57,6 +58,7 @@ def send(order_id: int, by: User | None = None) -> Order:
         order.state, order.sent_at = State.SENT, timezone.now()
         Order.objects.filter(pk=order_id).update(state=order.state, sent_at=order.sent_at)
         note(order_id, EventKind.SENT, by=by)
+        letters.tell_soon("sent", order_id)
     return order
 
 

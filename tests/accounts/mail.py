@@ -13,15 +13,15 @@ from tests.servers import RedisServer
 from tests.servers.redis import main_server
 
 
-def hinted(server: RedisServer | None = None) -> list[tuple[str, list[Any]]]:
-    """Takes the tasks of accounts out of the broker: (name, arguments), oldest first."""
+def hinted(server: RedisServer | None = None, start: str = "accounts.") -> list[tuple[str, list[Any]]]:
+    """Takes the tasks whose names start like this out of the broker: (name, arguments), oldest first."""
     found = []
     with (server or main_server()).client(2) as broker:
         while raw := broker.rpop("default"):
             message = orjson.loads(raw)
             args, _, _ = orjson.loads(base64.b64decode(message["body"]))
             name = message["headers"]["task"]
-            if name.startswith("accounts."):
+            if name.startswith(start):
                 found.append((name, args))
     return found
 

@@ -131,6 +131,7 @@ def test_an_order_whose_time_is_over_says_so(shopper: Client, alice: User) -> No
 
 def test_while_the_provider_is_asked_nobody_is_led_to_pay_again(shopper: Client, alice: User) -> None:
     order = reserved(alice, make_product())
+    assert f'href="/shop/orders/{order.pk}/pay/"' in shopper.get(f"/shop/orders/{order.pk}/").content.decode()
     Payment.objects.create(order=order, key="p", amount=1)
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
     assert "/pay/" not in html
