@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from accounts.models import User
 from mirror.read import read
 from shop import keys
 from shop.books import ask_books, books_by_sql, books_said
+from shop.models import Order
 from shop.prices import Price
 from shop.results import ProductRecord
 from shop.selectors import products_by_sql
@@ -62,6 +64,14 @@ def show(quantities: Mapping[int, int], version: int, left: Mapping[int, int] | 
         price = product.now if product else Price(0)
         lines.append(Line(pk, book["title"] if book else f"#{pk}", quantity, price, known.get(pk, there)))
     return Shown(version, lines)
+
+
+def address_of(user: User) -> dict[str, str]:
+    """What is known of where somebody's order may go: where the last one went."""
+    last = Order.objects.of(user.pk).first()
+    if last is None:
+        return {"name": user.username, "email": user.email}
+    return {"name": last.name, "email": last.email, "address": last.address}
 
 
 def _read(ids: list[int]) -> tuple[dict[int, ProductRecord], dict[int, Any]]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 
+from django.conf import settings
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from shop.models import Order, Payment, PaymentState
@@ -34,7 +36,7 @@ def settle() -> Settled:
     """One round. Questions come first: money that has just come saves its reservation."""
     return Settled(
         asked=_each(_open(PaymentState.STARTED), _claimed(payments.look_into)),
-        expired=_each(list(Order.objects.run_out(timezone.now()).order_by("reserved_until")[:MOST]), _expire),
+        expired=_each(_run_out(timezone.now()), _expire),
         refunds=_each(_open(PaymentState.REFUND_DUE), _claimed(payments.refund)),
         letters=confirm_left(),
     )
@@ -42,6 +44,13 @@ def settle() -> Settled:
 
 def _open(state: PaymentState) -> list[Payment]:
     return list(Payment.objects.filter(state=state, ask_at__lte=timezone.now()).order_by("ask_at")[:MOST])
+
+
+def _run_out(now: datetime) -> list[Order]:
+    """Those whose time is over; but who was asked for the money just before that is still to get an answer."""
+    since = now - timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + payments.SLACK_SECONDS)
+    asked = Payment.objects.filter(order=OuterRef("pk"), state=PaymentState.STARTED, created_at__gt=since)
+    return list(Order.objects.run_out(now).exclude(Exists(asked)).order_by("reserved_until")[:MOST])
 
 
 def _claimed(do: Callable[[Payment], None]) -> Callable[[Payment], bool]:

@@ -16,7 +16,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from accounts.letters import site
 from accounts.ratelimit import allow
 from shop import cart
-from shop.checkout_page import show
+from shop.checkout_page import address_of, show
 from shop.forms import CheckoutForm, PayForm
 from shop.models import Order, PaymentState, State
 from shop.orders import order_of
@@ -44,8 +44,8 @@ class Checkout(LoginRequiredMixin, View):
         if not now.lines:
             messages.info(request, str(CartEmpty()))
             return redirect("/shop/cart/")
-        person = {"name": request.user.get_username(), "email": getattr(request.user, "email", "")}
-        return self._page(request, CheckoutForm(initial=person))
+        form = CheckoutForm(initial=address_of(request.user))  # type: ignore[arg-type]
+        return self._page(request, form, now=now)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = CheckoutForm(request.POST)
@@ -73,9 +73,15 @@ class Checkout(LoginRequiredMixin, View):
         return services.begin(request.user, digest, version=version, total=total, address=address)  # type: ignore[arg-type]
 
     def _page(
-        self, request: HttpRequest, form: CheckoutForm, error: str = "", left: Mapping[int, int] = {}, status: int = 200
+        self,
+        request: HttpRequest,
+        form: CheckoutForm,
+        error: str = "",
+        left: Mapping[int, int] = {},
+        status: int = 200,
+        now: cart.CartNow | None = None,
     ) -> HttpResponse:
-        now = cart.read(digest_of(request))
+        now = now or cart.read(digest_of(request))
         context = {"form": form, "error": error, "cart": show(now.lines, now.version, left)}
         return render(request, "shop/checkout.html", context, status=status)
 

@@ -1,9 +1,14 @@
 """Carts, checkouts and payments for tests, and what "right" means for the ledger."""
 
+import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
+from django.db import connections
 from django.db.models import Q, Sum
+from django.utils import timezone
 
 from accounts.models import User
 from accounts.session_rows import digest_of
@@ -59,3 +64,33 @@ def assert_settled() -> None:
 def money_held() -> int:
     """What the provider has taken and not given back, in cents."""
     return FakeCharge.objects.filter(succeeds=True, refunded_at=None).aggregate(n=Sum("amount"))["n"] or 0
+
+
+def let_time_pass() -> None:
+    """Reservations have run out, every provider answers, and whatever is to be asked again is due."""
+    past = timezone.now() - timedelta(seconds=1)
+    Order.objects.filter(reserved_until__gt=past).update(reserved_until=past)
+    FakeCharge.objects.filter(answers_at__gt=past).update(answers_at=past)
+    Payment.objects.filter(ask_at__gt=past).update(ask_at=past)
+
+
+def ask_again() -> None:
+    """Payments that are open are due to be asked about."""
+    Payment.objects.update(ask_at=timezone.now() - timedelta(seconds=1))
+
+
+def together(count: int, do: Callable[[int], object]) -> list[object]:
+    """Do it in so many threads at one moment; what each returns, or raises."""
+    barrier = threading.Barrier(count)
+
+    def one(n: int) -> object:
+        barrier.wait()
+        try:
+            return do(n)
+        except Exception as error:
+            return error
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(one, range(count)))

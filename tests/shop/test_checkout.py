@@ -1,11 +1,6 @@
 """From a cart to an order: once, at the price that was shown, or not at all."""
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
-from django.db import connections
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 from redis import Redis
@@ -16,7 +11,7 @@ from shop.models import Order, OrderLine, Product, State
 from shop.services import carts, checkout
 from shop.services.checkout import begin
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
-from tests.shop.checkouts import HOME, assert_right, make_cart, order_of
+from tests.shop.checkouts import HOME, assert_right, make_cart, order_of, together
 from tests.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -189,23 +184,6 @@ def test_the_last_copy_is_had_by_one(alice: User, bob: User) -> None:
     assert_right({product.pk: 1})
 
 
-def _together(count: int, do: Callable[[int], object]) -> list[object]:
-    """Do it in so many threads at one moment; what each returns, or raises."""
-    barrier = threading.Barrier(count)
-
-    def one(n: int) -> object:
-        barrier.wait()
-        try:
-            return do(n)
-        except Exception as error:
-            return error
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(one, range(count)))
-
-
 def test_one_checkout_sent_from_twelve_windows_at_once_is_one_order(alice: User) -> None:
     product = make_product(stock=1)
     digest = make_cart("alice", product)
@@ -214,7 +192,7 @@ def test_one_checkout_sent_from_twelve_windows_at_once_is_one_order(alice: User)
     def send(n: int) -> int:
         return begin(alice, digest, version=version, total=product.price, address=HOME).pk
 
-    assert set(_together(12, send)) == {Order.objects.get().pk}
+    assert set(together(12, send)) == {Order.objects.get().pk}
     assert_right({product.pk: 1})
 
 
@@ -225,14 +203,14 @@ def test_carts_with_the_same_books_in_opposite_order_do_not_wait_for_one_another
     def send(n: int) -> str:
         return order_of(alice, digests[n]).state
 
-    assert _together(10, send) == [State.RESERVED] * 10
+    assert together(10, send) == [State.RESERVED] * 10
     assert_right(dict.fromkeys((product.pk for product in products), 100))
 
 
 def test_a_rush_for_three_copies_sells_three(alice: User, redis: Redis) -> None:
     product = make_product(stock=3)
     digests = [make_cart(f"cart {n}", product) for n in range(12)]
-    found = _together(12, lambda n: order_of(alice, digests[n]))
+    found = together(12, lambda n: order_of(alice, digests[n]))
     assert sorted(type(one).__name__ for one in found) == ["Order"] * 3 + ["SoldOut"] * 9
     assert_right({product.pk: 3})
 

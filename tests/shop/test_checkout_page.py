@@ -1,0 +1,278 @@
+"""The checkout page and the page to pay again: what is shown, and what a form that is sent leads to."""
+
+import re
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from shop import cart
+from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
+from shop.payments import fake
+from shop.services import carts, checkout
+from tests.shop.carts import trust
+from tests.shop.checkouts import assert_right
+from tests.shop.make import make_product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+GIVEN = {"name": "Alice", "email": "alice@example.org", "address": "1 Long Lane", "card": fake.SUCCEEDS}
+
+
+@pytest.fixture
+def desk() -> Client:
+    """A browser in which alice is logged in."""
+    client = Client()
+    client.force_login(User.objects.create_user("alice", email="alice@example.org"))
+    return client
+
+
+@pytest.fixture
+def book() -> Product:
+    return make_product("Small Gods", price=1250, stock=3)
+
+
+def digest_in(client: Client) -> str:
+    return str(client.session.digest)  # type: ignore[attr-defined]
+
+
+def hidden(page: Any) -> dict[str, str]:
+    """What the page's form says of the cart."""
+    found = dict(re.findall(r'type="hidden" name="(version|total)" value="(\d+)"', page.content.decode()))
+    assert set(found) == {"version", "total"}
+    return found
+
+
+def send(client: Client, **changed: str) -> Any:
+    """Look at the checkout, and send its form."""
+    return client.post("/shop/checkout/", GIVEN | hidden(client.get("/shop/checkout/")) | changed)
+
+
+def text_of(response: HttpResponse) -> str:
+    """What a page says, without its markup."""
+    return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
+
+
+def test_a_good_card_buys_what_is_in_the_cart(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 2)
+    response = send(desk)
+    order = Order.objects.get()
+    assert (response.status_code, response["Location"]) == (302, f"/shop/orders/{order.pk}/")
+    assert (order.state, order.total, order.user) == (State.PAID, 2500, User.objects.get())
+    assert cart.read(digest_in(desk)).lines == {}
+    assert_right({book.pk: 3})
+
+
+def test_the_page_shows_lines_total_and_what_the_cards_do(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 2)
+    said = text_of(desk.get("/shop/checkout/"))
+    for words in ("Small Gods", "2 × €12.50", "Total €25.00", "Order and pay €25.00", fake.REFUSED, "is refused"):
+        assert words in said
+
+
+def test_the_page_is_read_from_redis(desk: Client, book: Product) -> None:
+    rebuild(["session", "user", "book", "product"])
+    trust()
+    carts.set_line(digest_in(desk), book.pk, 1)
+    desk.get("/shop/checkout/")
+    with record() as found:
+        desk.get("/shop/checkout/")
+    # Whether this cart is an order already, where the last one went, and, as there is none, the address of letters.
+    assert ["shop_order" in sql for sql, _ in found.sql] == [True, True, False]
+    assert found.round_trips == 3  # session, cart, what the lines say
+
+
+def test_who_is_not_logged_in_is_led_to_the_door_and_back(client: Client) -> None:
+    response = client.get("/shop/checkout/")
+    assert response["Location"] == "/accounts/login/?next=/shop/checkout/"
+
+
+def test_an_empty_cart_leads_to_the_cart(desk: Client) -> None:
+    assert desk.get("/shop/checkout/")["Location"] == "/shop/cart/"
+    response = desk.post("/shop/checkout/", GIVEN | {"version": "5", "total": "5"})
+    assert response["Location"] == "/shop/cart/"
+
+
+@pytest.mark.parametrize("field", ["name", "email", "address", "card"])
+def test_what_is_missing_is_said_beside_its_field(desk: Client, book: Product, field: str) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    page = send(desk, **{field: " "})
+    assert page.status_code == 200
+    assert f'id="id_{field}-errors"' in page.content.decode()
+    assert not Order.objects.exists()
+
+
+@pytest.mark.parametrize("typed", ["4242 4242 4242 4241", "4242", "abcd efgh ijkl mnop", "٤٢٤٢٤٢٤٢٤٢٤٢٤٢٤٢"])
+def test_a_number_that_is_no_cards_is_said_beside_the_field(desk: Client, book: Product, typed: str) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    page = send(desk, card=typed)
+    assert "That is not the number of a card" in text_of(page)
+    assert not Order.objects.exists()
+
+
+def test_a_card_may_be_typed_with_blanks(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    send(desk, card="4242 4242 4242 4242")
+    assert Order.objects.get().state == State.PAID
+
+
+def test_what_was_typed_stays_but_for_the_card(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    page = send(desk, email="nobody", card=fake.TWICE).content.decode()
+    assert 'value="nobody"' in page
+    assert "1 Long Lane" in page
+    assert f'value="{fake.TWICE}"' not in page.replace(f'<option value="{fake.TWICE}">', "")
+
+
+def test_a_cart_that_changed_is_shown_as_it_is_and_can_be_ordered_then(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    before = hidden(desk.get("/shop/checkout/"))
+    carts.set_line(digest_in(desk), book.pk, 2)
+    page = desk.post("/shop/checkout/", GIVEN | before)
+    assert page.status_code == 409
+    assert "Your cart has changed since this page was shown" in text_of(page)
+    assert not Order.objects.exists()
+    assert desk.post("/shop/checkout/", GIVEN | hidden(page)).status_code == 302
+    assert Order.objects.get().total == 2500
+
+
+def test_a_form_that_names_no_cart_is_shown_the_cart(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    for wrong in ({}, {"version": "x", "total": "y"}, {"version": "-1", "total": "1"}, {"version": "9" * 40}):
+        assert desk.post("/shop/checkout/", GIVEN | wrong).status_code in (200, 409)
+    assert not Order.objects.exists()
+
+
+def test_a_price_that_rose_is_said_and_not_charged(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    before = hidden(desk.get("/shop/checkout/"))
+    Product.objects.update(price=1300)
+    page = desk.post("/shop/checkout/", GIVEN | before)
+    assert page.status_code == 409
+    assert "A price has risen since this page was shown" in text_of(page)
+    assert hidden(page)["total"] == "1300"
+    assert not FakeCharge.objects.exists()
+
+
+def test_who_comes_too_late_is_told_what_is_left(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 3)
+    before = hidden(desk.get("/shop/checkout/"))
+    Product.objects.update(stock=2)
+    page = desk.post("/shop/checkout/", GIVEN | before)
+    assert page.status_code == 409
+    for words in ("Somebody else was faster", "Only 2 left", "Nothing was ordered"):
+        assert words in text_of(page)
+    assert not FakeCharge.objects.exists()
+
+
+def test_who_has_ordered_before_need_not_type_it_again(desk: Client, book: Product) -> None:
+    for count in (1, 2):
+        carts.set_line(digest_in(desk), book.pk, count)
+        page = desk.get("/shop/checkout/").content.decode()
+        assert ("9 Far Street" in page) == (count == 2)
+        send(desk, address="9 Far Street")
+
+
+def test_a_refused_card_leads_to_another_try(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    response = send(desk, card=fake.REFUSED)
+    order = Order.objects.get()
+    assert response["Location"] == f"/shop/orders/{order.pk}/pay/"
+    page = desk.get(response["Location"])
+    assert "Your card was refused, and nothing was taken" in text_of(page)
+    assert "set aside for you" in text_of(page)
+    assert desk.post(response["Location"], {"card": ""}).status_code == 200
+    assert desk.post(response["Location"], {"card": fake.SUCCEEDS})["Location"] == f"/shop/orders/{order.pk}/"
+    assert Order.objects.get().state == State.PAID
+    assert list(Payment.objects.order_by("pk").values_list("state", flat=True)) == [
+        PaymentState.FAILED,
+        PaymentState.SUCCEEDED,
+    ]
+    assert_right({book.pk: 3})
+
+
+def test_a_provider_that_hangs_does_not_hold_the_page(desk: Client, book: Product, settings: Settings) -> None:
+    settings.PAYMENT_TIMEOUT_SECONDS = 0.2
+    carts.set_line(digest_in(desk), book.pk, 1)
+    response = send(desk, card=fake.HANGS_CHARGES)
+    page = desk.get(response["Location"])
+    assert "The payment provider has not answered yet" in text_of(page)
+    assert Order.objects.get().state == State.RESERVED
+
+
+def test_an_order_is_paid_by_its_customer_alone(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    order = Order.objects.get(pk=int(send(desk, card=fake.REFUSED)["Location"].split("/")[3]))
+    other = Client()
+    assert other.get(f"/shop/orders/{order.pk}/pay/").status_code == 302
+    other.force_login(User.objects.create_user("bob"))
+    assert other.get(f"/shop/orders/{order.pk}/pay/").status_code == 404
+    assert other.post(f"/shop/orders/{order.pk}/pay/", {"card": fake.SUCCEEDS}).status_code == 404
+    assert Payment.objects.count() == 1
+
+
+def test_what_is_paid_is_not_paid_again(desk: Client, book: Product) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    order = send(desk)["Location"]
+    assert desk.get(f"{order}pay/")["Location"] == order
+    assert desk.post(f"{order}pay/", {"card": fake.SUCCEEDS})["Location"] == order
+    assert FakeCharge.objects.count() == 1
+
+
+def test_a_form_sent_again_after_a_crash_before_paying_pays_the_order_that_was_made(
+    desk: Client, book: Product
+) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    before = hidden(desk.get("/shop/checkout/"))
+    address = checkout.Address("Alice", "alice@example.org", "1 Long Lane")
+    order = checkout.begin(
+        User.objects.get(), digest_in(desk), version=int(before["version"]), total=1250, address=address
+    )
+    assert desk.post("/shop/checkout/", GIVEN | before)["Location"] == f"/shop/orders/{order.pk}/"
+    assert Order.objects.get().state == State.PAID
+
+
+def test_a_cart_that_is_an_order_already_leads_there(
+    desk: Client, book: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    before = hidden(desk.get("/shop/checkout/"))
+    with monkeypatch.context() as crash, pytest.raises(ZeroDivisionError):
+        crash.setattr(carts, "take_out", lambda *args, **kwargs: 1 / 0)
+        desk.post("/shop/checkout/", GIVEN | before)
+    order = Order.objects.get()
+    assert desk.get("/shop/checkout/")["Location"] == f"/shop/orders/{order.pk}/"
+    assert cart.read(digest_in(desk)).lines == {}
+
+
+def test_who_sends_it_again_and_again_has_to_wait(desk: Client, book: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shop.views.checkout.TRIES", (2, 600))
+    carts.set_line(digest_in(desk), book.pk, 1)
+    codes = [send(desk, email="nobody").status_code for _ in range(3)]
+    assert codes == [200, 200, 429]
+
+
+def test_cards_are_tried_so_often_only(desk: Client, book: Product, settings: Settings) -> None:
+    settings.SHOP_PAYMENT_TRIES = 2
+    carts.set_line(digest_in(desk), book.pk, 1)
+    pay = send(desk, card=fake.REFUSED)["Location"]
+    assert desk.post(pay, {"card": fake.REFUSED})["Location"] == pay
+    page = desk.post(pay, {"card": fake.SUCCEEDS}, follow=True)
+    assert "That was tried too often" in text_of(page)
+    assert Payment.objects.count() == 2
+
+
+def test_no_number_of_a_card_is_kept_or_logged(
+    desk: Client, book: Product, caplog: pytest.LogCaptureFixture, settings: Settings
+) -> None:
+    settings.PAYMENT_TIMEOUT_SECONDS = 0.2
+    for number in (fake.SUCCEEDS, fake.HANGS):
+        carts.set_line(digest_in(desk), book.pk, 1)
+        send(desk, card=number)
+    kept = [str(row) for model in (Order, Payment, FakeCharge) for row in model._base_manager.values()]
+    assert len(kept) == 5
+    assert not [text for text in [*kept, caplog.text] if "4242" in text or "0051" in text]

@@ -1,0 +1,111 @@
+"""What is known to be sold out is not asked of SQL again, for a moment; and never decides that something is sold."""
+
+import time
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts.models import User
+from mirror.redis import breaker
+from shop import holds, keys
+from shop.models import Order, Product, State
+from shop.services import carts
+from shop.services.errors import SoldOut
+from shop.services.orders import cancel, expire
+from tests.servers import RedisServer, wait_until
+from tests.shop.carts import flush_carts, make_visitor, trust
+from tests.shop.checkouts import assert_right, make_cart, order_of
+from tests.shop.make import make_product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice")
+
+
+@pytest.fixture
+def book() -> Product:
+    return make_product(stock=2)
+
+
+def refused(user: User, cart: str) -> SoldOut:
+    with pytest.raises(SoldOut) as refusal:
+        order_of(user, cart)
+    return refusal.value
+
+
+def test_the_second_who_comes_too_late_costs_sql_no_write(alice: User, book: Product, settings: Settings) -> None:
+    settings.SHOP_HOLD_SECONDS = 60
+    first, second = make_cart("first", book, quantity=3), make_cart("second", book, quantity=3)
+    refused(alice, first)
+    with CaptureQueriesContext(
+        connection,
+    ) as found:
+        assert refused(alice, second).shortages == ((book.pk, 3, 2),)
+    assert not [query["sql"] for query in found if "BEGIN" in query["sql"] or "UPDATE" in query["sql"]]
+
+
+def test_who_wants_no_more_than_are_left_is_not_turned_away(alice: User, book: Product, settings: Settings) -> None:
+    settings.SHOP_HOLD_SECONDS = 60
+    refused(alice, make_cart("first", book, quantity=3))
+    assert order_of(alice, make_cart("second", book, quantity=2)).state == State.RESERVED
+    assert_right({book.pk: 2})
+
+
+@pytest.mark.parametrize("way", ["cancelled", "run out"])
+def test_copies_that_come_back_can_be_had_at_once(alice: User, book: Product, settings: Settings, way: str) -> None:
+    settings.SHOP_HOLD_SECONDS = 60
+    order = order_of(alice, make_cart("first", book, quantity=2))
+    late = make_cart("late", book)
+    refused(alice, late)
+    if way == "cancelled":
+        cancel(order.pk, alice)
+    else:
+        Order.objects.update(reserved_until=order.created_at)
+        expire(order.pk)
+    assert order_of(alice, late).state == State.RESERVED
+    assert_right({book.pk: 2})
+
+
+def test_it_is_believed_for_a_moment_only(alice: User, book: Product, settings: Settings) -> None:
+    settings.SHOP_HOLD_SECONDS = 0.3
+    late = make_cart("late", book, quantity=3)
+    refused(alice, late)
+    Product.objects.update(stock=9)
+    wait_until(lambda: not holds.short({book.pk: 3}), "the end of the hold")
+    assert order_of(alice, late).state == State.RESERVED
+
+
+def test_what_sql_said_long_ago_is_not_remembered(book: Product, redis: Redis, settings: Settings) -> None:
+    settings.SHOP_HOLD_SECONDS = 2.0
+    holds.remember({book.pk: 0}, time.monotonic() - 2)
+    assert not redis.exists(keys.hold(book.pk))
+    holds.remember({book.pk: 0}, time.monotonic() - 1)
+    assert 0 < redis.pttl(keys.hold(book.pk)) <= 1000
+
+
+def test_what_is_remembered_never_sells_anything(alice: User, book: Product, redis: Redis) -> None:
+    redis.set(keys.hold(book.pk), 1000)
+    assert refused(alice, make_cart("late", book, quantity=3)).shortages == ((book.pk, 3, 2),)
+    assert_right({book.pk: 2})
+
+
+def test_without_redis_sql_decides_alone(
+    alice: User, book: Product, redis_server: RedisServer, settings: Settings
+) -> None:
+    trust()
+    visitors = [make_visitor(alice), make_visitor(alice)]
+    for digest, quantity in zip(visitors, (2, 1), strict=True):
+        carts.set_line(digest, book.pk, quantity)
+    flush_carts()
+    redis_server.kill()
+    breaker.reset()
+    assert order_of(alice, visitors[0]).state == State.RESERVED
+    refused(alice, visitors[1])
+    assert holds.short({book.pk: 1}) == {}
+    assert_right({book.pk: 2})

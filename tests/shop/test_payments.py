@@ -1,0 +1,362 @@
+"""Being paid: once, whatever the provider does, and in whatever order its answers come in."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from shop.models import EventKind, FakeCharge, Order, OrderEvent, Payment, PaymentState, Product, State
+from shop.payments import Answer, Card, NoAnswer, Outcome, calls, fake, signing
+from shop.services.errors import NotPayable
+from shop.services.orders import cancel, expire
+from shop.services.payments import pay, record
+from shop.services.settle import settle
+from tests.servers import wait_until
+from tests.shop.checkouts import ask_again, assert_right, assert_settled, let_time_pass, make_cart, order_of, together
+from tests.shop.make import make_product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+GOOD, BAD = Card(fake.SUCCEEDS), Card(fake.REFUSED)
+PAID = Answer(Outcome.SUCCEEDED, "ref")
+CALLBACK = "/shop/payments/callback/"
+
+
+@pytest.fixture(autouse=True)
+def haste(settings: Settings) -> None:
+    """Nobody waits long for a provider that hangs, and it calls back where nobody listens."""
+    settings.PAYMENT_TIMEOUT_SECONDS = 2.0
+    settings.PAYMENT_CALLBACK_URL = "http://127.0.0.1:9/"
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice")
+
+
+@pytest.fixture
+def book() -> Product:
+    return make_product(price=1250, stock=3)
+
+
+@pytest.fixture
+def order(alice: User, book: Product) -> Order:
+    """Two copies, set aside."""
+    return order_of(alice, make_cart("alice", book, quantity=2))
+
+
+def steps(order: Order) -> list[str]:
+    """What is written down of an order."""
+    return list(OrderEvent.objects.filter(order=order).values_list("kind", flat=True))
+
+
+def hang(order: Order, card: str, settings: Settings) -> Payment:
+    """A payment to which there was no answer in time."""
+    settings.PAYMENT_TIMEOUT_SECONDS = 0.05
+    assert pay(order, Card(card)).state == State.RESERVED
+    settings.PAYMENT_TIMEOUT_SECONDS = 2.0
+    return Payment.objects.latest("pk")
+
+
+def let_it_run_out() -> None:
+    """The time to pay is over, and so is the time in which a page would have got an answer."""
+    now = timezone.now()
+    Order.objects.update(reserved_until=now)
+    Payment.objects.update(created_at=now - timedelta(minutes=1))
+
+
+def test_who_was_asked_for_the_money_at_the_last_moment_still_gets_an_answer(order: Order, book: Product) -> None:
+    pay(order, Card(fake.LATE))
+    Order.objects.update(reserved_until=timezone.now())
+    assert settle().expired == 0
+    let_it_run_out()
+    assert settle().expired == 1
+
+
+def test_a_good_card_pays_and_the_copies_are_sold(order: Order, book: Product) -> None:
+    assert pay(order, GOOD).state == State.PAID
+    payment = Payment.objects.get()
+    assert (payment.state, payment.amount) == (PaymentState.SUCCEEDED, 2500)
+    assert payment.reference
+    assert steps(order) == [EventKind.ORDERED, EventKind.ASKED, EventKind.PAID]
+    assert_right({book.pk: 3})
+    assert_settled()
+
+
+def test_the_payment_is_written_down_before_the_provider_is_asked(
+    order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known: list[str] = []
+    charge = fake.FakeProvider.charge
+
+    def spy(self: fake.FakeProvider, key: str, amount: int, card: Card) -> Answer:
+        known.append(Payment.objects.get(key=key).state)  # by another connection: it is committed
+        return charge(self, key, amount, card)
+
+    monkeypatch.setattr(fake.FakeProvider, "charge", spy)
+    pay(order, GOOD)
+    assert known == [PaymentState.STARTED]
+
+
+def test_a_refused_card_leaves_the_copies_set_aside_for_another(order: Order, book: Product) -> None:
+    assert pay(order, BAD).state == State.RESERVED
+    assert pay(order, Card("4000056655665556")).state == State.RESERVED  # that the provider does not know
+    assert pay(order, GOOD).state == State.PAID
+    assert list(Payment.objects.order_by("pk").values_list("state", "reason")) == [
+        (PaymentState.FAILED, "The card was refused."),
+        (PaymentState.FAILED, "The card was refused."),
+        (PaymentState.SUCCEEDED, ""),
+    ]
+    assert len(set(Payment.objects.values_list("key", flat=True))) == 3
+    assert_right({book.pk: 3})
+    assert_settled()
+
+
+def test_paid_from_eight_windows_at_once_is_charged_once(order: Order, book: Product) -> None:
+    together(8, lambda n: pay(order, GOOD))
+    assert FakeCharge.objects.count() == 1
+    assert pay(order, GOOD).state == State.PAID
+    assert FakeCharge.objects.count() == 1
+    assert_right({book.pk: 3})
+
+
+def test_a_provider_that_hangs_and_charges_is_asked_what_became_of_it(
+    order: Order, book: Product, settings: Settings
+) -> None:
+    payment = hang(order, fake.HANGS_CHARGES, settings)
+    wait_until(FakeCharge.objects.exists, "the charge")
+    assert settle().asked == 0  # it is not time yet
+    ask_again()
+    assert settle().asked == 1
+    payment.refresh_from_db()
+    assert payment.state == PaymentState.SUCCEEDED
+    assert Order.objects.get().state == State.PAID
+    assert_right({book.pk: 3})
+    assert_settled()
+
+
+def test_what_the_provider_never_heard_of_is_given_up_for_good(order: Order, book: Product, settings: Settings) -> None:
+    payment = hang(order, fake.HANGS, settings)
+    ask_again()
+    settle()
+    payment.refresh_from_db()
+    assert payment.state == PaymentState.FAILED
+    # The charge that was under way arrives after all: too late.
+    assert calls.charge(payment.key, payment.amount, GOOD).outcome is Outcome.FAILED
+    assert pay(order, GOOD).state == State.PAID
+    assert FakeCharge.objects.filter(succeeds=True).count() == 1
+    assert_right({book.pk: 3})
+
+
+def test_while_a_try_may_still_succeed_there_is_no_other(order: Order, settings: Settings) -> None:
+    hang(order, fake.HANGS, settings)
+    assert pay(order, GOOD).state == State.RESERVED
+    assert Payment.objects.count() == 1
+
+
+def test_a_new_try_first_finds_out_about_the_one_before(order: Order, book: Product, settings: Settings) -> None:
+    hang(order, fake.HANGS_CHARGES, settings)
+    wait_until(FakeCharge.objects.exists, "the charge")
+    ask_again()
+    assert pay(order, GOOD).state == State.PAID
+    assert Payment.objects.count() == FakeCharge.objects.count() == 1
+    assert_right({book.pk: 3})
+
+
+def test_an_answer_that_comes_again_and_again_sells_once(order: Order, book: Product) -> None:
+    pay(order, Card(fake.TWICE))
+    payment = Payment.objects.get()
+    for answer in (PAID, PAID, Answer(Outcome.FAILED, reason="late and wrong"), PAID):
+        record(payment.key, answer)
+    assert Order.objects.get().state == State.PAID
+    assert steps(order).count(EventKind.PAID) == 1
+    assert_right({book.pk: 3})
+    assert_settled()
+
+
+def test_answers_that_come_at_once_sell_once(order: Order, book: Product, settings: Settings) -> None:
+    payment = hang(order, fake.HANGS_CHARGES, settings)
+    wait_until(FakeCharge.objects.exists, "the charge")
+    assert together(8, lambda n: record(payment.key, PAID)) == [None] * 8
+    assert_right({book.pk: 3})
+    assert steps(order).count(EventKind.PAID) == 1
+
+
+def test_money_that_comes_late_buys_if_there_are_copies(order: Order, book: Product) -> None:
+    assert pay(order, Card(fake.LATE)).state == State.RESERVED
+    let_it_run_out()
+    assert settle().expired == 1
+    assert Order.objects.get().state == State.EXPIRED
+    assert_right({book.pk: 3})
+    let_time_pass()
+    settle()
+    assert Order.objects.get().state == State.PAID
+    assert EventKind.PAID_LATE in steps(order)
+    assert_right({book.pk: 3})
+    assert_settled()
+
+
+def test_money_that_comes_too_late_goes_back(order: Order, alice: User, book: Product) -> None:
+    pay(order, Card(fake.LATE))
+    let_it_run_out()
+    settle()
+    other = order_of(alice, make_cart("another", book, quantity=2))
+    assert pay(other, GOOD).state == State.PAID
+    FakeCharge.objects.update(answers_at=timezone.now())
+    ask_again()
+    settle()
+    order.refresh_from_db()
+    assert order.state == State.EXPIRED
+    assert Payment.objects.get(order=order).state == PaymentState.REFUNDED
+    assert steps(order)[-2:] == [EventKind.REFUND_DUE, EventKind.REFUNDED]
+    assert_right({book.pk: 3})
+    assert_settled()
+
+
+def test_money_that_comes_after_the_time_but_before_the_copies_are_given_back_buys(order: Order, book: Product) -> None:
+    pay(order, Card(fake.LATE))
+    let_time_pass()
+    assert settle()[:2] == (1, 0)
+    assert Order.objects.get().state == State.PAID
+    assert_right({book.pk: 3})
+
+
+def test_of_two_tries_that_both_succeeded_one_goes_back(order: Order, book: Product) -> None:
+    pay(order, BAD)
+    pay(order, GOOD)
+    first = Payment.objects.earliest("pk")
+    FakeCharge.objects.filter(pk=first.key).update(succeeds=True)
+    record(first.key, PAID)
+    ask_again()
+    settle()
+    assert list(Payment.objects.order_by("pk").values_list("state", flat=True)) == [
+        PaymentState.REFUNDED,
+        PaymentState.SUCCEEDED,
+    ]
+    assert_right({book.pk: 3})
+    assert_settled()
+
+
+def test_a_cancelled_order_gives_copies_and_money_back_once(order: Order, alice: User, book: Product) -> None:
+    pay(order, GOOD)
+    assert [cancel(order.pk, alice).state for _ in range(2)] == [State.CANCELLED] * 2
+    assert_right({book.pk: 3})
+    ask_again()
+    settle()
+    assert Payment.objects.get().state == PaymentState.REFUNDED
+    assert_right({book.pk: 3})
+    assert_settled()
+
+
+def test_money_for_an_order_that_was_cancelled_meanwhile_goes_back(
+    order: Order, alice: User, book: Product, settings: Settings
+) -> None:
+    hang(order, fake.HANGS_CHARGES, settings)
+    wait_until(FakeCharge.objects.exists, "the charge")
+    cancel(order.pk, alice)
+    for _round in range(2):
+        ask_again()
+        settle()
+    assert Payment.objects.get().state == PaymentState.REFUNDED
+    assert_right({book.pk: 3})
+    assert_settled()
+
+
+def test_what_has_run_out_cannot_be_paid(order: Order) -> None:
+    Order.objects.update(reserved_until=timezone.now())
+    with pytest.raises(NotPayable):
+        pay(order, GOOD)
+    expire(order.pk)
+    with pytest.raises(NotPayable):
+        pay(order, GOOD)
+    assert not FakeCharge.objects.exists()
+
+
+def test_a_provider_that_breaks_down_has_not_answered(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object) -> Answer:
+        raise ConnectionResetError
+
+    monkeypatch.setattr(fake.FakeProvider, "charge", broken)
+    assert pay(order, GOOD).state == State.RESERVED
+    assert Payment.objects.get().state == PaymentState.STARTED
+
+
+def test_the_provider_is_never_asked_within_a_transaction(order: Order) -> None:
+    with transaction.atomic(), pytest.raises(RuntimeError, match="outside every transaction"):
+        calls.find("key")
+
+
+def test_calls_that_hang_do_not_pile_up(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    settings.PAYMENT_TIMEOUT_SECONDS = 0.01
+    monkeypatch.setattr(calls, "_room", threading.BoundedSemaphore(2))
+    done, asked = threading.Event(), list[str]()
+
+    def hangs(self: object, key: str) -> None:
+        asked.append(key)
+        done.wait(60)
+
+    monkeypatch.setattr(fake.FakeProvider, "find", hangs)
+    for n in range(4):
+        with pytest.raises(NoAnswer):
+            calls.find(str(n))
+    done.set()
+    assert asked == ["0", "1"]
+    wait_until(lambda: calls._room._value == 2, "the end of the calls")  # type: ignore[attr-defined]
+
+
+# --- callbacks ----------------------------------------------------------------------------------
+
+
+def call_back(client: Client, body: bytes, signature: str) -> int:
+    headers = {signing.HEADER: signature}
+    return client.post(CALLBACK, body, content_type="application/json", headers=headers).status_code
+
+
+def test_a_callback_pays_once_however_often_it_comes(
+    client: Client, order: Order, book: Product, settings: Settings
+) -> None:
+    payment = hang(order, fake.HANGS_CHARGES, settings)
+    body = signing.write(payment.key, PAID)
+    client = Client(enforce_csrf_checks=True)
+    assert [call_back(client, body, signing.sign(body)) for _ in range(3)] == [204] * 3
+    assert Order.objects.get().state == State.PAID
+    assert steps(order).count(EventKind.PAID) == 1
+    assert_right({book.pk: 3})
+
+
+def test_a_callback_with_a_bad_signature_is_refused(client: Client, order: Order, settings: Settings) -> None:
+    payment = hang(order, fake.HANGS_CHARGES, settings)
+    body = signing.write(payment.key, PAID)
+    of_another = signing.sign(signing.write("another", PAID))
+    for signature in ("", "x", of_another, signing.sign(body)[:-1], "ü"):
+        assert call_back(client, body, signature) == 403
+    assert Order.objects.get().state == State.RESERVED
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"key": "k"}', b'{"key":"k","outcome":"?","reference":"","reason":""}']
+)
+def test_what_is_signed_but_is_no_callback_is_refused(client: Client, body: bytes) -> None:
+    assert call_back(client, body, signing.sign(body)) == 403
+
+
+def test_a_callback_about_nothing_that_is_known_changes_nothing(client: Client, order: Order) -> None:
+    body = signing.write("unknown", PAID)
+    assert call_back(client, body, signing.sign(body)) == 204
+    assert Order.objects.get().state == State.RESERVED
+
+
+def test_a_callback_is_posted_and_small(client: Client) -> None:
+    assert client.get(CALLBACK).status_code == 405
+    body = b"x" * 20_000
+    assert call_back(client, body, signing.sign(body)) == 413
+
+
+def test_a_callback_makes_no_session(client: Client) -> None:
+    body = signing.write("unknown", PAID)
+    call_back(client, body, signing.sign(body))
+    assert not client.cookies

@@ -1,0 +1,249 @@
+"""What pages leave open is brought to an end, once, by however many tasks at a time."""
+
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from shop import letters
+from shop.models import EventKind, FakeCharge, Order, OrderEvent, Payment, PaymentState, Product, State
+from shop.payments import Card, fake
+from shop.services import confirming, payments
+from shop.services import settle as settling
+from shop.services.errors import NotYours, TooLate
+from shop.services.orders import cancel, expire, send
+from shop.services.payments import pay
+from shop.services.settle import Settled, settle
+from shop.tasks import confirm as confirm_task
+from shop.tasks import settle as settle_task
+from tests.shop.checkouts import ask_again, assert_right, assert_settled, let_time_pass, make_cart, order_of, together
+from tests.shop.make import make_order, make_product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+GOOD = Card(fake.SUCCEEDS)
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice")
+
+
+@pytest.fixture
+def clerk() -> User:
+    return User.objects.create_user("clerk", is_staff=True)
+
+
+@pytest.fixture
+def book() -> Product:
+    return make_product(price=1250, stock=3)
+
+
+@pytest.fixture
+def order(alice: User, book: Product) -> Order:
+    return order_of(alice, make_cart("alice", book, quantity=2))
+
+
+def run_out(*orders: Order) -> None:
+    Order.objects.filter(pk__in=[order.pk for order in orders]).update(reserved_until=timezone.now())
+
+
+def test_reservations_that_have_run_out_are_given_back_once(order: Order, book: Product) -> None:
+    assert settle().expired == 0
+    run_out(order)
+    assert [settle_task()[1], settle_task()[1]] == [1, 0]
+    order.refresh_from_db()
+    assert order.state == State.EXPIRED
+    assert_right({book.pk: 3})
+
+
+def test_an_order_that_was_paid_meanwhile_does_not_run_out(order: Order, book: Product) -> None:
+    pay(order, GOOD)
+    run_out(order)
+    assert not expire(order.pk)
+    assert_right({book.pk: 3})
+
+
+def test_eight_at_once_do_what_one_does(alice: User, book: Product) -> None:
+    Product.objects.update(stock=100)
+    made = [order_of(alice, make_cart(f"cart {n}", book)) for n in range(9)]
+    for order in made[:3]:
+        pay(order, GOOD)
+        cancel(order.pk, alice)
+    for order in made[3:6]:
+        pay(order, Card(fake.LATE))
+    let_time_pass()
+    together(8, lambda n: settle())
+    together(8, lambda n: settle())
+    assert_right({book.pk: 100})
+    assert_settled()
+    kinds = list(OrderEvent.objects.values_list("kind", flat=True))
+    assert kinds.count(EventKind.REFUNDED) == 3
+    assert kinds.count(EventKind.PAID) + kinds.count(EventKind.PAID_LATE) == 6
+    assert Order.objects.filter(state=State.EXPIRED).count() == 3
+
+
+def test_a_provider_that_does_not_answer_is_asked_again_ever_later(
+    order: Order, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PAYMENT_TIMEOUT_SECONDS = 0.05
+    pay(order, Card(fake.HANGS))
+
+    def away(self: object, key: str) -> None:
+        raise ConnectionResetError
+
+    monkeypatch.setattr(fake.FakeProvider, "find", away)
+    waits = []
+    for age in (1, 60, 600, 86_400):
+        now = timezone.now()
+        Payment.objects.update(created_at=now - timedelta(seconds=age), ask_at=now)
+        assert (settle().asked, settle().asked) == (1, 0)
+        waits.append(round((Payment.objects.get().ask_at - now).total_seconds(), -1))
+    assert waits == [0, 20, 150, 600]
+    assert Payment.objects.get().state == PaymentState.STARTED
+
+
+def test_a_refund_is_tried_until_it_is_done(
+    order: Order, alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pay(order, GOOD)
+    cancel(order.pk, alice)
+
+    def away(self: object, key: str) -> None:
+        raise ConnectionResetError
+
+    with monkeypatch.context() as outage:
+        outage.setattr(fake.FakeProvider, "refund", away)
+        settle()
+    assert Payment.objects.get().state == PaymentState.REFUND_DUE
+    ask_again()
+    settle()
+    assert_settled()
+
+
+def test_a_refund_that_was_done_but_not_written_down_is_done_once(order: Order, alice: User) -> None:
+    pay(order, GOOD)
+    cancel(order.pk, alice)
+    fake.FakeProvider().refund(Payment.objects.get().key)
+    at = FakeCharge.objects.get().refunded_at
+    ask_again()
+    settle()
+    assert FakeCharge.objects.get().refunded_at == at
+    assert_settled()
+
+
+def test_one_that_cannot_be_settled_stands_in_nobodys_way(
+    alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [order_of(alice, make_cart(f"cart {n}", book)) for n in range(3)]
+    run_out(*made)
+    give_up = expire
+
+    def but_for_the_first(pk: int) -> bool:
+        assert pk != made[0].pk
+        return give_up(pk)
+
+    monkeypatch.setattr(settling, "expire", but_for_the_first)
+    assert settle().expired == 2
+    assert Order.objects.filter(state=State.EXPIRED).count() == 2
+
+
+def test_nothing_to_do_is_nothing_done(order: Order) -> None:
+    assert settle() == Settled()
+
+
+# --- letters ------------------------------------------------------------------------------------
+
+
+def test_who_paid_is_written_to_once(order: Order) -> None:
+    pay(order, GOOD)
+    assert [confirm_task(order.pk), confirm_task(order.pk)] == [True, False]
+    assert [letter.to for letter in mail.outbox] == [["alice@example.org"]]
+    assert Order.objects.get().confirmed_at is not None
+
+
+def test_a_letter_that_did_not_go_out_is_sent_by_the_next_round(order: Order) -> None:
+    pay(order, GOOD)
+    assert settle().letters == 0  # the worker has a moment
+    Order.objects.update(paid_at=timezone.now() - timedelta(seconds=confirming.SOON_SECONDS))
+    assert [settle().letters, settle().letters] == [1, 0]
+    assert len(mail.outbox) == 1
+
+
+def test_a_letter_that_cannot_be_sent_stops_no_other(
+    alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = timezone.now()
+    made = [
+        make_order(alice, book, state=State.PAID, paid_at=now - timedelta(minutes=n), key=str(n)) for n in (1, 2, 3)
+    ]
+    write = letters.write
+
+    def but_for_one(about: str, order: Order) -> object:
+        assert order.pk != made[0].pk
+        return write(about, order)
+
+    monkeypatch.setattr(letters, "write", but_for_one)
+    assert settle().letters == 2
+    assert Order.objects.get(confirmed_at=None) == made[0]
+
+
+def test_who_has_not_paid_gets_no_letter(order: Order) -> None:
+    assert confirm_task(order.pk) is False
+    assert mail.outbox == []
+
+
+# --- cancelling and sending -----------------------------------------------------------------------
+
+
+def test_an_order_is_cancelled_by_its_customer_or_by_staff(
+    order: Order, alice: User, clerk: User, book: Product
+) -> None:
+    with pytest.raises(NotYours):
+        cancel(order.pk, User.objects.create_user("bob"))
+    with pytest.raises(NotYours):
+        cancel(order.pk + 1000, clerk)
+    cancel(order.pk, clerk)
+    assert OrderEvent.objects.latest("pk").by == clerk
+    assert_right({book.pk: 3})
+
+
+def test_what_is_sent_is_not_cancelled(order: Order, alice: User, clerk: User, book: Product) -> None:
+    with pytest.raises(TooLate):
+        send(order.pk, clerk)
+    pay(order, GOOD)
+    assert [send(order.pk, clerk).state for _ in range(2)] == [State.SENT] * 2
+    with pytest.raises(TooLate):
+        cancel(order.pk, alice)
+    assert OrderEvent.objects.filter(kind=EventKind.SENT).count() == 1
+    assert_right({book.pk: 3})
+
+
+def test_what_has_run_out_is_neither_cancelled_nor_sent(order: Order, alice: User, book: Product) -> None:
+    run_out(order)
+    expire(order.pk)
+    for do in (lambda: cancel(order.pk, alice), lambda: send(order.pk)):
+        with pytest.raises(TooLate):
+            do()
+    assert_right({book.pk: 3})
+
+
+def test_cancelled_sent_and_run_out_at_once_is_one_of_them(
+    order: Order, alice: User, clerk: User, book: Product
+) -> None:
+    pay(order, GOOD)
+    together(9, lambda n: (lambda: cancel(order.pk, alice), lambda: send(order.pk, clerk), settle)[n % 3]())
+    assert Order.objects.get().state in (State.CANCELLED, State.SENT)
+    assert_right({book.pk: 3})
+
+
+def test_paying_and_running_out_at_once_sells_what_is_paid(order: Order, book: Product) -> None:
+    pay(order, Card(fake.LATE))
+    let_time_pass()
+    payment = Payment.objects.get()
+    together(8, lambda n: (payments.look_into(payment), expire(order.pk))[n % 2 - 1])
+    assert Order.objects.get().state == State.PAID
+    assert_right({book.pk: 3})
+    assert_settled()
