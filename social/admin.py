@@ -17,10 +17,10 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
+from accounts.admin_base import Bounded
 from accounts.models import User
 from accounts.names import fold
 from social import admin_people as _people  # noqa: F401  (registers its pages)
-from social.admin_base import Bounded
 from social.models import Hashtag, Mention, Post
 from social.services import posts
 from social.tokens import fold_hashtag

@@ -14,10 +14,10 @@ from django.utils.translation import ngettext
 from unfold.decorators import display
 
 from accounts.admin import UserAdmin
+from accounts.admin_base import Bounded
 from accounts.admin_lists import COUNTED
 from accounts.models import User
 from accounts.names import fold
-from social.admin_base import Bounded
 from social.models import Block, Follow, Mute, Post, Pulled
 from social.services import people
 

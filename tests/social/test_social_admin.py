@@ -8,12 +8,12 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from redis import Redis
 
-from accounts import admin_lists
+from accounts import admin_base, admin_lists
 from accounts.models import User
 from catalog.models import Book
 from mirror.recorder import record
 from mirror.relay import drain_all
-from social import admin_base, keys
+from social import keys
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, Pulled
 from tests.social.timelines import follow, people, say, warm_up
 

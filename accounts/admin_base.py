@@ -1,4 +1,4 @@
-"""What the pages of social in the admin have in common."""
+"""What lists of big tables in the admin have in common: bounded counts, nothing added, actions on a few rows."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
