@@ -4,14 +4,14 @@ import hashlib
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
 from django.contrib.auth.models import Group
 from django.db.models import Model
 
-from accounts import keys
+from accounts import companions, keys
 from accounts.models import Session, User
 from mirror.conf import setting
 from mirror.declare import Record
@@ -97,21 +97,34 @@ def has_expired(record: Record) -> bool:
     return expires <= time.time()
 
 
-def find(digest: str) -> tuple[Record | None, float | None]:
-    """The record of a session that has not expired, and when it was last seen as far as Redis was asked.
+class Found(NamedTuple):
+    """What was asked of a session. record: None if there is none that goes on; seen: when it was last seen, as far as
+    Redis was asked; said: what was asked beside it (``accounts.companions``), by name; empty: Redis was not asked.
+    """
 
-    One round trip. That there is none is not believed of Redis alone: the browser would be told to forget its token,
-    and a change that has not arrived yet would have logged somebody out for good.
+    record: Record | None = None
+    seen: float | None = None
+    said: Mapping[str, Sequence[Any]] = {}
+
+
+def find(digest: str) -> Found:
+    """A session that has not expired. One round trip.
+
+    That there is none is not believed of Redis alone: the browser would be told to forget its token, and a change that
+    has not arrived yet would have logged somebody out for good.
     """
     reading = read(["session"], lambda pipe: _ask(pipe, digest))
-    raw, seen = reading.replies if reading else (None, None)
+    raw, seen, *beside = reading.replies if reading else (None, None)
     record: Record | None = orjson.loads(raw) if raw else None
     if record is None or has_expired(record):
         row = load_sessions([digest]).get(digest)
         record = record_of(row) if row else None
-    return (record, seen) if record and not has_expired(record) else (None, None)
+    if record is None or has_expired(record):
+        return Found()
+    return Found(record, seen, companions.said(beside) if reading else {})
 
 
 def _ask(pipe: Any, digest: str) -> None:
     pipe.get(keys.session(digest))
     pipe.zscore(keys.recent(), digest)
+    companions.ask(pipe, digest)

@@ -4,6 +4,7 @@ The token is in the browser's cookie alone. What SQL and Redis know a session by
 nobody in.
 """
 
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
@@ -41,6 +42,7 @@ class SessionStore(DatabaseStore):
     user_agent = ""  # what the browser calls itself
     record: Record | None = None
     is_new = False  # whether its token was made by this object
+    _said: Mapping[str, Mapping[str, Sequence[Any]]] = {}  # of companions, by digest
     _kept: tuple[str | None, bytes] | None = None  # what was last committed, under which token
 
     @classmethod
@@ -58,12 +60,19 @@ class SessionStore(DatabaseStore):
     def load(self) -> dict[str, Any]:
         """The session's data; {} and no token when there is none, it has expired, or is being removed."""
         digest = digest_of(self.session_key or "")
-        record, seen = session_rows.find(digest)
+        record, seen, said = session_rows.find(digest)
         if record is None or not tokens.touch(digest, seen):
             self._session_key = None
             return {}
-        self.record = record
+        self.record, self._said = record, {digest: said}
         return self.decode(record["data"])
+
+    def said(self, companion: str) -> Sequence[Any] | None:
+        """What Redis said of a companion (``accounts.companions``) when this session was read.
+
+        None: it was not asked, or of a session that has another token since.
+        """
+        return self._said.get(self.digest or "", {}).get(companion)
 
     def exists(self, session_key: str) -> bool:
         return Session.objects.filter(pk=digest_of(session_key)).exists()

@@ -9,8 +9,15 @@ class ShopConfig(AppConfig):
     verbose_name = _("shop")
 
     def ready(self) -> None:
-        from shop import extras, price_sort, viewing_receivers  # noqa: F401  (receivers register on import)
+        from shop import (  # noqa: F401  (receivers register on import)
+            cart_link,
+            cart_receivers,
+            extras,
+            price_sort,
+            viewing_receivers,
+        )
         from shop.pagecache import allowed  # noqa: F401  (pages register on import)
 
+        cart_link.register()
         extras.register()
         price_sort.register()

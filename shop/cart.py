@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from mirror.backup import access, registry
 from mirror.backup.declare import Backup
 from mirror.redis import RedisError, breaker, client, is_away
-from shop import cart_scripts
-from shop.cart_content import EMPTY, Content
+from shop.cart_content import EMPTY, PARKED, Content
 from shop.cart_direct import HOPS, behind
+from shop.cart_scripts import BACKUP
 
 logger = logging.getLogger("shop")
 
@@ -31,7 +31,7 @@ class CartNow(NamedTuple):
 
 def backup() -> Backup:
     """What is said of carts to ``mirror.backup``."""
-    return registry.get("cart")
+    return registry.get(BACKUP)
 
 
 def read(digest: str | None) -> CartNow:
@@ -43,7 +43,7 @@ def read(digest: str | None) -> CartNow:
         content = _content(digest) if digest else EMPTY
         if not content.moved:
             return cart_now(content)
-        digest = content.moved
+        digest = None if content.moved == PARKED else content.moved
     return CartNow()
 
 
@@ -56,10 +56,8 @@ def cart_now(content: Content) -> CartNow:
 def _content(digest: str) -> Content:
     if behind().was and not behind().told:
         tell(digest)
-    found: Content | None = access.fetch(backup(), [digest]).get(digest)
-    if found is None:
-        _note_that_there_is_none(digest)
-    return found or EMPTY
+    found: Content = access.fetch(backup(), [digest]).get(digest, EMPTY)
+    return found
 
 
 def tell(digest: str) -> None:
@@ -67,12 +65,6 @@ def tell(digest: str) -> None:
     known = backup().load([digest])
     if _try(lambda redis: backup().put_back(redis, known)):
         behind().told = True
-
-
-def _note_that_there_is_none(digest: str) -> None:
-    """For an hour: so that the next page need not ask SQL."""
-    arguments = cart_scripts.putting_back(EMPTY, cart_scripts.NONE_SECONDS)
-    _try(lambda redis: cart_scripts.put_back(redis, cart_scripts.both(digest), arguments))
 
 
 def _try(ask: Callable[[Any], object]) -> bool:

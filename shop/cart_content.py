@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 ORDER: Final = "order:"  # before the key of an order that took its lines out: the name of a line that says only that
+PARKED: Final = "-"  # where a cart goes on that waits for its user's next login: nowhere yet
 REMOVED: Final = 200  # lines that are remembered as removed
 
 
@@ -24,7 +25,8 @@ class Line(NamedTuple):
 class Content(NamedTuple):
     """A cart. lines: by product id, also those that were removed (quantity 0), for they must not come back.
 
-    floor: what was removed up to this version is remembered no longer. moved: the digest under which it goes on, or "".
+    floor: what was removed up to this version is remembered no longer. moved: the digest under which it goes on, or
+    PARKED, or "".
     """
 
     lines: Mapping[str, Line] = {}

@@ -1,13 +1,12 @@
 """Carts in SQL: what is written there is put together with what is there, line by line."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 
 from django.utils import timezone
 
 from accounts.models import Session
 from mirror.conf import setting
-from shop.cart_content import EMPTY, Content, merged
+from shop.cart_content import Content, merged
 from shop.models import Cart
 
 _FIELDS = ["user", "lines", "versions", "version", "is_parked", "moved_to", "ended_at", "is_owed"]
@@ -52,9 +51,10 @@ def save(values: Mapping[str, Content]) -> None:
         if digest not in values:
             continue
         if digest in sessions:
-            row.user_id, row.is_parked = sessions[digest] or row.user_id, False
-        elif not row.version:
+            row.user_id = sessions[digest] or row.user_id
+        elif not row.version and not row.ended_at:
             row.is_parked, row.ended_at = True, now
+        row.is_owed |= row.is_parked  # and has to forget it
         take(row, values[digest])
         changed[digest] = row
     write([*changed.values(), *_carried(changed, rows)])
@@ -63,7 +63,7 @@ def save(values: Mapping[str, Content]) -> None:
 def take(row: Cart, content: Content) -> bool:
     """Put ``content`` into a row. Returns whether that changed it."""
     before = row.content
-    row.content = merged(before, content)
+    row.content = merged(before, content._replace(moved=""))
     return row.content != before
 
 
@@ -77,9 +77,9 @@ def _carried(changed: Mapping[str, Cart], rows: Mapping[str, Cart]) -> list[Cart
     found: dict[str, Cart] = {}
     for row in changed.values():
         target = rows.get(row.moved_to)
-        if target and row.moved_to not in changed and take(target, row.content._replace(moved="")):
+        if target and take(target, row.content):
             found[str(target.pk)], target.is_owed = target, True
-    return list(found.values())
+    return [row for digest, row in found.items() if digest not in changed]
 
 
 def sessions_of(digests: Iterable[str]) -> dict[str, int | None]:
@@ -88,13 +88,6 @@ def sessions_of(digests: Iterable[str]) -> dict[str, int | None]:
     return dict(rows.values_list("pk", "user_id"))
 
 
-def go_on(old: Cart, new: Cart, at: datetime) -> None:
-    """``old`` goes on as ``new``, with all that both say."""
-    take(new, old.content._replace(moved=""))
-    old.content = old.content._replace(moved=str(new.pk))
-    old.is_parked, old.ended_at, old.is_owed, new.is_owed = False, at, True, True
-
-
-def content_or_nothing(digest: str) -> Content:
-    """What SQL says of one cart."""
-    return contents([digest]).get(digest, EMPTY)
+def sessions_of_user(user_id: int) -> list[str]:
+    """The digests of a user's sessions."""
+    return list(Session.objects.using(setting("DATABASE")).filter(user_id=user_id).values_list("pk", flat=True))

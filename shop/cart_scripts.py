@@ -4,16 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from mirror import naming
 from mirror.backup import guarded
 from mirror.scripts import Script
 from shop import keys
-from shop.cart_content import Change, Content, Limits, Line
+from shop.cart_content import PARKED, Change, Content, Limits, Line
 
 _LUA: Final = Path(__file__).parent / "lua"
 _LINES: Final = (_LUA / "cart_lines.lua").read_text(encoding="utf-8")
+STEP: Final = 500  # carts in a round trip
+BACKUP: Final = "cart"  # the name under which carts are marked
 WORDS: Final = frozenset({"version", "copies", "floor", "moved"})  # what the state says beside the lines
-NONE_SECONDS: Final = 3600  # for which it is remembered that a session has no cart
-MOVED_SECONDS: Final = 86_400  # and under which digest one goes on
+MOVED_SECONDS: Final = 86_400  # for which it is remembered under which digest a cart goes on
 
 change = Script(_LUA / "cart_change.lua", head=guarded(_LUA / "cart_lines.lua").text)
 put_back = Script(_LUA / "cart_put_back.lua", head=_LINES)
@@ -30,10 +32,38 @@ def changing(digest: str, mode: str, changes: Iterable[Change], limits: Limits, 
     return [digest, mode, key, version, *limits, *(part for line in changes for part in line)]
 
 
-def putting_back(content: Content, life: int = 0) -> list[Any]:
-    """The arguments of ``put_back``. life: in seconds, of what is not there yet; 0: for good."""
+def telling(digest: str, content: Content) -> tuple[Script, list[str], list[Any]]:
+    """What tells Redis of a cart as SQL has it: script, keys, arguments. It answers 0 where that has to wait."""
+    if content.moved == PARKED:
+        return forget, [*both(digest), naming.marks(BACKUP)], [digest, content.version]
     flat = [part for name, line in content.lines.items() for part in (name, *line)]
-    return [content.floor, content.moved, life, *flat]
+    return put_back, both(digest), [content.floor, content.moved, MOVED_SECONDS, *flat]
+
+
+def tell(redis: Any, contents: Mapping[str, Content]) -> list[str]:
+    """Tell Redis of carts. Returns those of which it could be told. Raises redis-py's errors."""
+    told: list[str] = []
+    for script in (put_back, forget):
+        script.load(redis)
+    found = list(contents.items())
+    for start in range(0, len(found), STEP):
+        part = found[start : start + STEP]
+        pipe = redis.pipeline(transaction=False)
+        for digest, content in part:
+            script, names, arguments = telling(digest, content)
+            script.add(pipe, names, arguments)
+        told += [digest for (digest, _), done in zip(part, pipe.execute(), strict=True) if done != 0]
+    return told
+
+
+def drop(redis: Any, digests: Sequence[str]) -> None:
+    """Take carts out of Redis, whatever they say, with their marks."""
+    for start in range(0, len(digests), STEP):
+        pipe = redis.pipeline(transaction=False)
+        for digest in digests[start : start + STEP]:
+            pipe.delete(*both(digest))
+            pipe.zrem(naming.marks(BACKUP), digest)
+        pipe.execute()
 
 
 def content_of(said: Mapping[bytes, bytes] | Sequence[bytes]) -> Content:

@@ -1,10 +1,8 @@
 -- KEYS: the cart, its state, the marks. ARGV: digest, mode (set, add, take), key of an order or "", version at which
 -- everything is taken, most lines, most copies; then product, number, price, ... Returns {"ok", state}, {"moved", where},
--- {"lines"} or {"copies"} (there is no room, nothing was changed). As shop.cart_content.changed.
+-- {"lines"} or {"copies"} (there is no room, nothing was changed). As shop.cart_content.changed. A cart that is not there
+-- is empty: Redis has all there are.
 local cart, state, mode = KEYS[1], KEYS[2], ARGV[2]
-if not restored and redis.call('EXISTS', state) == 0 then
-  return COLD
-end
 local moved = redis.call('HGET', state, 'moved')
 if moved then
   return {'moved', moved}
@@ -51,8 +49,6 @@ if ARGV[3] ~= '' then
 end
 if #changes > 0 or ARGV[3] ~= '' then
   sum_up(cart, state)
-  redis.call('PERSIST', state)
-  redis.call('PERSIST', cart)
   mark(KEYS[3], ARGV[1])
 end
 return {'ok', redis.call('HGETALL', state)}

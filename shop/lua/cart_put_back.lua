@@ -1,6 +1,6 @@
--- KEYS: the cart, its state. ARGV: floor, where it was moved to or "", seconds to live (0: for good); then name,
+-- KEYS: the cart, its state. ARGV: floor, where it was moved to or "", seconds for which that is remembered; then name,
 -- quantity, version, price, ...: as SQL has it. Marks nothing. As shop.cart_content.merged.
-local cart, state, floor, life = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[3])
+local cart, state, floor = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local own, own_floor, given = lines_of(state), number_of(state, 'floor'), {}
 for i = 4, #ARGV, 4 do
   local name, quantity, version, price = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
@@ -22,17 +22,9 @@ end
 if floor > own_floor then
   redis.call('HSET', state, 'floor', ARGV[1])
 end
+sum_up(cart, state)
 if ARGV[2] ~= '' then
   redis.call('HSET', state, 'moved', ARGV[2])
-end
-local is_new = redis.call('HEXISTS', state, 'version') == 0
-sum_up(cart, state)
-if life > 0 then
-  if is_new or ARGV[2] ~= '' then
-    redis.call('EXPIRE', state, life)
-    redis.call('EXPIRE', cart, life)
-  end
-elseif redis.call('TTL', state) >= 0 and redis.call('HEXISTS', state, 'moved') == 0 then
-  redis.call('PERSIST', state)
-  redis.call('PERSIST', cart)
+  redis.call('EXPIRE', state, ARGV[3])
+  redis.call('EXPIRE', cart, ARGV[3])
 end

@@ -7,13 +7,17 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from shop.cart_content import Content, Line
+from shop.cart_content import PARKED, Content, Line
 
 FLOOR = "floor"
 
 
 class CartQuerySet(models.QuerySet["Cart"]):
     """Carts."""
+
+    def live(self) -> Self:
+        """Those of sessions that go on."""
+        return self.filter(is_parked=False, moved_to="")
 
     def parked(self) -> Self:
         """Those that wait for their user's next login."""
@@ -72,7 +76,7 @@ class Cart(models.Model):
         floor = versions.pop(FLOOR, 0)
         lines = {name: Line(quantity, self.version) for name, quantity in self.lines.items()}
         lines |= {name: Line(self.lines.get(name, 0), *since) for name, since in versions.items()}
-        return Content(lines, floor, self.moved_to)
+        return Content(lines, floor, self.moved_to or (PARKED if self.is_parked else ""))
 
     @content.setter
     def content(self, content: Content) -> None:
@@ -80,4 +84,5 @@ class Cart(models.Model):
         self.versions = {name: [line.version, line.price] for name, line in content.lines.items()}
         if content.floor:
             self.versions[FLOOR] = content.floor
-        self.version, self.moved_to = content.version, content.moved
+        self.version = content.version
+        self.moved_to = "" if content.moved == PARKED else content.moved

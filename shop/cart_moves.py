@@ -1,0 +1,159 @@
+"""What happens to a cart when its token is rotated, its session ends, its user logs in, or is erased.
+
+SQL decides, in the transaction in which it happens: either all of it is so, or none of it. A cart under a new token
+begins there, for nobody can have written to one of which they do not know the token yet. Redis is told after the
+commit, or later (``shop.cart_settling``): all that is ever done to it is to put versions together, so doing it again
+changes nothing.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from django.db import transaction
+from django.utils import timezone
+
+from mirror.backup import access
+from mirror.conf import setting
+from mirror.redis import RedisError, breaker, client, is_away
+from shop import cart_rows, cart_scripts, cart_settling
+from shop.cart import backup
+from shop.cart_content import EMPTY, Content, next_version, together
+from shop.cart_direct import behind
+from shop.models import Cart
+from shop.services.carts import limits
+
+logger = logging.getLogger("shop")
+
+
+def rotate(old: str, new: str, user_id: int | None) -> None:
+    """A session goes on under another token, and its cart with it. Again: changes nothing."""
+    content = access.fetch(backup(), [old]).get(old, EMPTY)
+    with transaction.atomic(using=setting("DATABASE")):
+        known = cart_rows.locked([old])
+        if (not content.version and old not in known) or (old in known and known[old].moved_to):
+            return  # there is none; or it went along with another login of the same browser
+        rows = cart_rows.locked([], make=[old, new])
+        cart_rows.take(rows[old], content)
+        cart_rows.take(rows[new], rows[old].content)
+        rows[new].user_id, rows[new].is_owed = user_id, True
+        _over(rows[old], goes_on_as=new)
+        cart_rows.write(rows.values())
+        _tell_redis([old, new])
+
+
+class Gathered(NamedTuple):
+    """copies: that came back into a cart. left_out: those for which there was no room."""
+
+    copies: int = 0
+    left_out: int = 0
+
+
+def gather(user_id: int, digest: str) -> Gathered:
+    """Put what waited for a user's login into the cart of their new session, each cart once.
+
+    In the transaction of the login.
+    """
+    with transaction.atomic(using=setting("DATABASE")):
+        parked = Cart.objects.using(setting("DATABASE")).parked().filter(user_id=user_id)
+        waiting = list(parked.exclude(pk=digest).values_list("pk", flat=True))
+        if not waiting:
+            Cart.objects.using(setting("DATABASE")).filter(pk=digest).update(user_id=user_id)
+            return Gathered()
+        rows = cart_rows.locked(waiting, make=[digest])
+        own = rows.pop(digest)
+        sources = [row for row in rows.values() if row.is_parked and not row.moved_to]
+        before, own.user_id, own.is_owed = own.content, user_id, True
+        own.content = together(before, [row.content for row in sources], limits())
+        for row in sources:
+            _over(row, goes_on_as=digest)
+        cart_rows.write([own, *sources])
+        _tell_redis([digest, *rows])
+        came = _copies([own.content]) - _copies([before])
+        return Gathered(came, _copies(row.content for row in sources) - came)
+
+
+def park(digests: Sequence[str]) -> None:
+    """Sessions are about to end: what is in their carts waits for their users. Again: changes nothing."""
+    held = _held(digests)
+    with transaction.atomic(using=setting("DATABASE")):
+        known = Cart.objects.using(setting("DATABASE")).filter(pk__in=digests).values_list("pk", flat=True)
+        wanted = {*(held or ()), *known}
+        users = cart_rows.sessions_of(wanted if held is not None else digests)
+        if held is None:  # what Redis knows comes later, and has to find whose it was
+            wanted |= {digest for digest, user in users.items() if user}
+        rows = [row for row in cart_rows.locked(wanted, make=wanted).values() if not row.moved_to]
+        for row in rows:
+            cart_rows.take(row, (held or {}).get(str(row.pk), EMPTY))
+            row.user_id = users.get(str(row.pk)) or row.user_id
+            _over(row)
+        cart_rows.write(rows)
+        _tell_redis([str(row.pk) for row in rows])
+
+
+def erase(user_id: int) -> None:
+    """A user is about to be deleted, and their carts with them. For two days it is remembered that there was one under
+    these digests, and nothing else of it, so that nothing brings it back.
+    """
+    own = Cart.objects.using(setting("DATABASE")).filter(user_id=user_id).values_list("pk", flat=True)
+    digests = sorted({*own, *cart_rows.sessions_of_user(user_id)})
+    with transaction.atomic(using=setting("DATABASE")):
+        rows = cart_rows.locked([], make=digests)
+        for row in rows.values():
+            row.user_id = None
+            row.content = Content(floor=next_version(row.version))
+            _over(row)
+        cart_rows.write(rows.values())
+        transaction.on_commit(partial(_forget, digests), using=setting("DATABASE"), robust=True)
+
+
+def _over(row: Cart, *, goes_on_as: str = "") -> None:
+    """A cart is parked, or goes on elsewhere; Redis has to be told."""
+    row.is_parked, row.moved_to = not goes_on_as, goes_on_as
+    row.ended_at, row.is_owed = timezone.now(), True
+
+
+def _copies(contents: Iterable[Content]) -> int:
+    return sum(sum(content.quantities.values()) for content in contents)
+
+
+def _tell_redis(digests: Sequence[str]) -> None:
+    transaction.on_commit(partial(_settle, digests), using=setting("DATABASE"), robust=True)
+
+
+def _settle(digests: Sequence[str]) -> None:
+    """Tell Redis now. If it cannot be told, the visitor's next requests look at SQL as well."""
+    try:
+        if breaker.open():
+            behind().now = True
+        else:
+            cart_settling.settle(digests, redis=client())
+    except RedisError as error:
+        if is_away(error):
+            breaker.failed()
+        behind().now = True
+        logger.warning("Redis did not answer, it is told of carts later: %s", error)
+
+
+def _held(digests: Sequence[str]) -> dict[str, Content] | None:
+    """What Redis has of these carts; None: it is away."""
+    if breaker.open():
+        return None
+    try:
+        return dict(backup().read(client(), digests))
+    except RedisError as error:
+        if is_away(error):
+            breaker.failed()
+        logger.warning("Redis did not answer, carts are parked as SQL knows them: %s", error)
+        return None
+
+
+def _forget(digests: Sequence[str]) -> None:
+    """Redis does at once, whatever it has; or, if it is away, when SQL's floor has passed it."""
+    if breaker.open():
+        return
+    try:
+        cart_scripts.drop(client(), digests)
+    except RedisError as error:
+        logger.warning("Redis did not answer, it is told of erased carts later: %s", error)

@@ -1,0 +1,55 @@
+"""What carts hang on: a session goes on under another token, or ends; somebody logs in, or is erased."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.signals import user_logged_in
+from django.db.models.signals import pre_delete
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django.utils.translation import ngettext
+
+from accounts.models import User
+from accounts.session_signals import sessions_ending, token_rotated
+from shop import cart_moves
+
+
+@receiver(token_rotated, dispatch_uid="shop.take_cart_along")
+def take_cart_along(*, old: str, new: str, user_id: int | None, **kwargs: Any) -> None:
+    """In the transaction of the rotation."""
+    cart_moves.rotate(old, new, user_id)
+
+
+@receiver(sessions_ending, dispatch_uid="shop.park_carts")
+def park_carts(*, digests: list[str], **kwargs: Any) -> None:
+    """They wait for their users' next logins."""
+    cart_moves.park(digests)
+
+
+@receiver(user_logged_in, dispatch_uid="shop.gather_carts")
+def gather_carts(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
+    """What waited is in the cart again, and the person is told."""
+    digest = getattr(request.session, "digest", None)
+    if digest is None:
+        return
+    gathered = cart_moves.gather(user.pk, digest)
+    if gathered.copies:
+        text = ngettext(
+            "The %(count)d book you had put aside before is in your cart again.",
+            "The %(count)d books you had put aside before are in your cart again.",
+            gathered.copies,
+        )
+        messages.info(request, text % {"count": gathered.copies}, fail_silently=True)
+    if gathered.left_out:
+        text = ngettext(
+            "For %(count)d more there was no room in it.",
+            "For %(count)d more there was no room in it.",
+            gathered.left_out,
+        )
+        messages.warning(request, text % {"count": gathered.left_out}, fail_silently=True)
+
+
+@receiver(pre_delete, sender=User, dispatch_uid="shop.erase_carts")
+def erase_carts(*, instance: User, **kwargs: Any) -> None:
+    """SQL's rows go by themselves (cascade)."""
+    cart_moves.erase(instance.pk)

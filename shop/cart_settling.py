@@ -1,0 +1,76 @@
+"""Redis is told of carts that were written to SQL past it, and of those that are over. Beat asks every few seconds."""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import Q
+from django.utils import timezone
+
+from mirror.conf import setting
+from mirror.redis import RedisError, is_away, relay_client
+from shop import cart_rows, cart_scripts
+from shop.models.cart import Cart, CartQuerySet
+
+logger = logging.getLogger("shop")
+
+STEP: Final = 500  # carts at a time
+SPARED: Final = timedelta(seconds=60)  # a session that is there so long after its cart was parked has not ended
+KEPT: Final = timedelta(days=2)  # carts that are over, and of no user; longer than Redis knows where one went
+
+
+def settle(digests: Sequence[str], *, redis: Any) -> int:
+    """Tell Redis of those of these carts of which it has to be told. Returns how many it was told of.
+
+    What it has of one that is over, and SQL has not, waits for the flush. Safe to run twice at once, and to kill.
+    Raises redis-py's errors.
+    """
+    rows = {str(row.pk): row for row in _rows().owed().filter(pk__in=digests)}
+    # Of a session that is there still: what ends it is under way, or it does not end.
+    spared = cart_rows.sessions_of([digest for digest, row in rows.items() if row.is_parked])
+    told = cart_scripts.tell(redis, {digest: row.content for digest, row in rows.items() if digest not in spared})
+    for row in map(rows.__getitem__, told):
+        as_told = {"version": row.version, "moved_to": row.moved_to, "is_parked": row.is_parked}
+        _rows().filter(pk=row.pk, **as_told).update(is_owed=False)
+    return len(told)
+
+
+def settle_carts() -> int:
+    """As ``settle_all``; while Redis is away nothing is done, and nothing lost."""
+    try:
+        return settle_all()
+    except RedisError as error:
+        if not is_away(error):
+            raise
+        logger.warning("Redis is away, it is told of carts later: %s", error)
+        return 0
+
+
+def settle_all(*, redis: Any = None) -> int:
+    """Tell Redis of all of them, and clear away what nobody can come back to. Returns of how many it was told."""
+    redis, now, total, after = redis or relay_client(), timezone.now(), 0, ""
+    _wake(now)
+    while digests := list(_rows().owed().filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:STEP]):
+        total, after = total + settle(digests, redis=redis), digests[-1]
+    _clear_away(now)
+    return total
+
+
+def _wake(now: datetime) -> None:
+    """A session that was to end, and was given more time, has its cart back."""
+    spared = _rows().parked().owed().filter(ended_at__lt=now - SPARED)
+    if sessions := cart_rows.sessions_of(spared.values_list("pk", flat=True)[:STEP]):
+        _rows().parked().filter(pk__in=sessions).update(is_parked=False, ended_at=None)
+
+
+def _clear_away(now: datetime) -> None:
+    """Carts that went on elsewhere, and parked ones that are empty or nobody's, are kept for two days."""
+    over = Q(is_owed=False, ended_at__lt=now - KEPT) & (~Q(moved_to="") | Q(user=None) | Q(lines={}))
+    digests = list(_rows().filter(over).order_by("ended_at").values_list("pk", flat=True)[:STEP])
+    if digests:
+        _rows().filter(over, pk__in=digests).delete()
+
+
+def _rows() -> CartQuerySet:
+    return Cart.objects.using(setting("DATABASE"))

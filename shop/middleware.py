@@ -1,0 +1,28 @@
+"""Seeing one's own cart, also when it was written to SQL because Redis was away (``shop.cart_direct``)."""
+
+from collections.abc import Callable
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+
+from shop import cart_direct
+
+COOKIE: Final = "cart_behind"
+COOKIE_SECONDS: Final = 3600  # or until a request has told Redis
+
+
+class CartBehind:
+    """The middleware. Until Redis has been told, the visitor's requests look at SQL as well; a cookie says so."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        was = COOKIE in request.COOKIES
+        with cart_direct.request(was) as state:
+            response = self.get_response(request)
+        if state.now:
+            response.set_cookie(COOKIE, "1", COOKIE_SECONDS, httponly=True, samesite="Lax")
+        elif was and state.told:
+            response.delete_cookie(COOKIE, samesite="Lax")
+        return response

@@ -1,0 +1,301 @@
+"""A cart whose token is rotated, whose session ends, whose user logs in, or is erased."""
+
+import pytest
+from django.contrib.messages import get_messages
+from django.db import transaction
+from django.test import Client
+from redis import Redis
+
+from accounts.cleaning import clean
+from accounts.models import Session, User
+from accounts.session_services import end_session
+from mirror.rebuild import rebuild
+from mirror.redis import breaker
+from mirror.relay import drain_all
+from shop import cart_moves, keys
+from shop.cart import read
+from shop.cart_settling import SPARED, settle_all
+from shop.models import Cart, Product
+from shop.services.carts import add, set_line, take_out
+from tests.accounts.sessions import PASSWORD, alice, digest_in, log_in, whole
+from tests.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
+from tests.shop.make import make_product
+
+__all__ = ["alice", "whole"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def warm(whole: None) -> None:
+    """Redis has everything."""
+    rebuild(["product"])
+    trust()
+
+
+@pytest.fixture
+def book() -> Product:
+    """Something that is for sale."""
+    return make_product("The Book of Sand")
+
+
+@pytest.fixture
+def other() -> Product:
+    """Something else."""
+    return make_product("The Aleph")
+
+
+def browser_with(lines: dict[Product, int]) -> Client:
+    """A browser that has put something into its cart without logging in."""
+    client = Client()
+    session = client.session
+    session.create()
+    client.cookies["sessionid"] = session.session_key
+    for product, quantity in lines.items():
+        set_line(digest_in(client), product.pk, quantity)
+    return client
+
+
+def log_in_here(client: Client, user: User) -> list[str]:
+    """Log in in this browser. Returns what the person is told."""
+    answer = client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
+    assert answer.status_code == 302
+    return [str(message) for message in get_messages(answer.wsgi_request)]
+
+
+def agree() -> None:
+    """SQL and Redis say the same, with nothing left to be told."""
+    flush_carts()
+    settle_all()
+    flush_carts()
+    assert not Cart.objects.owed().exists()
+    assert differences() == []
+
+
+@pytest.mark.parametrize("flushed", [False, True])
+def test_a_login_takes_the_cart_along(flushed: bool, alice: User, book: Product, redis: Redis) -> None:
+    client = browser_with({book: 2})
+    if flushed:
+        flush_carts()
+    old = digest_in(client)
+    assert log_in_here(client, alice) == []
+    assert digest_in(client) != old
+    assert in_cart(digest_in(client)) == {book.pk: 2}
+    assert redis.hgetall(keys.cart(digest_in(client))) == {b"%d" % book.pk: b"2"}
+    agree()
+    assert Cart.objects.live().get().user == alice
+
+
+def test_after_a_loss_of_redis_it_is_there_as_well(alice: User, book: Product, redis: Redis) -> None:
+    client = browser_with({book: 2})
+    log_in_here(client, alice)
+    redis.flushall()
+    assert in_cart(digest_in(client)) == {book.pk: 2}
+    trust()
+    assert in_cart(digest_in(client)) == {book.pk: 2}
+    agree()
+
+
+def test_with_redis_away_it_is_what_sql_knows_and_what_came_late_follows(
+    alice: User, book: Product, other: Product
+) -> None:
+    client = browser_with({book: 2})
+    flush_carts()
+    set_line(digest_in(client), other.pk, 1)
+    breaker.failed()
+    log_in_here(client, alice)
+    breaker.reset()
+    agree()
+    assert in_cart(digest_in(client)) == {book.pk: 2, other.pk: 1}
+
+
+def test_a_login_that_fails_leaves_the_cart_where_it_was(alice: User, book: Product) -> None:
+    old, new = make_visitor(), make_visitor(alice)
+    set_line(old, book.pk, 2)
+    with pytest.raises(RuntimeError), transaction.atomic():
+        cart_moves.rotate(old, new, None)
+        cart_moves.gather(alice.pk, new)
+        raise RuntimeError
+    assert (in_cart(old), in_cart(new)) == ({book.pk: 2}, {})
+    cart_moves.rotate(old, new, None)
+    cart_moves.rotate(old, new, None)
+    assert in_cart(new) == {book.pk: 2}
+    agree()
+
+
+def test_of_two_logins_from_one_browser_one_has_the_cart(book: Product) -> None:
+    old, one, two = make_visitor(), make_visitor(), make_visitor()
+    set_line(old, book.pk, 2)
+    cart_moves.rotate(old, one, None)
+    cart_moves.rotate(old, two, None)
+    assert (in_cart(one), in_cart(two)) == ({book.pk: 2}, {})
+    agree()
+
+
+def test_who_writes_under_the_old_token_writes_to_the_cart_as_it_goes_on(book: Product, other: Product) -> None:
+    old, new = make_visitor(), make_visitor()
+    set_line(old, book.pk, 2)
+    cart_moves.rotate(old, new, None)
+    assert add(old, other.pk).lines == {book.pk: 2, other.pk: 1}
+    assert in_cart(old) == in_cart(new) == {book.pk: 2, other.pk: 1}
+    breaker.failed()
+    assert in_cart(old) == {book.pk: 2}, "SQL has not been told of the other"
+    breaker.failed()
+    add(old, book.pk)
+    breaker.reset()
+    agree()
+    assert in_cart(new) == {book.pk: 3, other.pk: 1}
+
+
+def test_what_is_written_between_the_look_and_the_commit_follows(book: Product, other: Product) -> None:
+    old, new = make_visitor(), make_visitor()
+    set_line(old, book.pk, 2)
+    with transaction.atomic():
+        cart_moves.rotate(old, new, None)
+        set_line(old, other.pk, 1)
+        set_line(old, book.pk, 5)
+    agree()
+    assert in_cart(new) == {book.pk: 5, other.pk: 1}
+
+
+def test_what_was_put_aside_is_there_at_the_next_login_added_up_and_said(
+    alice: User, book: Product, other: Product, redis: Redis
+) -> None:
+    first = log_in(alice)
+    set_line(digest_in(first), book.pk, 2)
+    digest = digest_in(first)
+    first.post("/accounts/logout/")
+    agree()
+    assert not redis.exists(keys.cart(digest))
+    client = browser_with({book: 1, other: 1})
+    assert log_in_here(client, alice) == ["The 2 books you had put aside before are in your cart again."]
+    assert in_cart(digest_in(client)) == {book.pk: 3, other.pk: 1}
+    agree()
+    again = log_in(alice)
+    assert in_cart(digest_in(again)) == {}, "each cart is merged once"
+    assert in_cart(digest_in(client)) == {book.pk: 3, other.pk: 1}
+
+
+def test_a_cart_of_each_session_waits(alice: User, book: Product, other: Product, redis: Redis) -> None:
+    clients = [log_in(alice) for _ in range(3)]
+    for client, product in zip(clients, [book, other, book], strict=True):
+        set_line(digest_in(client), product.pk, 60)
+    for client in clients:
+        client.post("/accounts/logout/")
+    desk = Client()
+    told = log_in_here(desk, alice)
+    assert in_cart(digest_in(desk)) == {book.pk: 99, other.pk: 60}
+    assert told == [
+        "The 159 books you had put aside before are in your cart again.",
+        "For 21 more there was no room in it.",
+    ]
+    agree()
+
+
+def test_somebody_elses_cart_is_not_gathered(alice: User, book: Product) -> None:
+    bob = User.objects.create_user("bob", password=PASSWORD)
+    client = log_in(alice)
+    set_line(digest_in(client), book.pk, 1)
+    old = digest_in(client)
+    client.post("/accounts/logout/")
+    log_in_here(client, bob)
+    assert in_cart(digest_in(client)) == {}
+    agree()
+    assert in_cart(old) == {}
+    assert Cart.objects.parked().get().user == alice
+
+
+@pytest.mark.parametrize("how", ["limit", "expired", "ended", "away"])
+def test_however_a_session_ends_its_cart_waits_for_its_user(
+    how: str, alice: User, book: Product, other: Product, redis: Redis
+) -> None:
+    client = log_in(alice)
+    digest = digest_in(client)
+    set_line(digest, book.pk, 1)
+    flush_carts()
+    set_line(digest, other.pk, 2)
+    drain_all()
+    if how == "limit":
+        clean(0)
+    elif how == "expired":
+        Session.objects.update(expire_date="2001-01-01T00:00Z")
+        clean(100)
+    elif how == "ended":
+        end_session(alice, digest)
+    else:
+        breaker.failed()
+        end_session(alice, digest)
+        breaker.reset()
+    assert not Session.objects.exists()
+    agree()
+    assert not redis.exists(keys.cart(digest), keys.cart_state(digest))
+    parked = Cart.objects.get()
+    assert (parked.user, parked.is_parked, parked.lines) == (alice, True, {str(book.pk): 1, str(other.pk): 2})
+    desk = log_in(alice)
+    assert in_cart(digest_in(desk)) == {book.pk: 1, other.pk: 2}
+
+
+def test_a_session_that_was_given_more_time_has_its_cart_back(alice: User, book: Product) -> None:
+    digest = make_visitor(alice)
+    set_line(digest, book.pk, 1)
+    cart_moves.park([digest])
+    flush_carts()
+    settle_all()
+    assert Cart.objects.get().is_parked
+    Cart.objects.update(ended_at=Cart.objects.get().ended_at - 2 * SPARED)
+    settle_all()
+    assert not Cart.objects.get().is_parked
+    assert in_cart(digest) == {book.pk: 1}
+    agree()
+
+
+def test_what_nobody_can_come_back_to_is_kept_for_two_days(alice: User, book: Product, redis: Redis) -> None:
+    stranger, empty, full, moved, target = make_visitor(), *(make_visitor(alice) for _ in range(4))
+    for digest in [stranger, full, empty, moved]:
+        set_line(digest, book.pk, 1)
+    set_line(empty, book.pk, 0)
+    cart_moves.rotate(moved, target, alice.pk)
+    Session.objects.exclude(pk=target).delete()
+    cart_moves.park([stranger, empty, full])
+    agree()
+    assert Cart.objects.count() == 5
+    for row in Cart.objects.exclude(ended_at=None):
+        row.ended_at = "2001-01-01T00:00Z"
+        row.save()
+    Cart.objects.filter(pk=full).update(user=alice)
+    redis.delete(keys.cart(moved), keys.cart_state(moved))  # which it did by itself after a day
+    settle_all()
+    assert {row.pk for row in Cart.objects.all()} == {full, target}
+    assert differences() == []
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_with_a_user_go_their_carts_everywhere(away: bool, alice: User, book: Product, redis: Redis) -> None:
+    here, gone = make_visitor(alice), make_visitor(alice)
+    set_line(here, book.pk, 1)
+    set_line(gone, book.pk, 1)
+    Session.objects.filter(pk=gone).delete()
+    flush_carts()
+    Cart.objects.filter(pk=gone).update(user=alice, is_parked=True)
+    set_line(here, book.pk, 2)
+    if away:
+        breaker.failed()
+    alice.delete()
+    assert not Cart.objects.exclude(lines={}).exists()
+    breaker.reset()
+    agree()
+    assert not redis.exists(keys.cart(here), keys.cart_state(here))
+    assert not Cart.objects.exclude(lines={}).exists()
+
+
+def test_an_order_takes_its_lines_out_of_the_cart_wherever_it_has_gone(book: Product, other: Product) -> None:
+    old, new = make_visitor(), make_visitor()
+    set_line(old, other.pk, 1)
+    shown = set_line(old, book.pk, 2)
+    take_out(old, shown.version, {book.pk: 1, other.pk: 1}, key="k0")
+    set_line(old, book.pk, 2)
+    cart_moves.rotate(old, new, None)
+    assert take_out(old, read(old).version - 1, {book.pk: 1}, key="k1").lines == {book.pk: 1}
+    for digest in (old, new):
+        assert take_out(digest, 0, {book.pk: 1}, key="k1").lines == {book.pk: 1}
+        assert take_out(digest, 0, {book.pk: 1}, key="k0").lines == {book.pk: 1}
+    agree()
