@@ -10,7 +10,9 @@ from weakref import WeakSet
 
 from redis.connection import UnixDomainSocketConnection
 
+from config import people_first
 from mirror import redis, send
+from mirror.local import LocalCopy
 from tests.servers import RedisServer
 
 SECONDS = 60.0
@@ -58,6 +60,8 @@ class PatientConnection(redis.LearningUnixConnection):
 def install() -> None:
     """Have the site's pools make such connections. Before any is made."""
     redis._LEARNING[UnixDomainSocketConnection] = PatientConnection
+    people_first.GIVE_UP_SECONDS = SECONDS  # type: ignore[misc]
+    LocalCopy.ensure_loaded.__defaults__ = (SECONDS,)
     RedisServer.watchers.append(_note)
     _note(Path(), is_hung=False)
 

@@ -46,14 +46,14 @@ class Site:
                 stderr=subprocess.STDOUT,
                 preexec_fn=die_with_parent(signal.SIGTERM),
             )
-        wait_until(lambda: self.get("/healthz") == 200, f"the start of the site: {self.output}", 120)
+        wait_until(lambda: self.get("/healthz") == 200, f"the start of the site: {self.output}", 300)
 
     def get(self, path: str) -> int:
         """The status of a page; 0 when nobody answers, fails when the runner has ended."""
         if self.process is None or self.process.poll() is not None:
             raise AssertionError(self.output.read_text())
         try:
-            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as response:
+            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as response:
                 return int(response.status)
         except HTTPError as error:
             return error.code
@@ -63,13 +63,13 @@ class Site:
     def stop(self, number: signal.Signals = signal.SIGINT) -> int:
         assert self.process is not None
         self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(300)
 
     def run(self, what: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Start it, and wait until it ends by itself."""
         return subprocess.run(
             self.command(what), cwd=self.folder, env=self.environment(**environment),
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
 
     def processes(self) -> list[int]:

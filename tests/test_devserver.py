@@ -35,7 +35,7 @@ def test_one_signal_stops_all_of_it(site: Site, number: signal.Signals) -> None:
 def test_when_the_runner_is_killed_nothing_stays_behind(site: Site) -> None:
     site.start()
     site.stop(signal.SIGKILL)
-    wait_until(lambda: not site.processes(), "the end of all processes", 120)  # workers finish what they are at
+    wait_until(lambda: not site.processes(), "the end of all processes", 300)  # workers finish what they are at
 
 
 def test_what_dies_is_started_again(site: Site) -> None:

@@ -31,6 +31,7 @@ def test_the_book_list_for_somebody_logged_in_is_two_round_trips_and_no_sql(desk
     copy.forget()
     make_book("The Book of Sand", tags="fantasy")
     rebuild()
+    assert copy.ensure_loaded()
     desk.get("/books/")
     with record() as seen:
         page = desk.get("/books/")

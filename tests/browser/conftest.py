@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.core import management
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Author, Book, Tag
@@ -28,6 +28,8 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+PATIENCE_MS = 60_000.0  # others have the processors too
+expect.set_options(timeout=PATIENCE_MS)
 OpenPage = Callable[..., Page]
 Audit = Callable[[Page], list[str]]
 
@@ -63,7 +65,7 @@ def open_page(browser: Browser, live_server: LiveServer) -> Iterator[OpenPage]:
     def make(**options: Any) -> Page:
         options = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB"} | options
         context = browser.new_context(base_url=live_server.url, **options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE_MS)
         context.on("request", note_request)
         context.on("console", note_message)
         contexts.append(context)

@@ -63,7 +63,7 @@ def is_at_rest() -> bool:
 
 def assert_comes_to_rest(shoppers: Shoppers) -> None:
     """By itself SQL gets everything that was acknowledged, and Redis has nothing older."""
-    wait_until(is_at_rest, "coming to rest", 30)
+    wait_until(is_at_rest, "coming to rest")
     assert scores() == shoppers.best
     assert lines() == shoppers.baskets
     assert verify(best()) == verify(baskets()) == []

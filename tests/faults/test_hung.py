@@ -16,10 +16,11 @@ from catalog.models import Book
 from mirror.redis import client, relay_client
 from tests.catalog.make import make_book
 from tests.faults.crew import Crew
+from tests.faults.stopwatch import Stopwatch
 from tests.faults.tools import assert_comes_to_rest
 from tests.mirror import world
 from tests.mirror.app.models import Item
-from tests.servers import RedisServer, free_port, wait_until
+from tests.servers import PATIENCE_SECONDS, RedisServer, free_port, wait_until
 
 WEB = "granian --interface wsgi --workers 1 --blocking-threads 4 --log-level warning config.wsgi:application"
 BOUND_SECONDS = 1.0  # the promise itself
@@ -30,7 +31,7 @@ class Web:
 
     def __init__(self, crew: Crew) -> None:
         self.address = f"http://127.0.0.1:{free_port()}"
-        crew.start("web", f"{WEB} --port {self.address.rpartition(':')[2]}")
+        self.child = crew.start("web", f"{WEB} --port {self.address.rpartition(':')[2]}")
         self.new_visitor()
         wait_until(self.is_up, "the start of the web server")
 
@@ -45,10 +46,16 @@ class Web:
             return False
 
     def ask(self, path: str, form: Mapping[str, str] | None = None, *, seconds: float = BOUND_SECONDS) -> str:
-        """The page. Raises TimeoutError when it takes longer, HTTPError when it is an error."""
+        """The page. Raises TimeoutError when it takes longer, HTTPError when it is an error.
+
+        What others take of the processors does not count.
+        """
         data = urlencode(form).encode() if form else None
-        with self.visitor.open(self.address + path, data, timeout=seconds) as response:
+        watch = Stopwatch(self.child.pid)
+        with self.visitor.open(self.address + path, data, timeout=PATIENCE_SECONDS) as response:
             text: str = response.read().decode()
+        if (took := watch.seconds()) > seconds:
+            raise TimeoutError(f"{path} took {took:.2f} s")
         return text
 
     def item(self, pk: int, **form: str) -> dict[str, Any]:

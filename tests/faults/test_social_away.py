@@ -113,7 +113,7 @@ def test_fault_7_with_the_broker_away_a_post_is_written_once_however_often_it_is
     bring_back(broker_server, how)
     crew.worker()
     crew.beat()
-    wait_until(lambda: delivered(state, found) == FOLLOWERS + 1, "the delivery to all followers", 30)
+    wait_until(lambda: delivered(state, found) == FOLLOWERS + 1, "the delivery to all followers")
     assert_comes_to_rest(state)
 
 

@@ -19,7 +19,7 @@ from mirror.read import read
 from mirror.redis import relay_client
 from tests.mirror import world
 from tests.mirror.app.models import Follow, Item, Label
-from tests.servers import wait_until
+from tests.servers import PATIENCE_SECONDS, wait_until
 
 
 def is_at_rest() -> bool:
@@ -33,7 +33,7 @@ def assert_exact(redis: Redis) -> None:
     assert world.dump(redis) == world.by_orm()
 
 
-def assert_comes_to_rest(redis: Redis, seconds: float = 30) -> None:
+def assert_comes_to_rest(redis: Redis, seconds: float = PATIENCE_SECONDS) -> None:
     """By itself everything becomes right."""
     wait_until(is_at_rest, "coming to rest", seconds)
     assert_exact(redis)

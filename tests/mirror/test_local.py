@@ -21,7 +21,7 @@ from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from tests.mirror.app.mirrors import ItemMirror
 from tests.mirror.app.models import Item, Label
-from tests.servers import RedisServer, wait_until
+from tests.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_registry")]
 
@@ -83,7 +83,7 @@ def copy(mirrored: FedItems) -> Iterator[Counting]:
     made = Counting()
     yield made
     if made._worker is not None:
-        made._worker.join(10)
+        made._worker.join(PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ class Held:
     def __call__(self, entries: Iterable[Contribution]) -> Plain:
         structure = Plain(entries)
         self.has_read.set()
-        assert self.may_go.wait(10)
+        assert self.may_go.wait(PATIENCE_SECONDS)
         return structure
 
 
@@ -162,7 +162,7 @@ def held(copy: Counting) -> Iterator[Held]:
     build = Held()
     copy._build = build
     assert copy.now() is None
-    assert build.has_read.wait(10)
+    assert build.has_read.wait(PATIENCE_SECONDS)
     yield build
     build.may_go.set()
 
@@ -187,7 +187,7 @@ def test_a_rebuild_while_it_loads_makes_it_start_over(mirrored: FedItems, copy: 
     rebuild(["titem"])
     held.may_go.set()
     assert copy._worker is not None
-    copy._worker.join(10)
+    copy._worker.join(PATIENCE_SECONDS)
     assert copy._held is None
     assert copy.ensure_loaded()
     assert copy.now() == _truth(mirrored)
@@ -348,7 +348,7 @@ def test_no_answer_is_older_than_the_question(mirrored: FedItems, loaded: Counti
     finally:
         is_over.set()
         for reader in readers:
-            reader.join(10)
+            reader.join(PATIENCE_SECONDS)
     assert all(floor <= answer for floor, answer in answers)
     assert loaded.now() == _truth(mirrored)
 
@@ -359,7 +359,7 @@ def test_redis_that_dies_while_it_loads_is_no_error_and_it_is_loaded_later(
     redis_server.kill()
     held.may_go.set()
     assert copy._worker is not None
-    copy._worker.join(10)
+    copy._worker.join(PATIENCE_SECONDS)
     assert copy.now() is None
     redis_server.start()
     breaker.reset()

@@ -11,10 +11,11 @@ started by the main thread: the kernel ties a child to the thread that made it.
 """
 
 from tests.servers.postgres import PostgresServer, find_postgres
-from tests.servers.process import Server, die_with_parent, free_port, temporary_folder, wait_until
+from tests.servers.process import PATIENCE_SECONDS, Server, die_with_parent, free_port, temporary_folder, wait_until
 from tests.servers.redis import RedisServer
 
 __all__ = [
+    "PATIENCE_SECONDS",
     "PostgresServer",
     "RedisServer",
     "Server",

@@ -16,7 +16,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from social.models import Block, Follow, Mute
 from social.services import people
-from tests.servers import wait_until
+from tests.servers import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROUNDS = 30
@@ -37,7 +37,7 @@ def at_once(*calls: Callable[[], Any]) -> list[Any]:
     together = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:
-        together.wait(20)
+        together.wait(PATIENCE_SECONDS)
         try:
             return call()
         except people.Refused as error:
@@ -160,7 +160,7 @@ def test_a_block_waits_for_a_follow_that_has_looked_already(
         return found
 
     def block() -> bool:
-        looked.wait(20)
+        looked.wait(PATIENCE_SECONDS)
         return people.block(bob, alice)
 
     monkeypatch.setattr(people, "is_blocked", look)
