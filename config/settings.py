@@ -251,7 +251,8 @@ SHOP_CURRENCY = "EUR"  # what prices are in: whole cents of it
 SHOP_CART_LINES, SHOP_CART_QUANTITY = 100, 99  # products in a cart, and copies of one
 SHOP_SALE_ROW_SECONDS, SHOP_ROW_SECONDS = 3.0, 60.0  # how old cached rows are, of what is on sale and what will be
 SHOP_RESERVATION_SECONDS = 600  # for which a checkout keeps copies while it is paid
-SHOP_HOLD_SECONDS = 2.0  # for which it is believed, without asking SQL, that too few copies are left
+# For which it is believed, without asking SQL, that too few copies are left.
+SHOP_HOLD_SECONDS = env.float("SHOP_HOLD_SECONDS", default=2.0)
 SHOP_PAYMENT_TRIES = 10  # that one person has in ten minutes
 # Who takes the money (shop/payments), and how long a page waits for an answer.
 PAYMENT_PROVIDER = env.str("PAYMENT_PROVIDER", default="shop.payments.fake.FakeProvider")
