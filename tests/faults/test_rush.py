@@ -1,0 +1,111 @@
+"""A rush: 500 buyers, 10 copies, real HTTP against several web processes, Redis killed and restarted in the middle."""
+
+import os
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from accounts.session_rows import digest_of
+from mirror.redis import breaker
+from mirror.relay import drain_all
+from mirror.verify import verify
+from shop import cart
+from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
+from shop.payments import fake
+from shop.services.settle import settle
+from tests.faults.buyers import PATIENCE_SECONDS, Buyer, Page, make_buyers, start_site
+from tests.faults.crew import Crew
+from tests.servers import RedisServer, wait_until
+from tests.shop.checkouts import ask_again, assert_right, assert_settled
+from tests.shop.make import make_product
+
+BUYERS = int(os.environ.get("RUSH_BUYERS", "500"))
+COPIES, AT_ONCE = 10, 40
+KILLED_AFTER, BACK_AFTER = 3, 150  # answers
+
+
+@pytest.fixture
+def book(crew: Crew, transactional_db: None) -> Product:
+    return make_product("The Last Copies", stock=COPIES)
+
+
+def nothing_is_open() -> bool:
+    """Settle what is left open; whether nothing is then."""
+    ask_again()
+    settle()
+    return not Payment.objects.filter(state__in=(PaymentState.STARTED, PaymentState.REFUND_DUE)).exists()
+
+
+class Rush:
+    """All buyers at once. In the middle Redis is killed, and comes back."""
+
+    def __init__(self, buyers: list[Buyer], redis: RedisServer) -> None:
+        self.buyers, self.redis = buyers, redis
+        self.answers: list[Page] = []
+        self.answered = threading.Condition()
+
+    def run(self) -> list[Page]:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            pages = pool.map(self._buy, self.buyers)
+            self._wait_for(KILLED_AFTER)
+            self.redis.kill()
+            self._wait_for(min(BACK_AFTER, len(self.buyers) // 2))
+            self.redis.start()
+            return list(pages)
+
+    def _buy(self, buyer: Buyer) -> Page:
+        page = buyer.buy()
+        with self.answered:
+            self.answers.append(page)
+            self.answered.notify_all()
+        return page
+
+    def _wait_for(self, count: int) -> None:
+        with self.answered:
+            assert self.answered.wait_for(lambda: len(self.answers) >= count, PATIENCE_SECONDS)
+
+
+def test_of_500_buyers_10_get_a_copy_and_every_other_is_told(
+    book: Product, crew: Crew, redis_server: RedisServer
+) -> None:
+    tokens = make_buyers(BUYERS, book)
+    port = start_site(crew, PAYMENT_TIMEOUT_SECONDS="1")
+    cards = (fake.SUCCEEDS, fake.TWICE, fake.HANGS_CHARGES)
+    buyers = [Buyer(port, token, cards[n % 3]) for n, token in enumerate(tokens)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        assert {page.code for page in pool.map(Buyer.look, buyers)} == {200}
+
+    pages = Rush(buyers, redis_server).run()
+
+    won = [page for page in pages if page.code == 302]
+    lost = [page for page in pages if page.code == 409]
+    assert Counter(page.code for page in pages) == {302: COPIES, 409: BUYERS - COPIES}
+    assert len({page.location for page in won}) == COPIES
+    assert [
+        page.words for page in lost if not ("Somebody else was faster" in page.words and "Sold out" in page.words)
+    ] == []
+    breaker.reset()
+    wait_until(nothing_is_open, "the end of all payments", PATIENCE_SECONDS)
+    assert Order.objects.filter(state=State.PAID).count() == Order.objects.count() == COPIES
+    assert {f"/shop/orders/{pk}/" for pk in Order.objects.values_list("pk", flat=True)} == {p.location for p in won}
+    assert_right({book.pk: COPIES})
+    assert_settled()
+    drain_all()
+    assert verify(["product"]) == []
+
+
+def test_50_identical_submits_at_once_are_one_order_and_one_charge(book: Product, crew: Crew) -> None:
+    [token] = make_buyers(1, book)
+    buyer = Buyer(start_site(crew), token)
+    buyer.look()
+    with ThreadPoolExecutor(50) as pool:
+        pages = list(pool.map(lambda n: buyer.buy(), range(50)))
+    order = Order.objects.get()
+    assert Counter((page.code, page.location) for page in pages) == {(302, f"/shop/orders/{order.pk}/"): 50}
+    assert order.state == State.PAID
+    assert FakeCharge.objects.count() == Payment.objects.count() == 1
+    assert cart.read(digest_of(token)).lines == {}
+    assert_right({book.pk: COPIES})
+    assert_settled()
