@@ -1,4 +1,4 @@
-"""Many people who buy at once, by real HTTP: each with a session, a cart (made in bulk) and a connection of their own."""
+"""Many people who buy at once, by real HTTP: each with a session, a cart (made in bulk), a connection of their own."""
 
 import http.client
 import re

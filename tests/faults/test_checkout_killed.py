@@ -1,0 +1,69 @@
+"""``kill -9`` of the web process while it takes money: no paid order is missing, and nobody is charged twice."""
+
+from pathlib import Path
+
+import pytest
+
+from accounts.session_rows import digest_of
+from shop import cart
+from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
+from shop.services.settle import settle
+from tests.faults.buyers import PATIENCE_SECONDS, Buyer, Page, make_buyers, start_site
+from tests.faults.crew import Crew
+from tests.servers import wait_until
+from tests.shop.checkouts import ask_again, assert_right, assert_settled, together
+from tests.shop.make import make_product
+
+
+@pytest.fixture
+def book(crew: Crew, transactional_db: None) -> Product:
+    return make_product(stock=3)
+
+
+@pytest.fixture
+def deadly(tmp_path: Path) -> dict[str, str]:
+    return {"DEADLY_FILE": str(tmp_path / "one has died"), "PAYMENT_TIMEOUT_SECONDS": "600"}
+
+
+def buy_again(buyer: Buyer) -> Page:
+    """As who got no answer does: send the form again, until somebody answers."""
+    pages: list[Page] = []
+
+    def answered() -> bool:
+        try:
+            pages.append(buyer.buy())
+        except OSError:
+            return False
+        return True
+
+    wait_until(answered, "an answer", PATIENCE_SECONDS)
+    return pages[0]
+
+
+@pytest.mark.parametrize("moment", ["BeforeTheCharge", "AfterTheCharge"])
+def test_a_process_that_dies_while_it_asks_for_the_money_leaves_a_right_ledger(
+    book: Product, crew: Crew, deadly: dict[str, str], moment: str
+) -> None:
+    [token] = make_buyers(1, book)
+    port = start_site(crew, workers=1, PAYMENT_PROVIDER=f"tests.faults.deadly.{moment}", **deadly)
+    buyer = Buyer(port, token)
+    buyer.look()
+    with pytest.raises(OSError, match=r"."):
+        buyer.buy()
+    order = Order.objects.get()
+    assert (order.state, Payment.objects.get().state) == (State.RESERVED, PaymentState.STARTED)
+    assert FakeCharge.objects.exists() == (moment == "AfterTheCharge")
+
+    page = buy_again(buyer)  # while nobody knows what became of the first try
+    assert (page.code, page.location) == (302, f"/shop/orders/{order.pk}/")
+    assert cart.read(digest_of(token)).lines == {}
+    ask_again()
+    together(2, lambda n: settle())
+    if moment == "BeforeTheCharge":  # nothing was taken: the page offers another try
+        assert Payment.objects.get().state == PaymentState.FAILED
+        page = buyer.ask("POST", f"/shop/orders/{order.pk}/pay/", {"card": buyer.card})
+        assert page.location == f"/shop/orders/{order.pk}/"
+    assert Order.objects.get().state == State.PAID
+    assert FakeCharge.objects.filter(succeeds=True).count() == 1
+    assert_right({book.pk: 3})
+    assert_settled()
