@@ -55,6 +55,7 @@ MIDDLEWARE = [
     "config.csp.PolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.charset.Utf8Only",
+    "shop.pagecache.middleware.PageCache",
     "config.people_first.PeopleFirst",
     "mirror.middleware.ReadYourWrites",
     "shop.middleware.CartBehind",

@@ -1,0 +1,121 @@
+"""Filling the holes of a page when it is served."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import CsrfViewMiddleware, get_token
+from django.template import RequestContext
+from django.template.loader import get_template
+from django.utils import translation
+from django.utils.module_loading import import_string
+
+from accounts.sessions import SessionStore
+from mirror.ahead import Ahead
+from shop.pagecache import moments
+from shop.pagecache.asked import Request
+from shop.pagecache.holes import Hole, node_of
+from shop.pagecache.shells import Shell
+
+OWN: Final = "shop.pagecache.middleware.PageCache"
+# Of what comes after the cache in MIDDLEWARE, these have nothing to do with what is in a hole: what they say of the
+# page is in its headers already, or never concerns a page that is remembered.
+LEFT_OUT: Final = frozenset(
+    {
+        "django.middleware.locale.LocaleMiddleware",
+        "django.middleware.common.CommonMiddleware",
+        "django.middleware.clickjacking.XFrameOptionsMiddleware",
+        "config.explain.ExplainMiddleware",
+        "axes.middleware.AxesMiddleware",
+    }
+)
+ALWAYS: Final = frozenset({"always"})
+CONTROL: Final = "private, no-cache"  # what is in the holes is for one person, and of this moment
+_ANSWER: Final = "_page_cache_answer"
+
+Handler = Callable[[HttpRequest], HttpResponse]
+
+
+class Filler:
+    """Serves pages, each with what this visitor sees in its holes."""
+
+    def __init__(self) -> None:
+        self.csrf = CsrfViewMiddleware(_innermost)
+
+    @cached_property
+    def chain(self) -> Handler:
+        """The middleware that holes are rendered behind: sessions, users, messages, tokens and what else there is."""
+        paths = settings.MIDDLEWARE[settings.MIDDLEWARE.index(OWN) + 1 :]
+        handler: Handler = _innermost
+        for path in reversed([path for path in paths if path not in LEFT_OUT]):
+            handler = import_string(path)(handler)
+        return handler
+
+    def serve(self, asked: Request, digest: str, shell: Shell, ahead: Ahead) -> HttpResponse:
+        """The page for whoever asks for it."""
+        live = [n for n, hole in enumerate(shell.holes) if "reads" in hole.words]
+        with translation.override(asked.language):
+            asked.http.LANGUAGE_CODE = asked.language  # type: ignore[attr-defined]
+            parts = moments.parts(asked, digest, ahead, live, lambda http: self._as_nobody(http, asked, shell, live))
+            who = asked.who | ALWAYS
+            own = [n for n, hole in enumerate(shell.holes) if hole.words & who or (n in live and n not in parts)]
+            shared = {n: part for n, part in parts.items() if n not in own}
+            if own:
+                return self._behind(asked.http, lambda http: _response(http, asked, shell, own, shared))
+            asked.http.session = SessionStore()  # a stranger's: empty, and in nobody's memory
+            if all(len(part) == 1 for part in shared.values()):
+                return _response(asked.http, asked, shell, own, shared)
+            self.csrf.process_request(asked.http)
+            return self.csrf.process_response(asked.http, _response(asked.http, asked, shell, own, shared))
+
+    def _as_nobody(
+        self, http: HttpRequest, asked: Request, shell: Shell, live: Sequence[int]
+    ) -> tuple[Sequence[str], HttpResponse]:
+        http.LANGUAGE_CODE = asked.language  # type: ignore[attr-defined]
+        fills: list[str] = []
+
+        def answer(http: HttpRequest) -> HttpResponse:
+            fills.extend(render(http, [shell.holes[n] for n in live], asked.target.values or {}))
+            return HttpResponse()
+
+        return fills, self._behind(http, answer)
+
+    def _behind(self, http: HttpRequest, answer: Handler) -> HttpResponse:
+        http.__dict__[_ANSWER] = answer
+        return self.chain(http)
+
+
+def _innermost(http: HttpRequest) -> HttpResponse:
+    answer: Handler = http.__dict__[_ANSWER]
+    return answer(http)
+
+
+def _response(
+    http: HttpRequest, asked: Request, shell: Shell, own: Sequence[int], shared: moments.Parts
+) -> HttpResponse:
+    """The page. own: the holes that are rendered for this visitor. shared: those that are the same for all."""
+    asked.target.shown(http)
+    fills = list(shell.fills)
+    if own:
+        rendered = render(http, [shell.holes[n] for n in own], asked.target.values or {})
+        for n, fill in zip(own, rendered, strict=True):
+            fills[n] = fill.encode()
+    token = get_token(http).encode() if any(len(part) > 1 for part in shared.values()) else b""
+    for n, part in shared.items():
+        fills[n] = token.join(part)
+    content = shell.filled(fills)
+    return HttpResponse(
+        content, headers={**shell.headers, "Content-Length": str(len(content)), "Cache-Control": CONTROL}
+    )
+
+
+def render(http: HttpRequest, holes: Iterable[Hole], values: Mapping[str, Any]) -> list[str]:
+    """What is in these holes, for this request."""
+    context, filled = RequestContext(http, dict(values)), []
+    for hole in holes:
+        template = get_template(hole.template).template  # type: ignore[attr-defined]
+        with context.render_context.push_state(template), context.bind_template(template), context.push():
+            filled.append(node_of(hole.template, hole.name).nodelist.render(context))
+    return filled

@@ -1,0 +1,101 @@
+"""Which pages are remembered. All others never are."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from django.core.signals import setting_changed
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django.urls import Resolver404, resolve
+
+from mirror.ahead import Asked
+
+MANY: Final = 10_000  # addresses whose meaning is remembered
+LONGEST: Final = 200  # characters of an address that is looked at
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that may be remembered: HTML, read by GET.
+
+    view: its name. made_of: all that it reads; what that says is the page's data version, so that a change of it shows
+    at once. along: what its view reads for its holes alone. values: what its holes are given beside the request (it is
+    called where both are known already). member: what the page is of, in ``viewed:``, among whose first it has to be;
+    None: any. shown: tells whom it concerns that it is served. parameters: those of its query that change it. Functions
+    are given the keyword arguments of the address.
+    """
+
+    view: str
+    made_of: Callable[..., Asked]
+    values: Callable[..., Mapping[str, Any]]
+    along: Callable[..., Asked] = lambda **kwargs: Asked((), ())
+    member: Callable[..., int | None] = lambda **kwargs: None
+    shown: Callable[..., object] = lambda request, **kwargs: None
+    parameters: frozenset[str] = frozenset()
+
+
+class Target(NamedTuple):
+    """A page, and of what."""
+
+    page: Page
+    kwargs: Mapping[str, Any]
+
+    @property
+    def member(self) -> int | None:
+        """Whose rank matters."""
+        return self.page.member(**self.kwargs)
+
+    def asked(self) -> tuple[Asked, int]:
+        """What the page and its holes are made of, and how many of the commands are the page's."""
+        own, along = self.page.made_of(**self.kwargs), self.page.along(**self.kwargs)
+        mirrors = tuple(dict.fromkeys((*own.mirrors, *along.mirrors)))
+        return Asked(mirrors, own.commands + along.commands), len(own.commands)
+
+    def shown(self, request: HttpRequest) -> None:
+        """It is served, to whoever sent this request."""
+        self.page.shown(request, **self.kwargs)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What its holes are given."""
+        return self.page.values(**self.kwargs)
+
+
+_pages: Final[dict[str, Page]] = {}
+
+
+def register(page: Page) -> Page:
+    """Have ``page`` remembered."""
+    _pages[page.view] = page
+    target_of.cache_clear()
+    return page
+
+
+def unregister(page: Page) -> None:
+    """Have it remembered no more."""
+    _pages.pop(page.view, None)
+    target_of.cache_clear()
+
+
+def views() -> list[str]:
+    """The names of the views whose pages are remembered."""
+    return list(_pages)
+
+
+@lru_cache(maxsize=MANY)
+def target_of(path: str) -> Target | None:
+    """What is at an address, if it may be remembered."""
+    try:
+        match = resolve(path) if len(path) <= LONGEST else None
+    except Resolver404:
+        return None
+    page = _pages.get(match.view_name) if match else None
+    return Target(page, match.kwargs) if match and page else None
+
+
+@receiver(setting_changed)
+def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "ROOT_URLCONF":
+        target_of.cache_clear()

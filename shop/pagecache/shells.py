@@ -1,0 +1,60 @@
+"""A page without what is in its holes, as it is remembered."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from shop.pagecache.holes import Hole
+
+FRESH_SECONDS: Final = 300.0
+STALE_SECONDS: Final = 300.0  # for which it is served after that, while somebody makes it anew
+
+
+@dataclass(frozen=True)
+class Shell:
+    """pieces: what is around the holes, one more than there are. fills: what a stranger sees in them; those of holes
+    that are always rendered are empty. headers: of the response. made: when, in seconds since 1970.
+    """
+
+    pieces: Sequence[bytes]
+    holes: Sequence[Hole]
+    fills: Sequence[bytes]
+    headers: Mapping[str, str]
+    made: float
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it is served as it is."""
+        return time.time() - self.made < FRESH_SECONDS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is not served any more."""
+        return time.time() - self.made >= FRESH_SECONDS + STALE_SECONDS
+
+    def to_bytes(self) -> bytes:
+        """For the cache server."""
+        holes = [[hole.template, hole.name, sorted(hole.words)] for hole in self.holes]
+        texts = [[part.decode() for part in parts] for parts in (self.pieces, self.fills)]
+        return orjson.dumps([*texts, holes, self.headers, self.made])
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> "Shell":
+        """As it was."""
+        pieces, fills, holes, headers, made = orjson.loads(raw)
+        return cls(
+            [piece.encode() for piece in pieces],
+            [Hole(template, name, frozenset(words)) for template, name, words in holes],
+            [fill.encode() for fill in fills],
+            headers,
+            made,
+        )
+
+    def filled(self, fills: Sequence[bytes]) -> bytes:
+        """The page with these in its holes."""
+        parts: list[Any] = [b""] * (2 * len(self.holes) + 1)
+        parts[::2], parts[1::2] = self.pieces, fills
+        return b"".join(parts)

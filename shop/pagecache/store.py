@@ -1,0 +1,142 @@
+"""Where pages are: on the cache server, and copies in the process.
+
+One process makes a page at a time: who gets the lock. It is a token that runs out by itself, so that who is killed
+holds up nobody for long; and only its owner takes it away. The others serve the page as it was, or, if there is none,
+wait a moment for the new one.
+
+With the cache server away or hung there is no cache (but for the copies, as long as they are good).
+"""
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from django_redis import get_redis_connection
+from redis.exceptions import RedisError
+
+from mirror.redis import Breaker
+from shop import keys
+from shop.pagecache.render import Refused
+from shop.pagecache.shells import FRESH_SECONDS, STALE_SECONDS, Shell
+
+logger = logging.getLogger("shop")
+
+LOCK_SECONDS: Final = 10.0  # after which a page is made by somebody else
+WAIT_SECONDS = 0.5  # for a page that somebody else makes
+LOOK_SECONDS: Final = 0.02  # between two looks whether it is there
+ASK_SECONDS: Final = 1.0  # how often a process asks whether a page of which it has an old copy has been made anew
+REFUSED_SECONDS: Final = 60.0  # how long a page that may not be remembered is not tried again
+COPIES: Final = 512  # in the process
+LARGEST: Final = 200_000  # bytes of a page that is copied
+
+UNLOCK: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+
+
+class Copy(NamedTuple):
+    """shell: None: the page was refused. ask_at: when to ask again (monotonic seconds), of what is not fresh."""
+
+    shell: Shell | None
+    ask_at: float
+
+
+breaker = Breaker()
+_copies: Final[dict[str, Copy]] = {}
+_copying = threading.Lock()
+
+
+def _keep(digest: str, shell: Shell | None, seconds: float = 0.0) -> Shell | None:
+    if shell is None or sum(map(len, shell.pieces)) <= LARGEST:
+        with _copying:
+            _copies.pop(digest, None)
+            _copies[digest] = Copy(shell, time.monotonic() + seconds)
+            while len(_copies) > COPIES:
+                del _copies[next(iter(_copies))]
+    return shell
+
+
+def forget() -> None:
+    """Have no copies (for tests)."""
+    with _copying:
+        _copies.clear()
+    breaker.reset()
+
+
+def page(digest: str, make: Callable[[], Shell]) -> Shell | None:
+    """The page: a copy, from the cache server, or made (by the first who asks). None: it has to be done without."""
+    copy = _copies.get(digest)
+    if copy is not None:
+        shell = copy.shell
+        if (shell is not None and shell.is_fresh) or time.monotonic() < copy.ask_at:
+            return shell
+    old = copy.shell if copy and copy.shell and not copy.shell.is_over else None
+    if breaker.open():
+        return old
+    try:
+        return _ask(digest, old, make)
+    except RedisError as error:
+        breaker.failed()
+        logger.warning("The cache server did not answer: %s", error)
+        return old
+
+
+def _ask(digest: str, old: Shell | None, make: Callable[[], Shell]) -> Shell | None:
+    redis = get_redis_connection("default")
+    found = _read(redis.get(keys.page(digest))) or old
+    if found and found.is_fresh:
+        return _keep(digest, found)
+    lock, token = keys.page_lock(digest), secrets.token_hex(16)
+    # The lock first: who had it before has stored the page before giving it back.
+    pipe = redis.pipeline(transaction=False)
+    pipe.set(lock, token, nx=True, px=int(LOCK_SECONDS * 1000))
+    pipe.get(keys.page(digest))
+    is_mine, raw = pipe.execute()
+    found = _read(raw) or found
+    if found and found.is_fresh:
+        if is_mine:
+            redis.eval(UNLOCK, 1, lock, token)
+        return _keep(digest, found)
+    if is_mine:
+        return _make(redis, digest, token, make)
+    return _keep(digest, found, ASK_SECONDS) if found else _wait(redis, digest)
+
+
+def _read(raw: bytes | None) -> Shell | None:
+    shell = None if raw is None else Shell.from_bytes(raw)
+    return shell if shell and not shell.is_over else None
+
+
+def _make(redis: Any, digest: str, token: str, make: Callable[[], Shell]) -> Shell | None:
+    pipe = redis.pipeline(transaction=False)
+    try:
+        shell = make()
+        life = int((FRESH_SECONDS + STALE_SECONDS) * 1000)
+        pipe.set(keys.page(digest), shell.to_bytes(), px=life)
+        return _keep(digest, shell)
+    except Refused as refusal:
+        logger.warning("A page cannot be remembered: %s", refusal)
+        return _keep(digest, None, REFUSED_SECONDS)
+    finally:
+        pipe.eval(UNLOCK, 1, keys.page_lock(digest), token)
+        try:
+            pipe.execute()
+        except RedisError as error:
+            breaker.failed()
+            logger.warning("The cache server did not take a page: %s", error)
+
+
+def _wait(redis: Any, digest: str) -> Shell | None:
+    end = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < end:
+        time.sleep(LOOK_SECONDS)
+        pipe = redis.pipeline(transaction=False)
+        pipe.exists(keys.page_lock(digest))
+        pipe.get(keys.page(digest))
+        is_being_made, raw = pipe.execute()
+        if raw is not None:
+            return _keep(digest, _read(raw))
+        if not is_being_made:
+            return None
+    return None
