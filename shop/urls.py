@@ -2,10 +2,11 @@
 
 from django.urls import URLPattern, path
 
-from shop.views import callback, checkout, orders, sale
+from shop.views import callback, cart, checkout, orders, sale
 
 app_name = "shop"
 urlpatterns: list[URLPattern] = [
+    path("cart/", cart.cart, name="cart"),
     path("sale/", sale.sale, name="sale"),
     path("orders/", orders.orders, name="orders"),
     path("orders/<int:pk>/", orders.order, name="order"),

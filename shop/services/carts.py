@@ -12,7 +12,7 @@ from mirror.backup import access
 from mirror.redis import RedisError, breaker, is_away
 from shop import cart_scripts
 from shop.cart import CartNow, backup, cart_now, read, tell
-from shop.cart_content import Change, Content, Limits, TooMany, changed
+from shop.cart_content import EMPTY, Change, Content, Limits, TooMany, changed
 from shop.cart_direct import HOPS, behind, write_to_sql
 from shop.selectors import get_product
 from shop.services.errors import Refused
@@ -29,6 +29,16 @@ class CartError(Refused):
 
     def __str__(self) -> str:
         return self.text
+
+
+def check(product_id: int, quantity: int) -> None:
+    """Whether so many copies could be put into an empty cart. Raises CartError."""
+    if quantity < 1:
+        raise CartError(_("Put at least one copy into the cart."))
+    try:
+        changed(EMPTY, "set", [Change(str(product_id), quantity, _price(product_id))], limits())
+    except TooMany as error:
+        raise CartError(_said(error)) from error
 
 
 def set_line(digest: str, product_id: int, quantity: int, *, user_id: int | None = None) -> CartNow:

@@ -13,6 +13,7 @@ from mirror.backup.flush import flush
 from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.redis import relay_client
+from shop import keys
 from shop.cart import backup, read
 
 _numbers = count()
@@ -46,11 +47,8 @@ def differences() -> list[Any]:
     redis, found = relay_client(), list[Any](verify(backup()))
     for digests in backup().scan(redis):
         for digest, content in backup().read(redis, digests).items():
-            from shop import keys
-
             there = {int(name): int(number) for name, number in redis.hgetall(keys.cart(digest)).items()}
-            copies = int(redis.hget(keys.cart_state(digest), "copies"))
-            version = int(redis.hget(keys.cart_state(digest), "version"))
+            copies, version = map(int, redis.hmget(keys.cart_state(digest), ["copies", "version"]))
             if (there, copies, version) != (content.quantities, sum(there.values()), content.version):
                 found.append((digest, there, copies, version, content))
     return found

@@ -3,6 +3,7 @@
 import pytest
 from django.contrib.messages import get_messages
 from django.db import transaction
+from django.db.models import F
 from django.test import Client
 from redis import Redis
 
@@ -49,7 +50,7 @@ def browser_with(lines: dict[Product, int]) -> Client:
     client = Client()
     session = client.session
     session.create()
-    client.cookies["sessionid"] = session.session_key
+    client.cookies["sessionid"] = str(session.session_key)
     for product, quantity in lines.items():
         set_line(digest_in(client), product.pk, quantity)
     return client
@@ -241,7 +242,7 @@ def test_a_session_that_was_given_more_time_has_its_cart_back(alice: User, book:
     flush_carts()
     settle_all()
     assert Cart.objects.get().is_parked
-    Cart.objects.update(ended_at=Cart.objects.get().ended_at - 2 * SPARED)
+    Cart.objects.update(ended_at=F("ended_at") - 2 * SPARED)
     settle_all()
     assert not Cart.objects.get().is_parked
     assert in_cart(digest) == {book.pk: 1}

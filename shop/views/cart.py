@@ -1,0 +1,120 @@
+"""The cart: what is in it, and how it is changed, in HTML and (``Accept: application/json``) in JSON."""
+
+from typing import Any, Final, NamedTuple
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from config.answers import is_partial, json, wants_json
+from shop.books import get_books
+from shop.cart import CartNow, read
+from shop.cart_link import know
+from shop.cart_page import page_of
+from shop.services import carts
+from shop.services.carts import CartError
+from shop.visitors import digest_of, ensure_digest
+
+HERE: Final = "/shop/cart/"
+LONGEST_NUMBER: Final = 18  # digits
+SEE_OTHER: Final = 303
+
+
+class Wish(NamedTuple):
+    """What is to be done to a line. is_more: put in so many more, instead of having so many."""
+
+    product_id: int
+    quantity: int
+    is_more: bool
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def cart(request: HttpRequest) -> HttpResponse:
+    """GET: the cart; the template gets ``page``, a ``shop.cart_page.CartPage``.
+
+    POST: ``product``, ``quantity`` (0: takes it out), and with ``add`` so many more. Answers with the cart: in JSON, as
+    the part of the page that htmx asks for, or by way of a redirect to the page. What cannot be done is answered with
+    400, and said: in JSON as ``{"error": {"message", "field", "product"}}``.
+    """
+    response = _change(request) if request.method == "POST" else _show(request, read(digest_of(request)))
+    patch_vary_headers(response, ["Accept", "HX-Request"])
+    return response
+
+
+def _change(request: HttpRequest) -> HttpResponse:
+    try:
+        wish = _wish(request)
+        now = _done(request, wish)
+    except CartError as error:
+        return _show(request, read(digest_of(request)), error)
+    if wants_json(request) or is_partial(request):
+        return _show(request, now)
+    messages.success(request, _told(wish))
+    return HttpResponseRedirect(HERE, status=SEE_OTHER)
+
+
+def _wish(request: HttpRequest) -> Wish:
+    """What is wished for. Raises CartError."""
+    product = _number(request.POST.get("product", ""))
+    if product is None or product < 0:
+        raise CartError(_("There is no such product."), "product")
+    quantity = _number(request.POST.get("quantity", ""))
+    if quantity is None:
+        raise CartError(_("Say how many copies, as a number."))
+    return Wish(product, quantity, bool(request.POST.get("add")))
+
+
+def _number(text: str) -> int | None:
+    digits = text.strip().removeprefix("-")
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= LONGEST_NUMBER
+    return int(text) if is_number else None
+
+
+def _done(request: HttpRequest, wish: Wish) -> CartNow:
+    """Do it. Who has no session gets one, if something is put in. Raises CartError."""
+    if digest_of(request) is None:
+        if not wish.quantity and not wish.is_more:
+            return CartNow()
+        carts.check(wish.product_id, wish.quantity)
+    change = carts.add if wish.is_more else carts.set_line
+    return change(ensure_digest(request), wish.product_id, wish.quantity)
+
+
+def _told(wish: Wish) -> str:
+    """What was done, for people."""
+    book = get_books([wish.product_id]).get(wish.product_id)
+    title = book["title"] if book else _("a book that is no longer there")
+    if not wish.quantity:
+        return _("Taken out of your cart: %(title)s") % {"title": title}
+    if wish.is_more:
+        text = ngettext(
+            "Put into your cart: %(title)s", "Put into your cart: %(count)d copies of %(title)s", wish.quantity
+        )
+    else:
+        text = ngettext(
+            "Now in your cart: %(count)d copy of %(title)s",
+            "Now in your cart: %(count)d copies of %(title)s",
+            wish.quantity,
+        )
+    return text % {"count": wish.quantity, "title": title}
+
+
+def _show(request: HttpRequest, now: CartNow, error: CartError | None = None) -> HttpResponse:
+    know(request, now)
+    status, page = 400 if error else 200, page_of(now)
+    if wants_json(request):
+        return json(_error(request, error) if error else page.as_json(), status)
+    context: dict[str, Any] = {"page": page, "error": error, "wanted": _number(request.POST.get("product", ""))}
+    template = "shop/_cart.html" if is_partial(request) else "shop/cart.html"
+    return render(request, template, context | {"is_part": is_partial(request)}, status=status)
+
+
+def _error(request: HttpRequest, error: CartError) -> dict[str, Any]:
+    product = _number(request.POST.get("product", ""))
+    return {"error": {"message": str(error), "field": error.field, "product": product}}

@@ -1,0 +1,271 @@
+"""The cart's page, in HTML and JSON, and the way to it in the head of every page."""
+
+from typing import Any
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client, override_settings
+from redis import Redis
+
+from accounts.models import Session, User
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from mirror.redis import breaker
+from mirror.relay import drain_all
+from shop.models import Cart, Product
+from tests.accounts.sessions import alice, digest_in, log_in, whole
+from tests.shop.carts import flush_carts, in_cart, trust
+from tests.shop.make import make_product, make_sale
+
+__all__ = ["alice", "whole"]
+pytestmark = pytest.mark.django_db(transaction=True)
+HERE = "/shop/cart/"
+JSON = {"accept": "application/json"}
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture(autouse=True)
+def warm(whole: None) -> None:
+    """Redis has everything."""
+    rebuild(["session", "product", "book"])
+    trust()
+
+
+@pytest.fixture
+def book() -> Product:
+    """Something that is for sale."""
+    made = make_product("The Book of Sand", price=1250, stock=10)
+    drain_all()
+    return made
+
+
+def put(client: Client, product: Product | int, quantity: Any = 1, **more: Any) -> Any:
+    """Post a line."""
+    pk = product if isinstance(product, int) else product.pk
+    headers = more.pop("headers", {})
+    return client.post(HERE, {"product": pk, "quantity": quantity, **more}, headers=headers)
+
+
+def text_of(client: Client) -> str:
+    """The page."""
+    answer = client.get(HERE)
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+def test_looking_at_pages_makes_no_session(client: Client, book: Product) -> None:
+    assert "There is nothing in your cart." in text_of(client)
+    assert client.get(HERE, headers=JSON).json() == {
+        "lines": [],
+        "copies": 0,
+        "total": 0,
+        "currency": "EUR",
+        "version": 0,
+    }
+    assert "sessionid" not in client.cookies
+    with record() as seen:
+        client.get(HERE)
+    assert (seen.round_trips, seen.sql) == (0, [])
+
+
+def test_who_puts_something_in_has_a_cart_and_is_led_to_it(client: Client, book: Product) -> None:
+    answer = put(client, book, 2)
+    assert (answer.status_code, answer["Location"]) == (303, HERE)
+    assert [str(m) for m in get_messages(answer.wsgi_request)] == ["Now in your cart: 2 copies of The Book of Sand"]
+    assert in_cart(digest_in(client)) == {book.pk: 2}
+    page = text_of(client)
+    for words in ["The Book of Sand", "€25.00", "To the checkout"]:
+        assert words in page
+    put(client, book, 3, add=1)
+    assert in_cart(digest_in(client)) == {book.pk: 5}
+    put(client, book, 0)
+    assert "There is nothing in your cart." in text_of(client)
+
+
+def test_json_says_the_cart_and_what_it_costs_now(client: Client, book: Product) -> None:
+    other = make_product("The Aleph", price=500, stock=1)
+    make_sale(book, price=900)
+    drain_all()
+    put(client, book, 2)
+    answer = put(client, other, 1, headers=JSON)
+    assert answer.status_code == 200
+    found = answer.json()
+    assert found == client.get(HERE, headers=JSON).json()
+    first, second = found["lines"]
+    assert first == {
+        "product": book.pk,
+        "title": "The Book of Sand",
+        "quantity": 2,
+        "price": 900,
+        "was": 1250,
+        "price_when_put_in": 900,
+        "stock": 10,
+        "problem": None,
+        "total": 1800,
+    }
+    assert (second["product"], second["total"]) == (other.pk, 500)
+    assert (found["copies"], found["total"]) == (3, 2300)
+
+
+WRONG = [
+    ({}, "product"),
+    ({"product": "x", "quantity": "1"}, "product"),
+    ({"product": "-1", "quantity": "1"}, "product"),
+    ({"product": "999999999999999999", "quantity": "1"}, "product"),
+    ({"product": "9" * 60, "quantity": "1"}, "product"),
+    ({"quantity": ""}, "quantity"),
+    ({"quantity": "many"}, "quantity"),
+    ({"quantity": "1.5"}, "quantity"),
+    ({"quantity": "-1"}, "quantity"),
+    ({"quantity": "-1", "add": "1"}, "quantity"),
+    ({"quantity": "0", "add": "1"}, "quantity"),
+    ({"quantity": "100"}, "quantity"),
+    ({"quantity": "100", "add": "1"}, "quantity"),
+    ({"quantity": "٣"}, "quantity"),
+    ({"quantity": "9" * 5000}, "quantity"),
+]
+
+
+@pytest.mark.parametrize("has_session", [False, True])
+def test_what_cannot_be_is_said_with_its_place(has_session: bool, client: Client, book: Product) -> None:
+    if has_session:
+        put(client, book, 1)
+    for given, field in WRONG:
+        wanted = {"product": str(book.pk), **given} if given else {}
+        answer = client.post(HERE, wanted, headers=JSON)
+        assert (answer.status_code, answer.json()["error"]["field"]) == (400, field), wanted
+        page = client.post(HERE, wanted)
+        assert page.status_code == 400
+        assert answer.json()["error"]["message"] in page.content.decode()
+    assert Session.objects.exists() is has_session
+    assert not has_session or in_cart(digest_in(client)) == {book.pk: 1}
+
+
+def test_the_form_is_safe_from_other_sites(book: Product) -> None:
+    client = Client(enforce_csrf_checks=True)
+    assert put(client, book, 1).status_code == 403
+    client.get(HERE)
+    client.cookies["csrftoken"] = "a" * 32
+    assert put(client, book, 1, csrfmiddlewaretoken="a" * 32).status_code == 303
+
+
+def test_htmx_gets_the_cart_alone_with_the_number_in_the_head(client: Client, book: Product) -> None:
+    put(client, book, 1)
+    answer = put(client, book, 4, headers=HTMX)
+    text = answer.content.decode()
+    assert answer.status_code == 200
+    assert text.startswith('<div id="cart">')
+    assert 'hx-swap-oob="true"' in text
+    assert "(4 copies)" in text
+    assert "<html" not in text
+    refused = put(client, book, 100, headers=HTMX)
+    assert refused.status_code == 400
+    assert "at most 99 copies" in refused.content.decode()
+
+
+def test_what_cannot_be_bought_like_this_is_said(client: Client, book: Product) -> None:
+    few, sold_out, gone, dearer, deleted = (make_product(f"No. {n}", price=1000, stock=9) for n in range(5))
+    drain_all()
+    for product in [book, few, sold_out, gone, dearer, deleted]:
+        put(client, product, 3)
+    Product.objects.filter(pk=few.pk).update(stock=2)
+    Product.objects.filter(pk=sold_out.pk).update(stock=0)
+    Product.objects.filter(pk=gone.pk).update(is_active=False)
+    Product.objects.filter(pk=dearer.pk).update(price=1100)
+    deleted.book.delete()
+    drain_all()
+    page = client.get(HERE, headers=JSON).json()
+    problems = {line["product"]: line["problem"] for line in page["lines"]}
+    assert problems == {
+        book.pk: None,
+        few.pk: "short",
+        sold_out.pk: "sold_out",
+        gone.pk: "gone",
+        dearer.pk: None,
+        deleted.pk: "gone",
+    }
+    assert page["total"] == 3 * (1250 + 1000 + 1000 + 1100)
+    text = text_of(client)
+    for words in ["Only 2 left", "Sold out", "No longer for sale", "It cost €10.00 when you put it in."]:
+        assert words in text
+    put(client, deleted, 0)
+    put(client, gone, 0)
+    assert set(in_cart(digest_in(client))) == {book.pk, few.pk, sold_out.pk, dearer.pk}
+
+
+def test_the_page_is_three_round_trips_and_no_sql(book: Product) -> None:
+    client = Client()
+    put(client, book, 1)
+    drain_all()
+    client.get(HERE)
+    with record() as seen:  # the session with the number in the head, the cart, its books
+        page = client.get(HERE)
+    assert (seen.round_trips, seen.sql) == (3, [])
+    assert b"(1 copy)" in page.content
+
+
+def test_the_number_in_the_head_costs_no_round_trip(alice: User, book: Product) -> None:
+    client = log_in(alice)
+    found = []
+    for quantity in (0, 7):
+        put(client, book, quantity)
+        with record() as seen:
+            page = client.get("/accounts/sessions/")
+        found.append((seen.round_trips, len(seen.sql), b"(7 copies)" in page.content))
+    assert found == [(3, 0, False), (3, 0, True)]
+    assert b"(7 copies)" in client.get(f"/books/{book.pk}/").content
+
+
+def test_a_redis_that_was_lost_leaves_the_number_out_and_the_cart_in(
+    client: Client, book: Product, redis: Redis
+) -> None:
+    put(client, book, 3)
+    flush_carts()
+    redis.flushall()
+    rebuild(["session", "product", "book"])
+    page = client.get("/books/").content
+    assert b"cart-link" in page
+    assert b"(3 copies)" not in page
+    assert "The Book of Sand" in text_of(client)
+    trust()
+    assert b"(3 copies)" in client.get("/books/").content
+
+
+def test_with_redis_away_the_page_shows_the_cart_and_takes_changes_once(client: Client, book: Product) -> None:
+    put(client, book, 1)
+    flush_carts()
+    breaker.failed()
+    assert put(client, book, 2, add=1).status_code == 303
+    assert client.cookies["cart_behind"].value
+    breaker.failed()
+    assert "The Book of Sand" in text_of(client)
+    assert Cart.objects.get().lines == {str(book.pk): 3}
+    breaker.reset()
+    page = client.get("/books/").content
+    assert b"(3 copies)" in page, "also where Redis has not been told by others"
+    assert not client.cookies["cart_behind"].value
+    assert in_cart(digest_in(client)) == {book.pk: 3}
+
+
+def test_two_tabs_do_not_take_each_others_lines(client: Client, book: Product) -> None:
+    other, third = make_product("The Aleph"), make_product("Fictions")
+    drain_all()
+    put(client, book, 1)
+    tabs = [Client(), Client()]
+    for tab in tabs:
+        tab.cookies["sessionid"] = client.cookies["sessionid"].value
+    put(tabs[0], book, 2)
+    put(tabs[1], other, 1)
+    put(tabs[0], third, 4)
+    put(tabs[1], book, 5)
+    assert in_cart(digest_in(client)) == {book.pk: 5, other.pk: 1, third.pk: 4}
+
+
+@override_settings(SHOP_CART_LINES=1)
+def test_a_full_cart_says_so(client: Client, book: Product) -> None:
+    other = make_product("The Aleph")
+    drain_all()
+    put(client, book, 1)
+    answer = put(client, other, 1)
+    assert answer.status_code == 400
+    assert "A cart holds at most 1 book." in answer.content.decode()
