@@ -76,7 +76,7 @@ def _begin(order_id: int) -> Payment | None:
         _limit(order, now)
         key = hashlib.sha256(f"{order.key}:{tries.count()}".encode()).hexdigest()
         ask_at = now + timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + SLACK_SECONDS)
-        payment = Payment.objects.create(order=order, key=key, amount=order.total, ask_at=ask_at)
+        payment = Payment.objects.create(order=order, key=key, amount=order.total, created_at=now, ask_at=ask_at)
         note(order.pk, EventKind.ASKED, payment=payment)
     return payment
 

@@ -1,0 +1,217 @@
+"""Whatever happens to orders and payments, in any order, with time moved by hand: the ledger is right after each step.
+
+At the end, when everything has been answered: the money that the provider holds is that of the orders that are paid.
+"""
+
+import os
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.db import transaction
+from django.db.models import Count, F, QuerySet
+from django.utils import timezone
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from accounts.models import User
+from shop.models import EventKind, Order, OrderEvent, Payment, PaymentState, Product, State
+from shop.payments import Answer, Card, Outcome, calls, fake
+from shop.services import checkout
+from shop.services.errors import Refused
+from shop.services.orders import cancel, expire, send
+from shop.services.payments import pay, record
+from shop.services.settle import settle
+from tests.shop.checkouts import HOME, assert_right
+from tests.shop.make import make_product
+from tests.shop.remote import Crash, Remote
+
+EXAMPLES = int(os.environ.get("LEDGER_EXAMPLES", "15"))
+MODELS = (OrderEvent, Payment, Order, Product)
+numbers = st.integers(0, 5)
+MOODS = ("good", "refused", "late", "taken, no answer", "on its way", "lost", "crash before", "crash after")
+
+
+def pick(rows: Any, number: int) -> Any:
+    """One of these, or None if there is none."""
+    found = list(rows)
+    return found[number % len(found)] if found else None
+
+
+def all_orders() -> QuerySet[Order]:
+    return Order.objects.order_by("pk")
+
+
+def open_payments() -> QuerySet[Payment]:
+    return Payment.objects.filter(state__in=(PaymentState.STARTED, PaymentState.REFUND_DUE))
+
+
+class Ledger(RuleBasedStateMachine):
+    """Buyers, staff, a clock, and a provider that may do anything but charge a key twice."""
+
+    @initialize(stock=st.lists(st.integers(0, 4), min_size=1, max_size=3))
+    def begin(self, stock: list[int]) -> None:
+        self.alice = User.objects.get_or_create(username="alice")[0]
+        self.books = [make_product(f"Book {n}", price=100 + n, stock=count) for n, count in enumerate(stock)]
+        self.stock = {book.pk: book.stock for book in self.books}
+        self.remote, self.now = Remote(), timezone.now()
+        self.patches = [
+            patch.object(timezone, "now", lambda: self.now),
+            *(
+                patch.object(calls, name, getattr(self.remote, name))
+                for name in ("charge", "find", "give_up", "refund")
+            ),
+        ]
+        for each in self.patches:
+            each.start()
+
+    def teardown(self) -> None:
+        if not hasattr(self, "patches"):
+            return
+        try:
+            self.come_to_rest()
+        finally:
+            for each in self.patches:
+                each.stop()
+            for model in MODELS:
+                model._base_manager.all().delete()
+
+    def come_to_rest(self) -> None:
+        """Everything arrives and is answered; then nothing is open, nothing set aside, and the money is right."""
+        remote = self.remote
+        remote.is_down = False
+        for key in list(remote.on_their_way):
+            remote.arrive(key)
+        self.provider_decides(True)
+        for _round in range(10):
+            self.time_passes(700)
+            settle()
+        assert not open_payments().exists()
+        assert not Order.objects.filter(state=State.RESERVED).exists()
+        self.the_ledger_is_right()
+        assert remote.held == dict(Payment.objects.filter(state=PaymentState.SUCCEEDED).values_list("key", "amount"))
+        assert remote.refunded == set(Payment.objects.filter(state=PaymentState.REFUNDED).values_list("key", flat=True))
+
+    # --- buyers
+
+    @rule(key=numbers, lines=st.dictionaries(numbers, st.integers(1, 2), min_size=1, max_size=3))
+    def order(self, key: int, lines: dict[int, int]) -> None:
+        wanted = {self.books[n % len(self.books)].pk: count for n, count in lines.items()}
+        before = Order.objects.filter(key=f"{key}").first()
+        try:
+            made = checkout._place(self.alice, f"{key}", wanted, 10_000, HOME)
+        except Refused:
+            assert before is None
+        else:
+            assert before in (None, made)
+
+    @rule(which=numbers, mood=st.sampled_from(MOODS))
+    def pay(self, which: int, mood: str) -> None:
+        if order := pick(all_orders(), which):
+            self.remote.mood = mood
+            with suppress(Refused, Crash):
+                pay(order, Card(fake.SUCCEEDS))
+
+    @rule(which=numbers)
+    def cancel(self, which: int) -> None:
+        self._try(cancel, which, self.alice)
+
+    # --- the provider
+
+    @rule(which=numbers)
+    def a_charge_arrives(self, which: int) -> None:
+        if key := pick(self.remote.on_their_way, which):
+            self.remote.arrive(key)
+
+    @rule(succeeds=st.booleans())
+    def provider_decides(self, succeeds: bool) -> None:
+        for key, outcome in self.remote.known.items():
+            if outcome is Outcome.PENDING:
+                self.remote.known[key] = Outcome.SUCCEEDED if succeeds else Outcome.FAILED
+
+    @rule(which=numbers)
+    def provider_calls_back(self, which: int) -> None:
+        if key := pick(self.remote.known, which):
+            record(key, Answer(self.remote.known[key], "ref"))
+
+    @rule(which=numbers)
+    def what_was_refused_was_charged_after_all(self, which: int) -> None:
+        failed = [key for key, outcome in self.remote.known.items() if outcome is Outcome.FAILED]
+        if key := pick([key for key in failed if self.remote.amounts[key]], which):
+            self.remote.known[key] = Outcome.SUCCEEDED
+            record(key, Answer(Outcome.SUCCEEDED, "ref"))
+
+    @rule(which=numbers)
+    def an_answer_is_taken_down_and_the_process_dies_before_the_commit(self, which: int) -> None:
+        if key := pick(self.remote.known, which):
+            with transaction.atomic():
+                record(key, Answer(self.remote.known[key], "ref"))
+                transaction.set_rollback(True)
+
+    @rule(is_down=st.booleans())
+    def provider_goes_and_comes(self, is_down: bool) -> None:
+        self.remote.is_down = is_down
+
+    # --- the shop
+
+    @rule()
+    def settle(self) -> None:
+        settle()
+
+    @rule(seconds=st.sampled_from([1, 6, 60, 590, 700]))
+    def time_passes(self, seconds: int) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    @rule(which=numbers)
+    def expire(self, which: int) -> None:
+        self._try(expire, which)
+
+    @rule(which=numbers)
+    def send(self, which: int) -> None:
+        self._try(send, which)
+
+    @rule(which=numbers, count=st.integers(1, 3))
+    def copies_arrive(self, which: int, count: int) -> None:
+        book = self.books[which % len(self.books)]
+        Product.objects.filter(pk=book.pk).update(stock=F("stock") + count)
+        self.stock[book.pk] += count
+
+    @rule(which=numbers, is_active=st.booleans())
+    def take_off_sale(self, which: int, is_active: bool) -> None:
+        Product.objects.filter(pk=self.books[which % len(self.books)].pk).update(is_active=is_active)
+
+    def _try(self, do: Any, which: int, *args: Any) -> None:
+        if order := pick(all_orders(), which):
+            with suppress(Refused):
+                do(order.pk, *args)
+
+    # --- what is always so
+
+    @invariant()
+    def the_ledger_is_right(self) -> None:
+        if not hasattr(self, "stock"):
+            return
+        assert_right(self.stock)
+        held = self.remote.held
+        for key, amount in Payment.objects.filter(state=PaymentState.SUCCEEDED).values_list("key", "amount"):
+            assert held.get(key) == amount
+        once = (EventKind.ORDERED, EventKind.EXPIRED, EventKind.CANCELLED, EventKind.SENT)
+        steps = OrderEvent.objects.filter(kind__in=once).values("order", "kind").annotate(n=Count("pk"))
+        assert [step for step in steps if step["n"] > 1] == []
+
+
+@pytest.mark.django_db
+def test_the_ledger_is_right_whatever_happens() -> None:
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        Ledger,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=True,
+        ),
+    )
