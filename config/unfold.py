@@ -47,6 +47,18 @@ UNFOLD: Final[dict[str, Any]] = {
                 ],
             },
             {
+                "title": _("Shop"),
+                "items": [
+                    _item(_("Orders"), "receipt_long", "shop.order"),
+                    _item(_("Payments"), "payments", "shop.payment"),
+                    _item(_("Products"), "inventory_2", "shop.product"),
+                    _item(_("Sales"), "percent", "shop.sale"),
+                    _item(_("Carts"), "shopping_cart", "shop.cart"),
+                    _item(_("Views"), "visibility", "shop.view"),
+                    _item(_("Recommendations"), "recommend", "shop.recommendation"),
+                ],
+            },
+            {
                 "title": _("Among readers"),
                 "items": [
                     _item(_("Posts"), "forum", "social.post"),

@@ -1,0 +1,117 @@
+"""Forms of the shop's admin: money is typed in whole units, and kept in cents."""
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.forms import ActionForm
+from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
+
+from shop.models import Product, SaleItem
+from shop.services.products import MOST
+
+FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
+PRICE = format_lazy(_("price in {currency}"), currency=settings.SHOP_CURRENCY)
+
+
+class MoneyField(forms.DecimalField):
+    """Typed and shown as "12.50", and 1250 outside of the form."""
+
+    def __init__(self, **options: Any) -> None:
+        widget = UnfoldAdminDecimalFieldWidget(attrs={"step": "0.01"})
+        super().__init__(min_value=0, max_digits=9, decimal_places=2, widget=widget, **options)
+
+    def prepare_value(self, value: Any) -> Any:
+        return f"{Decimal(value).scaleb(-2):.2f}" if isinstance(value, int) else value
+
+    def clean(self, value: Any) -> Any:
+        units = super().clean(value)
+        return None if units is None else int(units.scaleb(2))
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        try:
+            return bool(initial != self.clean(data))
+        except ValidationError:
+            return True
+
+
+class ProductForm(forms.ModelForm):
+    """Price and stock. Who changes the stock says how many more or less than were shown: meanwhile some may be sold."""
+
+    price = MoneyField(label=PRICE)
+    stock = forms.IntegerField(
+        label=_("in stock"),
+        min_value=0,
+        max_value=MOST,
+        show_hidden_initial=True,
+        widget=UnfoldAdminIntegerFieldWidget(),
+        help_text=_("All copies in the house, those that are set aside for orders too."),
+    )
+    more = 0  # copies, against what was shown
+
+    class Meta:
+        model = Product
+        fields: tuple[str, ...] = ()
+
+    def clean_stock(self) -> int:
+        typed: int = self.cleaned_data["stock"]
+        if self.instance.pk is None:
+            return typed
+        self.more = typed - self._shown()
+        left = int(self.instance.stock) + self.more
+        if left < self.instance.reserved:
+            reserved = self.instance.reserved
+            text = gettext("%(n)d copies are set aside for orders: there cannot be fewer.")
+            raise ValidationError(text % {"n": reserved}, code="reserved")
+        return left
+
+    def _shown(self) -> int:
+        """The stock as the page showed it."""
+        name, field = self.add_initial_prefix("stock"), self.fields["stock"]
+        try:
+            shown = field.to_python(field.hidden_widget().value_from_datadict(self.data, self.files, name))
+        except ValidationError:
+            shown = None
+        return int(self.instance.stock) if shown is None else int(shown)
+
+
+class SaleItemForm(forms.ModelForm):
+    """A product and what it costs in a sale. Which product it is does not change: that would be another line."""
+
+    price = MoneyField(label=PRICE)
+
+    class Meta:
+        model = SaleItem
+        fields: tuple[str, ...] = ()
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        item = self.instance
+        if item.pk is not None:
+            # Not the widget that looks its one choice up, each by itself.
+            product = self.fields["product"]
+            product.disabled = True
+            product.widget = UnfoldAdminSelectWidget(choices=[(item.product_id, str(item.product))])
+
+
+class CopiesForm(ActionForm):
+    """An action, and the copies that it is about: the action says what is wrong with the number."""
+
+    copies = forms.CharField(
+        label="",
+        required=False,
+        widget=forms.NumberInput(
+            attrs={
+                "placeholder": _("copies"),
+                "aria-label": _("copies"),
+                "class": FIELD_CLASSES,
+                "min": 1,
+                "x-show": "action",
+            }
+        ),
+    )

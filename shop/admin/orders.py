@@ -1,0 +1,255 @@
+"""Orders and payments in the admin: the ledger. What becomes of an order the services do, and nothing is deleted."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import CHANGE
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import TabularInline
+from unfold.decorators import display
+
+from accounts.admin_base import Bounded
+from accounts.models import User
+from accounts.names import fold
+from shop.models import FakeCharge, Order, OrderEvent, OrderLine, Payment
+from shop.money import money
+from shop.services.errors import Refused
+from shop.services.orders import cancel, send
+
+SEARCHED: Final = 50_000  # newest orders whose addresses are searched
+STATES: Final = {"reserved": "warning", "paid": "info", "sent": "success", "cancelled": "danger", "expired": "danger"}
+MONEY: Final = {
+    "started": "warning",
+    "succeeded": "success",
+    "failed": "danger",
+    "refund due": "warning",
+    "refunded": "info",
+}
+
+
+class _OfOrder(TabularInline):
+    """What belongs to an order: to be looked at by those who may see orders."""
+
+    extra = 0
+    can_delete = False
+    hide_title = True
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.has_perm("shop.view_order") or request.user.has_perm("shop.change_order"))
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class LineInline(_OfOrder):
+    """Its books, at the prices of then."""
+
+    model = OrderLine
+    fields = readonly_fields = ["title", "quantity", "each", "together"]
+
+    @display(description=_("price"))
+    def each(self, line: OrderLine) -> str:
+        return money(line.price)
+
+    @display(description=_("total"))
+    def together(self, line: OrderLine) -> str:
+        return money(line.total)
+
+
+class PaymentInline(_OfOrder):
+    """The tries to be paid for it."""
+
+    model = Payment
+    ordering: ClassVar[Any] = ["pk"]
+    fields = readonly_fields = ["state", "sum", "reference", "reason", "created_at", "updated_at"]
+
+    @display(description=_("amount"))
+    def sum(self, payment: Payment) -> str:
+        return money(payment.amount)
+
+
+class EventInline(_OfOrder):
+    """What happened to it, step by step."""
+
+    model = OrderEvent
+    fields = readonly_fields = ["created_at", "kind", "by", "note"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[OrderEvent]:
+        return super().get_queryset(request).select_related("by")
+
+
+class Ledger(Bounded):
+    """Rows that are written by the shop alone, and stay."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Order)
+class OrderAdmin(Ledger):
+    """Orders: found, sent, cancelled. Where one goes may be put right."""
+
+    list_display = ["number", "customer", "standing", "sum", "created_at", "paid_at"]
+    list_display_links = ["number"]
+    list_filter = ["state"]
+    list_select_related = ["user"]
+    search_fields = ["email"]
+    search_help_text = _("an order's number, @somebody, or an e-mail address of one of the last 50,000 orders")
+    fields = [
+        "standing", "customer", "sum", "name", "email", "address",
+        "created_at", "reserved_until", "paid_at", "confirmed_at", "sent_at", "cancelled_at",
+    ]  # fmt: skip
+    readonly_fields = [name for name in fields if name not in ("name", "email", "address")]
+    inlines = [LineInline, PaymentInline, EventInline]
+    actions = ["mark_sent", "cancel_orders"]
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Each by an index; addresses by looking through the newest orders, not through all."""
+        term = search_term.strip().removeprefix("#")
+        if not term:
+            return queryset, False
+        if term.startswith("@"):
+            who = User.objects.filter(name_key=fold(term[1:])).values_list("pk", flat=True).first()
+            return queryset.filter(user=who or 0), False
+        if term.isascii() and term.isdecimal() and len(term) < 19:
+            return queryset.filter(pk=int(term)), False
+        newest = Order.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        about = Q(email__icontains=term) | Q(name__icontains=term)
+        return queryset.filter(about, pk__gt=newest - SEARCHED), False
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        return lookup == "user__id__exact" or super().lookup_allowed(lookup, value, request)  # the list links so
+
+    def save_model(self, request: HttpRequest, obj: Order, form: Any, change: bool) -> None:
+        # Only what was typed: the rest may have changed since it was read.
+        obj.save(update_fields=form.changed_data)
+
+    @display(description=_("order"), ordering="pk")
+    def number(self, order: Order) -> str:
+        return str(order)
+
+    @display(description=_("customer"))
+    def customer(self, order: Order) -> SafeString | str:
+        if order.user is None:
+            return "–"
+        address = reverse("admin:shop_order_changelist")
+        return format_html(
+            '<a class="underline" href="{}?user__id__exact={}">{}</a>', address, order.user_id, order.user.username
+        )
+
+    @display(description=_("state"), label=STATES)
+    def standing(self, order: Order) -> tuple[str, str]:
+        return order.state, order.get_state_display()
+
+    @display(description=_("total"))
+    def sum(self, order: Order) -> str:
+        return money(order.total)
+
+    @admin.action(description=_("Mark selected orders as sent"), permissions=["change"])
+    def mark_sent(self, request: HttpRequest, rows: QuerySet[Order]) -> None:
+        count = self._each(request, rows, send, gettext("Marked as sent."))
+        self.done(request, ngettext("%(n)d order is sent.", "%(n)d orders are sent.", count), count)
+
+    @admin.action(description=_("Cancel selected orders and refund them"), permissions=["change"])
+    def cancel_orders(self, request: HttpRequest, rows: QuerySet[Order]) -> HttpResponse | None:
+        if request.POST.get("confirmed") != "yes":
+            return self._asked(request, rows)
+        count = self._each(request, rows, cancel, gettext("Cancelled."))
+        self.done(request, ngettext("%(n)d order is cancelled.", "%(n)d orders are cancelled.", count), count)
+        return None
+
+    def _asked(self, request: HttpRequest, rows: QuerySet[Order]) -> HttpResponse | None:
+        """Whether one really wants to: it cannot be undone."""
+        found = self.chosen(request, rows)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Cancel these orders?"),
+            "opts": self.opts,
+            "orders": found,
+            "checkbox": ACTION_CHECKBOX_NAME,
+            "back": reverse("admin:shop_order_changelist"),
+        }
+        return TemplateResponse(request, "admin/shop/cancel_orders.html", context) if found else None
+
+    def _each(self, request: HttpRequest, rows: QuerySet[Order], do: Callable[[int, Any], Order], said: str) -> int:
+        """Do it to each, and say of which it could not be done; how many it was."""
+        found, refused = [], []
+        for order in self.chosen(request, rows):
+            try:
+                do(order.pk, request.user)
+            except Refused:
+                refused.append(order)
+            else:
+                found.append(order)
+        self.log(request, found, CHANGE, said)
+        if refused:
+            names = ", ".join(str(order) for order in refused)
+            text = gettext("These are too far for that, and stay as they are: %(orders)s")
+            self.message_user(request, text % {"orders": names}, messages.WARNING)
+        return len(found)
+
+
+class ReadOnly(Ledger):
+    """To be looked at."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Payment)
+class PaymentAdmin(ReadOnly):
+    """What the provider was asked for, and what became of it."""
+
+    list_display = ["order_number", "standing", "sum", "reference", "created_at", "updated_at"]
+    list_filter = ["state"]
+    search_fields = ["key"]
+    search_help_text = _("an order's number, or the provider's whole key")
+    fields = ["order", "standing", "sum", "key", "reference", "reason", "created_at", "updated_at", "ask_at"]
+    readonly_fields = fields
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        term = search_term.strip().removeprefix("#")
+        if not term:
+            return queryset, False
+        if term.isascii() and term.isdecimal() and len(term) < 19:
+            return queryset.filter(order=int(term)), False
+        return queryset.filter(key=term), False
+
+    @display(description=_("order"))
+    def order_number(self, payment: Payment) -> str:
+        return f"#{payment.order_id}"
+
+    @display(description=_("state"), label=MONEY)
+    def standing(self, payment: Payment) -> tuple[str, str]:
+        return payment.state, payment.get_state_display()
+
+    @display(description=_("amount"))
+    def sum(self, payment: Payment) -> str:
+        return money(payment.amount)
+
+
+@admin.register(FakeCharge)
+class FakeChargeAdmin(ReadOnly):
+    """The fake provider's own books."""
+
+    list_display = ["key", "sum", "succeeds", "reason", "answers_at", "refunded_at"]
+    ordering: ClassVar[Any] = ["-created_at"]
+    search_fields = ["key"]
+    fields = ["key", "sum", "succeeds", "reason", "answers_at", "refunded_at", "created_at"]
+    readonly_fields = fields
+
+    @display(description=_("amount"))
+    def sum(self, charge: FakeCharge) -> str:
+        return money(charge.amount)

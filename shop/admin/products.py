@@ -1,0 +1,126 @@
+"""Products in the admin: price and stock."""
+
+from typing import Any, Final
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE
+from django.core.exceptions import ValidationError
+from django.db.models import F, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+
+from accounts.admin_base import Bounded
+from shop.admin.forms import CopiesForm, ProductForm
+from shop.buying import FEW
+from shop.models import Product
+from shop.money import money
+from shop.services import products as services
+
+MOST_AT_ONCE: Final = 100_000  # copies that one action adds
+
+
+class LeftFilter(admin.SimpleListFilter):
+    """By how many can be bought."""
+
+    title = _("can be bought")
+    parameter_name = "left"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("none", _("none")), ("few", _("a few")), ("many", _("more"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Product]) -> QuerySet[Product]:
+        if self.value() == "none":
+            return queryset.filter(stock__lte=F("reserved"))
+        if self.value() == "few":
+            return queryset.filter(stock__gt=F("reserved"), stock__lte=F("reserved") + FEW)
+        return queryset.filter(stock__gt=F("reserved") + FEW) if self.value() == "many" else queryset
+
+
+@admin.register(Product)
+class ProductAdmin(Bounded):
+    """What is sold, for how much, and how many there are. What has been sold is not deleted: it is not for sale."""
+
+    form = ProductForm
+    action_form = CopiesForm
+    list_display = ["title", "usual_price", "stock", "reserved", "left", "is_active"]
+    list_filter = ["is_active", LeftFilter]
+    search_fields = ["book__title", "book__isbn"]
+    autocomplete_fields = ["book"]
+    fields = ["book", "price", "stock", "is_active"]
+    actions = ["add_copies", "offer", "withdraw"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Product]:
+        return super().get_queryset(request).select_related("book")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return ModelAdmin.has_add_permission(self, request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return [*self.fields, "reserved"] if obj else self.fields
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return ["book", "reserved"] if obj else []
+
+    def save_model(self, request: HttpRequest, obj: Product, form: Any, change: bool) -> None:
+        if not change:
+            obj.save(force_insert=True)
+            return
+        names = [name for name in ("price", "is_active") if name in form.changed_data]
+        if names:
+            Product.objects.filter(pk=obj.pk).update(**{name: getattr(obj, name) for name in names})
+        if form.more and not services.change_stock(obj.pk, form.more):
+            text = gettext("The stock stays as it is: meanwhile copies were set aside for orders.")
+            self.message_user(request, text, messages.ERROR)
+
+    @display(description=_("title"))
+    def title(self, product: Product) -> str:
+        return product.book.title
+
+    @display(description=_("price"))
+    def usual_price(self, product: Product) -> str:
+        return money(product.price)
+
+    @display(description=_("can be bought"), label={"none": "danger", "few": "warning", "many": "success"})
+    def left(self, product: Product) -> tuple[str, str]:
+        kind = "none" if product.available <= 0 else "few" if product.available <= FEW else "many"
+        return kind, str(product.available)
+
+    @admin.action(description=_("Add copies of selected products"), permissions=["change"])
+    def add_copies(self, request: HttpRequest, rows: QuerySet[Product]) -> None:
+        try:
+            field = forms.IntegerField(min_value=1, max_value=MOST_AT_ONCE)
+            count = field.clean(request.POST.get("copies"))
+        except ValidationError:
+            text = gettext("Say how many: write a number up to %(n)d beside the action.") % {"n": MOST_AT_ONCE}
+            self.message_user(request, text, messages.WARNING)
+            return
+        found = self.chosen(request, rows)
+        self.log(request, found, CHANGE, gettext("%(n)d copies more.") % {"n": count})
+        changed = services.add_copies([product.pk for product in found], count)
+        text = ngettext("There are more copies of %(n)d product.", "There are more copies of %(n)d products.", changed)
+        self.done(request, text, changed)
+
+    @admin.action(description=_("Offer selected products for sale"), permissions=["change"])
+    def offer(self, request: HttpRequest, rows: QuerySet[Product]) -> None:
+        self._offer(request, rows, is_active=True)
+
+    @admin.action(description=_("Stop selling selected products"), permissions=["change"])
+    def withdraw(self, request: HttpRequest, rows: QuerySet[Product]) -> None:
+        self._offer(request, rows, is_active=False)
+
+    def _offer(self, request: HttpRequest, rows: QuerySet[Product], *, is_active: bool) -> None:
+        found = [product for product in self.chosen(request, rows) if product.is_active != is_active]
+        self.log(request, found, CHANGE, gettext("For sale.") if is_active else gettext("Not for sale."))
+        count = services.offer([product.pk for product in found], is_active=is_active)
+        if is_active:
+            text = ngettext("%(n)d product is for sale now.", "%(n)d products are for sale now.", count)
+        else:
+            text = ngettext("%(n)d product is not for sale now.", "%(n)d products are not for sale now.", count)
+        self.done(request, text, count)

@@ -1,0 +1,96 @@
+"""Sales in the admin: when, and what costs how much."""
+
+from typing import Any, ClassVar, Final
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE
+from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import ModelAdmin, TabularInline
+from unfold.decorators import display
+
+from accounts.admin_base import Bounded
+from shop.admin.forms import SaleItemForm
+from shop.models import Sale, SaleItem
+
+NAMED: Final = 5  # products that a warning names
+
+
+class ItemInline(TabularInline):
+    """The products of a sale."""
+
+    model = SaleItem
+    form = SaleItemForm
+    fields = ["product", "price"]
+    autocomplete_fields = ["product"]
+    extra = 1
+    per_page = 50
+    hide_title = True
+    ordering: ClassVar[Any] = ["pk"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SaleItem]:
+        return super().get_queryset(request).select_related("product__book")
+
+
+@admin.register(Sale)
+class SaleAdmin(Bounded):
+    """Sales, with their products."""
+
+    list_display = ["name", "starts_at", "ends_at", "standing", "products"]
+    search_fields = ["name"]
+    fields = ["name", "starts_at", "ends_at"]
+    ordering: ClassVar[Any] = ["-starts_at", "-pk"]
+    inlines = [ItemInline]
+    actions = ["end_now"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return ModelAdmin.has_add_permission(self, request)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Sale]:
+        items = SaleItem.objects.filter(sale=OuterRef("pk")).order_by().values("sale")
+        count = Subquery(items.annotate(n=Count("pk")).values("n"), output_field=IntegerField())
+        return super().get_queryset(request).annotate(item_count=Coalesce(count, 0))
+
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
+        """The sales, and how many products: not each of them."""
+        count = SaleItem.objects.filter(sale__in=[sale.pk for sale in objs]).count()
+        counts = {str(Sale._meta.verbose_name_plural): len(objs), str(SaleItem._meta.verbose_name_plural): count}
+        lacking = set() if self.has_delete_permission(request) else {str(Sale._meta.verbose_name)}
+        return [str(sale) for sale in objs], counts, lacking, []
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        dear = SaleItem.objects.filter(sale=form.instance, price__gte=F("product__price"))
+        names = list(dear.order_by("pk").values_list("product__book__title", flat=True)[: NAMED + 1])
+        if names:
+            text = gettext("In this sale these cost no less than usual: %(titles)s")
+            titles = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
+            self.message_user(request, text % {"titles": titles}, messages.WARNING)
+
+    @display(description=_("state"), label={"on": "success", "to come": "info", "over": "danger"})
+    def standing(self, sale: Sale) -> tuple[str, Any]:
+        """Whether it is on."""
+        now = timezone.now()
+        if sale.starts_at > now:
+            return "to come", _("to come")
+        return ("on", _("on now")) if sale.ends_at > now else ("over", _("over"))
+
+    @display(description=_("products"))
+    def products(self, sale: Any) -> int:
+        return int(sale.item_count)
+
+    @admin.action(description=_("End selected sales now"), permissions=["change"])
+    def end_now(self, request: HttpRequest, rows: QuerySet[Sale]) -> None:
+        now = timezone.now()
+        chosen = [sale.pk for sale in self.chosen(request, rows)]
+        found = list(Sale.objects.filter(pk__in=chosen, starts_at__lt=now).not_over(now))
+        count = Sale.objects.filter(pk__in=[sale.pk for sale in found], ends_at__gt=now).update(ends_at=now)
+        self.log(request, found, CHANGE, gettext("Ended."))
+        text = ngettext("%(n)d sale is over now.", "%(n)d sales are over now.", count)
+        self.done(request, text, count)

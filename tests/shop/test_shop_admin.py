@@ -1,0 +1,413 @@
+"""The shop in the admin: staff look at everything, and change what is theirs to change, by the services."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.db.models import F
+from django.test import Client
+from django.utils import timezone
+
+from accounts import admin_base
+from accounts.models import User
+from mirror.recorder import record
+from shop.models import (
+    Cart,
+    EventKind,
+    FakeCharge,
+    Order,
+    Payment,
+    PaymentState,
+    Product,
+    Recommendation,
+    Sale,
+    SaleItem,
+    State,
+    View,
+)  # fmt: skip
+from shop.services import products as services
+from shop.services.trace import note
+from tests.catalog.make import make_book
+from tests.shop.make import make_order, make_product, make_sale
+
+pytestmark = pytest.mark.django_db
+commits = pytest.mark.django_db(transaction=True)
+ORDERS, PAYMENTS, PRODUCTS, SALES = (f"/admin/shop/{name}/" for name in ("order", "payment", "product", "sale"))
+LOOKED = [f"/admin/shop/{name}/" for name in ("cart", "view", "recommendation", "fakecharge")]
+EVERY = [ORDERS, PAYMENTS, PRODUCTS, SALES, *LOOKED]
+
+
+@pytest.fixture
+def carol() -> User:
+    return User.objects.create_superuser("carol")
+
+
+@pytest.fixture
+def staff(client: Client, carol: User) -> Client:
+    client.force_login(carol)
+    return client
+
+
+def fill(first: int, count: int) -> list[str]:
+    """So many rows of everything; the addresses of the last ones' pages."""
+    for n in range(first, first + count):
+        user = User.objects.create_user(f"reader {n}")
+        product = make_product(f"Book number {n}", price=1000 + n)
+        order = make_order(user, product, key=f"order {n}")
+        payment = Payment.objects.create(order=order, key=f"pay {n}", amount=order.total)
+        note(order.pk, EventKind.ORDERED, by=user)
+        sale = make_sale(product, price=100)
+        cart = Cart.objects.create(digest=f"{n:064}", user=user, lines={str(product.pk): 2}, version=1)
+        view = View.objects.create(visitor=f"{n:064}", user=user, book=product.book)
+        rows = [[product.pk, 2.5, 7, 60]]
+        told = Recommendation.objects.create(product=product, bought=rows, viewbuy=rows)
+        charge = FakeCharge.objects.create(key=f"charge {n}", amount=1, succeeds=True)
+    made = [order, payment, product, sale, cart, view, told, charge]
+    return [f"/admin/shop/{row._meta.model_name}/{row.pk}/change/" for row in made]
+
+
+def act(staff: Client, path: str, action: str, *rows: Any, **more: str) -> str:
+    """Run an action on rows; the page that comes of it."""
+    asked = {"action": action, "_selected_action": [str(row.pk) for row in rows], "index": "0", **more}
+    response = staff.post(path, asked, follow=True)
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def found(staff: Client, path: str, **asked: str) -> list[str]:
+    """The keys of the rows that a list shows."""
+    html = staff.get(path, asked).content.decode()
+    return list(dict.fromkeys(re.findall(rf'href="{path}([^"/]+)/change/', html)))
+
+
+# --- all of it ------------------------------------------------------------------------------------
+
+
+def test_every_list_and_every_page_costs_the_same_for_any_number_of_rows(staff: Client) -> None:
+    few_pages = fill(0, 2)
+    few: dict[str, int] = {}
+    for path in [*EVERY, *few_pages]:
+        staff.get(path)
+        with record() as seen:
+            assert staff.get(path).status_code == 200, path
+        few[path] = len(seen.sql)
+    many_pages = fill(2, 15)
+    for path, before in [*zip(EVERY, EVERY, strict=True), *zip(many_pages, few_pages, strict=True)]:
+        with record() as seen:
+            assert staff.get(path).status_code == 200, path
+        assert len(seen.sql) == few[before], path
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_who_may_see_nothing_sees_nothing(client: Client, path: str) -> None:
+    client.force_login(User.objects.create_user("dave", is_staff=True))
+    assert client.get(path).status_code == 403
+    client.force_login(User.objects.create_user("erin"))
+    assert client.get(path).status_code == 302
+
+
+def test_who_may_look_changes_nothing(client: Client) -> None:
+    pages = fill(0, 1)
+    dave = User.objects.create_user("dave", is_staff=True)
+    dave.user_permissions.set(Permission.objects.filter(content_type__app_label="shop", codename__startswith="view_"))
+    client.force_login(dave)
+    order, product, sale = Order.objects.get(), Product.objects.get(), Sale.objects.get()
+    for path in pages:
+        assert client.get(path).status_code == 200, path
+        assert client.post(path, {}).status_code == 403, path
+    for path, action, row in [
+        (ORDERS, "cancel_orders", order),
+        (PRODUCTS, "withdraw", product),
+        (SALES, "end_now", sale),
+    ]:
+        act(client, path, action, row, confirmed="yes")
+        row.refresh_from_db()
+    assert (order.state, product.is_active, sale.ends_at > timezone.now()) == (State.RESERVED, True, True)
+
+
+@pytest.mark.parametrize("path", [ORDERS, PAYMENTS, *LOOKED])
+def test_what_the_shop_writes_is_neither_added_nor_deleted(staff: Client, path: str) -> None:
+    rows = dict(zip(EVERY, fill(0, 1), strict=True))
+    assert staff.get(f"{path}add/").status_code == 403
+    assert staff.post(rows[path].replace("change", "delete"), {"post": "yes"}).status_code == 403
+    assert "delete_selected" not in staff.get(path).content.decode()
+
+
+# --- orders ---------------------------------------------------------------------------------------
+
+
+@commits
+def test_orders_are_sent_by_the_service_and_only_those_that_are_paid(staff: Client) -> None:
+    product = make_product(stock=5)
+    paid = make_order(None, product, key="1", state=State.PAID, paid_at=timezone.now())
+    waiting = make_order(None, product, key="2")
+    page = act(staff, ORDERS, "mark_sent", paid, waiting)
+    assert "1 order is sent." in page
+    assert f"stay as they are: #{waiting.pk}" in page
+    assert set(Order.objects.values_list("key", "state")) == {("1", State.SENT), ("2", State.RESERVED)}
+    assert LogEntry.objects.get().object_id == str(paid.pk)
+    assert paid.events.get().kind == EventKind.SENT
+
+
+@commits
+def test_orders_are_cancelled_after_a_question_and_refunded(staff: Client) -> None:
+    product = make_product(stock=5)
+    order = make_order(None, product, state=State.PAID, paid_at=timezone.now())
+    payment = Payment.objects.create(order=order, key="p", amount=1250, state=PaymentState.SUCCEEDED)
+    page = act(staff, ORDERS, "cancel_orders", order)
+    assert "cannot be undone" in page
+    order.refresh_from_db()
+    assert order.state == State.PAID
+    assert "1 order is cancelled." in act(staff, ORDERS, "cancel_orders", order, confirmed="yes")
+    for row in (order, product, payment):
+        row.refresh_from_db()
+    assert (order.state, product.stock, payment.state) == (State.CANCELLED, 6, PaymentState.REFUND_DUE)
+
+
+def test_only_where_an_order_goes_is_edited(staff: Client) -> None:
+    order = make_order(None, make_product())
+    way = f"{ORDERS}{order.pk}/change/"
+    inlines = {f"{n}-{w}": "0" for n in ("lines", "payments", "events") for w in ("TOTAL_FORMS", "INITIAL_FORMS")}
+    asked = {"name": "Ann", "email": "ann@example.org", "address": "Elsewhere", "state": "paid", "total": "1"}
+    assert staff.post(way, asked | inlines).status_code == 302
+    order.refresh_from_db()
+    assert (order.name, order.address, order.state, order.total) == ("Ann", "Elsewhere", State.RESERVED, 1250)
+
+
+def test_what_happens_to_an_order_while_its_page_is_open_is_not_undone(staff: Client) -> None:
+    """Django would write every field that it has read."""
+    order = make_order(None, make_product())
+    order.name = "Ann"
+    Order.objects.filter(pk=order.pk).update(state=State.PAID)
+
+    class Form:
+        changed_data = ("name",)
+
+    from shop.admin.orders import OrderAdmin
+
+    OrderAdmin(Order, None).save_model(None, order, Form, True)  # type: ignore[arg-type]
+    order.refresh_from_db()
+    assert (order.state, order.name) == (State.PAID, "Ann")
+
+
+def test_orders_are_found_by_number_customer_address_and_state(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice = User.objects.create_user("Alice A")
+    product = make_product()
+    first = make_order(alice, product, key="1", state=State.SENT)
+    second = make_order(None, product, key="2")
+    Order.objects.filter(pk=first.pk).update(email="alice@example.org")
+    for q, wanted in {
+        str(first.pk): [first],
+        f"#{second.pk}": [second],
+        "@alice a": [first],
+        "@nobody": [],
+        "ALICE@": [first],
+        "": [second, first],
+    }.items():
+        assert found(staff, ORDERS, q=q) == [str(order.pk) for order in wanted], q
+    assert found(staff, ORDERS, state__exact="sent") == [str(first.pk)]
+    monkeypatch.setattr("shop.admin.orders.SEARCHED", 1)
+    assert found(staff, ORDERS, q="example.org") == [str(second.pk)]  # looked for among the newest
+
+
+def test_more_than_can_be_done_at_once_is_not_begun(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin_base, "AT_ONCE", 1)
+    orders = [make_order(None, make_product(), key=str(n), state=State.PAID) for n in range(2)]
+    assert "choose 1 at most" in act(staff, ORDERS, "mark_sent", *orders)
+    assert "choose 1 at most" in act(staff, ORDERS, "cancel_orders", *orders)
+    assert not Order.objects.exclude(state=State.PAID).exists()
+
+
+def test_payments_are_found_by_order_key_and_state(staff: Client) -> None:
+    fill(0, 2)
+    one, other = Payment.objects.order_by("pk")
+    Payment.objects.filter(pk=one.pk).update(state=PaymentState.FAILED)
+    assert found(staff, PAYMENTS, q=f"#{other.order_id}") == found(staff, PAYMENTS, q="pay 1") == [str(other.pk)]
+    assert found(staff, PAYMENTS, state__exact="failed") == [str(one.pk)]
+
+
+# --- products -------------------------------------------------------------------------------------
+
+
+def edit(staff: Client, product: Product, *, shown: int | str, **typed: str) -> str:
+    """Send a product's form, whose page had shown this stock."""
+    asked = {"price": "12.50", "stock": str(shown), "is_active": "on", "initial-stock": str(shown)} | typed
+    response = staff.post(f"{PRODUCTS}{product.pk}/change/", asked, follow=True)
+    assert response.status_code == 200
+    product.refresh_from_db()
+    return response.content.decode()
+
+
+def test_a_price_is_typed_in_units_and_kept_in_cents(staff: Client) -> None:
+    product = make_product(price=1250, stock=3)
+    html = staff.get(f"{PRODUCTS}{product.pk}/change/").content.decode()
+    assert 'value="12.50"' in html
+    edit(staff, product, shown=3, price="7.05")
+    assert (product.price, product.stock) == (705, 3)
+    for bad in ("-1", "1.005", "x", ""):
+        edit(staff, product, shown=3, price=bad)
+        assert product.price == 705, bad
+
+
+def test_the_stock_changes_by_how_much_it_was_changed(staff: Client) -> None:
+    """Two copies are sold while the form is open."""
+    product = make_product(stock=10)
+    Product.objects.filter(pk=product.pk).update(stock=8)
+    edit(staff, product, shown=10, stock="15")
+    assert product.stock == 13
+    edit(staff, product, shown=13, price="1")
+    assert product.stock == 13
+    edit(staff, product, shown="", stock="20")  # a form that says nothing of what it showed
+    assert product.stock == 20
+
+
+def test_there_are_never_fewer_copies_than_are_set_aside(staff: Client) -> None:
+    product = make_product(stock=10, reserved=4)
+    page = edit(staff, product, shown=10, stock="3")
+    assert "4 copies are set aside for orders: there cannot be fewer." in page
+    assert product.stock == 10
+    edit(staff, product, shown=10, stock="4")
+    assert product.stock == 4
+
+
+def test_copies_that_are_set_aside_at_the_last_moment_stay(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    product = make_product(stock=10)
+    change = services.change_stock
+
+    def later(product_id: int, by: int) -> bool:
+        Product.objects.filter(pk=product_id).update(reserved=F("reserved") + 9)
+        return change(product_id, by)
+
+    monkeypatch.setattr(services, "change_stock", later)
+    assert "The stock stays as it is" in edit(staff, product, shown=10, stock="5", price="1")
+    assert (product.stock, product.reserved, product.price) == (10, 9, 100)
+
+
+def test_a_book_becomes_a_product_once(staff: Client) -> None:
+    book = make_book("Emma")
+    asked = {"book": str(book.pk), "price": "9.99", "stock": "4", "is_active": "on"}
+    assert staff.post(f"{PRODUCTS}add/", asked).status_code == 302
+    product = Product.objects.get(pk=book.pk)
+    assert (product.price, product.stock) == (999, 4)
+    response = staff.post(f"{PRODUCTS}add/", asked | {"price": "1"})
+    assert response.status_code == 200
+    assert Product.objects.get().price == 999
+
+
+def test_copies_are_added_to_many_at_once(staff: Client) -> None:
+    one, other, third = make_product(stock=1), make_product(stock=2, reserved=1), make_product(stock=3)
+    assert "more copies of 2 products" in act(staff, PRODUCTS, "add_copies", one, other, copies="10")
+    assert list(Product.objects.order_by("pk").values_list("stock", flat=True)) == [11, 12, third.stock]
+    for bad in ("", "0", "-5", "x", "100001"):
+        assert "Say how many" in act(staff, PRODUCTS, "add_copies", one, copies=bad)
+    assert LogEntry.objects.count() == 2
+
+
+def test_products_are_offered_and_withdrawn(staff: Client) -> None:
+    one, other = make_product(), make_product(is_active=False)
+    assert "1 product is for sale now." in act(staff, PRODUCTS, "offer", one, other)
+    assert "2 products are not for sale now." in act(staff, PRODUCTS, "withdraw", one, other)
+    assert not Product.objects.for_sale().exists()
+
+
+def test_products_are_found_by_title_and_by_what_is_left(staff: Client) -> None:
+    emma, moss = make_product("Emma", stock=0), make_product("Moss", stock=3)
+    many = make_product("Many", stock=300)
+    assert found(staff, PRODUCTS, q="emm") == [str(emma.pk)]
+    for left, product in (("none", emma), ("few", moss), ("many", many)):
+        assert found(staff, PRODUCTS, left=left) == [str(product.pk)]
+    picked = staff.get(
+        "/admin/autocomplete/",
+        {"term": "mo", "app_label": "shop", "model_name": "saleitem", "field_name": "product"},
+    ).json()
+    assert [result["text"] for result in picked["results"]] == ["Moss"]
+
+
+# --- sales ----------------------------------------------------------------------------------------
+
+WHEN = {
+    "name": "Autumn",
+    "starts_at_0": "2026-01-01",
+    "starts_at_1": "00:00",
+    "ends_at_0": "2030-01-01",
+    "ends_at_1": "00:00",
+}
+
+
+def items(*prices: tuple[Product, str], known: list[SaleItem] | None = None) -> dict[str, str]:
+    """The lines of a sale's form; ``known`` are there already."""
+    known = known or []
+    asked = {"items-TOTAL_FORMS": str(len(prices)), "items-INITIAL_FORMS": str(len(known))}
+    for n, (product, price) in enumerate(prices):
+        asked |= {f"items-{n}-product": str(product.pk), f"items-{n}-price": price}
+        if n < len(known):
+            asked[f"items-{n}-id"] = str(known[n].pk)
+    return asked
+
+
+def test_a_sale_is_made_and_changed_with_its_products(staff: Client) -> None:
+    emma, moss = make_product("Emma", price=1250), make_product("Moss", price=700)
+    assert staff.post(f"{SALES}add/", WHEN | items((emma, "9.99"))).status_code == 302
+    sale = Sale.objects.get()
+    item = sale.items.get()
+    assert (item.product, item.price) == (emma, 999)
+    page = staff.get(f"{SALES}{sale.pk}/change/").content.decode()
+    assert 'value="9.99"' in page
+    assert "Emma" in page
+    page = staff.post(
+        f"{SALES}{sale.pk}/change/", WHEN | items((emma, "8"), (moss, "7.00"), known=[item]), follow=True
+    ).content.decode()
+    assert set(sale.items.values_list("product", "price")) == {(emma.pk, 800), (moss.pk, 700)}
+    assert "cost no less than usual: Moss" in page
+
+
+def test_a_sale_ends_after_it_starts(staff: Client) -> None:
+    response = staff.post(f"{SALES}add/", WHEN | {"ends_at_0": "2025-01-01"} | items())
+    assert "A sale ends after it starts." in response.content.decode()
+    assert not Sale.objects.exists()
+
+
+def test_a_product_is_in_a_sale_once(staff: Client) -> None:
+    emma = make_product("Emma")
+    assert staff.post(f"{SALES}add/", WHEN | items((emma, "1"), (emma, "2"))).status_code == 200
+    assert not Sale.objects.exists()
+
+
+def test_sales_that_are_on_are_ended_and_others_are_left(staff: Client) -> None:
+    on, over, to_come = make_sale(), make_sale(starts_in=-3, hours=-2), make_sale(starts_in=1, hours=2)
+    assert "1 sale is over now." in act(staff, SALES, "end_now", on, over, to_come)
+    assert list(Sale.objects.on(timezone.now())) == []
+    for sale, is_changed in ((on, True), (over, False), (to_come, False)):
+        before = sale.ends_at
+        sale.refresh_from_db()
+        assert (sale.ends_at != before) is is_changed
+
+
+def test_a_sale_is_deleted_without_reading_each_of_its_products(staff: Client) -> None:
+    sale = make_sale(*(make_product() for _ in range(12)))
+    way = f"{SALES}{sale.pk}/delete/"
+    staff.get(way)
+    with record() as seen:
+        page = staff.get(way).content.decode()
+    assert "12" in page
+    assert len(seen.sql) < 10
+    staff.post(way, {"post": "yes"})
+    assert not Sale.objects.exists()
+
+
+# --- what the shop notes by itself ----------------------------------------------------------------
+
+
+def test_what_is_in_a_cart_and_why_something_is_recommended_is_said(staff: Client) -> None:
+    pages = dict(zip(EVERY, fill(0, 1), strict=True))
+    assert "2 × Book number 0" in staff.get(pages["/admin/shop/cart/"]).content.decode()
+    assert "2.5  Book number 0" in staff.get(pages["/admin/shop/recommendation/"]).content.decode()
+
+
+@pytest.mark.parametrize("path", LOOKED[:2])
+def test_carts_and_views_are_found_by_whose_they_are(staff: Client, path: str) -> None:
+    fill(0, 2)
+    assert "reader 0" not in staff.get(path, {"q": "Reader 1"}).content.decode()
+    assert "reader 1" in staff.get(path, {"q": "@reader 1"}).content.decode()
