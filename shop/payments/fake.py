@@ -83,7 +83,7 @@ class FakeProvider:
     def find(self, key: str) -> Answer | None:
         """What the books say."""
         row = FakeCharge.objects.filter(pk=key).first()
-        return row and _said(row)
+        return None if row is None else _said(row)
 
     def give_up(self, key: str) -> Answer:
         """Write down that nothing is charged under this key, unless it is written down what was."""

@@ -8,7 +8,7 @@ from redis import Redis
 from accounts.models import User
 from shop import cart
 from shop.models import Order, OrderLine, Product, State
-from shop.services import carts, checkout
+from shop.services import carts, checkout, stock
 from shop.services.checkout import begin
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
 from tests.shop.checkouts import HOME, assert_right, make_cart, order_of, together
@@ -165,13 +165,13 @@ def test_copies_that_come_back_as_one_looks_how_many_are_left_are_had(
 ) -> None:
     product = make_product(stock=0)
     digest = make_cart("alice", product)
-    left = checkout.stock.left
+    left = stock.left
 
     def as_copies_arrive(ids: dict[int, int]) -> dict[int, int]:
         Product.objects.update(stock=1)
         return left(ids)
 
-    monkeypatch.setattr(checkout.stock, "left", as_copies_arrive)
+    monkeypatch.setattr(stock, "left", as_copies_arrive)
     assert order_of(alice, digest).state == State.RESERVED
 
 

@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -52,7 +51,7 @@ def send(client: Client, **changed: str) -> Any:
     return client.post("/shop/checkout/", GIVEN | hidden(client.get("/shop/checkout/")) | changed)
 
 
-def text_of(response: HttpResponse) -> str:
+def text_of(response: Any) -> str:
     """What a page says, without its markup."""
     return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
 

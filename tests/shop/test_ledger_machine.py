@@ -205,7 +205,7 @@ class Ledger(RuleBasedStateMachine):
 
 @pytest.mark.django_db
 def test_the_ledger_is_right_whatever_happens() -> None:
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         Ledger,
         settings=settings(
             max_examples=EXAMPLES,

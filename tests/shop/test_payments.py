@@ -305,7 +305,7 @@ def test_calls_that_hang_do_not_pile_up(monkeypatch: pytest.MonkeyPatch, setting
             calls.find(str(n))
     done.set()
     assert asked == ["0", "1"]
-    wait_until(lambda: calls._room._value == 2, "the end of the calls")  # type: ignore[attr-defined]
+    wait_until(lambda: calls._room._value == 2, "the end of the calls")
 
 
 # --- callbacks ----------------------------------------------------------------------------------
