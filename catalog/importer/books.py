@@ -61,6 +61,19 @@ def import_books(table: Table, limit: int | None, tally: Tally, progress: Progre
                 _add(batch, tally, own_keys=False)
 
 
+def imported(table: Table, limit: int | None) -> dict[int, int]:
+    """From the file's ``book_id``, by which other files name books, to the primary key of the book: of those (the
+    first ``limit`` usable ones) that are there. What is listed twice under one number is the first.
+    """
+    found: dict[int, int] = {}
+    for batch in batches(islice(_candidates(table, Dirt()), limit), BATCH):
+        known = keys_of(candidate.book.goodreads_id for candidate in batch)
+        for candidate in batch:
+            if candidate.wanted and candidate.book.goodreads_id in known:
+                found.setdefault(candidate.wanted, known[candidate.book.goodreads_id])
+    return found
+
+
 def _candidates(table: Table, dirt: Dirt) -> Iterator[Candidate]:
     seen: set[int] = set()
     for line, cells in table.rows(dirt):

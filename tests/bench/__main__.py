@@ -79,7 +79,7 @@ def _measure(on: str, only: str, data: Path) -> list[dict[str, object]]:
     named = [part for part in everything if part.__name__.endswith(f".{only}")]
     parts, word = (named, "") if named else (everything, only)
     if catalogue in parts:
-        call_command("import_goodbooks", str(data), stdout=sys.stderr)
+        call_command("import_goodbooks", str(data), "--books-only", stdout=sys.stderr)
         Change.objects.all()._raw_delete("default")
     found = []
     for comparison in chain.from_iterable(part.comparisons() for part in parts):

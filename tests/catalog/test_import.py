@@ -22,7 +22,7 @@ Capture = pytest.CaptureFixture[str]
 
 def load(folder: Path, capsys: Capture, *arguments: str) -> dict[str, Any]:
     """Run the command; what it reports."""
-    call_command("import_goodbooks", str(folder), "--json", *arguments)
+    call_command("import_goodbooks", str(folder), "--books-only", "--json", *arguments)
     report: dict[str, Any] = json.loads(capsys.readouterr().out)
     return report
 
@@ -296,7 +296,7 @@ def test_a_folder_without_one_usable_book_is_exit_code_1(tmp_path: Path, capsys:
 
 def test_the_closing_line_tells_what_was_added_and_what_was_wrong(tmp_path: Path, capsys: Capture) -> None:
     write(tmp_path, books_csv({"original_publication_year": ""}), tags_csv(("1", "a")), links_csv(("101", "1")))
-    call_command("import_goodbooks", str(tmp_path))
+    call_command("import_goodbooks", str(tmp_path), "--books-only")
     first, last = capsys.readouterr().out.splitlines()
     assert first.startswith("added 1 books, 1 authors, 1 tags, 1 taggings in ")
     assert last == "dirt: no year 1 (first: books.csv:2), ISBN-13 with lost digits 1 (first: books.csv:2)"

@@ -1,0 +1,71 @@
+"""to_read.csv and ratings.csv: pairs of a reader and a book. Either may be missing."""
+
+from array import array
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from catalog.importer import clean
+from catalog.importer.books import Progress, Tally
+from catalog.importer.files import Table
+
+COLUMNS: Final = ("user_id", "book_id")
+VIEWS: Final = "to_read.csv"
+PURCHASES: Final = "ratings.csv"
+STEP: Final = 5000  # rows between two movements of the bar
+
+
+class Pair(NamedTuple):
+    """Their numbers in the files."""
+
+    user: int
+    book: int
+
+
+class Pairs:
+    """Those of a file that can be used, reader by reader: 16 bytes each."""
+
+    def __init__(self) -> None:
+        self._users, self._books = array("q"), array("q")
+
+    def add(self, user: int, book: int) -> None:
+        """One more."""
+        self._users.append(user)
+        self._books.append(book)
+
+    def __len__(self) -> int:
+        return len(self._users)
+
+    def users(self) -> set[int]:
+        """Each reader once."""
+        return set(self._users)
+
+    def __iter__(self) -> Iterator[Pair]:
+        order = sorted(range(len(self)), key=lambda at: (self._users[at], self._books[at]))
+        return (Pair(self._users[at], self._books[at]) for at in order)
+
+
+def table(folder: Path, name: str) -> Table | None:
+    """The file; None if there is none. Raises BadFile."""
+    return Table(folder, name, COLUMNS) if (folder / name).exists() else None
+
+
+def read(file: Table, kind: str, books: Mapping[int, int], tally: Tally, progress: Progress) -> Pairs:
+    """The pairs whose book is among ``books``. kind: what they are called, as "views"."""
+    found, seen = Pairs(), set[tuple[int, int]]()
+    for count, (line, cells) in enumerate(file.rows(tally.dirt), 1):
+        user, book = (clean.number(cell, most=2**63 - 1) for cell in cells)
+        if not user or not book:
+            tally.dirt.note(f"{kind} without usable numbers", file.name, line)
+        elif book not in books:
+            tally.dirt.note(f"{kind} of unknown books", file.name, line)
+        elif (user, book) in seen:
+            tally.dirt.note(f"{kind} listed twice", file.name, line)
+        else:
+            seen.add((user, book))
+            found.add(user, book)
+        tally.read[kind] += 1
+        if count % STEP == 0:
+            progress(kind, STEP)
+    progress(kind, tally.read[kind] % STEP)
+    return found

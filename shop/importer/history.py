@@ -1,0 +1,123 @@
+"""Readers, what they looked at, and what they bought."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from django.db import reset_queries, transaction
+
+from accounts import bulk
+from accounts.models import User
+from accounts.names import fold
+from config.bulk import slices
+from shop.importer import invented
+from shop.importer.files import Pair
+from shop.importer.put import put
+from shop.models import Order, OrderLine, Product, State, View
+
+Told = Callable[[int], object]
+
+
+class Known(NamedTuple):
+    """From the files' numbers to primary keys."""
+
+    users: Mapping[int, int]
+    books: Mapping[int, int]
+
+
+def name(user: int) -> str:
+    """What a reader of the files is called on the site."""
+    return f"goodbooks reader {user}"
+
+
+def import_readers(users: Iterable[int], told: Told) -> tuple[dict[int, int], int]:
+    """From each number to the user's id; and how many were new. Nobody can log in as one of them."""
+    found: dict[int, int] = {}
+    new = 0
+    for some in slices(sorted(users)):
+        names = [name(user) for user in some]
+        there = User.objects.filter(name_key__in=map(fold, names)).count()
+        ids = bulk.people(names)
+        found |= {user: ids[name(user)] for user in some}
+        new += len(ids) - there
+        told(len(some))
+    return found, new
+
+
+def import_views(pairs: Iterable[Pair], known: Known, told: Told) -> int:
+    """Add the looks that are missing. Returns how many."""
+    return sum(_slice(_add_views, some, known, told) for some in slices(pairs))
+
+
+def _add_views(some: Sequence[Pair], known: Known) -> int:
+    visitors = {f"goodbooks:{pair.user}" for pair in some}
+    there = set(View.objects.filter(visitor__in=visitors).values_list("visitor", "book_id"))
+    rows = (
+        View(
+            visitor=f"goodbooks:{pair.user}",
+            user_id=known.users[pair.user],
+            book_id=known.books[pair.book],
+            seen_at=invented.looked_at(*pair),
+        )
+        for pair in some
+        if (f"goodbooks:{pair.user}", known.books[pair.book]) not in there
+    )
+    return put(View, rows)
+
+
+def import_purchases(pairs: Iterable[Pair], known: Known, told: Told) -> int:
+    """Add the orders that are missing: one for each rating, sent long ago. Returns how many."""
+    return sum(_slice(_add_orders, some, known, told) for some in slices(pairs))
+
+
+def _slice(add: Callable[[Sequence[Pair], Known], int], some: Sequence[Pair], known: Known, told: Told) -> int:
+    with transaction.atomic():
+        new = add(some, known)
+    reset_queries()  # with DEBUG all that was written is kept
+    told(len(some))
+    return new
+
+
+def _add_orders(some: Sequence[Pair], known: Known) -> int:
+    wanted = {f"goodbooks:{pair.user}:{pair.book}": pair for pair in some}
+    there = set(Order.objects.filter(key__in=wanted).values_list("key", flat=True))
+    new = {key: pair for key, pair in wanted.items() if key not in there}
+    if not new:
+        return 0
+    products = {known.books[pair.book] for pair in new.values()}
+    titles = dict(Product.objects.filter(pk__in=products).values_list("pk", "book__title"))
+    new = {key: pair for key, pair in new.items() if known.books[pair.book] in titles}
+    orders = sorted((_order(key, pair, known) for key, pair in new.items()), key=lambda order: order.created_at)
+    put(Order, orders)  # in the order of time, as ids are everywhere
+    # Asked for, because SQLite before 3.35 does not tell the keys of what is inserted.
+    ids = dict(Order.objects.filter(key__in=new).values_list("key", "pk"))
+    lines = (
+        OrderLine(
+            order_id=ids[key],
+            product_id=known.books[pair.book],
+            title=titles[known.books[pair.book]],
+            quantity=1,
+            price=invented.price(pair.book),
+        )
+        for key, pair in new.items()
+    )
+    return put(OrderLine, lines)
+
+
+def _order(key: str, pair: Pair, known: Known) -> Order:
+    """An order that is over and done with: nobody is written to."""
+    at = invented.bought_at(*pair)
+    return Order(
+        user_id=known.users[pair.user],
+        key=key,
+        state=State.SENT,
+        total=invented.price(pair.book),
+        email=f"reader{pair.user}@goodbooks.invalid",
+        name=name(pair.user),
+        address="-",
+        created_at=at,
+        reserved_until=at,
+        paid_at=at,
+        sent_at=at + timedelta(days=1),
+        confirmed_at=at,
+    )

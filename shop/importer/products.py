@@ -1,0 +1,26 @@
+"""A product for each book that was imported."""
+
+from collections.abc import Mapping
+
+from django.db import transaction
+
+from catalog.importer.books import Progress, Tally
+from config.bulk import slices
+from shop.importer import invented
+from shop.models import Product
+
+
+def import_products(books: Mapping[int, int], tally: Tally, progress: Progress) -> None:
+    """Add those that are missing. books: from the file's number of a book to its primary key."""
+    for some in slices(books.items()):
+        with transaction.atomic():
+            ids = [pk for _, pk in some]
+            there = set(Product.objects.filter(pk__in=ids).values_list("pk", flat=True))
+            new = [
+                Product(pk=pk, price=invented.price(number), stock=invented.stock(number))
+                for number, pk in some
+                if pk not in there
+            ]
+            Product.objects.bulk_create(new, ignore_conflicts=True)
+        tally.added["products"] += len(new)
+        progress("products", len(some))

@@ -1,0 +1,35 @@
+"""Writing many rows of a model in one statement with one parameter (or one a column): some times faster than
+``bulk_create``, and more where DEBUG has each parameter written down. What is there already is left alone.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import connection
+from django.db.models import AutoField, Field, Model
+
+
+def put(model: type[Model], rows: Iterable[Model]) -> int:
+    """Write these rows (with keys of the database's, where the model has such), in their order; returns how many were
+    new: one that would break a unique constraint is none.
+    """
+    fields = [field for field in model._meta.concrete_fields if not isinstance(field, AutoField)]
+    values = [[field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields] for row in rows]
+    if not values:
+        return 0
+    quote = connection.ops.quote_name
+    columns = ", ".join(quote(str(field.column)) for field in fields)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {quote(model._meta.db_table)} ({columns}) {_source(fields)} ON CONFLICT DO NOTHING",
+            [json.dumps(values)] if connection.vendor == "sqlite" else [list(c) for c in zip(*values, strict=True)],
+        )
+        return max(0, int(cursor.rowcount))
+
+
+def _source(fields: "list[Field[Any, Any]]") -> str:
+    if connection.vendor == "postgresql":
+        return f"SELECT * FROM unnest({', '.join(f'%s::{field.db_type(connection)}[]' for field in fields)})"
+    values = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(len(fields)))
+    return f"SELECT {values} FROM json_each(%s) WHERE true"  # or "ON" is taken for the condition of a join
