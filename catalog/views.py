@@ -43,7 +43,7 @@ def book_page(request: HttpRequest, pk: int) -> HttpResponse:
     """
     page = get_book_page(pk)
     if page is not None:
-        book_shown.send(book_page, request=request, book_id=pk)
+        book_shown.send_robust(book_page, request=request, book_id=pk)
     if wants_json(request):
         missing = {"error": {"message": _("There is no such book.")}}
         response = json(missing, 404) if page is None else json(orjson.Fragment(page.json))

@@ -106,12 +106,12 @@ def rank(book_id: int) -> int | None:
     if breaker.open():
         return None
     try:
-        found: int | None = client().zrank(keys.viewed(), str(book_id))
-        return found
+        found: Any = client().zrank(keys.viewed(), str(book_id))
     except RedisError as error:
         if is_away(error):
             breaker.failed()
         return None
+    return None if found is None else int(found)
 
 
 def most_viewed(count: int) -> list[BookRecord]:

@@ -140,7 +140,7 @@ def _move(old: str, new: str) -> None:
     if breaker.open():
         return
     try:
-        redis = client()
+        redis: Any = client()
         if found := redis.zrange(keys.viewed_by(old), 0, -1, withscores=True):
             redis.zadd(keys.viewed_by(new), dict(found), gt=True)
             redis.expire(keys.viewed_by(new), settings.SESSION_COOKIE_AGE)

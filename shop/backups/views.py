@@ -75,7 +75,8 @@ class ViewBackup(Backup):
         connection = connections[setting("DATABASE")]
         if connection.vendor == "postgresql":
             rows = [(f.visitor, f.user_id, f.book_id, f.seen_at) for f in facts]
-            statement, given = _POSTGRESQL, [list(column) for column in zip(*rows, strict=True)]
+            statement = _POSTGRESQL
+            given: list[Any] = [list(column) for column in zip(*rows, strict=True)]
         else:
             texts = [(f.visitor, f.user_id, f.book_id, f"{f.seen_at:%Y-%m-%d %H:%M:%S.%f}") for f in facts]
             statement, given = _SQLITE, [json.dumps(texts)]

@@ -16,7 +16,7 @@ from mirror.sql_only import sql_only
 
 def warm_up() -> None:
     """Bring everything up to date: Redis, and this process's copy."""
-    rebuild(["book", "tag", "product"])
+    rebuild(["book", "tag", "product", "recommendation"])
     drain_all()
     assert copy.ensure_loaded()
 
@@ -38,6 +38,7 @@ def shown(page: BookList) -> dict[str, Any]:
         "error": page.error and (str(page.error), page.error.position, page.error.length),
         "count": page.count,
         "books": [book.raw for book in page.books],
+        "beside": [[said and said.raw for said in values] for values in page.beside],
         "next": page.next,
         "next_url": page.next_url,
         "facets": page.facets,
