@@ -67,10 +67,13 @@ def _empty_postgres() -> None:
 
 
 def _empty_sqlite() -> None:
+    quote = connection.ops.quote_name
     tables = sorted(set(connection.introspection.table_names()) - KEPT, key=lambda name: name == OUTBOX)
+    has_rows = (f"SELECT {n} WHERE EXISTS (SELECT 1 FROM {quote(table)})" for n, table in enumerate(tables))
     with connection.constraint_checks_disabled(), transaction.atomic(), connection.cursor() as cursor:
-        for table in tables:
-            cursor.execute(f"DELETE FROM {connection.ops.quote_name(table)}")
+        cursor.execute(" UNION ALL ".join(has_rows))
+        for n in sorted({n for (n,) in cursor.fetchall()} | {tables.index(OUTBOX)}):
+            cursor.execute(f"DELETE FROM {quote(tables[n])}")
 
 
 @contextmanager

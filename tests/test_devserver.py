@@ -24,9 +24,15 @@ def site() -> Iterator[Site]:
         yield site
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_one_signal_stops_all_of_it(site: Site, number: signal.Signals) -> None:
-    site.start()
+@pytest.fixture(scope="module")
+def running() -> Iterator[Site]:
+    """For tests after which it runs as before."""
+    with copy_of_the_site() as site:
+        site.start()
+        yield site
+
+
+def _stops(site: Site, number: signal.Signals) -> None:
     assert len(site.processes()) > 4
     assert site.stop(number) == 0
     wait_until(lambda: not site.processes(), "the end of all processes")
@@ -38,13 +44,12 @@ def test_when_the_runner_is_killed_nothing_stays_behind(site: Site) -> None:
     wait_until(lambda: not site.processes(), "the end of all processes", 300)  # workers finish what they are at
 
 
-def test_what_dies_is_started_again(site: Site) -> None:
-    site.start()
-    before = site.redis_pid()
+def test_what_dies_is_started_again(running: Site) -> None:
+    before = running.redis_pid()
     os.kill(before, signal.SIGKILL)
-    wait_until(lambda: _answers(site), "the return of Redis")
-    assert site.redis_pid() != before
-    assert site.get("/healthz") == 200
+    wait_until(lambda: _answers(running), "the return of Redis")
+    assert running.redis_pid() != before
+    assert running.get("/healthz") == 200
 
 
 def _answers(site: Site) -> bool:
@@ -55,22 +60,11 @@ def _answers(site: Site) -> bool:
         return False
 
 
-def test_a_second_start_finds_what_the_first_one_kept(site: Site) -> None:
-    site.start()
-    with site.redis() as client:
-        client.set("kept", "1")
-    site.stop()
-    site.start()
-    with site.redis() as client:
-        assert client.get("kept") == b"1"
-
-
-def test_a_second_runner_says_in_one_line_where_the_first_one_is(site: Site) -> None:
-    site.start()
-    second = site.run("demo", PORT=str(free_port()))
+def test_a_second_runner_says_in_one_line_where_the_first_one_is(running: Site) -> None:
+    second = running.run("demo", PORT=str(free_port()))
     assert second.returncode == 1
-    assert second.stderr == f"diptych: already running at http://127.0.0.1:{site.port}/\n"
-    assert site.get("/healthz") == 200
+    assert second.stderr == f"diptych: already running at http://127.0.0.1:{running.port}/\n"
+    assert running.get("/healthz") == 200
 
 
 def test_a_port_that_is_taken_is_told_in_one_line(site: Site) -> None:
@@ -98,17 +92,22 @@ def test_with_a_redis_of_ones_own_none_is_embedded(site: Site, redis: Redis) -> 
     assert not (site.folder / "var" / "redis").exists()
 
 
-def test_the_demo_has_books_and_two_logins_and_keeps_their_passwords(site: Site) -> None:
+def test_the_demo_has_books_and_two_logins_stops_at_one_signal_and_keeps_all_for_its_second_start(site: Site) -> None:
     site.start("demo")
+    with site.redis() as client:
+        client.set("kept", "1")
     first = json.loads((site.folder / "var" / "demo.json").read_text())
     said = site.output.read_text()
     assert site.get("/books/") == 200
     assert site.get("/readyz") == 200
     for name in ("demo-staff", "demo-shopper"):
         assert f"{name} / {first['passwords'][name]}" in said
-    site.stop()
+    _stops(site, signal.SIGINT)
     site.start("demo")
     assert json.loads((site.folder / "var" / "demo.json").read_text()) == first
+    with site.redis() as client:
+        assert client.get("kept") == b"1"
+    _stops(site, signal.SIGTERM)
 
 
 def test_the_wheel_has_a_server_that_is_new_enough() -> None:

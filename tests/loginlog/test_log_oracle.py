@@ -3,6 +3,7 @@ says what the table says. Only one thing may be lost: what nobody had taken to S
 """
 
 import math
+import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from datetime import date, timedelta
@@ -180,13 +181,16 @@ def no_redis() -> Generator[None, None, None]:
         breaker.reset()
 
 
+EXAMPLES = int(os.environ.get("LOGINLOG_EXAMPLES", "20"))
+
+
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_whatever_is_done_every_interface_says_what_a_plain_table_says() -> None:
     run_state_machine_as_test(
         Log,
         settings=settings(
-            max_examples=40,
+            max_examples=EXAMPLES,
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -3,52 +3,20 @@
 from collections.abc import Iterator
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 from mirror import hints, registry, signals
-from mirror.models import BackupState, Change, Identity, State
-from tests.mirror.app.models import (
-    Basket,
-    Best,
-    Follow,
-    Group,
-    Ignoring,
-    Item,
-    Label,
-    Note,
-    Odd,
-    Reading,
-    Writer,
-)
+from mirror.models import Identity
+from tests import flush
 from tests.mirror.backup_world import lives
 
 __all__ = ["committed", "lives", "no_hints", "own_registry"]
 
-OURS = (
-    Item.labels.through,
-    Item,
-    Label,
-    Group,
-    Follow,
-    Odd,
-    Note,
-    Reading,
-    Ignoring,
-    Writer,
-    Best,
-    Basket,
-    BackupState,
-    Change,
-    State,
-)  # the outbox last: triggers fill it
-
 
 def _empty() -> None:
-    with transaction.atomic():
-        for model in OURS:
-            model._base_manager.all()._raw_delete("default")
-        Identity.objects.update_or_create(pk=1, defaults={"incarnation": "", "replay_from": None})
+    flush.empty()
+    Identity.objects.create(pk=1)
 
 
 @pytest.fixture(scope="session")
@@ -61,10 +29,7 @@ def _database(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def committed(_database: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """The database with real commits and the mirror's own tables empty: what these tests write to, and no more.
-
-    (``django_db(transaction=True)`` empties every table of the site after each test, which takes far longer.)
-    """
+    """The database with real commits, and nothing in it."""
     with django_db_blocker.unblock():
         _empty()
         yield

@@ -1,5 +1,6 @@
 """The warm marker: believed only if it is of this layout, this database and this life of this server."""
 
+import math
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -89,10 +90,11 @@ def test_a_process_whose_connections_are_older_than_the_marker_asks_who_answers(
     assert warm()
 
 
-def test_it_does_not_ask_again_at_every_read() -> None:
+def test_it_does_not_ask_again_at_every_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marker, "ASK_AGAIN_SECONDS", 3600.0)
     rebuild.rebuild([NAME])
-    another_incarnation(pytest.MonkeyPatch())
-    pool().asked_at = 0.0
+    another_incarnation(monkeypatch)
+    pool().asked_at = -math.inf
     assert not warm()
     with record() as seen:
         assert not warm()

@@ -113,6 +113,7 @@ def test_an_empty_file_is_found_out(tmp_path: Path) -> None:
     assert run(str(path), name="import_collegemsg")[0] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL.exists() and "CI" not in os.environ, reason="needs the file in ../shared/data/collegemsg")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.on_sqlite  # it takes two minutes; what depends on the database is in the small ones
