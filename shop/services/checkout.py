@@ -22,7 +22,7 @@ from shop.models import EventKind, Order, OrderLine
 from shop.prices import price_at
 from shop.records import load_products, product_record
 from shop.services import carts, stock
-from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
+from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, Shortage, SoldOut
 from shop.services.orders import cancel, expire, send
 from shop.services.payments import pay
 from shop.services.trace import note
@@ -56,20 +56,23 @@ def begin(user: User, digest: str, *, version: int, total: int, address: Address
     version, total: of the cart as shown; total in cents. Raises CartChanged (CartEmpty), PriceRose, SoldOut: nothing
     is set aside then.
     """
-    order = finish(user, digest, version)
-    if order is not None:
-        return order
     now = cart.read(digest)
-    if now.version != version or not now.lines:
-        order = finish(user, digest, version)  # the same checkout, done meanwhile
+    is_changed = now.version != version or not now.lines
+    short = {} if is_changed else holds.short(now.lines)
+    if is_changed or short:
+        order = finish(user, digest, version)  # as after the same checkout
         if order is None:
-            raise CartChanged if now.lines else CartEmpty
+            raise _refusal(now, short)
         return order
-    if short := holds.short(now.lines):
-        raise SoldOut([Shortage(pk, now.lines[pk], left) for pk, left in short.items()])
     order = _place(user, key_of(digest, version), now.lines, total, address)
     carts.take_out(digest, version, dict(now.lines), key=order.key)
     return order
+
+
+def _refusal(now: cart.CartNow, short: Mapping[int, int]) -> Refused:
+    if short:
+        return SoldOut([Shortage(pk, now.lines[pk], left) for pk, left in short.items()])
+    return CartChanged() if now.lines else CartEmpty()
 
 
 def finish(user: User, digest: str, version: int) -> Order | None:

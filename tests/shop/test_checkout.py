@@ -48,6 +48,20 @@ def test_the_same_checkout_again_is_the_same_order(alice: User) -> None:
     assert_right({product.pk: 5})
 
 
+def test_the_same_checkout_again_is_the_same_order_also_when_nothing_is_left(alice: User, bob: User) -> None:
+    product = make_product(stock=1)
+    digest = make_cart("alice", product)
+    version = cart.read(digest).version
+    with pytest.raises(ZeroDivisionError), pytest.MonkeyPatch.context() as crash:
+        crash.setattr(carts, "take_out", lambda *args, **kwargs: 1 / 0)
+        order_of(alice, digest)
+    with pytest.raises(SoldOut):  # which is remembered
+        order_of(bob, make_cart("bob", product))
+    again = begin(alice, digest, version=version, total=product.price, address=HOME)
+    assert again == Order.objects.get()
+    assert cart.read(digest).lines == {}
+
+
 def test_a_new_secret_key_does_not_double_an_order(alice: User, settings: Settings) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
