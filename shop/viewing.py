@@ -123,16 +123,18 @@ def _put_back(digest: str, times: Mapping[int, float], marker: bytes) -> None:
     pipe.execute()
 
 
-def take_along(old: str, new: str, user_id: int | None) -> None:
-    """A session goes on under another token: what was seen comes along, and was seen by who logs in.
+def take_along(old: str, new: str) -> None:
+    """A session goes on under another token: what was seen comes along, in the transaction of the rotation.
 
-    Runs in the transaction of the rotation. In Redis SQL's rows and a copy of the list make the new one.
+    A view of the last second, which SQL has not been told of, is in the list alone.
     """
-    rows = View.objects.filter(visitor=old)
-    if user_id is not None:
-        rows.filter(user=None).update(user=user_id)
-    rows.update(visitor=new)
+    View.objects.filter(visitor=old).update(visitor=new)
     transaction.on_commit(lambda: _move(old, new), robust=True)
+
+
+def claim(digest: str, user_id: int) -> None:
+    """Somebody has logged in: what was seen in this session was seen by them."""
+    View.objects.filter(visitor=digest, user=None).update(user=user_id)
 
 
 def _move(old: str, new: str) -> None:

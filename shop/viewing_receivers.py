@@ -2,12 +2,15 @@
 
 from typing import Any
 
+from django.contrib.auth.signals import user_logged_in
 from django.dispatch import receiver
 from django.http import HttpRequest
 
+from accounts.models import User
 from accounts.session_signals import sessions_ending, token_rotated
 from catalog.signals import book_shown
 from shop import viewing
+from shop.visitors import digest_of
 
 
 @receiver(book_shown, dispatch_uid="shop.record_view")
@@ -17,9 +20,16 @@ def record_view(*, request: HttpRequest, book_id: int, **kwargs: Any) -> None:
 
 
 @receiver(token_rotated, dispatch_uid="shop.take_views_along")
-def take_views_along(*, old: str, new: str, user_id: int | None, **kwargs: Any) -> None:
+def take_views_along(*, old: str, new: str, **kwargs: Any) -> None:
+    """What was seen under the old token was seen under the new one."""
+    viewing.take_along(old, new)
+
+
+@receiver(user_logged_in, dispatch_uid="shop.claim_views")
+def claim_views(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     """Who logs in has seen what they saw before."""
-    viewing.take_along(old, new, user_id)
+    if digest := digest_of(request):
+        viewing.claim(digest, user.pk)
 
 
 @receiver(sessions_ending, dispatch_uid="shop.forget_views")

@@ -5,20 +5,25 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
+from accounts.session_rows import digest_of
 from catalog.models import Book
 from mirror.backup import registry
 from mirror.backup.flush import flush
-from mirror.rebuild import rebuild
+from mirror.backup.verify import verify
 from mirror.recorder import record
-from mirror.relay import drain_all
 from shop import keys, popularity, viewing
+from shop.backups.views import Fact
 from shop.models import View
 from tests.catalog.make import make_book
+from tests.servers import RedisServer
+from tests.shop.looks import half_an_hour_later, marked, scores, seen_by, to_sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
+PHONE = {"User-Agent": "Mozilla/5.0 (Phone)"}
 
 
 @pytest.fixture
@@ -26,40 +31,139 @@ def book() -> Book:
     return make_book("The Ruby Programming Language")
 
 
-def score(redis: Redis, book: Book) -> float | None:
-    return redis.zscore(keys.viewed(), str(book.pk))
+def look(client: Client, book: Book, **headers: str) -> None:
+    assert client.get(f"/books/{book.pk}/", headers=headers or None).status_code == 200
 
 
-def seen_by(redis: Redis, digest: str) -> list[int]:
-    return [int(pk) for pk in redis.zrevrange(keys.viewed_by(digest), 0, -1)]
-
-
-def to_sql() -> None:
-    flush(registry.get("view"))
+def own_digest(client: Client) -> str:
+    return digest_of(client.cookies["sessionid"].value)
 
 
 def test_a_look_counts_once_in_half_an_hour(client: Client, redis: Redis, book: Book) -> None:
-    client.get(f"/books/{book.pk}/")
-    client.get(f"/books/{book.pk}/")
-    assert score(redis, book) == -1
+    look(client, book)
+    look(client, book)
+    assert scores(redis) == {book.pk: 1}
     to_sql()
     assert View.objects.count() == 1
-    [name] = redis.keys(keys.viewed_once("*", book.pk).replace("{", "?").replace("}", "?"))
+    [name] = redis.scan_iter(match=f"*:once:*:{book.pk}", count=1000)
     assert 1700 < redis.ttl(name) <= 1800
-    redis.delete(name)  # half an hour later
-    client.get(f"/books/{book.pk}/")
-    assert score(redis, book) == -2
+    half_an_hour_later(redis)
+    look(client, book)
     to_sql()
+    assert scores(redis) == {book.pk: 2}
     assert View.objects.count() == 2
+    assert marked(redis) == 0
+
+
+def test_it_costs_one_round_trip_and_no_sql(client: Client, book: Book) -> None:
+    popularity.saw("a" * 64, book.pk, user_id=7)
+    with record() as seen:
+        popularity.saw("b" * 64, book.pk, user_id=7)
+    assert (seen.round_trips, seen.sql) == (1, [])
 
 
 def test_who_is_logged_in_has_a_list_and_is_the_user_of_the_view(client: Client, redis: Redis, book: Book) -> None:
     user = User.objects.create_user("ken")
     client.force_login(user)
-    client.get(f"/books/{book.pk}/")
-    digest = client.session.digest  # type: ignore[attr-defined]
-    assert seen_by(redis, digest) == [book.pk]
+    look(client, book)
+    assert seen_by(redis, own_digest(client)) == [book.pk]
     to_sql()
     view = View.objects.get()
-    assert (view.visitor, view.user, view.book) == (digest, user, book)
+    assert (view.visitor, view.user, view.book) == (own_digest(client), user, book)
     assert timezone.now() - view.seen_at < timedelta(minutes=1)
+
+
+def test_strangers_are_told_apart_by_what_cannot_be_read_back(client: Client, redis: Redis, book: Book) -> None:
+    for address in ("192.0.2.1", "192.0.2.2"):
+        client.get(f"/books/{book.pk}/", REMOTE_ADDR=address)
+        client.get(f"/books/{book.pk}/", REMOTE_ADDR=address)
+    client.get(f"/books/{book.pk}/", REMOTE_ADDR="192.0.2.1", headers=PHONE)
+    to_sql()
+    assert scores(redis) == {book.pk: 3}
+    visitors = set(View.objects.values_list("visitor", flat=True))
+    assert len(visitors) == 3
+    assert not any(seen_by(redis, visitor) for visitor in visitors)
+    assert "sessionid" not in client.cookies
+    assert not list(redis.scan_iter(match="*192.0.2*", count=1000))
+
+
+def test_the_same_stranger_is_another_one_tomorrow_and_under_another_secret(
+    client: Client, book: Book, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = client.get(f"/books/{book.pk}/").wsgi_request
+    today = viewing.stand_in(request)
+    assert viewing.stand_in(request) == today
+    tomorrow = timezone.now() + timedelta(days=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(viewing.timezone, "now", lambda: tomorrow)
+        assert viewing.stand_in(request) != today
+    settings.SECRET_KEY = "another"
+    assert viewing.stand_in(request) != today
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Purpose": "prefetch"},
+        {"Sec-Purpose": "prefetch;prerender"},
+        {"Purpose": "prefetch"},
+        {"User-Agent": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"},
+        {"User-Agent": "Some Spider"},
+    ],
+)
+def test_what_nobody_looks_at_does_not_count(client: Client, redis: Redis, book: Book, headers: dict[str, str]) -> None:
+    look(client, book, **headers)
+    assert scores(redis) == {}
+    look(client, book)
+    assert scores(redis) == {book.pk: 1}
+
+
+def test_neither_a_head_nor_a_book_that_does_not_exist_counts(client: Client, redis: Redis, book: Book) -> None:
+    client.head(f"/books/{book.pk}/")
+    client.get("/books/999999/")
+    assert (scores(redis), marked(redis)) == ({}, 0)
+
+
+def test_views_of_what_is_gone_hold_up_nothing(redis: Redis, book: Book) -> None:
+    gone, user = make_book("Gone"), User.objects.create_user("ken")
+    popularity.saw("a" * 64, gone.pk)
+    popularity.saw("b" * 64, book.pk, user_id=user.pk)
+    Book.objects.filter(pk=gone.pk).delete()
+    user.delete()
+    done = flush(registry.get("view"))
+    assert (done.items, done.aside) == (2, 0)
+    view = View.objects.get()
+    assert (view.book, view.user) == (book, None)
+    assert marked(redis) == 0
+
+
+def test_a_flush_that_was_killed_before_the_marks_were_cleared_counts_nothing_twice(redis: Redis, book: Book) -> None:
+    backup = registry.get("view")
+    for visitor in "abc":
+        popularity.saw(visitor * 64, book.pk)
+    items = [item.decode() for item in redis.zrange(backup.marks(), 0, -1)]
+    backup.save(dict.fromkeys(items, True))
+    to_sql()
+    assert View.objects.count() == 3
+    assert backup.load(items) == dict.fromkeys(items, True)
+    assert {Fact.parse(item).visitor for item in items} == {"a" * 64, "b" * 64, "c" * 64}
+    assert verify(backup) == []
+
+
+def test_what_is_no_view_is_set_aside_and_the_others_go_on(redis: Redis, book: Book) -> None:
+    popularity.saw("a" * 64, book.pk)
+    redis.zadd(keys.viewed_marks(), {"nonsense": 1})
+    done = flush(registry.get("view"))
+    assert (done.items, done.aside) == (1, 1)
+    assert View.objects.count() == 1
+
+
+def test_with_redis_away_the_page_is_as_quick_as_ever_and_the_look_is_lost(
+    redis_server: RedisServer, client: Client, book: Book
+) -> None:
+    redis_server.kill()
+    look(client, book)
+    with record() as seen:
+        popularity.saw("a" * 64, book.pk)
+    assert (seen.round_trips, seen.sql) == (0, [])
+    assert View.objects.count() == 0

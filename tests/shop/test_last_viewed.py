@@ -1,0 +1,137 @@
+"""What a visitor saw last: theirs alone, and still there when Redis has lost it."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from redis import Redis
+
+from accounts.models import Session, User
+from accounts.session_rows import digest_of
+from accounts.session_services import end_all_sessions
+from catalog.models import Book
+from mirror.backup import registry
+from mirror.backup.restore import restore
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from mirror.sql_only import sql_only
+from shop import keys, popularity, viewing
+from shop.models import View
+from tests.catalog.make import make_book
+from tests.servers import RedisServer
+from tests.shop.looks import seen_by, to_sql
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ME = "a" * 64
+
+
+@pytest.fixture
+def books() -> list[Book]:
+    """More than a list holds, in a warm mirror."""
+    made = [make_book(f"Book {n}") for n in range(popularity.LAST + 3)]
+    rebuild(["book"])
+    restore(registry.get("view"))
+    return made
+
+
+def titles(digest: str | None = ME, count: int = popularity.LAST) -> list[str]:
+    return [book["title"] for book in viewing.last_viewed(digest, count)]
+
+
+def look_at(*books: Book, digest: str = ME) -> None:
+    for book in books:
+        popularity.saw(digest, book.pk)
+
+
+def test_the_last_25_are_kept_and_the_latest_comes_first(redis: Redis, books: list[Book]) -> None:
+    look_at(*books, books[10])
+    expected = [books[10].pk, *(book.pk for book in reversed(books) if book != books[10])]
+    assert seen_by(redis, ME) == expected[:25]
+    assert titles(count=2) == ["Book 10", "Book 27"]
+    assert [book["title"] for book in viewing.last_viewed(ME, 2, but=books[10].pk)] == ["Book 27", "Book 26"]
+    assert 0 < redis.ttl(keys.viewed_by(ME)) <= 14 * 86_400
+
+
+def test_it_is_read_in_two_round_trips_and_without_sql_once_it_is_known(books: list[Book]) -> None:
+    look_at(*books[:3])
+    assert len(titles()) == 3
+    with record() as seen:
+        assert titles() == ["Book 2", "Book 1", "Book 0"]
+    assert (seen.round_trips, seen.sql) == (2, [])
+    with record() as seen:
+        assert titles(None) == []
+    assert (seen.round_trips, seen.sql) == (0, [])
+
+
+def test_what_redis_has_lost_comes_back_with_what_was_seen_since(redis: Redis, books: list[Book]) -> None:
+    look_at(*books)
+    to_sql()
+    assert titles()[0] == "Book 27"
+    redis.flushdb()
+    look_at(books[0])
+    rebuild(["book"])
+    restore(registry.get("view"))
+    assert titles() == ["Book 0", *(f"Book {n}" for n in range(27, 3, -1))]
+    assert len(seen_by(redis, ME)) == 25
+    with record() as seen:
+        titles()
+    assert seen.sql == []
+
+
+def test_redis_of_another_life_is_not_believed(redis: Redis, books: list[Book]) -> None:
+    look_at(books[0], books[1])
+    to_sql()
+    titles()
+    redis.zrem(keys.viewed_by(ME), str(books[1].pk))  # it came back from an older file ...
+    assert titles() == ["Book 0"]
+    redis.delete(keys.viewed_known(ME))  # ... which is seen by the marker
+    assert titles() == ["Book 1", "Book 0"]
+
+
+def test_sql_says_the_same_as_far_as_it_was_told(redis_server: RedisServer, books: list[Book]) -> None:
+    look_at(*books[:5])
+    to_sql()
+    with sql_only():
+        assert titles() == [f"Book {n}" for n in range(4, -1, -1)]
+    redis_server.kill()
+    assert titles() == [f"Book {n}" for n in range(4, -1, -1)]
+
+
+def test_who_logs_in_has_seen_what_they_saw_before(client: Client, redis: Redis, books: list[Book]) -> None:
+    user = User.objects.create_user("ken", password="a long password")
+    session = client.session
+    session.save()
+    client.cookies["sessionid"] = session.session_key
+    for book in books[:2]:
+        client.get(f"/books/{book.pk}/")
+    old = digest_of(str(session.session_key))
+    to_sql()
+    assert seen_by(redis, old) == [books[1].pk, books[0].pk]
+    client.post("/accounts/login/", {"username": "ken", "password": "a long password"})
+    new = digest_of(client.cookies["sessionid"].value)
+    assert new != old
+    assert seen_by(redis, new) == [books[1].pk, books[0].pk]
+    assert not redis.exists(keys.viewed_by(old))
+    assert set(View.objects.values_list("visitor", "user")) == {(new, user.pk)}
+    redis.delete(keys.viewed_by(new))
+    assert titles(new) == ["Book 1", "Book 0"]
+
+
+def test_the_list_ends_with_its_session(redis: Redis, books: list[Book]) -> None:
+    user = User.objects.create_user("ken")
+    Session.objects.create(pk=ME, user=user, session_data="", expire_date=timezone.now() + timedelta(days=1))
+    look_at(*books[:2])
+    titles()
+    end_all_sessions(user)
+    assert not redis.exists(keys.viewed_by(ME), keys.viewed_known(ME))
+
+
+def test_only_its_owner_sees_it_on_the_front_page(client: Client, books: list[Book]) -> None:
+    client.force_login(User.objects.create_user("ken"))
+    client.get(f"/books/{books[0].pk}/")
+    assert "You looked at" in client.get("/").content.decode()
+    assert "You looked at" not in Client().get("/").content.decode()
+    other = Client()
+    other.force_login(User.objects.create_user("dennis"))
+    assert "You looked at" not in other.get("/").content.decode()

@@ -1,0 +1,289 @@
+"""How often books are looked at: halved once a period whoever does it, and the same function of SQL after any loss."""
+
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import pytest
+from django.core.management import call_command
+from django.db import connections
+from django.utils import timezone
+from redis import Redis
+
+from catalog.models import Book
+from mirror.backup import registry
+from mirror.backup.restore import restore
+from mirror.rebuild import rebuild as rebuild_mirrors
+from mirror.recorder import record
+from mirror.redis import relay_client
+from mirror.sql_only import sql_only
+from shop import halving, keys, popularity, tasks
+from shop.models import View
+from tests.catalog.make import make_book
+from tests.servers import RedisServer
+from tests.shop.looks import by_formula, looks_in_sql, scores, to_sql
+
+pytestmark = pytest.mark.django_db(transaction=True)
+WORKERS, PERIODS, MISSED = 8, 20, {5: 2, 12: 1}  # after which period how many are missed
+
+
+@pytest.fixture
+def visitors() -> Iterator[str]:
+    """Each somebody else."""
+    return (f"{n:064}" for n in count())
+
+
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A period does not end by itself: ``later`` ends it."""
+    for module in (popularity, halving):
+        monkeypatch.setattr(module, "PERIOD_SECONDS", 10**9)
+
+
+def later(redis: Redis, periods: int = 1) -> None:
+    """So many periods are over."""
+    redis.decrby(keys.viewed_period(), periods)
+
+
+def rescale_at_once(workers: int = WORKERS) -> int:
+    """Everybody does it in the same moment. Returns for how many periods it was done."""
+
+    def one(_: int) -> int:
+        return halving.rescale().periods
+
+    with ThreadPoolExecutor(workers) as pool:
+        return sum(pool.map(one, range(workers)))
+
+
+def test_eight_workers_halve_twenty_periods_to_what_the_plain_formula_gives(
+    redis: Redis, endless: None, visitors: Iterator[str]
+) -> None:
+    chance, looks, period = random.Random(6), list[tuple[int, int]](), 0
+
+    def look(times: int) -> None:
+        for _ in range(times):
+            looks.append((chance.randrange(1, 30), period))
+            popularity.saw(next(visitors), looks[-1][0])
+
+    look(40)
+    for step in range(1, PERIODS + 1):
+        gone = 1 + MISSED.get(step, 0)
+        period += gone
+        later(redis, gone)
+        look(chance.randrange(10))  # before anybody has halved
+        assert rescale_at_once() == gone
+        look(chance.randrange(10))
+    assert period == 23
+    assert scores(redis) == by_formula(looks, period)
+
+
+def test_looks_at_the_same_time_as_the_halving_are_all_counted(
+    redis: Redis, endless: None, visitors: Iterator[str]
+) -> None:
+    def look(who: str) -> None:
+        popularity.saw(who, 7)
+
+    popularity.saw(next(visitors), 7)
+    for _ in range(5):
+        later(redis)
+        with ThreadPoolExecutor(WORKERS) as pool:
+            done = [pool.submit(halving.rescale) for _ in range(WORKERS)]
+            done += [pool.submit(look, next(visitors)) for _ in range(16)]
+            for each in done:
+                each.result()
+    assert scores(redis) == by_formula([(7, 0), *((7, period) for period in range(1, 6) for _ in range(16))], 5)
+
+
+def test_what_is_beyond_the_limit_goes_in_slices_before_anything_is_halved(
+    redis: Redis, endless: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(halving, "KEPT", 100)
+    monkeypatch.setattr(halving, "SLICE", 30)
+    redis.zadd(keys.viewed(), {str(n): -n for n in range(1, 1001)})
+    redis.set(keys.viewed_period(), 1)
+    later(redis)
+    with record() as seen:
+        done = halving.rescale()
+    assert done == (1, 900)
+    assert seen.round_trips == 30 + (seen.commands[1].name == "EVAL")  # the last 30 go with the halving
+    assert scores(redis) == {n: n / 2 for n in range(901, 1001)}
+
+
+def test_a_crash_between_slices_halves_nothing_twice(
+    redis: Redis, endless: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(halving, "KEPT", 10)
+    monkeypatch.setattr(halving, "SLICE", 20)
+    redis.zadd(keys.viewed(), {str(n): -n for n in range(1, 101)})
+    redis.set(keys.viewed_period(), 1)
+    later(redis)
+    names, arguments = [keys.viewed(), keys.viewed_period()], [10**9, 10, 20, "1e-9"]
+    assert halving._rescale(relay_client(), names, arguments) == [0, 20, 1]  # and then it was killed
+    assert redis.zcard(keys.viewed()) == 80
+    assert halving.rescale().periods == 1
+    assert halving.rescale() == (0, 0)
+    assert scores(redis) == {n: n / 2 for n in range(91, 101)}
+
+
+def test_what_is_hardly_looked_at_any_more_goes(redis: Redis, endless: None, visitors: Iterator[str]) -> None:
+    popularity.saw(next(visitors), 1)
+    later(redis, popularity.SMALLEST_PERIODS)
+    halving.rescale()
+    assert scores(redis) == {1: popularity.SMALLEST}
+    popularity.saw(next(visitors), 2)
+    later(redis)
+    assert halving.rescale() == (1, 1)
+    assert scores(redis) == {2: 0.5}
+
+
+def test_a_newcomer_rises_over_thousands_that_were_looked_at_before(
+    redis: Redis, endless: None, visitors: Iterator[str]
+) -> None:
+    """Among equals the names decide, which is nobody's merit; a period later it is who is looked at now."""
+    redis.zadd(keys.viewed(), {str(n): -1 for n in range(1, popularity.KEPT + 1)})
+    redis.set(keys.viewed_period(), 1)
+    newcomer = 99_999_999
+    popularity.saw(next(visitors), newcomer)
+    assert popularity.rank(newcomer) == popularity.KEPT
+    later(redis)
+    halving.rescale()
+    assert popularity.rank(newcomer) is None
+    popularity.saw(next(visitors), newcomer)
+    assert popularity.rank(newcomer) == 0
+
+
+def test_a_rank_says_whether_a_page_is_worth_keeping(redis: Redis, visitors: Iterator[str]) -> None:
+    for book, looks in ((1, 3), (2, 1), (3, 2)):
+        for _ in range(looks):
+            popularity.saw(next(visitors), book)
+    assert [popularity.rank(book) for book in (1, 3, 2, 4)] == [0, 1, 2, None]
+    assert [popularity.in_top(rank) for rank in (0, 9_999, 10_000, None)] == [True, True, False, False]
+
+
+def make_views(*looks: tuple[Book, int, int]) -> None:
+    """Each so many times so many periods ago."""
+    now, who = timezone.now(), count()
+    View.objects.bulk_create(
+        View(visitor=f"v{next(who)}", book=book, seen_at=now - timedelta(seconds=popularity.PERIOD_SECONDS * ago))
+        for book, times, ago in looks
+        for _ in range(times)
+    )
+
+
+def exact(redis: Redis) -> None:
+    """Redis says what the formula makes of SQL, in the period that Redis is in."""
+    period = int(redis.get(keys.viewed_period()))  # type: ignore[arg-type]
+    assert scores(redis) == pytest.approx(by_formula(looks_in_sql(), period), rel=1e-12)
+
+
+def test_after_a_loss_it_is_made_from_sql_and_what_came_in_meanwhile(redis: Redis, visitors: Iterator[str]) -> None:
+    old, new, gone = make_book("Old"), make_book("New"), make_book("Long ago")
+    make_views((old, 5, 3), (new, 2, 0), (old, 1, 29), (gone, 9, 60))
+    redis.flushdb()
+    popularity.saw(next(visitors), new.pk)  # the first thing that the empty Redis hears of
+    assert halving.rebuild()
+    popularity.saw(next(visitors), old.pk)
+    to_sql()
+    exact(redis)
+    assert gone.pk not in scores(redis)
+    assert halving.is_whole(relay_client())
+
+
+def test_a_redis_that_came_back_older_is_not_added_to(redis: Redis, visitors: Iterator[str]) -> None:
+    book = make_book()
+    for _ in range(3):
+        popularity.saw(next(visitors), book.pk)
+    to_sql()
+    assert halving.rebuild()
+    assert halving.rebuild()
+    exact(redis)
+    redis.zadd(keys.viewed(), {str(book.pk): -1, "12345": -7})  # as an older file had it
+    redis.delete(keys.viewed_whole())
+    tasks.rescale_views()
+    exact(redis)
+
+
+def test_looks_while_it_is_made_anew_count_once(redis: Redis, visitors: Iterator[str]) -> None:
+    book, whole = make_book(), list[bool]()
+    make_views((book, 4, 1))
+
+    def look(who: str) -> None:
+        popularity.saw(who, book.pk)
+
+    def make_anew(_: int) -> None:
+        whole.append(halving.rebuild())
+        connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        done = [pool.submit(look, next(visitors)) for _ in range(50)]
+        done += [pool.submit(make_anew, n) for n in range(2)]
+        done += [pool.submit(look, next(visitors)) for _ in range(50)]
+        for each in done:
+            each.result()
+    assert True in whole
+    to_sql()
+    assert View.objects.count() == 104
+    exact(redis)
+
+
+def test_the_most_viewed_are_read_in_one_round_trip(redis: Redis, visitors: Iterator[str]) -> None:
+    books = [make_book(f"Book {n}") for n in range(4)]
+    rebuild_mirrors(["book"])
+    assert halving.rebuild()
+    for n in (2, 2, 2, 0, 0, 3):
+        popularity.saw(next(visitors), books[n].pk)
+    redis.zadd(keys.viewed(), {"999999": -9})  # a book that is no more
+    expected = ["Book 2", "Book 0", "Book 3"]
+    assert [book["title"] for book in popularity.most_viewed(5)] == expected
+    with record() as seen:
+        assert [book["title"] for book in popularity.most_viewed(2)] == expected[:2]
+    assert (seen.round_trips, seen.sql) == (1, [])
+
+
+def test_nobody_is_shown_what_an_emptied_redis_takes_for_the_most_viewed(redis: Redis, visitors: Iterator[str]) -> None:
+    quiet, loud = make_book("Quiet"), make_book("Loud")
+    rebuild_mirrors(["book"])
+    make_views((quiet, 1, 2), (loud, 3, 2))
+    redis.flushdb()
+    popularity.saw(next(visitors), quiet.pk)
+    rebuild_mirrors(["book"])
+    restore(registry.get("view"))
+    assert [book["title"] for book in popularity.most_viewed(5)] == ["Loud", "Quiet"]  # SQL says it
+    tasks.rescale_views()
+    with record() as seen:
+        assert [book["title"] for book in popularity.most_viewed(5)] == ["Quiet", "Loud"]
+    assert seen.sql == []
+
+
+def test_sql_knows_the_most_viewed_too_and_a_quiet_site_shows_what_is_read(redis_server: RedisServer) -> None:
+    first, second = make_book("First", popularity=10), make_book("Second", popularity=20)
+    with sql_only():
+        assert popularity.shelf(5)[1] is False
+        assert [book["title"] for book in popularity.most_viewed(1)] == ["Second"]
+        make_views((first, 2, 0), (second, 3, 3))
+        assert [book["title"] for book in popularity.most_viewed(5)] == ["First", "Second"]
+    redis_server.kill()
+    assert [book["title"] for book in popularity.most_viewed(5)] == ["First", "Second"]
+    assert popularity.rank(first.pk) is None
+
+
+def test_the_command_says_what_it_did(redis: Redis, capsys: pytest.CaptureFixture[str]) -> None:
+    popularity.saw("a" * 64, 1)
+    call_command("views", "rescale")
+    assert capsys.readouterr().out == "nothing is due\n"
+    later(redis, 2)
+    call_command("views", "rescale")
+    assert capsys.readouterr().out == "halved for 2 periods, 0 books removed\n"
+    later(redis)
+    call_command("views", "rescale", "--json")
+    assert '"periods": 1' in capsys.readouterr().out
+
+
+def test_scores_by_sql_are_as_of_the_moment_that_was_asked_for() -> None:
+    book = make_book()
+    moment = datetime(2026, 11, 20, 12, 0, 1, tzinfo=UTC)
+    for seconds in (-2, -1, 0, 1):
+        View.objects.create(visitor=str(seconds), book=book, seen_at=moment + timedelta(seconds=seconds))
+    assert halving.scores_by_sql(moment) == {book.pk: 1 + 0.5}
