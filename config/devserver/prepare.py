@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 
 import django
@@ -26,6 +27,8 @@ def prepare(*, demo: bool) -> None:
         _load_people_once()
         logins.make_logins()
         _load_posts_once()
+        _load_shop_once()
+        _open_shop()
 
 
 def _load_once(folder: str) -> None:
@@ -68,6 +71,27 @@ def _load_posts_once() -> None:
     if database_identity() not in loaded:
         loaded[database_identity()] = load_demo_posts()
         notes.write("posts", loaded)
+
+
+def _load_shop_once() -> None:
+    """Give the shop products and a past, and work out what goes with what, if in this database that was not done."""
+    from config.demo_shop import load_demo_shop
+    from mirror.marker import database_identity
+
+    loaded = notes.read("shop")
+    if database_identity() not in loaded:
+        found = load_demo_shop()
+        call_command("recommend", "rebuild", stdout=StringIO())
+        loaded[database_identity()] = found
+        notes.write("shop", loaded)
+
+
+def _open_shop() -> None:
+    """At each start: a sale is on, and somebody looks around."""
+    from config.demo_shop import look_around, renew_sale
+
+    renew_sale()
+    look_around()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from catalog.models import Book
 from mirror.models import Change
 from shop.importer import history, invented
 from shop.importer.invented import END
+from shop.importer.put import put
 from shop.models import Order, OrderLine, Product, State, View
 from tests.catalog.goodbooks import books_csv, write
 
@@ -93,20 +94,20 @@ def test_again_nothing_is_written(tmp_path: Path, capsys: Capture) -> None:
 def test_what_was_begun_is_gone_on_with(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(user, book) for user in range(1, 400) for book in (1, 2, 7)]
     files(tmp_path, pairs(*rows), pairs(*rows))
-    write_line, calls = history.put, Counter[str]()
+    calls = Counter[str]()
 
     def stopped(model: Any, values: Any) -> int:
         calls[model.__name__] += 1
         if calls["OrderLine"] == 2:
             raise KeyboardInterrupt
-        return write_line(model, values)
+        return put(model, values)
 
     monkeypatch.setattr(history, "put", stopped)
     with pytest.raises(SystemExit):
         load(tmp_path, capsys)
     assert View.objects.count() == len(rows)
     assert 0 < Order.objects.count() == OrderLine.objects.count() < len(rows)
-    monkeypatch.setattr(history, "put", write_line)
+    monkeypatch.setattr(history, "put", put)
     capsys.readouterr()
     assert load(tmp_path, capsys)["added"]["views"] == 0
     assert Order.objects.count() == OrderLine.objects.count() == len(rows)

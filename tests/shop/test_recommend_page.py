@@ -109,5 +109,5 @@ def test_the_json_of_a_book_has_them(client: Client, shelf: list[Product]) -> No
     first = {"id": others[0].pk, "title": "Book <1>", "authors": [], "price": 1001, "both": 20}
     assert found["bought"][0] == first
     assert [book["percent"] for book in found["viewbuy"]] == [90, 80, 70, 60, 50, 40]
-    nothing = {"viewbuy": [], "bought": []}
+    nothing: dict[str, list[Any]] = {"viewbuy": [], "bought": []}
     assert _page(client, others[3].pk, Accept="application/json").json()["recommendations"] == nothing

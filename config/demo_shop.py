@@ -1,0 +1,200 @@
+"""A shop with a past, for ``make demo``: prices, customers who have looked and bought, a sale."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final, NamedTuple
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts import bulk
+from accounts.models import User
+from catalog.demo_words import FIRST, GENRES, LAST
+from catalog.models import Book, Tag
+from config.bulk import slices
+from config.demo_people import NAMES
+from config.devserver.logins import PEOPLE as LOGINS
+from shop import popularity
+from shop.importer import invented
+from shop.importer.put import put
+from shop.models import Order, OrderLine, Product, Sale, SaleItem, State, View
+
+SEED: Final = "diptych shop"
+CUSTOMERS: Final = 260  # beside those who post: a share of readers is not said of fewer than fifty
+SHELF: Final = 90  # books that they look at
+DAYS: Final = 170
+KINDS: Final = tuple(genre.tags[0] for genre in GENRES)
+SALE: Final = "This week's finds"
+ON_SALE: Final = 14
+SALE_DAYS: Final = 3
+
+
+class Item(NamedTuple):
+    """A book that is for sale. kind: one of KINDS, or ""."""
+
+    pk: int
+    title: str
+    price: int
+    kind: str
+
+
+class Visit(NamedTuple):
+    """Somebody comes by: what they look at when, and what they then order when."""
+
+    user: int
+    looks: list[tuple[Item, datetime]]
+    buys: list[Item]
+    ordered: datetime
+
+
+def load_demo_shop(now: datetime | None = None) -> dict[str, int]:
+    """Products for all books; and, if nobody has ordered anything yet, customers with a past. How many there are."""
+    now = now or timezone.now()
+    _add_products()
+    if not Order.objects.exists():
+        _add_visits(list(_visits(now)))
+    return {"products": Product.objects.count(), "orders": Order.objects.count()}
+
+
+def renew_sale(now: datetime | None = None) -> bool:
+    """See to it that a sale is on, or to come. Returns whether one had to be made or made to begin again."""
+    now = now or timezone.now()
+    items = shelf()
+    if Sale.objects.not_over(now).exists() or not items:
+        return False
+    times = {"starts_at": now - timedelta(hours=1), "ends_at": now + timedelta(days=SALE_DAYS)}
+    with transaction.atomic():
+        sale, _ = Sale.objects.update_or_create(name=SALE, defaults=times)
+        if not sale.items.exists():
+            random = Random(SEED)
+            picked = random.sample(items, min(ON_SALE, len(items)))
+            SaleItem.objects.bulk_create(
+                SaleItem(sale=sale, product_id=item.pk, price=item.price * random.randrange(60, 85) // 100)
+                for item in picked
+            )
+    return True
+
+
+def look_around() -> int:
+    """Have the demo's readers look at some books now, unless somebody does anyway. How many looks."""
+    items, random = shelf(), Random(SEED)
+    if not items or popularity.shelf(1).is_viewed:
+        return 0
+    readers = User.objects.filter(username__in=NAMES).order_by("pk").values_list("pk", flat=True)
+    looks = [(reader, _likely(random, items).pk) for reader in readers for _ in range(5)]
+    for reader, book in looks:
+        popularity.saw(None, book, visitor=f"demo:{reader}", user_id=reader)
+    return len(looks)
+
+
+def shelf() -> list[Item]:
+    """The most popular books that can be bought."""
+    rows = Product.objects.for_sale().filter(stock__gt=0).order_by("-book__popularity", "book__title")
+    found = list(rows.values_list("pk", "book__title", "price")[:SHELF])
+    kinds: dict[int, set[str]] = defaultdict(set)
+    for pk, name in Tag.objects.filter(name__in=KINDS, books__in=[row[0] for row in found]).values_list(
+        "books", "name"
+    ):
+        kinds[pk].add(name)
+    return [Item(*row, next((kind for kind in KINDS if kind in kinds[row[0]]), "")) for row in found]
+
+
+def _add_products() -> None:
+    missing = Book.objects.filter(product=None).order_by("pk").values_list("pk", flat=True)
+    for some in slices(list(missing)):
+        rows = [Product(pk=pk, price=invented.price(pk), stock=invented.stock(pk)) for pk in some]
+        Product.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _customers() -> list[int]:
+    """Their ids: those who post, the demo's shopper, and more."""
+    random, names = Random(SEED), dict.fromkeys(NAMES)
+    while len(names) < len(NAMES) + CUSTOMERS:
+        names[f"{random.choice(FIRST)} {random.choice(LAST)}"] = None
+    ids = list(bulk.people(names).values())
+    shoppers = [name for name, role in LOGINS.items() if role == "shopper"]
+    return [*ids, *User.objects.filter(username__in=shoppers).values_list("pk", flat=True)]
+
+
+def _visits(now: datetime) -> list[Visit]:
+    random, items = Random(SEED), shelf()
+    if not items:
+        return []
+    found = []
+    for user in _customers():
+        likes = {kind: [item for item in items if item.kind == kind] for kind in random.sample(KINDS, 2)}
+        tastes = [*filter(None, likes.values()), items]
+        for days in sorted((random.uniform(1, DAYS) for _ in range(random.randint(2, 5))), reverse=True):
+            visit = _visit(random, user, tastes, now - timedelta(days=days))
+            found.append(visit._replace(ordered=min(visit.ordered, now - timedelta(hours=1))))
+    return found
+
+
+def _visit(random: Random, user: int, tastes: Sequence[Sequence[Item]], at: datetime) -> Visit:
+    """Some books one likes, of which one buys some, often with the book beside it on the shelf."""
+    looks, buys = [], dict[Item, None]()
+    for _ in range(random.randint(3, 6)):
+        kind = random.choice(tastes)
+        item = _likely(random, kind)
+        looks.append((item, at))
+        at += timedelta(seconds=random.randrange(20, 400))
+        if random.random() < 0.35:
+            buys[item] = None
+            if random.random() < 0.5:
+                buys[kind[min(kind.index(item) ^ 1, len(kind) - 1)]] = None
+    wait = timedelta(minutes=4) if random.random() < 0.7 else timedelta(hours=random.randrange(5, 220))
+    return Visit(user, looks, list(buys), at + wait)
+
+
+def _likely(random: Random, items: Sequence[Item]) -> Item:
+    """One of them, the first ones more often."""
+    return items[int(len(items) * random.random() ** 1.8)]
+
+
+def _add_visits(visits: Sequence[Visit]) -> None:
+    """Write them down, in the order of time."""
+    looks = sorted((at, visit.user, item.pk) for visit in visits for item, at in visit.looks)
+    for some in slices(looks):
+        put(View, (View(visitor=f"demo:{user}", user_id=user, book_id=book, seen_at=at) for at, user, book in some))
+    names = dict(User.objects.filter(pk__in={visit.user for visit in visits}).values_list("pk", "username"))
+    orders = sorted((visit for visit in visits if visit.buys), key=lambda visit: visit.ordered)
+    for some_orders in slices(list(enumerate(orders))):
+        with transaction.atomic():
+            _add_orders(dict(some_orders), names)
+
+
+def _add_orders(visits: dict[int, Visit], names: dict[int, str]) -> None:
+    keys = {number: f"demo:{number}" for number in visits}
+    put(Order, (_order(keys[number], number, visit, names[visit.user]) for number, visit in visits.items()))
+    ids = dict(Order.objects.filter(key__in=keys.values()).values_list("key", "pk"))
+    put(
+        OrderLine,
+        (
+            OrderLine(order_id=ids[keys[number]], product_id=item.pk, title=item.title, quantity=1, price=item.price)
+            for number, visit in visits.items()
+            for item in visit.buys
+        ),
+    )
+
+
+def _order(key: str, number: int, visit: Visit, name: str) -> Order:
+    """One that is over and done with; of thirty one was cancelled."""
+    at = visit.ordered
+    is_cancelled = number % 30 == 7
+    return Order(
+        user_id=visit.user,
+        key=key,
+        state=State.CANCELLED if is_cancelled else State.SENT,
+        total=sum(item.price for item in visit.buys),
+        email="reader@diptych.invalid",
+        name=name,
+        address="1 Quay Street, Harrowgate",
+        created_at=at,
+        reserved_until=at,
+        paid_at=None if is_cancelled else at,
+        sent_at=None if is_cancelled else at + timedelta(days=1),
+        cancelled_at=at if is_cancelled else None,
+        confirmed_at=at,
+    )

@@ -1,0 +1,78 @@
+"""The shop of ``make demo``: prices, a past from which recommendations come, a sale that is on."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from catalog.demo import load_demo_books
+from catalog.models import Book
+from config.demo_people import load_demo_people
+from config.demo_shop import load_demo_shop, look_around, renew_sale, shelf
+from config.devserver.logins import make_logins
+from mirror.rebuild import rebuild
+from mirror.relay import drain_all
+from shop import popularity
+from shop.models import Order, OrderLine, Product, Recommendation, Sale, State, View
+from shop.recommend import build
+from shop.recommend.selectors import get_recommended
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOW = timezone.now()
+
+
+@pytest.fixture
+def demo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo's books and readers."""
+    monkeypatch.setattr("config.devserver.logins.notes.read", lambda name: {})
+    monkeypatch.setattr("config.devserver.logins.notes.write", lambda name, what: None)
+    load_demo_books()
+    load_demo_people(NOW.date())
+    make_logins()
+
+
+def test_the_demo_has_a_past_that_says_what_goes_with_what(demo: None) -> None:
+    made = load_demo_shop(NOW)
+    assert made["products"] == Book.objects.count()
+    assert made["orders"] == Order.objects.count() > 500
+    assert Product.objects.filter(stock=0).exists()
+    assert Product.objects.filter(stock__range=(1, 5)).exists()
+    assert not Order.objects.filter(created_at__gt=NOW).exists()
+    assert not Order.objects.exclude(state__in=[State.SENT, State.CANCELLED]).exists()
+    assert not Order.objects.filter(lines=None).exists()
+    assert not Order.objects.filter(confirmed_at=None).exists()  # nobody is written to
+    assert Order.objects.filter(user__username="demo-shopper").exists()
+    build.rebuild()
+    rebuild(["book", "product", "recommendation"])
+    drain_all()
+    strips = [get_recommended(item.pk) for item in shelf()[:20]]
+    assert sum(bool(both.bought) for both in strips) > 10
+    assert sum(bool(both.viewbuy) for both in strips) > 5
+    before = [model.objects.count() for model in (Product, Order, OrderLine, View, Recommendation)]
+    load_demo_shop(NOW + timedelta(days=3))
+    assert [model.objects.count() for model in (Product, Order, OrderLine, View, Recommendation)] == before
+
+
+def test_a_sale_is_on_and_is_renewed_when_it_is_over(demo: None) -> None:
+    assert not renew_sale(NOW)  # nothing is for sale
+    load_demo_shop(NOW)
+    assert renew_sale(NOW)
+    sale = Sale.objects.on(NOW).get()
+    items = list(sale.items.select_related("product"))
+    assert all(0 < item.price < item.product.price for item in items)
+    assert len(items) > 10
+    assert not renew_sale(NOW + timedelta(days=1))
+    later = NOW + timedelta(days=5)
+    assert renew_sale(later)
+    assert Sale.objects.on(later).get().pk == sale.pk
+    assert sale.items.count() == len(items)
+    Sale.objects.all().delete()
+    Sale.objects.create(name="Our own", starts_at=later, ends_at=later + timedelta(days=1))
+    assert not renew_sale(NOW)
+
+
+def test_somebody_looks_around_unless_somebody_does_anyway(demo: None) -> None:
+    assert look_around() == 0
+    load_demo_shop(NOW)
+    assert look_around() > 100
+    assert sum(popularity.rank(item.pk) is not None for item in shelf()) > 20
