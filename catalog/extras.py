@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
+from django.utils.safestring import SafeString, mark_safe
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,24 @@ class Extra:
     fields: Callable[[Any], Mapping[str, Any]]
 
 
+@dataclass(frozen=True)
+class CardExtra:
+    """One thing more that the cards of a list of books say.
+
+    ask: adds exactly one command, for all of them; what it reads belongs to a mirror that places books
+    (``catalog.sorts``), and so is whole where the list is. found: what the reply says of each. by_sql: the same, from
+    SQL. words: how a card says it.
+    """
+
+    name: str
+    ask: Callable[[Any, Sequence[int]], object]
+    found: Callable[[Any], Sequence[Any]]
+    by_sql: Callable[[Sequence[int]], Sequence[Any]]
+    words: Callable[[Any], SafeString]
+
+
 _registered: Final[dict[str, Extra]] = {}
+_on_cards: Final[dict[str, CardExtra]] = {}
 
 
 def register(extra: Extra) -> None:
@@ -62,3 +80,37 @@ def joined(raw: bytes, values: Mapping[str, Any]) -> bytes:
     for name, value in values.items():
         more.update(_registered[name].fields(value))
     return b"%b,%b" % (raw[:-1], orjson.dumps(more)[1:]) if more else raw
+
+
+# --- cards ----------------------------------------------------------------------------------------
+
+Beside = Sequence[Sequence[Any]]  # for each card extra, what it found of each book
+
+
+def register_on_cards(extra: CardExtra) -> None:
+    """Have ``extra`` said on every card, after those that are registered already."""
+    _on_cards[extra.name] = extra
+
+
+def ask_for_cards(pipe: Any, ids: Sequence[int]) -> None:
+    """Add the commands of all of them."""
+    for extra in _on_cards.values():
+        extra.ask(pipe, ids)
+
+
+def found_for_cards(replies: Sequence[Any]) -> Beside:
+    """What the replies say."""
+    return [extra.found(reply) for extra, reply in zip(_on_cards.values(), replies, strict=True)]
+
+
+def by_sql_for_cards(ids: Sequence[int]) -> Beside:
+    """As ``found_for_cards``, from SQL."""
+    return [extra.by_sql(ids) for extra in _on_cards.values()] if ids else []
+
+
+def words_on_cards(beside: Beside) -> list[SafeString]:
+    """What each card says beside the book's own record; nothing where nobody adds to cards, or there are none."""
+    if not beside:
+        return []
+    words = [map(extra.words, values) for extra, values in zip(_on_cards.values(), beside, strict=True)]
+    return [mark_safe("".join(of_one)) for of_one in zip(*words, strict=True)]

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 
 from catalog import cursor, query, sorts
+from catalog.extras import Beside
 from catalog.found import Found
 from catalog.query import Node, QueryError
 from mirror.raw import RawRecord
@@ -68,7 +69,8 @@ class BookList:
     """A page of books that a query found.
 
     query: as it was typed. sort: the order. error: why the query cannot be read; then nothing was found.
-    node: the query as it was read; None: all books. books: this page's, at most PAGE.
+    node: the query as it was read; None: all books. books: this page's, at most PAGE. beside: what other applications
+    say of them (``catalog.extras``).
     """
 
     query: str
@@ -77,6 +79,7 @@ class BookList:
     node: Node | None
     found: Found
     books: list[BookRecord]
+    beside: Beside
 
     @property
     def count(self) -> int:

@@ -25,35 +25,39 @@ def find_books(text: str = "", sort: str = "", after: str = "") -> BookList:
     try:
         node = _parse(text)
     except query.QueryError as error:
-        return BookList(text, order, error, None, NOTHING, [])
+        return BookList(text, order, error, None, NOTHING, [], [])
     position = cursor.read(after, order) if after else None
-    found, books = _from_redis(node, order, position) or _from_sql(node, order, position)
-    return BookList(text, order, None, node, found, books)
+    answer = _from_redis(node, order, position) or _from_sql(node, order, position)
+    return BookList(text, order, None, node, *answer)
 
 
 _parse = lru_cache(maxsize=512)(query.parse)
 
-Answer = tuple[Found, list[BookRecord]]
+Answer = tuple[Found, list[BookRecord], extras.Beside]
 
 
 def _from_redis(node: query.Node | None, order: str, after: sql.Position | None) -> Answer | None:
     """The answer, and the page's records; None if the mirror is cold, or away, or the copy is behind."""
 
     def records(pipe: Any, found: Found) -> None:
-        if found.positions:
-            pipe.mget([keys.book(pk) for pk in _page(found)])
+        if pks := _page(found):
+            pipe.mget([keys.book(pk) for pk in pks])
+            extras.ask_for_cards(pipe, pks)
 
     answer = copy.ask(lambda index: index.find(node, order, after, PAGE + 1), records)
     if answer is None:
         return None
     found, replies = answer
-    raws = replies[0] if replies else []
-    return None if None in raws else (found, list(map(BookRecord, raws)))
+    if not replies:
+        return found, [], []
+    raws, *more = replies
+    return None if None in raws else (found, list(map(BookRecord, raws)), extras.found_for_cards(more))
 
 
 def _from_sql(node: query.Node | None, order: str, after: sql.Position | None) -> Answer:
     found = by_sql(node, order, after, PAGE + 1)
-    return found, _records_by_sql(_page(found))
+    pks = _page(found)
+    return found, _records_by_sql(pks), extras.by_sql_for_cards(pks)
 
 
 def _page(found: Found) -> list[int]:

@@ -1,12 +1,21 @@
-"""What the shop says on the page of a book, and in its JSON."""
+"""What the shop says on the page of a book, in its JSON, and on the cards of books."""
 
-from typing import Any
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext
 
 from catalog import extras
 from shop import keys
+from shop.money import money
 from shop.recommend import page
 from shop.results import ProductRecord
 from shop.selectors import products_by_sql
+
+REMEMBERED: Final = 4096  # different words on cards
 
 
 def register() -> None:
@@ -22,6 +31,20 @@ def register() -> None:
         )
     )
     page.register()
+    extras.register_on_cards(
+        extras.CardExtra(
+            name="product",
+            ask=lambda pipe, ids: pipe.mget([keys.product(pk) for pk in ids]),
+            found=lambda raws: [None if raw is None else ProductRecord(raw) for raw in raws],
+            by_sql=_products,
+            words=price_on_card,
+        )
+    )
+
+
+def _products(ids: Sequence[int]) -> list[ProductRecord | None]:
+    found = products_by_sql(ids)
+    return [found.get(pk) for pk in ids]
 
 
 def price_and_stock(product: ProductRecord | None) -> dict[str, Any]:
@@ -30,3 +53,24 @@ def price_and_stock(product: ProductRecord | None) -> dict[str, Any]:
         return {"price": None, "was": None, "stock": 0}
     now = product.now
     return {"price": now.cents, "was": now.was, "stock": product["available"]}
+
+
+def price_on_card(product: ProductRecord | None) -> SafeString:
+    """What a card says of it; nothing where it is not for sale."""
+    if product is None or not product["is_active"]:
+        return SafeString()
+    now = product.now
+    return _price(now.cents, now.was, product["available"] > 0, get_language() or "")
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _price(cents: int, was: int | None, is_left: bool, language: str) -> SafeString:
+    """In the language, which is active."""
+    before = format_html(
+        ' <s class="was"><span class="sr-only">{} </span>{}</s>', gettext("instead of"), money(was)
+    ) if was else ""  # fmt: skip
+    sold_out = "" if is_left else format_html('<p class="stock none">{}</p>', gettext("Sold out"))
+    reduced = " reduced" if was else ""
+    return format_html(
+        '<p class="price{}"><span class="now">{}</span>{}</p>{}', reduced, money(cents), before, sold_out
+    )

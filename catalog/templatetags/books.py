@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 
-from catalog import covers, query
+from catalog import covers, extras, query
 from catalog.languages import language_name
 from catalog.results import BookList, BookRecord
 
@@ -52,11 +52,12 @@ def tag_link(name: str, css: str = "chip") -> SafeString:
 @register.simple_tag
 def cards(page: BookList) -> list[SafeString]:
     """The cards of a page, one for each of its books."""
-    return _cards(tuple(book.raw for book in page.books), get_language() or "")
+    words = tuple(extras.words_on_cards(page.beside)) or (SafeString(),) * len(page.books)
+    return _cards(tuple(book.raw for book in page.books), words, get_language() or "")
 
 
 @lru_cache(maxsize=PAGES)
-def _cards(raws: tuple[bytes, ...], language: str) -> list[SafeString]:
+def _cards(raws: tuple[bytes, ...], words: tuple[SafeString, ...], language: str) -> list[SafeString]:
     tags = [orjson.loads(raw)["tags"] for raw in raws]
     shared = Counter(chain.from_iterable(tags))
 
@@ -65,9 +66,9 @@ def _cards(raws: tuple[bytes, ...], language: str) -> list[SafeString]:
         return count > len(raws) / 3, count < 2, -count, name
 
     made = []
-    for raw, own in zip(raws, tags, strict=True):
+    for raw, more, own in zip(raws, words, tags, strict=True):
         links = "".join(tag_link(name, "tag") for name in sorted(own, key=telling)[:TAGS])
-        made.append(mark_safe(_card(raw, language) + (f'<p class="card-tags">{links}</p>' if links else "")))
+        made.append(mark_safe(_card(raw, language) + more + (f'<p class="card-tags">{links}</p>' if links else "")))
     return made
 
 

@@ -1,0 +1,151 @@
+"""The shop on the pages of books: the buy box, the JSON's fields, and prices on cards."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client, RequestFactory
+from django.utils import timezone
+
+from catalog.models import Book
+from mirror.recorder import record
+from mirror.relay import drain_all
+from mirror.sql_only import sql_only
+from shop.buying import render_buy_box
+from shop.models import Product, Sale
+from tests.catalog.make import make_book
+from tests.catalog.warm import own_copy, warm_up
+from tests.shop.make import make_product, make_sale
+from tests.site.html import what_the_policy_forbids
+
+pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["own_copy"]
+JSON = {"Accept": "application/json"}
+
+
+def page_of(client: Client, book: Product | Book) -> str:
+    """The book's page, as SQL has it."""
+    with sql_only():
+        return client.get(f"/books/{book.pk}/").content.decode()
+
+
+def box_of(client: Client, book: Product | Book) -> str:
+    """The box on it; "": there is none."""
+    _, start, rest = page_of(client, book).partition('<section class="buy-box"')
+    return start + rest.partition("</section>")[0]
+
+
+def test_the_box_says_the_price_and_leads_into_the_cart(client: Client) -> None:
+    product = make_product(price=1250, stock=6)
+    box = box_of(client, product)
+    for words in ("€12.50", "In stock", 'action="/shop/cart/" method="post"', 'name="add" value="1"', 'max="6"'):
+        assert words in box
+    assert f'name="product" value="{product.pk}"' in box
+    assert "csrfmiddlewaretoken" in box
+    assert "instead of" not in box
+    assert what_the_policy_forbids(page_of(client, product)) == []
+
+
+@pytest.mark.parametrize(
+    ("stock", "reserved", "says", "can_buy"),
+    [(9, 3, "In stock", True), (9, 4, "Only 5 left", True), (2, 1, "Only 1 left", True), (3, 3, "Sold out", False)],
+)
+def test_the_box_says_how_many_are_left(client: Client, stock: int, reserved: int, says: str, can_buy: bool) -> None:
+    box = box_of(client, make_product(stock=stock, reserved=reserved))
+    assert says in box
+    assert ("<form" in box) is can_buy
+
+
+def test_no_more_are_offered_than_a_cart_takes(client: Client, settings: object) -> None:
+    settings.SHOP_CART_QUANTITY = 5  # type: ignore[attr-defined]
+    assert 'max="5"' in box_of(client, make_product(stock=500))
+
+
+def test_what_is_not_for_sale_has_no_box(client: Client) -> None:
+    assert box_of(client, make_product(is_active=False)) == ""
+    assert box_of(client, make_book("Not sold")) == ""
+
+
+def test_a_sale_shows_in_the_box_while_it_is_on(client: Client) -> None:
+    product = make_product(price=1250)
+    sale = make_sale(product, price=900)
+    box = box_of(client, product)
+    assert '<span class="now">€9.00</span>' in box
+    assert "€12.50" in box
+    assert f'<time datetime="{sale.ends_at.isoformat(timespec="seconds")[:19]}' in box
+    Sale.objects.update(ends_at=timezone.now() - timedelta(seconds=1))
+    assert '<span class="now">€12.50</span>' in box_of(client, product)
+    assert "<time" not in box_of(client, product)
+
+
+def test_the_box_can_be_made_by_itself(client: Client) -> None:
+    product = make_product(price=1250)
+    request = RequestFactory().get("/")
+    with sql_only():
+        assert "€12.50" in render_buy_box(request, product.pk)
+        assert render_buy_box(request, product.pk + 1) == ""
+
+
+@pytest.mark.parametrize("by_sql", [False, True])
+def test_the_json_of_a_book_says_price_and_stock(client: Client, by_sql: bool) -> None:
+    sold, withdrawn = make_product("Emma", price=1250, stock=3, reserved=1), make_product(is_active=False)
+    make_sale(sold, price=900)
+    drain_all()
+    if not by_sql:
+        warm_up()
+    wanted = {sold: (900, 1250, 2), withdrawn: (None, None, 0), make_book("Not sold"): (None, None, 0)}
+    for book, (price, was, stock) in wanted.items():
+        said = client.get(f"/books/{book.pk}/", headers=JSON).json()
+        assert (said["price"], said["was"], said["stock"]) == (price, was, stock)
+        assert {"id", "title", "authors", "tags"} <= set(said)
+
+
+def test_a_book_and_what_the_shop_says_of_it_come_in_one_round_trip(client: Client) -> None:
+    product = make_product(price=1250)
+    warm_up()
+    from catalog.selectors import get_book_page
+
+    with record() as seen:
+        page = get_book_page(product.pk)
+    assert (seen.round_trips, seen.sql) == (1, [])
+    assert page is not None
+    assert page.extras["product"].now.cents == 1250
+    with sql_only():
+        by_sql = get_book_page(product.pk)
+    assert by_sql is not None
+    assert by_sql.json == page.json
+
+
+# --- cards ----------------------------------------------------------------------------------------
+
+
+def cards(client: Client) -> str:
+    return client.get("/books/").content.decode().partition('<ol class="cards">')[2]
+
+
+@pytest.mark.usefixtures("own_copy")
+def test_prices_on_cards_cost_no_round_trip_and_are_the_same_from_sql(client: Client) -> None:
+    emma = make_product("Emma", price=1250)
+    make_sale(emma, price=900)
+    make_product("Gone", price=777, stock=0)
+    make_product("Withdrawn", price=555, is_active=False)
+    make_book("Never sold")
+    warm_up()
+    client.get("/books/")
+    with record() as seen:
+        html = cards(client)
+    assert (seen.round_trips, seen.sql) == (1, [])
+    for words in ('<span class="now">€9.00</span>', "€12.50", "€7.77", "Sold out"):
+        assert words in html
+    assert "€5.55" not in html
+    with sql_only():
+        assert cards(client) == html
+
+
+@pytest.mark.usefixtures("own_copy")
+def test_a_price_that_changes_shows_on_its_card_at_once(client: Client) -> None:
+    product = make_product(price=1250)
+    warm_up()
+    assert "€12.50" in cards(client)
+    Product.objects.filter(pk=product.pk).update(price=990)
+    drain_all()
+    assert "€9.90" in cards(client)
