@@ -9,6 +9,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +20,6 @@ from mirror.session import Command, Conflict, Session
 
 GUARD_SECONDS: Final = 60
 BUSY_SECONDS: Final = 5  # a guard this fresh says that somebody is at the row now
-GROUP: Final = 40  # windows that one command reaches: others wait while it runs
 BATCH: Final = 200  # windows that one transaction reaches, and one round trip
 
 script: Final = Script(Path(__file__).with_name("push.lua"))
@@ -125,32 +125,16 @@ def busy(redis: Any, mirror: str, rows: Sequence[str]) -> set[str]:
 
 def batches(mirror: WindowMirror, reached: Sequence[Reached]) -> Iterator[Batch]:
     """What takes rows to their windows, in transactions of bearable size."""
-    commands: list[Command] = []
-    windows = 0
-    for command, size in _calls(mirror, reached):
-        if windows + size > BATCH and commands:
-            yield Batch(commands, windows)
-            commands, windows = [], 0
-        commands.append(command)
-        windows += size
-    if commands:
-        yield Batch(commands, windows)
+    calls = _calls(mirror, reached)
+    while commands := list(islice(calls, BATCH)):
+        yield Batch(commands, len(commands))
 
 
-def _calls(mirror: WindowMirror, reached: Sequence[Reached]) -> Iterator[tuple[Command, int]]:
-    """Calls of the script, and how many windows each reaches: windows that the same rows go to share one.
-
-    Here a call may name any windows. On Redis Cluster those of one call would have to be in one slot.
-    """
+def _calls(mirror: WindowMirror, reached: Sequence[Reached]) -> Iterator[Command]:
+    """A call of the script for each window: its keys are in one slot, and no others could be in the same call."""
     rows: dict[str, tuple[Any, ...]] = defaultdict(tuple)
     for owner, member, source, shown in reached:
         rows[owner] += (member, source, "1" if shown else "0")
-    owners: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    for owner, args in rows.items():
-        owners[args].append(owner)
     parts = [name.partition("\0")[::2] for name in (mirror.key("\0"), *mirror.sources("\0"))]
-    for args, same in owners.items():
-        size = max(1, 3 * GROUP // len(args))
-        for at in range(0, len(same), size):
-            keys = [f"{start}{owner}{end}" for owner in same[at : at + size] for start, end in parts]
-            yield script.command(keys, (mirror.length, *args)), len(keys) // 3
+    for owner, args in rows.items():
+        yield script.command([f"{start}{owner}{end}" for start, end in parts], (mirror.length, *args))

@@ -112,18 +112,17 @@ def test_a_script_that_redis_forgot_is_sent_again(readers: list[Writer], redis: 
     assert all_right(redis, readers)
 
 
-def test_no_command_reaches_more_windows_than_a_group_and_no_transaction_more_than_a_batch(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(deliver, "GROUP", 3)
+def test_a_command_reaches_one_window_and_a_transaction_no_more_than_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliver, "BATCH", 6)
     one = [Reached(str(owner), 1, "5", True) for owner in range(20)]
     two = [Reached(str(owner), 2, "6", True) for owner in range(2)]
     found = list(deliver.batches(feed(), [*one, *two]))
-    assert [batch.windows for batch in found] == [5, 6, 6, 3]
-    assert max(command[2] for batch in found for command in batch.commands) == 3 * 3
-    both = next(command for batch in found for command in batch.commands if len(command[-6:]) == 6 and 2 in command)
-    assert both[-6:] == (1, "5", "1", 2, "6", "1")
+    assert [batch.windows for batch in found] == [6, 6, 6, 2]
+    calls = [command for batch in found for command in batch.commands]
+    assert [command[2:6] for command in calls] == [
+        (3, feed().key(str(owner)), *feed().sources(str(owner))) for owner in range(20)
+    ]
+    assert [command[7:] for command in calls] == [(1, "5", "1", 2, "6", "1")] * 2 + [(1, "5", "1")] * 18
 
 
 class TestWhatFails:

@@ -81,7 +81,7 @@ def small_town() -> Generator[list[Errand], None, None]:
         stack.enter_context(mock.patch.object(spread, "SLICE", FEW))
         stack.enter_context(mock.patch.multiple(reading, PAGE=PAGE, BESIDE=1, FURTHER=(FEW, FEW)))
         stack.enter_context(mock.patch.object(push.run, "__defaults__", (FEW,)))
-        stack.enter_context(mock.patch.multiple(deliver, GROUP=1, BATCH=1, BUSY_SECONDS=0))
+        stack.enter_context(mock.patch.multiple(deliver, BATCH=1, BUSY_SECONDS=0))
         stack.enter_context(mock.patch.multiple(push, FIRST=FEW, SECONDS=30.0))
         stack.enter_context(mock.patch.dict(window._asked, clear=True))
         stack.enter_context(mock.patch.object(send, "_send", keep))

@@ -1,0 +1,89 @@
+"""What a fan-out sends is what a Redis Cluster takes: each command, and each call of the script, is of one slot."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from redis import Redis
+from redis.cluster import RedisCluster
+from redis.exceptions import ResponseError
+
+from accounts.models import User
+from mirror import deliver, push, rebuild, relay, window
+from mirror.recorder import Command, record
+from mirror.redis import relay_client
+from social import keys
+from social.models import Follow, Post
+from tests.social import slots, town
+from tests.social.cluster import cluster, send_again
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+FOLLOWERS, OLDER = 30, 3
+
+
+@pytest.fixture(scope="module")
+def three() -> Iterator[RedisCluster]:
+    """It takes seconds until three masters know one another."""
+    with cluster() as made:
+        yield made
+
+
+@pytest.fixture
+def readers() -> list[User]:
+    """An author, and people who follow; all of their sets are in Redis, and no window is."""
+    author, *others = User.objects.bulk_create(User(username=f"reader {n}") for n in range(FOLLOWERS + 1))
+    Follow.objects.bulk_create(Follow(follower=other, followee=author) for other in others)
+    Post.objects.bulk_create(Post(user=author, text=f"older {n}") for n in range(OLDER))
+    rebuild.rebuild(town.MIRRORS)
+    relay.drain_all()
+    return [author, *others]
+
+
+def fan_out(readers: Sequence[User]) -> list[Command]:
+    """What is sent to Redis while windows are made, posts come and go, somebody unfollows, and windows are read."""
+    author, *others = readers
+    with record() as seen:
+        for reader in readers:
+            assert window.warm(town.TIMELINE, str(reader.pk))
+        new = Post.objects.bulk_create(Post(user=author, text=f"new {n}") for n in range(2))
+        push.push_all()
+        Post.objects.filter(pk=new[0].pk)._raw_delete("default")
+        push.push_all()
+        Follow.objects.filter(follower=others[0])._raw_delete("default")
+        relay.drain_keys("follow", [f"{others[0].pk}:{author.pk}"])
+        relay.drain_keys("timeline", [str(others[0].pk)])
+        pipe = relay_client().pipeline(transaction=False)
+        for reader in readers:
+            window.ask(pipe, town.TIMELINE, str(reader.pk), None, 10)
+        pipe.execute()
+    return seen.commands
+
+
+def windows(redis: Redis | RedisCluster, readers: Sequence[User]) -> list[Any]:
+    """What is in each timeline, with its sentinel."""
+    return [redis.zrange(keys.timeline(reader.pk), 0, -1, withscores=True) for reader in readers]
+
+
+def copy_sets(redis: Redis, to: RedisCluster) -> None:
+    """What was there before: the sets of those who are followed."""
+    for key in redis.scan_iter(keys.following("*")):
+        to.sadd(key, *redis.smembers(key))
+
+
+def test_a_cluster_takes_all_of_a_fan_out_and_holds_the_same_windows(
+    three: RedisCluster, readers: list[User], redis: Redis
+) -> None:
+    copy_sets(redis, three)
+    commands = fan_out(readers)
+    send_again(three, commands, deliver.script)
+    assert windows(three, readers) == windows(redis, readers)
+    calls = [command for command in commands if command.name == "EVALSHA"]
+    assert len(calls) == 2 * (FOLLOWERS + 1)
+    assert len({slots.slot(str(call.args[2])) for call in calls}) > 10, "all in a few slots"
+
+
+def test_a_cluster_refuses_a_call_that_names_two_readers(three: RedisCluster) -> None:
+    """Else the test above could not fail."""
+    call = Command("EVALSHA", (deliver.script.digest, 2, keys.timeline(1), keys.timeline(2), 10, 1, "", "1"), 1)
+    with pytest.raises(ResponseError, match="same slot"):
+        send_again(three, [call], deliver.script)
