@@ -1,0 +1,296 @@
+"""Whatever is put in, taken out, moved, merged, flushed and lost, in any order, carts are what plain dicts say.
+
+The model has two dicts for each cart, as Redis and as SQL know it: product -> (copies, when). That is all that is
+promised: of two tellings of a line the later one counts, and what either side has is not lost.
+"""
+
+import os
+from typing import Any
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from redis import Redis
+
+from accounts.models import Session, User
+from mirror.models import BackupState
+from mirror.rebuild import rebuild
+from mirror.redis import breaker
+from mirror.relay import drain_all
+from shop import cart_direct, cart_moves
+from shop.cart_settling import settle_all
+from shop.models import Cart
+from shop.services import carts
+from tests.mirror.backup_world import Lives, lives
+from tests.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
+from tests.shop.make import make_product
+
+__all__ = ["lives"]
+Lines = dict[str, tuple[int, int]]  # by product, or order: how many copies, since when
+EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "25"))
+who, which = st.integers(0, 2), st.integers(0, 2)
+quantities = st.integers(0, 3)
+
+
+def later(one: Lines, other: Lines) -> Lines:
+    """Of each line the later one."""
+    return {
+        name: max((side[name] for side in (one, other) if name in side), key=lambda line: line[1])
+        for name in {**one, **other}
+    }
+
+
+class Model:
+    """A cart. goes_into: the one that it was merged into."""
+
+    def __init__(self) -> None:
+        self.redis: Lines = {}
+        self.sql: Lines = {}
+        self.goes_into: Model | None = None
+
+
+class Visitor:
+    """A browser, in which one of two users may be logged in."""
+
+    def __init__(self) -> None:
+        self.digest, self.user, self.cart, self.is_behind = make_visitor(), -1, Model(), False
+
+
+class Site(RuleBasedStateMachine):
+    """``away``: whether Redis is."""
+
+    redis: Redis
+    lives: Lives
+    products: list[int]
+    users: list[User]
+
+    @initialize()
+    def begin(self) -> None:
+        self.redis.flushall()
+        for model in (Cart, Session, BackupState):
+            model.objects.all().delete()
+        rebuild(["product"])
+        trust()
+        self.time, self.away = 0, False
+        self.visitors, self.parked, self.all = [Visitor() for _ in range(3)], ([], []), list[Model]()  # type: ignore[var-annotated]
+        self.all = [visitor.cart for visitor in self.visitors]
+        self.remember()
+
+    def teardown(self) -> None:
+        if hasattr(self, "all"):
+            self.comes_back()
+            trust()
+            self.quiet()
+            assert differences() == []
+            for number in range(3):
+                self.look(number)
+
+    # --- people
+
+    @rule(number=who, product=which, quantity=quantities)
+    def set(self, number: int, product: int, quantity: int) -> None:
+        self.change(number, carts.set_line, product, lambda before: quantity, quantity)
+
+    @rule(number=who, product=which, quantity=st.integers(1, 3))
+    def add(self, number: int, product: int, quantity: int) -> None:
+        self.change(number, carts.add, product, lambda before: before + quantity, quantity)
+
+    def change(self, number: int, do: Any, product: int, count: Any, quantity: int) -> None:
+        visitor = self.visitors[number]
+        self.as_(visitor, lambda: do(visitor.digest, self.products[product], quantity))
+        self.put(visitor.cart, str(self.products[product]), count)
+        self.look(number)
+
+    @rule(number=who, key=st.sampled_from("ab"), is_known=st.booleans())
+    def order(self, number: int, key: str, is_known: bool) -> None:
+        visitor = self.visitors[number]
+        cart = self.seen(visitor.cart)
+        version = 0
+        if is_known:
+            version = self.as_(visitor, lambda: carts.read(visitor.digest)).version
+        taken = dict.fromkeys(self.products[:2], 1)
+        self.as_(visitor, lambda: carts.take_out(visitor.digest, version, taken, key=key))
+        if f"order:{key}" not in cart:
+            for product in map(str, taken):
+                self.put(visitor.cart, product, lambda before: 0 if is_known and version else max(0, before - 1))
+            self.put(visitor.cart, f"order:{key}", lambda before: 0, always=True)
+        self.look(number)
+
+    @rule(number=who)
+    def look(self, number: int) -> None:
+        visitor = self.visitors[number]
+        wanted = {int(name): copies for name, (copies, _) in self.seen(visitor.cart).items() if copies}
+        assert self.as_(visitor, lambda: in_cart(visitor.digest)) == wanted
+
+    @rule(number=who, user=st.integers(0, 1))
+    def log_in(self, number: int, user: int) -> None:
+        visitor = self.visitors[number]
+        if visitor.user >= 0:
+            self.log_out(number)
+            visitor = self.visitors[number]
+        new = make_visitor(self.users[user])
+        self.as_(visitor, lambda: self._log_in(visitor.digest, new, user))
+        visitor.digest, visitor.user = new, user
+        self._rotated(visitor.cart)
+        for source in self.parked[user]:
+            source.goes_into = visitor.cart
+            for name, (copies, _) in source.sql.items():
+                if copies:
+                    self.time += 1
+                    before = visitor.cart.sql.get(name, (0, 0))[0]
+                    visitor.cart.sql[name] = (before + copies, self.time)
+            visitor.cart.redis = later(visitor.cart.redis, visitor.cart.sql)
+        self.parked[user].clear()
+        self.look(number)
+
+    def _log_in(self, old: str, new: str, user: int) -> None:
+        with transaction.atomic():
+            Session.objects.filter(pk=old).delete()
+            cart_moves.rotate(old, new, None)
+            cart_moves.gather(self.users[user].pk, new)
+
+    @rule(number=who)
+    def rotate(self, number: int) -> None:
+        visitor = self.visitors[number]
+        new = make_visitor(self.users[visitor.user] if visitor.user >= 0 else None)
+        self.as_(visitor, lambda: cart_moves.rotate(visitor.digest, new, None))
+        Session.objects.filter(pk=visitor.digest).delete()
+        visitor.digest = new
+        self._rotated(visitor.cart)
+        self.look(number)
+
+    @rule(number=who)
+    def log_out(self, number: int) -> None:
+        visitor = self.visitors[number]
+        with transaction.atomic():
+            cart_moves.park([visitor.digest])
+            Session.objects.filter(pk=visitor.digest).delete()
+        self._rotated(visitor.cart)
+        if visitor.user >= 0:
+            self.parked[visitor.user].append(visitor.cart)
+        self.visitors[number] = Visitor()
+        self.all.append(self.visitors[number].cart)
+
+    # --- what runs by itself
+
+    @precondition(lambda self: not self.away)
+    @rule()
+    def flushed(self) -> None:
+        flush_carts()
+        for cart in self.all:
+            cart.sql = dict(cart.redis)
+
+    @precondition(lambda self: not self.away)
+    @rule()
+    def settled(self) -> None:
+        settle_all()
+
+    def quiet(self) -> None:
+        """Everything that runs by itself has run."""
+        for _ in range(2):
+            flush_carts()
+            settle_all()
+        for cart in self.all:
+            if cart.goes_into is not None:
+                cart.goes_into.redis = later(cart.goes_into.redis, cart.redis)
+        for cart in self.all:
+            cart.sql = dict(cart.redis)
+        rows = Cart.objects.in_bulk([visitor.digest for visitor in self.visitors])
+        for visitor in self.visitors:
+            lines = {name: copies for name, (copies, _) in visitor.cart.sql.items() if copies}
+            assert (rows[visitor.digest].lines if visitor.digest in rows else {}) == lines
+
+    # --- accidents
+
+    @precondition(lambda self: not self.away)
+    @rule()
+    def goes_away(self) -> None:
+        self.away = True
+        breaker._until = float("inf")
+
+    @precondition(lambda self: self.away)
+    @rule()
+    def comes_back(self) -> None:
+        self.away = False
+        breaker.reset()
+        self.quiet()
+
+    @precondition(lambda self: not self.away)
+    @rule()
+    def remember(self) -> None:
+        self.past = self.lives.past()
+        self.were = {id(cart): dict(cart.redis) for cart in self.all}
+
+    @precondition(lambda self: not self.away)
+    @rule(is_restored=st.booleans())
+    def emptied(self, is_restored: bool) -> None:
+        self.redis.flushall()
+        for cart in self.all:
+            cart.redis = dict(cart.sql)
+        self._lost(is_restored)
+
+    @precondition(lambda self: not self.away)
+    @rule(is_restored=st.booleans())
+    def gone_back(self, is_restored: bool) -> None:
+        self.lives.come_back(self.past)
+        for cart in self.all:
+            cart.redis = later(cart.sql, self.were.get(id(cart), {}))
+        self._lost(is_restored)
+        self.quiet()
+
+    def _lost(self, is_restored: bool) -> None:
+        rebuild(["product"])
+        if is_restored:
+            trust()
+
+    # --- the model
+
+    def seen(self, cart: Model) -> Lines:
+        """What is shown of a cart."""
+        return cart.sql if self.away else cart.redis
+
+    def put(self, cart: Model, name: str, count: Any, *, always: bool = False) -> None:
+        """A line is changed where it can be."""
+        lines = self.seen(cart)
+        before = lines.get(name, (0, 0))[0]
+        if count(before) != before or always:
+            self.time += 1
+            lines[name] = (count(before), self.time)
+        if self.away:
+            cart.redis = later(cart.redis, cart.sql)
+
+    def _rotated(self, cart: Model) -> None:
+        """SQL was told of what Redis said."""
+        if not self.away:
+            cart.sql = dict(cart.redis)
+
+    def as_(self, visitor: Visitor, do: Any) -> Any:
+        """In a request of this visitor, with their cookie."""
+        with cart_direct.request(visitor.is_behind) as state:
+            found = do()
+        visitor.is_behind = state.now or (visitor.is_behind and not state.told)
+        return found
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_carts_are_what_plain_dicts_say(redis: Redis, lives: Lives) -> None:
+    Site.redis, Site.lives = redis, lives
+    Site.products = [make_product(stock=1000).pk for _ in range(3)]
+    Site.users = [User.objects.create_user(name) for name in ("alice", "bob")]
+    drain_all()
+    try:
+        run_state_machine_as_test(
+            Site,
+            settings=settings(
+                max_examples=EXAMPLES,
+                stateful_step_count=25,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+                print_blob=True,
+            ),
+        )
+    finally:
+        breaker.reset()
