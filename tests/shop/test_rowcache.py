@@ -1,38 +1,178 @@
-"""The row cache: rows of products that are written anew every few seconds."""
+"""The row cache: rows of products that are written anew every few seconds, and are gone when nobody does."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import orjson
 import pytest
+from django.core.management import call_command
+from django.db import connections
+from django.test.utils import CaptureQueriesContext
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror.redis import relay_client
 from shop import keys, rowcache, rowplan
-from shop.models import Product
-from shop.rowdaemon import run_once
+from shop.models import Product, Sale
+from shop.rowdaemon import Daemon, run_once
+from tests.servers import wait_until
 from tests.shop.make import make_product, make_sale
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def row(redis: Redis, product: Product) -> dict[str, object] | None:
-    raw = redis.get(keys.row(product.pk))
-    return raw and orjson.loads(raw)
+@pytest.fixture(autouse=True)
+def patient(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither rows nor claims run out while a test is at it."""
+    settings.SHOP_SALE_ROW_SECONDS, settings.SHOP_ROW_SECONDS = 50.0, 90.0
+    monkeypatch.setattr(rowcache, "HOLD_SECONDS", 600)
+
+
+def row(redis: Redis, product: Product) -> dict[str, Any] | None:
+    raw: Any = redis.get(keys.row(product.pk))
+    return orjson.loads(raw) if raw else None
+
+
+def make_due(redis: Redis, *products: Product) -> None:
+    """Their time has come."""
+    redis.zadd(keys.schedule(), {str(product.pk): 1 for product in products}, xx=True)
+
+
+def known(redis: Redis, product: Product) -> tuple[bool, bool, bool]:
+    """Whether a row is in the schedule, has a delay, is cached."""
+    pk = str(product.pk)
+    there = redis.zscore(keys.schedule(), pk), redis.zscore(keys.delay(), pk), redis.get(keys.row(pk))
+    return there[0] is not None, there[1] is not None, there[2] is not None
 
 
 def test_a_scheduled_row_is_cached_and_lives_for_three_delays(redis: Redis) -> None:
     product = make_product("Programming Erlang", price=1250, stock=7)
-    rowcache.schedule(product.pk, 5)
+    rowcache.schedule(product.pk, 50)
     assert run_once() == 1
     said = row(redis, product)
     assert said is not None
-    assert (said["title"], said["price"], said["now"], said["available"], said["delay"]) == (
-        "Programming Erlang",
-        1250,
-        1250,
-        7,
-        5,
-    )
-    assert 14_000 < redis.pttl(keys.row(product.pk)) <= 15_000
-    assert run_once() == 0  # it is due in five seconds
+    assert (said["id"], said["title"], said["price"], said["now"]) == (product.pk, "Programming Erlang", 1250, 1250)
+    assert (said["was"], said["ends"], said["available"], said["delay"]) == (None, None, 7, 50)
+    assert 100_000 < redis.pttl(keys.row(product.pk)) <= 150_000
+    due = redis.zscore(keys.schedule(), str(product.pk))
+    assert due == pytest.approx(said["cached_at"] + 50, abs=40)
+    assert run_once() == 0
+
+
+def test_a_row_is_written_anew_when_it_is_due(redis: Redis) -> None:
+    product = make_product(stock=7)
+    rowcache.schedule(product.pk, 60)
+    run_once()
+    Product.objects.filter(pk=product.pk).update(stock=6)
+    make_due(redis, product)
+    assert run_once() == 1
+    said = row(redis, product)
+    assert said is not None
+    assert said["available"] == 6
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_a_delay_of_nothing_stops_it_and_takes_the_row_away(redis: Redis, seconds: float) -> None:
+    product = make_product()
+    rowcache.schedule(product.pk, 50)
+    run_once()
+    assert known(redis, product) == (True, True, True)
+    rowcache.schedule(product.pk, seconds)
+    assert known(redis, product) == (False, False, False)
+
+
+def test_a_delay_that_was_set_to_nothing_by_hand_does_so_when_the_row_is_due(redis: Redis) -> None:
+    product = make_product()
+    rowcache.schedule(product.pk, 50)
+    run_once()
+    redis.zadd(keys.delay(), {str(product.pk): 0})
+    make_due(redis, product)
+    run_once()
+    assert known(redis, product) == (False, False, False)
+
+
+def test_a_row_without_a_delay_and_one_without_a_product_hold_up_nobody(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain, odd, gone = make_product(), make_product(), make_product()
+    for product in (plain, odd, gone):
+        rowcache.schedule(product.pk, 50)
+    redis.zrem(keys.delay(), str(odd.pk))
+    redis.zadd(keys.delay(), {"no number": 5, "9" * 30: 5})
+    redis.zadd(keys.schedule(), {"no number": 1, "9" * 30: 1})
+    Product.objects.filter(pk=gone.pk).delete()
+    run_once()
+    assert known(redis, plain) == (True, True, True)
+    assert known(redis, odd) == known(redis, gone) == (False, False, False)
+    assert (redis.zcard(keys.schedule()), redis.zcard(keys.delay())) == (1, 1)
+    assert "they have no delay" in caplog.text
+    assert "there are no such products" in caplog.text
+
+
+def test_what_is_due_is_claimed_by_one(redis: Redis) -> None:
+    products = [make_product() for _ in range(30)]
+    rowcache.schedule_all({product.pk: 60 for product in products})
+
+    def one(_: int) -> list[str]:
+        try:
+            return rowcache.cache_due().ids
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        claimed = [pk for ids in pool.map(one, range(8)) for pk in ids]
+    assert sorted(claimed) == sorted(str(product.pk) for product in products)
+    assert all(known(redis, product) == (True, True, True) for product in products)
+
+
+def test_who_dies_after_the_claim_delays_it_and_no_more(redis: Redis) -> None:
+    product = make_product()
+    rowcache.schedule(product.pk, 50)
+    assert rowcache._claimed(relay_client()).ids == [str(product.pk)]  # and then it was killed
+    assert run_once() == 0
+    make_due(redis, product)  # the claim has run out
+    assert run_once() == 1
+    assert known(redis, product) == (True, True, True)
+
+
+def test_what_is_stopped_between_the_claim_and_the_write_stays_stopped(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    product, load = make_product(), rowcache.load_rows
+    rowcache.schedule(product.pk, 50)
+
+    def stop_meanwhile(ids: list[int], moment: float) -> Any:
+        rowcache.schedule(product.pk, 0)
+        return load(ids, moment)
+
+    monkeypatch.setattr(rowcache, "load_rows", stop_meanwhile)
+    assert run_once() == 1
+    assert known(redis, product) == (False, False, False)
+
+
+def test_what_is_scheduled_anew_in_between_is_due_at_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    product, load = make_product(), rowcache.load_rows
+    rowcache.schedule(product.pk, 60)
+
+    def hurry(ids: list[int], moment: float) -> Any:
+        monkeypatch.setattr(rowcache, "load_rows", load)
+        rowcache.schedule(product.pk, 2)
+        return load(ids, moment)
+
+    monkeypatch.setattr(rowcache, "load_rows", hurry)
+    rowcache.cache_due()
+    assert rowcache.cache_due().ids == [str(product.pk)]
+    said = row(redis, product)
+    assert said is not None
+    assert said["delay"] == 2
+
+
+def test_any_number_of_rows_is_five_queries() -> None:
+    products = [make_product() for _ in range(20)]
+    rowcache.schedule_all({product.pk: 5 for product in products})
+    with CaptureQueriesContext(connections["default"]) as queries:
+        assert len(rowcache.cache_due().ids) == 20
+    assert len(queries) <= 5
 
 
 def test_what_is_on_sale_is_scheduled_by_itself_and_stops_with_the_sale(redis: Redis) -> None:
@@ -40,14 +180,75 @@ def test_what_is_on_sale_is_scheduled_by_itself_and_stops_with_the_sale(redis: R
     sale = make_sale(now, price=900)
     make_sale(later, starts_in=1, hours=2)
     assert run_once() == 2
-    assert (redis.zscore(keys.delay(), str(now.pk)), redis.zscore(keys.delay(), str(later.pk))) == (3, 60)
+    assert [redis.zscore(keys.delay(), str(product.pk)) for product in (now, later, never)] == [50, 90, None]
     said = row(redis, now)
     assert said is not None
     assert (said["now"], said["was"], said["ends"]) == (900, 1250, sale.ends_at.timestamp())
-    assert row(redis, never) is None
+    Sale.objects.filter(pk=sale.pk).update(ends_at=sale.starts_at.replace(year=2000), starts_at="1999-01-01T00:00Z")
+    assert rowplan.plan(relay_client()) == 1
+    assert known(redis, now) == (False, False, False)
+    assert known(redis, later)[0]
+    assert rowplan.plan(relay_client()) == 0
+
+
+def test_a_sale_that_begins_makes_its_rows_quick(redis: Redis) -> None:
+    product = make_product()
+    sale = make_sale(product, starts_in=1, hours=2)
+    run_once()
+    Sale.objects.filter(pk=sale.pk).update(starts_at="2000-01-01T00:00Z")
+    assert run_once() == 1
+    assert redis.zscore(keys.delay(), str(product.pk)) == 50
+
+
+def test_what_somebody_changes_by_hand_stays_until_the_sale_changes(redis: Redis) -> None:
+    product = make_product()
+    sale = make_sale(product)
+    run_once()
+    rowcache.schedule(product.pk, 0)
+    run_once()
+    assert known(redis, product) == (False, False, False)
     sale.items.all().delete()
     run_once()
-    assert redis.zscore(keys.delay(), str(now.pk)) is None
-    assert redis.zscore(keys.schedule(), str(now.pk)) is None
-    assert row(redis, now) is None
-    assert rowplan.plan(relay_client()) == 0
+    sale.items.create(product=product, price=700)
+    run_once()
+    assert known(redis, product) == (True, True, True)
+
+
+def test_an_emptied_redis_has_its_rows_again_at_once(redis: Redis) -> None:
+    product = make_product()
+    make_sale(product)
+    run_once()
+    redis.flushdb()
+    assert run_once() == 1
+    assert known(redis, product) == (True, True, True)
+
+
+def test_the_daemon_goes_on_until_it_is_stopped(redis: Redis) -> None:
+    product, daemon = make_product(), Daemon()
+    rowcache.schedule(product.pk, 0.2)
+
+    def run() -> None:
+        daemon.run()
+        connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(run)
+        wait_until(lambda: daemon.rows >= 3, "three times the same row", 60)
+        daemon.stop()
+        done.result(60)
+
+
+def test_the_commands_say_what_they_did(redis: Redis, capsys: pytest.CaptureFixture[str]) -> None:
+    product = make_product()
+    call_command("rowcache", "schedule", str(product.pk), "5")
+    assert capsys.readouterr().out == f"row {product.pk}: every 5 seconds\n"
+    call_command("rowcache", "run", "--once")
+    assert capsys.readouterr().out == "1 row cached\n"
+    call_command("rowcache", "schedule", str(product.pk), "0", "--json")
+    assert '"seconds": 0.0' in capsys.readouterr().out
+    assert known(redis, product) == (False, False, False)
+    call_command("rowcache", "schedule", "987654", "5")
+    assert "there is no product with the id 987654" in capsys.readouterr().out
+    call_command("rowcache", "run", "--once", "--json")
+    assert '"rows": 1' in capsys.readouterr().out
+    assert redis.zcard(keys.schedule()) == 0

@@ -1,26 +1,252 @@
-"""The sale page."""
+"""The sale: what costs less, until when, and how many are left, never from a row that nobody renews."""
 
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
 import pytest
 from django.test import Client
+from pytest_django.fixtures import Settings
+from redis import Redis
 
 from mirror.rebuild import rebuild
 from mirror.recorder import record
+from mirror.relay import drain_all
+from shop import keys, rowcache
+from shop.models import Product, Sale
 from shop.rowdaemon import run_once
+from tests.servers import RedisServer
 from tests.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SHOP = ["book", "product", "sale"]
+JSON = {"Accept": "application/json"}
+PART = {"HX-Request": "true"}
 
 
-def test_the_sale_says_what_is_left_in_one_round_trip_without_sql(client: Client) -> None:
+DELAY = 300.0
+
+
+@pytest.fixture(autouse=True)
+def slow_rows(settings: Settings) -> None:
+    """Rows do not run out while a test is at it."""
+    settings.SHOP_SALE_ROW_SECONDS = DELAY
+    settings.SHOP_ROW_SECONDS = 2 * DELAY
+
+
+@pytest.fixture
+def warm() -> None:
+    """The mirrors that the page reads are whole."""
+    rebuild(["book", "product", "sale"])
+
+
+def cached() -> None:
+    """What was written is in Redis, rows too."""
+    drain_all()
+    run_once()
+
+
+def text_of(client: Client, path: str = "/shop/sale/", **headers: str) -> str:
+    response = client.get(path, headers=headers or None)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def offers(client: Client) -> list[dict[str, Any]]:
+    [sale] = client.get("/shop/sale/", headers=JSON).json()["sales"]
+    found: list[dict[str, Any]] = sale["products"]
+    return found
+
+
+def cache_again(product: Product) -> None:
+    """Its row says what SQL says."""
+    drain_all()
+    rowcache.schedule(product.pk, DELAY)
+    run_once()
+
+
+def poll_url(page: str) -> str:
+    return page.partition('hx-get="/shop/sale/?version=')[2].partition('"')[0]
+
+
+def test_the_sale_works_in_one_round_trip_without_sql(client: Client, warm: None) -> None:
     product = make_product("Programming Erlang", price=1250, stock=7)
     make_sale(product, price=900)
-    rebuild(SHOP)
-    run_once()
-    client.get("/shop/sale/")
+    cached()
+    text_of(client)
     with record() as seen:
-        page = client.get("/shop/sale/").content.decode()
+        page = text_of(client)
     assert (seen.round_trips, seen.sql) == (1, [])
-    assert "Programming Erlang" in page
-    assert "€9.00" in page
-    assert "7 left" in page
+    for said in ("Programming Erlang", "€9.00", "€12.50", "7 left", "Ends", "Put into cart"):
+        assert said in page
+    assert "sessionid" not in client.cookies
+
+
+def test_a_process_that_has_not_seen_the_sale_needs_three(client: Client, warm: None) -> None:
+    make_sale(make_product(stock=7))
+    cached()
+    text_of(client)
+    other = make_product("Another", stock=3)
+    make_sale(other, hours=2)
+    cached()
+    with record() as seen:
+        assert "Another" in text_of(client)
+    assert (seen.round_trips, seen.sql) == (3, [])
+
+
+def test_the_json_says_the_same(client: Client, warm: None) -> None:
+    product = make_product("Programming Erlang", price=1250, stock=7)
+    sale = make_sale(product, price=900)
+    cached()
+    response = client.get("/shop/sale/", headers=JSON)
+    [said] = response.json()["sales"]
+    assert said["is_on"] is True
+    assert (said["id"], said["name"], said["ends"]) == (sale.pk, "Spring", sale.ends_at.timestamp())
+    assert 3500 < said["seconds_left"] <= 3600
+    [offer] = said["products"]
+    assert (offer["id"], offer["price"], offer["was"], offer["available"]) == (product.pk, 900, 1250, 7)
+    assert time.time() - offer["as_of"] < 60
+    assert "Accept" in response.headers["Vary"]
+
+
+def test_before_a_sale_it_says_when_it_starts_and_what_things_will_cost(client: Client, warm: None) -> None:
+    make_sale(make_product("Hunger", price=1750, stock=2), price=600, starts_in=30, hours=40)
+    cached()
+    page = text_of(client)
+    for said in ("Starts", "1 day", "€17.50", "then €6.00", "2 left"):
+        assert said in page
+    assert "Put into cart" not in page
+    assert "reduced" not in page
+
+
+def test_without_a_sale_it_says_what_to_do_next(client: Client, warm: None) -> None:
+    make_sale(make_product(), starts_in=-3, hours=-1)
+    drain_all()
+    page = text_of(client)
+    assert "No sale is on" in page
+    assert 'href="/books/"' in page
+    assert client.get("/shop/sale/", headers=JSON).json() == {"sales": []}
+
+
+def test_what_is_sold_out_cannot_be_put_into_the_cart_and_what_is_not_offered_is_not_there(
+    client: Client, warm: None
+) -> None:
+    gone, hidden = make_product("Sold", stock=0), make_product("Hidden", is_active=False)
+    make_sale(gone, hidden)
+    cached()
+    page = text_of(client)
+    assert "Sold out" in page
+    assert "Put into cart" not in page
+    assert "Hidden" not in page
+
+
+def test_a_row_that_nobody_has_cached_is_read_where_it_is_known(client: Client, warm: None) -> None:
+    make_sale(make_product("Emma", price=1250, stock=4), price=900)
+    drain_all()
+    text_of(client)
+    with record() as seen:
+        page = text_of(client)
+    assert (seen.round_trips, seen.sql) == (3, [])  # and the records of product and book
+    assert "Emma" in page
+    assert "4 left" in page
+
+
+def test_a_row_is_not_believed_when_its_time_is_over(client: Client, redis: Redis, warm: None) -> None:
+    product = make_product(stock=4)
+    make_sale(product)
+    cached()
+    row = orjson.loads(redis.get(keys.row(product.pk)))  # type: ignore[arg-type]
+    redis.set(keys.row(product.pk), orjson.dumps({**row, "available": 3}))
+    assert [offer["available"] for offer in offers(client)] == [3]  # it is the row that is read
+    redis.set(
+        keys.row(product.pk), orjson.dumps({**row, "available": 3, "cached_at": row["cached_at"] - 3 * DELAY - 1})
+    )
+    [offer] = offers(client)
+    assert offer["available"] == 4
+    assert time.time() - offer["as_of"] < DELAY
+
+
+def test_the_page_says_since_when_it_knows(client: Client, redis: Redis, warm: None) -> None:
+    product = make_product(stock=4)
+    make_sale(product)
+    cached()
+    row = orjson.loads(redis.get(keys.row(product.pk)))  # type: ignore[arg-type]
+    moment = datetime.fromtimestamp(row["cached_at"], UTC)
+    page = text_of(client)
+    assert f"In stock as of {moment:%H:%M:%S}." in page
+    assert 'data-stale="900.0"' in page
+    assert "hidden>These numbers are old" in page
+
+
+@pytest.mark.parametrize("harm", ["kill", "freeze"])
+def test_with_redis_away_sql_says_it(redis_server: RedisServer, client: Client, harm: str) -> None:
+    rebuild(["book", "product", "sale"])
+    make_sale(make_product("Emma", price=1250, stock=4), price=900)
+    cached()
+    expected = offers(client)
+    getattr(redis_server, harm)()
+    found = offers(client)
+    assert [{**offer, "as_of": 0} for offer in found] == [{**offer, "as_of": 0} for offer in expected]
+    assert "4 left" in text_of(client)
+
+
+def test_while_it_is_open_it_asks_for_the_stock_alone(client: Client, warm: None) -> None:
+    product = make_product("Emma", stock=4)
+    make_sale(product)
+    cached()
+    page = text_of(client)
+    url = f"/shop/sale/?version={poll_url(page)}"
+    assert 'data-poll="300"' in page
+    Product.objects.filter(pk=product.pk).update(stock=2)
+    cache_again(product)
+    with record() as seen:
+        part = text_of(client, url, **PART)
+    assert (seen.round_trips, seen.sql) == (1, [])
+    assert "2 left" in part
+    assert part.count('hx-swap-oob="true"') == 2
+    assert "Emma" not in part
+    assert "<html" not in part
+
+
+@pytest.mark.parametrize("change", ["sold out", "longer", "over", "cheaper"])
+def test_when_more_than_numbers_changes_the_page_is_made_anew(client: Client, warm: None, change: str) -> None:
+    product = make_product(stock=4)
+    sale = make_sale(product, price=900)
+    cached()
+    url = f"/shop/sale/?version={poll_url(text_of(client))}"
+    match change:
+        case "sold out":
+            Product.objects.filter(pk=product.pk).update(stock=0)
+        case "longer":
+            Sale.objects.filter(pk=sale.pk).update(ends_at=sale.ends_at.replace(year=2100))
+        case "over":
+            Sale.objects.filter(pk=sale.pk).update(
+                ends_at=sale.starts_at.replace(year=2000), starts_at="1999-01-01T00:00Z"
+            )
+        case "cheaper":
+            sale.items.update(price=800)
+    cache_again(product)
+    response = client.get(url, headers=PART)
+    assert (response.status_code, response.headers["HX-Refresh"]) == (204, "true")
+
+
+def test_the_front_page_shows_the_sale_that_is_on_before_one_to_come(client: Client, warm: None) -> None:
+    make_sale(make_product("Later", price=1000), price=100, starts_in=0.1, hours=0.2)
+    make_sale(make_product("Now", price=1000), price=200)
+    cached()
+    page = text_of(client, "/")
+    assert "€2.00" in page
+    assert "€1.00" not in page
+    Sale.objects.all().delete()
+    drain_all()
+    assert "Everything in the sale" not in text_of(client, "/")
+
+
+def test_the_cheapest_sale_makes_the_price(client: Client, warm: None) -> None:
+    product = make_product(price=1250)
+    make_sale(product, price=900)
+    make_sale(product, price=800, hours=2)
+    make_sale(product, price=9999, hours=3)
+    cached()
+    sales = client.get("/shop/sale/", headers=JSON).json()["sales"]
+    assert [sale["products"][0]["price"] for sale in sales] == [800, 800, 800]
