@@ -1,0 +1,147 @@
+"""The shop in a real browser: from a book to an order and back, with scripts and without; and every page of it."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core import management
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from accounts.models import User
+from shop.models import Order, Payment, PaymentState, Product, State
+from tests.browser.conftest import Audit, OpenPage
+from tests.browser.test_loginlog import sign_in
+from tests.shop.make import make_order, make_product, make_sale
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PASSWORD = "a quiet bookshop"
+PLAIN = {"java_script_enabled": False}
+LONG = "A Very Long Title of a Book That Goes On and On: Being the Whole History of Everything, Newly Told"
+
+
+@pytest.fixture
+def alice(transactional_db: None) -> User:
+    return User.objects.create_user("alice", password=PASSWORD, email="alice@example.org")
+
+
+@pytest.fixture
+def emma(alice: User) -> Product:
+    """Ten copies, cheaper than all others; everything is whole in Redis."""
+    made = make_product("Emma", price=1250, stock=10)
+    make_product(LONG, price=123_450, stock=2)
+    make_product("Moss", price=2000, stock=0)
+    management.call_command("mirror", "rebuild", verbosity=0)
+    return made
+
+
+def heading(page: Page, text: str | re.Pattern[str]) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(text)
+
+
+def put_into_cart(page: Page, product: Product, copies: int) -> None:
+    page.goto(f"/books/{product.pk}/")
+    box = page.get_by_role("region", name="Buy it")
+    box.get_by_label("Copies").fill(str(copies))
+    box.get_by_role("button", name="Put into cart").click()
+    heading(page, "Your cart")
+
+
+def log_in(page: Page) -> None:
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+
+
+@pytest.mark.parametrize("options", [{}, PLAIN], ids=["with scripts", "without"])
+def test_a_book_is_found_bought_and_given_back(open_page: OpenPage, emma: Product, options: dict[str, Any]) -> None:
+    page = open_page(**options)
+    page.goto("/books/")
+    page.get_by_role("link", name="By price").click()
+    expect(page.locator(".card").first).to_contain_text("€12.50")
+    page.get_by_role("link", name="Emma").click()
+    heading(page, "Emma")
+    put_into_cart(page, emma, 2)
+    expect(page).to_have_url(re.compile("/shop/cart/$"))
+    expect(page.get_by_role("banner")).to_contain_text("2")
+
+    page.get_by_label("Copies of Emma").fill("3")
+    page.get_by_role("button", name="Change").click()
+    expect(page.locator(".sums")).to_contain_text("€37.50")
+    page.get_by_role("link", name="To the checkout").click()
+    log_in(page)
+    heading(page, "Checkout")
+    expect(page.locator(".sums")).to_contain_text("€37.50")
+    page.get_by_label("Name").fill("Alice A")
+    page.get_by_label("Address", exact=True).fill("Moss Lane 1\n12345 Town")
+    page.get_by_role("button", name="Order and pay €37.50").click()
+
+    expect(page.get_by_role("status").first).to_contain_text("Your order is paid.")
+    expect(page.get_by_role("main")).to_contain_text("3 × €12.50")
+    page.get_by_role("banner").get_by_role("link", name="alice").click()
+    page.get_by_role("link", name="Your orders").click()
+    expect(page.locator(".order")).to_have_count(1)
+    page.get_by_role("link", name=re.compile("^Order ")).click()
+    page.get_by_role("link", name="Cancel this order").click()
+    heading(page, re.compile("^Cancel order "))
+    emma.refresh_from_db()
+    assert emma.stock == 7
+    page.get_by_role("button", name="Cancel the order").click()
+    expect(page.get_by_role("status").first).to_contain_text("Your order is cancelled.")
+    emma.refresh_from_db()
+    assert (Order.objects.get().state, emma.stock, emma.reserved) == (State.CANCELLED, 10, 0)
+
+
+def test_whose_card_is_refused_pays_with_another(open_page: OpenPage, emma: Product) -> None:
+    page = open_page()
+    put_into_cart(page, emma, 1)
+    page.get_by_role("link", name="To the checkout").click()
+    log_in(page)
+    page.get_by_label("Address", exact=True).fill("Moss Lane 1")
+    page.get_by_label("Card number").fill("4000 0000 0000 0002")
+    page.get_by_role("button", name="Order and pay €12.50").click()
+    expect(page.get_by_role("status").first).to_contain_text("Your card was refused")
+    page.get_by_role("link", name="Not now").click()
+    expect(page.get_by_role("main")).to_contain_text("set aside for you")
+    page.get_by_role("link", name="Pay", exact=True).click()
+    page.get_by_label("Card number").fill("4242 4242 4242 4242")
+    page.get_by_role("button", name="Pay €12.50").click()
+    expect(page.get_by_role("status").first).to_contain_text("Your order is paid.")
+    assert Order.objects.get().state == State.PAID
+
+
+@pytest.fixture
+def pages(alice: User, emma: Product) -> list[str]:
+    """Orders of every kind, something on sale, and where all that shows."""
+    products = list(Product.objects.order_by("pk"))
+    make_sale(emma, price=900)
+    now = timezone.now()
+    every: list[dict[str, Any]] = [
+        {"state": State.RESERVED},
+        {"state": State.RESERVED, "reserved_until": now - timedelta(minutes=1)},
+        {"state": State.SENT, "paid_at": now, "sent_at": now},
+        {"state": State.CANCELLED, "paid_at": now, "cancelled_at": now},
+    ]
+    orders = [make_order(alice, *products, key=str(n), **fields) for n, fields in enumerate(every)]
+    Product.objects.filter(pk=emma.pk).update(reserved=1)
+    Payment.objects.create(order=orders[0], key="p", amount=1, state=PaymentState.FAILED, reason="Too little money.")
+    first = f"/shop/orders/{orders[0].pk}/"
+    return [
+        "/books/", *(f"/books/{product.pk}/" for product in products), "/shop/cart/", "/shop/checkout/",
+        "/shop/orders/", *(f"/shop/orders/{order.pk}/" for order in orders), f"{first}cancel/", f"{first}pay/",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_every_page_is_accessible_and_fits(
+    open_page: OpenPage, live_server: LiveServer, audit: Audit, alice: User, pages: list[str], scheme: str, width: int
+) -> None:
+    page = sign_in(open_page(color_scheme=scheme, viewport={"width": width, "height": 900}), alice, live_server)
+    for product in Product.objects.filter(stock__gt=0):
+        put_into_cart(page, product, 1)
+    for path in pages:
+        page.goto(path)
+        assert audit(page) == [], path
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
