@@ -57,7 +57,7 @@ class Filler:
         """The page for whoever asks for it."""
         live = [n for n, hole in enumerate(shell.holes) if "reads" in hole.words]
         with translation.override(asked.language):
-            asked.http.LANGUAGE_CODE = asked.language  # type: ignore[attr-defined]
+            asked.http.LANGUAGE_CODE = asked.language
             parts = moments.parts(asked, digest, ahead, live, lambda http: self._as_nobody(http, asked, shell, live))
             who = asked.who | ALWAYS
             own = [n for n, hole in enumerate(shell.holes) if hole.words & who or (n in live and n not in parts)]
@@ -68,12 +68,14 @@ class Filler:
             if all(len(part) == 1 for part in shared.values()):
                 return _response(asked.http, asked, shell, own, shared)
             self.csrf.process_request(asked.http)
-            return self.csrf.process_response(asked.http, _response(asked.http, asked, shell, own, shared))
+            response = _response(asked.http, asked, shell, own, shared)
+            self.csrf.process_response(asked.http, response)  # the cookie that goes with the token
+            return response
 
     def _as_nobody(
         self, http: HttpRequest, asked: Request, shell: Shell, live: Sequence[int]
     ) -> tuple[Sequence[str], HttpResponse]:
-        http.LANGUAGE_CODE = asked.language  # type: ignore[attr-defined]
+        http.LANGUAGE_CODE = asked.language
         fills: list[str] = []
 
         def answer(http: HttpRequest) -> HttpResponse:
@@ -113,7 +115,7 @@ def _response(
 
 def render(http: HttpRequest, holes: Iterable[Hole], values: Mapping[str, Any]) -> list[str]:
     """What is in these holes, for this request."""
-    context, filled = RequestContext(http, dict(values)), []
+    context, filled = RequestContext(http, dict(values)), list[str]()
     for hole in holes:
         template = get_template(hole.template).template  # type: ignore[attr-defined]
         with context.render_context.push_state(template), context.bind_template(template), context.push():

@@ -47,11 +47,15 @@ class Hole(NamedTuple):
 
 @dataclass
 class Cut:
-    """A page that is being split: its holes in order, each with what a stranger sees there."""
+    """A page that is being split: its holes in order, each with what a stranger sees there.
+
+    is_broken: there is one in a template without a name, which nobody could find again.
+    """
 
     holes: list[tuple[Hole, str]] = field(default_factory=list)
     # Not to be guessed, and new for each page: what a reader wrote cannot hold a mark.
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
+    is_broken: bool = False
 
     def mark(self, hole: Hole, fill: str) -> SafeString:
         """What goes to the place of the next hole."""
@@ -63,6 +67,8 @@ class Cut:
         twice, or not in its order, and when one hole is in several places.
         """
         places = [hole[:2] for hole, _ in self.holes]
+        if self.is_broken:
+            raise NotCuttable("a hole is in a template without a name")
         if len(set(places)) != len(places):
             raise NotCuttable(f"a hole is there more than once: {places}")
         pieces = re.split(f"<!--{self.nonce}:([0-9]+)-->", text)
@@ -106,7 +112,8 @@ class HoleNode(Node):
         if cut is None:
             return self.nodelist.render(context)
         if self.hole is None:
-            raise NotCuttable("a hole in a template without a name")
+            cut.is_broken = True
+            return self.nodelist.render(context)
         if self.hole.words & LIVE:
             return cut.mark(self.hole, "")
         with _whole():  # a hole in a hole is a part of it
@@ -114,7 +121,7 @@ class HoleNode(Node):
 
 
 def compile_hole(parser: Parser, token: Token) -> HoleNode:
-    """Read the tag."""
+    """Read the tag. Raises TemplateSyntaxError."""
     _, *rest = token.split_contents()
     quoted, words = (rest[0] if rest else ""), frozenset(rest[1:])
     if not re.fullmatch(r'"[a-z-]+"', quoted) or not words or words - WORDS:

@@ -44,7 +44,7 @@ class PageCache:
             return None
         digest = asked.digest(facts)
         shell = store.page(digest, lambda: make(asked, ahead.fork(), self.get_response))
-        return shell and self.filler.serve(asked, digest, shell, ahead)
+        return self.filler.serve(asked, digest, shell, ahead) if shell else None
 
 
 def _gate(pipe: Any, asked: Request) -> None:

@@ -1,0 +1,53 @@
+"""A process that asks for a book's page in many threads at once: ``python -m tests.shop.stampede PATH THREADS``.
+
+It counts in Redis how often it made the page, and prints how many of its visitors were shown it.
+"""
+
+import sys
+import threading
+import time
+from typing import Any
+
+import django
+
+django.setup()
+
+from django.test import Client  # noqa: E402
+from django_redis import get_redis_connection  # noqa: E402
+
+from shop.pagecache import middleware, store  # noqa: E402
+from tests.shop.stampede_keys import GO, MADE, READY  # noqa: E402
+
+
+def main(path: str, threads: int) -> int:
+    """Wait for the sign, and ask."""
+    redis = get_redis_connection("relay")
+    make, shown, barrier = middleware.make, list[bool](), threading.Barrier(threads + 1)
+    store.WAIT_SECONDS = 120.0
+
+    def counted(*given: Any) -> Any:
+        redis.incr(MADE)
+        time.sleep(0.5)  # so that all others have come before it is there
+        return make(*given)
+
+    def visit() -> None:
+        client = Client(headers={"Host": "localhost", "User-Agent": "a bot"})
+        barrier.wait()
+        shown.append(b"The Book of Sand" in client.get(path).content)
+
+    middleware.make = counted
+    workers = [threading.Thread(target=visit) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    redis.incr(READY)
+    while not redis.exists(GO):
+        time.sleep(0.01)
+    barrier.wait()
+    for worker in workers:
+        worker.join()
+    print(sum(shown))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2])))

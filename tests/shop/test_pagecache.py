@@ -1,0 +1,296 @@
+"""Pages of books come from the page cache, are what they would be without it, and are up to date."""
+
+from collections.abc import Callable
+from itertools import product as product_of
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import Client
+from django.test.utils import override_settings
+from redis import Redis
+
+from accounts.models import User
+from accounts.sessions import SessionStore
+from mirror import middleware as own_writes
+from mirror import outbox
+from mirror.recorder import record
+from mirror.relay import drain_all
+from shop import keys, popularity
+from shop.models import Product
+from shop.pagecache import store
+from social.models import Post
+from tests.servers import RedisServer
+from tests.shop.cached import Made, made, pages, path_of, plain, product, text, warm
+from tests.shop.make import make_product, make_sale
+
+__all__ = ["made", "product"]
+pytestmark = pytest.mark.django_db(transaction=True)
+WITHOUT = [name for name in settings.MIDDLEWARE if not name.startswith("shop.pagecache")]
+
+
+def test_a_page_is_made_once_and_then_served_to_everybody(product: Product, made: Made, server: RedisServer) -> None:
+    for _ in range(3):
+        assert "The Book of Sand" in text(Client(), path_of(product))
+    assert len(made) == len(pages(server)) == 1
+
+
+def test_what_a_process_has_not_seen_comes_from_the_cache_server(product: Product, made: Made) -> None:
+    first = text(Client(), path_of(product))
+    store.forget()
+    assert plain(text(Client(), path_of(product))) == plain(first)
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("who", ["nobody", "alice", "staff"])
+def test_a_page_is_the_same_with_and_without_the_cache(product: Product, made: Made, who: str) -> None:
+    """In two languages and themes, at two addresses."""
+    Post.objects.create(user=User.objects.create_user("bob"), book=product.book, text="Endless.")
+    one = Client()
+    if who != "nobody":
+        one.force_login(User.objects.create_user(who, is_staff=who == "staff"))
+    warm()
+    for language, theme, query in product_of(["en", "zh-hans"], ["", "dark"], ["", "?utm_source=mail&a=1"]):
+        one.cookies["theme"] = theme
+        address, headers = path_of(product) + query, {"Accept-Language": language}
+        with override_settings(MIDDLEWARE=WITHOUT):
+            plainly = again(one).get(address, headers=headers)
+        for served in (again(one).get(address, headers=headers), again(one).get(address, headers=headers)):
+            assert plain(served.content.decode()) == plain(plainly.content.decode())
+            assert headers_of(served) == headers_of(plainly) | {"Cache-Control": "private, no-cache"}
+    assert made.paths == [path_of(product)] * 2  # one for each language
+
+
+def again(client: Client) -> Client:
+    """The same person, at a site that is set up anew."""
+    same = Client()
+    same.cookies = client.cookies
+    return same
+
+
+def headers_of(response: object) -> dict[str, str]:
+    """Without what differs from one time to the next."""
+    found = dict(response.headers)  # type: ignore[attr-defined]
+    found["Vary"] = ", ".join(sorted(found["Vary"].split(", ")))
+    found["Content-Security-Policy"] = "; ".join(sorted(found["Content-Security-Policy"].split("; ")))
+    return found
+
+
+def test_a_stranger_costs_two_round_trips_and_neither_sql_nor_a_session(
+    product: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One for all that the page says; and one to count the view."""
+    for _ in range(2):
+        text(Client(), path_of(product))
+    monkeypatch.delattr(SessionStore, "load")
+    with record() as seen:
+        response = Client().get(path_of(product))
+    assert (seen.round_trips, seen.sql) == (2, [])
+    assert set(response.cookies) == {"csrftoken"}  # for the form of the buy box
+
+
+def test_who_is_logged_in_costs_no_further_round_trip_for_their_session(product: Product) -> None:
+    alice = Client()
+    alice.force_login(User.objects.create_user("alice"))
+    warm()
+    for client in (Client(), alice, alice):
+        text(client, path_of(product))
+    with record() as seen:
+        assert "alice" in text(alice, path_of(product))
+    assert (seen.round_trips, seen.sql) == (2, [])
+
+
+def change_price(product: Product) -> None:
+    Product.objects.filter(pk=product.pk).update(price=990)
+
+
+def change_price_by_hand(product: Product) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE shop_product SET price = 990 WHERE book_id = %s", [product.pk])
+
+
+def begin_sale(product: Product) -> None:
+    make_sale(product, price=990)
+
+
+@pytest.mark.parametrize("change", [change_price, change_price_by_hand, begin_sale])
+def test_a_price_shows_at_once_though_the_page_is_cached(
+    product: Product, made: Made, change: Callable[[Product], None]
+) -> None:
+    for _ in range(2):
+        assert "€12.50" in text(Client(), path_of(product))
+    change(product)
+    drain_all()
+    assert "€9.90" in text(Client(), path_of(product))
+    assert len(made) == 1  # it is in a hole
+
+
+def test_what_is_left_shows_at_once(product: Product, made: Made) -> None:
+    text(Client(), path_of(product))
+    Product.objects.filter(pk=product.pk).update(stock=2)
+    drain_all()
+    assert "Only 2 left" in text(Client(), path_of(product))
+    assert len(made) == 1
+
+
+def test_a_title_and_a_tag_show_at_once(product: Product, made: Made) -> None:
+    text(Client(), path_of(product))
+    book = product.book
+    type(book).objects.filter(pk=book.pk).update(title="The Book of Stone")
+    book.tags.all().update(name="sand")
+    drain_all()
+    page = text(Client(), path_of(product))
+    assert "The Book of Stone" in page
+    assert "The Book of Sand" not in page
+    assert "q=sand" in page
+    assert "fantasy" not in page
+    assert len(made) == 2
+
+
+def test_what_was_before_is_shown_when_it_is_so_again(product: Product) -> None:
+    """And nothing of what it was meanwhile, whatever was remembered under which version."""
+    books = type(product.book).objects.filter(pk=product.pk)
+    for title in ("The Book of Sand", "Other", "The Book of Sand", "Other"):
+        books.update(title=title)
+        drain_all()
+        assert f"<h1>{title}</h1>" in text(Client(), path_of(product))
+
+
+def test_a_book_that_is_deleted_is_gone_at_once(product: Product) -> None:
+    text(Client(), path_of(product))
+    product.book.delete()
+    drain_all()
+    assert Client().get(path_of(product)).status_code == 404
+
+
+def test_a_post_shows_at_once_and_so_does_that_it_is_gone(product: Product, made: Made) -> None:
+    for _ in range(2):
+        text(Client(), path_of(product))
+    post = Post.objects.create(user=User.objects.create_user("bob"), book=product.book, text="Endless.")
+    drain_all()
+    for _ in range(2):
+        assert "Endless." in text(Client(), path_of(product))
+    post.delete()
+    drain_all()
+    assert "Endless." not in text(Client(), path_of(product))
+    assert len(made) == 1
+
+
+def test_who_has_to_see_their_own_write_does_although_redis_has_not_got_it(product: Product) -> None:
+    writer, other = Client(), Client()
+    for client in (writer, other):
+        text(client, path_of(product))
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE shop_product SET price = 990 WHERE book_id = %s", [product.pk])
+    writer.cookies[own_writes.COOKIE] = str(outbox.newest_unapplied())
+    assert "€9.90" in text(writer, path_of(product))
+    assert "€12.50" in text(other, path_of(product))
+
+
+@pytest.mark.parametrize(("before", "is_cached"), [(popularity.TOP - 1, True), (popularity.TOP, False)])
+def test_only_what_is_among_the_first_ten_thousand_is_remembered(
+    product: Product, made: Made, redis: Redis, server: RedisServer, before: int, is_cached: bool
+) -> None:
+    redis.zadd(keys.viewed(), {f"other {n}": -5 for n in range(before)})
+    text(Client(headers={"User-Agent": "a bot"}), path_of(product))
+    assert bool(pages(server)) == bool(made) == is_cached
+
+
+def test_what_nobody_looks_at_is_not_remembered(product: Product, made: Made, redis: Redis) -> None:
+    redis.delete(keys.viewed())
+    text(Client(headers={"User-Agent": "a bot"}), path_of(product))
+    assert len(made) == 0
+
+
+def test_a_page_that_is_not_remembered_costs_as_many_round_trips_as_without_the_cache(
+    product: Product, redis: Redis
+) -> None:
+    robot, trips = Client(headers={"User-Agent": "a bot"}), []
+    for names in (WITHOUT, settings.MIDDLEWARE):
+        redis.delete(keys.viewed())
+        with override_settings(MIDDLEWARE=names):
+            text(robot, path_of(product))
+            with record() as seen:
+                text(robot, path_of(product))
+        trips.append(seen.round_trips)
+    assert trips[0] == trips[1]
+
+
+def test_each_page_that_is_served_counts_as_a_view(product: Product, redis: Redis) -> None:
+    for number in range(3):
+        text(Client(headers={"User-Agent": f"browser {number}"}), path_of(product))
+    assert redis.zscore(keys.viewed(), str(product.pk)) == -6
+    Client(headers={"User-Agent": "other"}).head(path_of(product))
+    text(Client(headers={"User-Agent": "browser 2"}), path_of(product))
+    assert redis.zscore(keys.viewed(), str(product.pk)) == -6
+
+
+def test_what_else_is_in_the_address_makes_no_other_page(product: Product, made: Made) -> None:
+    for query in ("", "?utm_source=mail", "?a=1&b=2", "?a=" + "x" * 500):
+        assert "The Book of Sand" in text(Client(), path_of(product) + query)
+    assert len(made) == 1
+
+
+def test_forms_lead_back_to_the_address_that_was_asked_for(product: Product) -> None:
+    text(Client(), path_of(product))
+    page = text(Client(), path_of(product) + "?from=a+letter")
+    assert page.count(f'name="next" value="{path_of(product)}?from=a+letter"') == 2
+    assert "next=%2Fbooks%2F" in page.partition("/accounts/login/")[2][:60]
+    assert "from=a+letter" not in text(Client(), path_of(product))
+
+
+def test_hosts_and_schemes_have_pages_of_their_own(product: Product, made: Made) -> None:
+    with override_settings(ALLOWED_HOSTS=["one.example", "two.example"]):
+        for host in ("one.example", "two.example"):
+            for secure in (False, True):
+                assert Client(headers={"Host": host}).get(path_of(product), secure=secure).status_code == 200
+        assert Client(headers={"Host": "three.example"}).get(path_of(product)).status_code == 400
+    assert len(made) == 4
+
+
+def test_a_head_is_answered_as_a_get(product: Product, made: Made) -> None:
+    client = Client()
+    get, head = client.get(path_of(product)), client.head(path_of(product))
+    assert (head.status_code, head.content) == (200, b"")
+    assert headers_of(head) == headers_of(get)
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Accept": "application/json"}, {"HX-Request": "true"}, {"HX-Request": "true", "HX-Boosted": "true"}]
+)
+def test_json_and_what_htmx_asks_for_are_not_remembered(product: Product, made: Made, headers: dict[str, str]) -> None:
+    assert Client().get(path_of(product), headers=headers).status_code == 200
+    assert len(made) == 0
+
+
+@override_settings(DEBUG=True)
+def test_what_is_behind_a_page_is_told_of_the_page_itself(product: Product, made: Made) -> None:
+    text(Client(), path_of(product))
+    assert "round trip" in text(Client(), path_of(product) + "?explain=1")
+    assert "round trip" not in text(Client(), path_of(product))
+    assert len(made) == 1
+
+
+def test_other_methods_are_refused_as_always(product: Product, made: Made) -> None:
+    assert Client().post(path_of(product)).status_code == 405
+    assert len(made) == 0
+
+
+def test_while_a_mirror_is_not_whole_there_is_no_cache(product: Product, made: Made, redis: Redis) -> None:
+    text(Client(), path_of(product))
+    redis.flushdb()
+    product.book.title = "Changed"
+    product.book.save()
+    assert "Changed" in text(Client(), path_of(product))
+    assert len(made) == 1
+
+
+def test_two_books_are_two_pages(product: Product, made: Made, redis: Redis) -> None:
+    other = make_product("The Book of Stone")
+    drain_all()
+    redis.zadd(keys.viewed(), {str(other.pk): -3})
+    for _ in range(2):
+        for one, title in ((product, "The Book of Sand"), (other, "The Book of Stone")):
+            assert f"<h1>{title}</h1>" in text(Client(), path_of(one))
+    assert len(made) == 2

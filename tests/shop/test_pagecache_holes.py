@@ -1,0 +1,112 @@
+"""Holes: where they are written, how a page is split at them, and that nobody can forge one."""
+
+import pytest
+from django.middleware.csrf import _get_new_csrf_string, _mask_cipher_secret  # type: ignore[attr-defined]
+from django.template import Context, Origin, Template, TemplateSyntaxError
+from django.test import Client
+
+from mirror.relay import drain_all
+from shop.models import Product
+from shop.pagecache import moments
+from shop.pagecache.holes import Cut, Hole, NotCuttable, cutting, node_of
+from tests.shop.cached import Made, made, path_of, product, text
+
+__all__ = ["made", "product"]
+HOLE = Hole("a.html", "a", frozenset({"person"}))
+OTHER = Hole("a.html", "b", frozenset({"always"}))
+
+
+def template(body: str) -> Template:
+    return Template("{% load holes %}" + body, origin=Origin("test", template_name="test.html"))
+
+
+def test_where_no_page_is_being_made_a_hole_is_what_it_encloses() -> None:
+    found = template('a{% hole "one" person %}{{ text }}{% endhole %}c').render(Context({"text": "<b>"}))
+    assert found == "a&lt;b&gt;c"
+
+
+def test_a_page_is_split_at_its_holes_and_keeps_what_a_stranger_sees() -> None:
+    with cutting() as cut:
+        page = f"a{cut.mark(HOLE, 'one')}b{cut.mark(OTHER, '')}c"
+    assert cut.split(page) == ["a", "b", "c"]
+    assert cut.holes == [(HOLE, "one"), (OTHER, "")]
+
+
+def test_a_hole_in_a_hole_is_a_part_of_it() -> None:
+    nested = template('a{% hole "one" person %}b{% hole "two" always %}c{% endhole %}d{% endhole %}e')
+    with cutting() as cut:
+        page = nested.render(Context())
+    assert cut.split(page) == ["a", "e"]
+    assert cut.holes == [(Hole("test.html", "one", frozenset({"person"})), "bcd")]
+
+
+def test_what_is_always_rendered_is_not_rendered_with_the_page() -> None:
+    with cutting() as cut:
+        page = template('a{% hole "one" reads %}{{ text }}{% endhole %}').render(Context({"text": "mine"}))
+    assert (cut.split(page), [fill for _, fill in cut.holes]) == (["a", ""], [""])
+
+
+@pytest.mark.parametrize(
+    "tag",
+    ['"one"', "one person", '"one" nobody', '"o n" person', '"one" person nobody', "", '"One" person'],
+)
+def test_a_hole_says_its_name_and_when_it_is_rendered(tag: str) -> None:
+    with pytest.raises(TemplateSyntaxError, match="takes a name"):
+        Template(f"{{% load holes %}}{{% hole {tag} %}}{{% endhole %}}")
+
+
+def test_what_a_reader_wrote_is_no_mark() -> None:
+    cut = Cut()
+    forged = f"<!--{'0' * 32}:0--><!--{Cut().nonce}:0-->"
+    page = f"{forged}a{cut.mark(HOLE, '')}b{forged}"
+    assert cut.split(page) == [f"{forged}a", f"b{forged}"]
+
+
+@pytest.mark.parametrize("spoilt", ["{0}{0}", "", "{1}{0}", "{0}{1}{1}", "{0}{1} {nonce}"])
+def test_a_page_whose_marks_did_not_come_through_is_refused(spoilt: str) -> None:
+    cut = Cut()
+    marks = [cut.mark(HOLE, ""), cut.mark(OTHER, "")]
+    with pytest.raises(NotCuttable):
+        cut.split(spoilt.format(*marks, nonce=cut.nonce))
+
+
+def test_a_hole_in_a_loop_is_refused() -> None:
+    cut = Cut()
+    page = str(cut.mark(HOLE, "1")) + cut.mark(HOLE, "2")
+    with pytest.raises(NotCuttable, match="more than once"):
+        cut.split(page)
+
+
+def test_each_page_has_marks_of_its_own() -> None:
+    assert Cut().nonce != Cut().nonce
+
+
+@pytest.mark.parametrize("name", ["person", "messages", "looks", "theme", "scheme", "timeline"])
+def test_the_frame_has_these_holes(name: str) -> None:
+    assert node_of("base.html", name).hole
+
+
+def test_a_hole_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(NotCuttable):
+        node_of("base.html", "nothing")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_title_that_looks_like_a_mark_or_a_token_is_a_title(product: Product, made: Made) -> None:
+    """Also in a hole that is remembered with the places of its tokens."""
+    title = "<!--0:0--> {% csrf_token %} " + "a" * 64
+    type(product.book).objects.filter(pk=product.pk).update(title=title)
+    drain_all()
+    pages = [text(Client(), path_of(product)) for _ in range(3)]
+    for page in pages:
+        assert "&lt;!--0:0--&gt; {% csrf_token %} " + "a" * 64 in page
+    assert made.paths == [path_of(product)]
+
+
+def test_only_tokens_of_the_secret_itself_are_taken_for_tokens() -> None:
+    secret, other = _get_new_csrf_string(), _get_new_csrf_string()
+    own = _mask_cipher_secret(secret)
+    body = f'x{_mask_cipher_secret(other)} {"b" * 64} "{own}" {own}{"c" * 3} {"b" * 64}'
+    before, _, after = body.partition(f'"{own}"')
+    assert moments.split(body, secret) == [before + '"', '"' + after]
+    assert moments.split(body, "") == [body]

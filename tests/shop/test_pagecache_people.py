@@ -1,0 +1,170 @@
+"""Nobody is shown what is somebody else's, and everybody's forms work: ten people and a stranger, by real HTTP."""
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http.cookies import SimpleCookie
+from itertools import combinations
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+import pytest
+from django.db import connections
+from django.middleware.csrf import _does_token_match  # type: ignore[attr-defined]
+from django.test import Client
+from pytest_django.live_server_helper import LiveServer
+
+from accounts.models import User
+from mirror.relay import drain_all
+from shop.models import Product
+from tests.servers import RedisServer
+from tests.shop.cached import TOKEN, Made, made, pages, path_of, product, warm
+from tests.shop.carts import trust
+
+__all__ = ["made", "product"]
+pytestmark = pytest.mark.django_db(transaction=True)
+TIMES = 12  # that each asks while all others do
+NAMES = ["ada", "bert", "cleo", "dora", "emil", "fay", "gus", "hal", "ida", "jon"]
+
+
+class _Stays(HTTPRedirectHandler):
+    """Whoever is sent elsewhere does not go there."""
+
+    def redirect_request(self, *args: object) -> None:  # type: ignore[override]
+        return None
+
+
+@dataclass
+class Person:
+    """Somebody with a browser that keeps cookies and runs no scripts. name: "" for a stranger."""
+
+    url: str
+    name: str
+    cookies: dict[str, str] = field(default_factory=dict)
+
+    def ask(self, path: str, form: dict[str, str] | None = None) -> tuple[int, str]:
+        """The status, and the page."""
+        cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        request = Request(self.url + path, urlencode(form).encode() if form else None, {"Cookie": cookies})
+        try:
+            answer = build_opener(_Stays).open(request, timeout=60)
+        except HTTPError as error:
+            answer = error
+        with answer:
+            for header in answer.headers.get_all("Set-Cookie", []):
+                for name, morsel in SimpleCookie(header).items():
+                    self.cookies[name] = morsel.value
+                    if morsel["max-age"] == "0" or not morsel.value:
+                        del self.cookies[name]
+            return answer.status, answer.read().decode()
+
+
+@pytest.fixture
+def people(product: Product, live_server: LiveServer) -> Iterator[list[Person]]:
+    """Ten who are logged in, and one who is not."""
+    found = [Person(live_server.url, "")]
+    for name in NAMES:
+        client = Client()
+        client.force_login(User.objects.create_user(f"reader {name}"))
+        found.append(Person(live_server.url, f"reader {name}", {"sessionid": client.cookies["sessionid"].value}))
+    warm()
+    trust()
+    yield found
+    connections.close_all()
+
+
+def test_no_page_has_anything_of_anybody_else(
+    people: list[Person], product: Product, made: Made, server: RedisServer
+) -> None:
+    """Each puts another number of copies into their cart by the form of the cached page, and is told so by a message on
+    the next page; then all ask for the page at once, again and again.
+    """
+    for number, person in enumerate(people, start=1):
+        _, page = person.ask(path_of(product))
+        form = {"csrfmiddlewaretoken": TOKEN.findall(page)[0], "product": str(product.pk), "quantity": str(number)}
+        assert person.ask("/shop/cart/", form)[0] == 303 if number <= 7 else 400
+    drain_all()
+    with ThreadPoolExecutor(len(people)) as pool:
+        shown = list(pool.map(lambda person: [person.ask(path_of(product)) for _ in range(TIMES)], people))
+    secrets = [person.cookies["csrftoken"] for person in people]
+    assert len(set(secrets)) == len(people)
+    for number, (person, answers) in enumerate(zip(people, shown, strict=True), start=1):
+        assert all(status == 200 for status, _ in answers)
+        assert sum("has-message" in marks_of(page) for _, page in answers) == (number <= 7)
+        for _, page in answers:
+            assert {name for name in NAMES if f"reader {name}" in page} == ({person.name[7:]} if person.name else set())
+            assert copies_in(page) == (number if number <= 7 else 0)
+            assert ("/accounts/logout/" in page) == bool(person.name)
+            assert not any(other in page for other in secrets)
+            for token in TOKEN.findall(page):
+                assert [secret for secret in secrets if _does_token_match(token, secret)] == [
+                    person.cookies["csrftoken"]
+                ]
+    assert_stored_is_nobodys(server, people)
+    assert len(made) == 1
+
+
+def marks_of(page: str) -> set[str]:
+    """What the head of a page tells whoever sees it."""
+    return {"has-message"} if '<div class="notes"' in page else set()
+
+
+def copies_in(page: str) -> int:
+    """The number beside the cart."""
+    found = re.search(r'<span class="badge" aria-hidden="true">(\d+)</span>', page)
+    return int(found[1]) if found else 0
+
+
+def assert_stored_is_nobodys(server: RedisServer, people: list[Person]) -> None:
+    """What is on the cache server holds no name, cart, token or secret."""
+    with server.client(1) as client:
+        for key in pages(server):
+            raw = client.get(key).decode()
+            assert not any(name in raw for name in NAMES)
+            assert not any(value in raw for person in people for value in person.cookies.values())
+            assert "csrfmiddlewaretoken" not in raw
+            assert "badge" not in raw
+            assert not re.search(r"[A-Za-z0-9]{64}", raw)
+
+
+@pytest.mark.parametrize("who", ["", "reader ada"])
+def test_a_form_of_a_cached_page_works_and_another_ones_token_does_not(
+    people: list[Person], product: Product, who: str
+) -> None:
+    one = next(person for person in people if person.name == who)
+    other = next(person for person in people if person.name == "reader jon")
+    tokens = [TOKEN.findall(person.ask(path_of(product))[1])[0] for person in (one, other)]
+    form = {"product": str(product.pk), "quantity": "1"}
+    assert one.ask("/shop/cart/", form)[0] == 403
+    assert one.ask("/shop/cart/", {**form, "csrfmiddlewaretoken": tokens[1]})[0] == 403
+    assert one.ask("/shop/cart/", {**form, "csrfmiddlewaretoken": tokens[0]})[0] == 303
+
+
+def test_each_page_that_is_served_has_another_token_of_the_same_secret(people: list[Person], product: Product) -> None:
+    """As without the cache: what is the same in two compressed pages can be guessed."""
+    stranger = people[0]
+    tokens = [TOKEN.findall(stranger.ask(path_of(product))[1])[0] for _ in range(4)]
+    assert all(one != other for one, other in combinations(tokens, 2))
+    assert all(_does_token_match(token, stranger.cookies["csrftoken"]) for token in tokens)
+
+
+def test_who_logs_out_is_a_stranger_on_the_next_page(people: list[Person], product: Product) -> None:
+    ada = people[1]
+    _, page = ada.ask(path_of(product))
+    assert ada.ask("/accounts/logout/", {"csrfmiddlewaretoken": TOKEN.findall(page)[0]})[0] in (302, 303)
+    _, page = ada.ask(path_of(product))
+    assert "reader ada" not in page
+    assert "/accounts/login/" in page
+
+
+def test_a_session_that_was_ended_is_a_strangers(people: list[Person], product: Product) -> None:
+    """And its cookie is taken back, as by any other page."""
+    ada = people[1]
+    ada.ask(path_of(product))
+    user = User.objects.get(username="reader ada")
+    user.set_password("another one")
+    user.save()
+    drain_all()
+    assert "reader ada" not in ada.ask(path_of(product))[1]

@@ -1,0 +1,92 @@
+"""What is never remembered: pages that are not on the list, and answers that are somebody's own."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from mirror.relay import drain_all
+from shop.models import Product
+from shop.pagecache import pages as allowed
+from shop.pagecache.allowed import BOOK
+from tests.servers import RedisServer
+from tests.shop.cached import Made, made, pages, path_of, product, text, warm
+from tests.shop.pagecache_urls import VIEWS, declared
+
+__all__ = ["made", "product"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def own_pages(settings: Settings) -> Iterator[None]:
+    """The pages of ``pagecache_urls`` are on the list."""
+    settings.ROOT_URLCONF = "tests.shop.pagecache_urls"
+    found = [allowed.register(declared(name, BOOK)) for name in ("well", *VIEWS)]
+    yield
+    for page in found:
+        allowed.unregister(page)
+
+
+def test_a_page_takes_a_few_lines_to_be_remembered(
+    product: Product, made: Made, own_pages: None, server: RedisServer
+) -> None:
+    for _ in range(2):
+        assert "The Book of Sand" in text(Client(), f"/pages/well/{product.pk}/")
+    assert len(made) == len(pages(server)) == 1
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_what_is_somebodys_own_is_not_remembered_but_served(
+    product: Product, made: Made, own_pages: None, server: RedisServer, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    answers = [Client().get(f"/pages/{name}/{product.pk}/") for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [404 if name == "is_an_error" else 200] * 3
+    assert pages(server) == []
+    assert len(made) == 1  # it is tried once, and not each time
+    assert "cannot be remembered" in caplog.text
+
+
+def test_only_what_is_on_the_list_is_made_whoever_asks_for_whatever(product: Product, made: Made) -> None:
+    """Every address of the site, by a stranger, a user and the boss; the admin by its front page."""
+    alice, boss = User.objects.create_user("alice"), User.objects.create_superuser("boss")
+    warm()
+    kinds = [Client(), Client(), Client()]
+    kinds[1].force_login(alice)
+    kinds[2].force_login(boss)
+    drain_all()
+    addresses = [address for address in all_addresses(product, alice) if "logout" not in address]
+    assert len(addresses) > 40
+    for client in kinds:
+        for address in addresses:
+            assert client.get(address).status_code < 500, address
+    assert set(made.paths) == {path_of(product)}
+    assert allowed.views() == ["catalog:book"]
+
+
+def all_addresses(product: Product, user: User) -> Iterator[str]:
+    """Of all patterns of the site, with something in the places of their arguments."""
+    for pattern in get_resolver().url_patterns:
+        if not (isinstance(pattern, URLResolver) and pattern.app_name == "admin"):
+            yield from _addresses(pattern, "/", {"pk": product.pk, "book_id": product.pk, "name": user.username})
+    yield "/admin/"
+
+
+def _addresses(pattern: URLPattern | URLResolver, start: str, values: dict[str, object]) -> Iterator[str]:
+    route = start + str(pattern.pattern)
+    if isinstance(pattern, URLResolver):
+        for each in pattern.url_patterns:
+            yield from _addresses(each, route, values)
+        return
+    for name, converter in pattern.pattern.converters.items():
+        kind = type(converter).__name__.removesuffix("Converter").lower()
+        value = values.get(name, product_like(kind, values))
+        route = route.replace(f"<{kind}:{name}>", str(value)).replace(f"<{name}>", str(value))
+    yield route
+
+
+def product_like(kind: str, values: dict[str, object]) -> object:
+    """Something of a kind."""
+    return values["pk"] if kind == "int" else values["name"]

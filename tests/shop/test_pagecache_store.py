@@ -1,0 +1,222 @@
+"""A page is made by one process at a time, and no fault of the cache server is a fault of the page."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from mirror.relay import drain_all
+from shop import keys
+from shop.models import Product
+from shop.pagecache import shells, store
+from shop.pagecache.holes import Hole
+from shop.pagecache.render import Refused
+from shop.pagecache.shells import Shell
+from tests.servers import RedisServer, wait_until
+from tests.shop import stampede_keys as signs
+from tests.shop.cached import Made, made, pages, path_of, product, text
+
+__all__ = ["made", "product"]
+PROCESSES, THREADS = 4, 250
+
+
+@pytest.fixture
+def cache(server: RedisServer) -> Iterator[Redis]:
+    """A client of the cache server."""
+    with server.client(1) as client:
+        yield client
+
+
+def shell(text: str = "a", *, age: float = 0) -> Shell:
+    """A page without holes."""
+    return Shell([text.encode()], [], [], {}, time.time() - age)
+
+
+def never() -> Shell:
+    raise AssertionError("this page is not to be made")
+
+
+def refuses() -> Shell:
+    raise Refused("it is private")
+
+
+OLD = shells.FRESH_SECONDS + 1
+OVER = shells.FRESH_SECONDS + shells.STALE_SECONDS + 1
+
+
+def test_a_page_is_as_it_was_when_it_comes_back_from_the_cache_server() -> None:
+    hole = Hole("base.html", "person", frozenset({"person", "address"}))
+    one = Shell([b"a", "é".encode()], [hole], [b"\xe4\xb9\xa6"], {"Vary": "Cookie"}, 1.5)
+    assert Shell.from_bytes(one.to_bytes()) == one
+    assert one.filled([b"-"]) == "a-é".encode()
+
+
+def test_a_page_lives_for_five_minutes_and_as_long_again_while_it_is_made_anew(cache: Redis) -> None:
+    assert store.page("d", shell) is not None
+    assert 590_000 < cache.pttl(keys.page("d")) <= 600_000
+    assert (shell(age=299).is_fresh, shell(age=301).is_fresh, shell(age=301).is_over) == (True, False, False)
+    assert shell(age=601).is_over
+
+
+def test_a_page_that_is_old_is_made_anew_by_who_asks_first(cache: Redis) -> None:
+    cache.set(keys.page("d"), shell("old", age=OLD).to_bytes())
+    found = store.page("d", lambda: shell("new"))
+    assert found
+    assert found.pieces == [b"new"]
+    assert Shell.from_bytes(cache.get(keys.page("d"))).pieces == [b"new"]
+    assert not cache.exists(keys.page_lock("d"))
+
+
+def test_meanwhile_the_others_are_served_the_old_one(cache: Redis) -> None:
+    cache.set(keys.page("d"), shell("old", age=OLD).to_bytes())
+    cache.set(keys.page_lock("d"), "somebody", px=60_000)
+    for _ in range(2):
+        found = store.page("d", never)
+        assert found
+        assert found.pieces == [b"old"]
+    assert cache.get(keys.page_lock("d")) == b"somebody"
+
+
+def test_an_old_copy_in_the_process_is_replaced_when_somebody_has_made_a_new_one(cache: Redis) -> None:
+    cache.set(keys.page("d"), shell("old", age=OLD).to_bytes())
+    cache.set(keys.page_lock("d"), "somebody", px=60_000)
+    store.page("d", never)
+    cache.set(keys.page("d"), shell("new").to_bytes())
+    cache.delete(keys.page_lock("d"))
+    wait_until(lambda: (found := store.page("d", never)) and found.pieces == [b"new"], "the new page")
+
+
+def test_a_page_that_is_too_old_is_not_served(cache: Redis) -> None:
+    cache.set(keys.page("d"), shell("old", age=OVER).to_bytes())
+    found = store.page("d", lambda: shell("new"))
+    assert found
+    assert found.pieces == [b"new"]
+
+
+def test_who_finds_neither_page_nor_lock_waits_a_moment_and_does_without(
+    cache: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "WAIT_SECONDS", 0.1)
+    cache.set(keys.page_lock("d"), "somebody who was killed", px=60_000)
+    assert store.page("d", never) is None
+    assert not cache.exists(keys.page("d"))
+
+
+def test_the_lock_of_who_was_killed_ends_by_itself(cache: Redis) -> None:
+    token = "somebody who was killed"
+    cache.set(keys.page_lock("d"), token, px=200)
+    wait_until(lambda: store.page("d", shell) is not None, "the end of the lock")
+    assert cache.exists(keys.page("d"))
+
+
+def test_the_lock_that_is_taken_ends_by_itself(cache: Redis) -> None:
+    def make() -> Shell:
+        assert 0 < cache.pttl(keys.page_lock("d")) <= store.LOCK_SECONDS * 1000
+        return shell()
+
+    assert store.page("d", make)
+
+
+def test_nobody_gives_back_the_lock_of_another(cache: Redis) -> None:
+    def make() -> Shell:
+        cache.set(keys.page_lock("d"), "somebody else", px=60_000)
+        return shell()
+
+    store.page("d", make)
+    assert cache.get(keys.page_lock("d")) == b"somebody else"
+
+
+def test_what_fails_gives_back_the_lock(cache: Redis) -> None:
+    def make() -> Shell:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        store.page("d", make)
+    assert store.page("d", shell)
+
+
+def test_what_is_refused_is_not_tried_again_at_once(cache: Redis) -> None:
+    assert store.page("d", refuses) is None
+    assert store.page("d", never) is None
+    assert not cache.keys("*")
+
+
+def test_copies_in_the_process_are_bounded(cache: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "COPIES", 3)
+    for number in range(10):
+        store.page(str(number), shell)
+    assert list(store._copies) == ["7", "8", "9"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_the_cache_server_pages_are_as_without_a_cache(
+    product: Product, made: Made, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.CACHES = {
+        **settings.CACHES, "default": {**settings.CACHES["default"], "LOCATION": "unix:///nowhere/redis.sock?db=1"}
+    }  # fmt: skip
+    for _ in range(3):
+        assert "The Book of Sand" in text(Client(), path_of(product))
+    assert len(made) == 0
+    assert caplog.text.count("cache server did not answer") == 1  # then it is left alone for a while
+
+
+@pytest.mark.django_db(transaction=True)
+def test_while_the_cache_server_hangs_pages_are_as_without_a_cache(
+    product: Product, made: Made, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    with RedisServer() as other:
+        location = {**settings.CACHES["default"], "LOCATION": other.url(1)}
+        settings.CACHES = {**settings.CACHES, "default": location}
+        text(Client(), path_of(product))
+        store.forget()
+        other.freeze()
+        for _ in range(2):
+            assert "The Book of Sand" in text(Client(), path_of(product))
+        assert caplog.text.count("cache server did not answer") >= 1
+        assert store.breaker.open()
+        other.thaw()
+    assert len(made) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_copy_is_served_while_the_cache_server_is_away(product: Product, made: Made, settings: Settings) -> None:
+    text(Client(), path_of(product))
+    settings.CACHES = {
+        **settings.CACHES, "default": {**settings.CACHES["default"], "LOCATION": "unix:///nowhere/redis.sock?db=1"}
+    }  # fmt: skip
+    for _ in range(2):
+        text(Client(), path_of(product))
+    assert len(made) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_any_redis_the_page_is_answered_by_sql(product: Product, made: Made, redis_server: RedisServer) -> None:
+    redis_server.kill()
+    Product.objects.filter(pk=product.pk).update(price=990)
+    assert "€9.90" in text(Client(), path_of(product))
+    assert len(made) == 0
+
+
+@pytest.mark.slow
+def test_a_thousand_who_come_at_once_have_the_page_made_once(
+    product: Product, redis: Redis, server: RedisServer, environment: dict[str, str]
+) -> None:
+    """In four processes of different hash seeds, with threads."""
+    command = [sys.executable, "-m", "tests.shop.stampede", path_of(product), str(THREADS)]
+    drain_all()
+    children = [
+        subprocess.Popen(command, env={**environment, "PYTHONHASHSEED": str(seed)}, stdout=subprocess.PIPE)
+        for seed in range(1, PROCESSES + 1)
+    ]
+    wait_until(lambda: int(redis.get(signs.READY) or 0) == PROCESSES, "a thousand visitors", 240)
+    redis.set(signs.GO, 1)
+    shown = [int(child.communicate(timeout=240)[0]) for child in children]
+    assert shown == [THREADS] * PROCESSES
+    assert int(redis.get(signs.MADE) or 0) == 1
+    assert len(pages(server)) == 1
