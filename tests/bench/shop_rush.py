@@ -1,0 +1,58 @@
+"""Those who come too late in a rush, turned away by a hold in Redis, beside all of them asking SQL."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from django.conf import settings
+from django.db import connections
+
+from accounts.models import User
+from mirror.rebuild import rebuild
+from shop import cart, holds
+from shop.models import Order, Product
+from shop.services import carts, checkout
+from shop.services.errors import SoldOut
+from tests.bench.table import Comparison
+from tests.shop.carts import flush_carts, make_visitor, trust
+from tests.shop.make import make_product
+
+LATE, AT_ONCE = 500, 8
+NOWHERE = checkout.Address("", "", "")
+
+
+def comparisons() -> Iterator[Comparison]:
+    """All of them at once, as many as a web server serves at a time."""
+    book, user = make_product("The Last Copies", stock=1), User.objects.create_user("late")
+    rebuild(["product"])
+    trust()
+    digests = [make_visitor(user) for _ in range(LATE)]
+    versions = {digest: carts.set_line(digest, book.pk, 1).version for digest in digests}
+    flush_carts()
+    Product.objects.filter(pk=book.pk).update(stock=0)
+
+    def come(digest: str) -> None:
+        with suppress(SoldOut):
+            checkout.begin(user, digest, version=versions[digest], total=book.price, address=NOWHERE)
+
+    def in_a_thread(some: list[str]) -> None:
+        for digest in some:
+            come(digest)
+        connections.close_all()
+
+    def all_come(hold_seconds: float) -> None:
+        settings.SHOP_HOLD_SECONDS = hold_seconds
+        holds.forget([book.pk])
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(in_a_thread, [digests[n::AT_ONCE] for n in range(AT_ONCE)]))
+
+    yield Comparison(
+        "those who come too late, with a hold in Redis",
+        "each asks SQL",
+        f"{LATE} carts, {AT_ONCE} at a time",
+        ours=lambda: all_come(60.0),
+        theirs=lambda: all_come(0.0),
+        target=1.0,
+    )
+    assert not Order.objects.exists()
+    assert cart.read(digests[0]).lines == {book.pk: 1}
