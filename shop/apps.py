@@ -12,6 +12,7 @@ class ShopConfig(AppConfig):
         from shop import (  # noqa: F401  (receivers register on import)
             cart_link,
             cart_receivers,
+            checks,
             extras,
             price_sort,
             viewing_receivers,

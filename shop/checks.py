@@ -1,0 +1,38 @@
+"""System checks for settings of the shop that are dangerous."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
+from django.utils.module_loading import import_string
+
+FAKE = "shop.payments.fake.FakeProvider"
+
+
+@register("shop")
+def check_provider(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """PAYMENT_PROVIDER names something that is there."""
+    try:
+        import_string(settings.PAYMENT_PROVIDER)
+    except ImportError as error:
+        return [Error(f"PAYMENT_PROVIDER: {error}", id="shop.E001")]
+    return []
+
+
+@register("shop", deploy=True)
+def check_money(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """In production somebody takes the money, and copies are kept for longer than a page waits for an answer."""
+    found: list[CheckMessage] = []
+    if settings.PAYMENT_PROVIDER == FAKE:
+        hint = "Set PAYMENT_PROVIDER to a class as shop.payments.Provider describes it."
+        found.append(
+            Warning("The payment provider is the fake one: orders are paid with test cards.", hint, id="shop.W001")
+        )
+    if settings.PAYMENT_TIMEOUT_SECONDS > settings.SHOP_RESERVATION_SECONDS / 4:
+        hint = "Nobody could try another card. Make PAYMENT_TIMEOUT_SECONDS smaller."
+        found.append(
+            Warning("A page waits for the payment provider until the reservation runs out.", hint, id="shop.W002")
+        )
+    return found
