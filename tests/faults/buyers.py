@@ -60,11 +60,11 @@ class Page:
 
 
 class Buyer:
-    """Somebody who is logged in, by a token. cart: the hidden fields of the checkout page they looked at."""
+    """Somebody who is logged in, by a token. cart: the hidden fields of the checkout page."""
 
-    def __init__(self, port: int, token: str, card: str = fake.SUCCEEDS) -> None:
+    def __init__(self, port: int, token: str, cart: dict[str, str] | None = None, card: str = fake.SUCCEEDS) -> None:
         self.port, self.token, self.card = port, token, card
-        self.cart: dict[str, str] = {}
+        self.cart = cart or {}
 
     def ask(self, method: str, path: str, form: dict[str, str] | None = None) -> Page:
         """One request. Raises OSError when nobody answers."""
@@ -95,8 +95,11 @@ class Buyer:
         return self.ask("POST", "/shop/checkout/", form | self.cart)
 
 
-def make_buyers(count: int, product: Product) -> list[str]:
-    """So many people, logged in, with a copy of the product in the cart of each, in Redis and in SQL: their tokens."""
+def make_people(count: int, product: Product) -> dict[str, dict[str, str]]:
+    """So many people, logged in, with a copy of the product in the cart of each, in Redis and in SQL.
+
+    By token what the checkout page's form would say of their cart.
+    """
     people = User.objects.bulk_create(User(username=f"buyer {n}", password="!") for n in range(count))
     tokens = [f"{n:032}" for n in range(count)]
     end = timezone.now() + timedelta(days=1)
@@ -106,10 +109,13 @@ def make_buyers(count: int, product: Product) -> list[str]:
     )
     rebuild(["session", "user", "book", "product"])
     trust()
+    total = str(product.price)
+    forms = {}
     for token in tokens:
-        carts.set_line(digest_of(token), product.pk, 1)
+        now = carts.set_line(digest_of(token), product.pk, 1)
+        forms[token] = {"version": str(now.version), "total": total}
     flush_carts()
-    return tokens
+    return forms
 
 
 def _session_of(user: User) -> str:

@@ -8,7 +8,7 @@ from accounts.session_rows import digest_of
 from shop import cart
 from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
 from shop.services.settle import settle
-from tests.faults.buyers import PATIENCE_SECONDS, Buyer, Page, make_buyers, start_site
+from tests.faults.buyers import PATIENCE_SECONDS, Buyer, Page, make_people, start_site
 from tests.faults.crew import Crew
 from tests.servers import wait_until
 from tests.shop.checkouts import ask_again, assert_right, assert_settled, together
@@ -44,7 +44,7 @@ def buy_again(buyer: Buyer) -> Page:
 def test_a_process_that_dies_while_it_asks_for_the_money_leaves_a_right_ledger(
     book: Product, crew: Crew, deadly: dict[str, str], moment: str
 ) -> None:
-    [token] = make_buyers(1, book)
+    [token] = make_people(1, book)
     port = start_site(crew, workers=1, PAYMENT_PROVIDER=f"tests.faults.deadly.{moment}", **deadly)
     buyer = Buyer(port, token)
     buyer.look()

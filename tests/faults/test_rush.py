@@ -15,7 +15,7 @@ from shop import cart
 from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
 from shop.payments import fake
 from shop.services.settle import settle
-from tests.faults.buyers import PATIENCE_SECONDS, Buyer, Page, make_buyers, start_site
+from tests.faults.buyers import PATIENCE_SECONDS, Buyer, Page, make_people, start_site
 from tests.faults.crew import Crew
 from tests.servers import RedisServer, wait_until
 from tests.shop.checkouts import ask_again, assert_right, assert_settled
@@ -23,6 +23,7 @@ from tests.shop.make import make_product
 
 BUYERS = int(os.environ.get("RUSH_BUYERS", "500"))
 COPIES, AT_ONCE = 10, 40
+LOOK = 10  # one in so many opens the page; the others know what is in its form
 KILLED_AFTER, BACK_AFTER = 3, 150  # answers
 
 
@@ -70,12 +71,13 @@ class Rush:
 def test_of_500_buyers_10_get_a_copy_and_every_other_is_told(
     book: Product, crew: Crew, redis_server: RedisServer
 ) -> None:
-    tokens = make_buyers(BUYERS, book)
+    people = make_people(BUYERS, book)
     port = start_site(crew, PAYMENT_TIMEOUT_SECONDS="1")
     cards = (fake.SUCCEEDS, fake.TWICE, fake.HANGS_CHARGES)
-    buyers = [Buyer(port, token, cards[n % 3]) for n, token in enumerate(tokens)]
+    buyers = [Buyer(port, token, form, cards[n % 3]) for n, (token, form) in enumerate(people.items())]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        assert {page.code for page in pool.map(Buyer.look, buyers)} == {200}
+        assert {page.code for page in pool.map(Buyer.look, buyers[::LOOK])} == {200}
+    assert [buyer.cart for buyer in buyers] == list(people.values())
 
     pages = Rush(buyers, redis_server).run()
 
@@ -97,7 +99,7 @@ def test_of_500_buyers_10_get_a_copy_and_every_other_is_told(
 
 
 def test_50_identical_submits_at_once_are_one_order_and_one_charge(book: Product, crew: Crew) -> None:
-    [token] = make_buyers(1, book)
+    [token] = make_people(1, book)
     buyer = Buyer(start_site(crew), token)
     buyer.look()
     with ThreadPoolExecutor(50) as pool:
