@@ -6,9 +6,11 @@ Whoever bought X had |c| other purchases, and each of them could have been Y: by
     E = sum over the buyers c of X of 1 - (1 - P(Y)) ** |c|         P(Y): Y's share of all purchases
 
 which, other than the share of buyers, allows for those who buy much. N of them did. The paper weighs N - E by
-1 / sqrt(E), between the difference, where bestsellers fill every list, and the ratio, where what is rare does. Here
-the root is the fourth (why: docs/decisions.md). Divided by n ** (3/4), n being the buyers of X, scores do not grow
-with n, so that those of different X can be compared and added up.
+1 / sqrt(E), between the difference, where bestsellers fill every list, and the ratio, where what is rare does.
+
+Two things differ here, because they guess better (docs/decisions.md): the root is the fifth, and P(Y) is the share
+of the purchases of those who bought more than one thing: nobody else can have bought both. And the score is divided by
+n ** (4/5), n being the buyers of X, so that scores of different X can be compared and added up.
 """
 
 from typing import Final, NamedTuple
@@ -19,7 +21,7 @@ from shop.recommend.history import Ints, Purchases
 
 FLOOR: Final = 5  # customers who bought both: fewer are an accident, and would tell about persons
 BEST: Final = 64
-ROOT: Final = 0.25
+ROOT: Final = 0.2
 BUYERS: Final = 50_000  # whose baskets are held at once
 
 
@@ -32,7 +34,7 @@ class Also(NamedTuple):
 
 
 def also_bought(history: Purchases, product: int) -> list[Also]:
-    """The best for the product with this number, best first; of equals the lower number first."""
+    """The best for the product with this number, best first; of equals that which fewer bought."""
     buyers, baskets = history.buyers.of(product), history.baskets
     together = np.zeros(len(history.products), np.int64)
     for start in range(0, len(buyers), BUYERS):
@@ -44,7 +46,7 @@ def also_bought(history: Purchases, product: int) -> list[Also]:
         return []
     expected = _expected(history, baskets.sizes[buyers] - 1, others)
     score = (together[others] - expected) / (expected**ROOT * len(buyers) ** (1 - ROOT))
-    order = np.argsort(-score, kind="stable")[:BEST]
+    order = np.lexsort((history.buyers.sizes[others], -score))[:BEST]
     return [
         Also(int(others[at]), round(float(score[at]), 6), int(together[others[at]])) for at in order if score[at] > 0
     ]
@@ -52,7 +54,7 @@ def also_bought(history: Purchases, product: int) -> list[Also]:
 
 def _expected(history: Purchases, rest: Ints, others: Ints) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
     """How many of those who bought ``rest`` other products would have bought each of ``others`` by chance."""
-    share = history.buyers.sizes[others] / history.buyers.sizes.sum()
+    share = history.shared[others] / history.shared.sum()
     sizes, people = np.unique(rest, return_counts=True)
     none = np.exp(sizes[:, None] * np.log1p(-share)[None, :])
     return people @ (1 - none)

@@ -81,6 +81,12 @@ class Purchases:
         return Ragged(product, customer, len(self.products))
 
     @cached_property
+    def shared(self) -> Ints:
+        """How many customers have bought each product and something else as well."""
+        customer, product = self._pairs
+        return np.bincount(product[self.baskets.sizes[customer] > 1], minlength=len(self.products))
+
+    @cached_property
     def by_customer(self) -> Ragged:
         """Which purchases each customer made."""
         return Ragged(self.customer, np.arange(len(self)), len(self.people))

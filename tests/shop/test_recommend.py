@@ -40,15 +40,16 @@ def _also_one_by_one(rows: Rows, product: int) -> dict[int, tuple[float, int]]:
     baskets: dict[int, set[int]] = {}
     for person, what, _ in rows:
         baskets.setdefault(person, set()).add(what)
-    everything = sum(map(len, baskets.values()))
+    shared = [basket for basket in baskets.values() if len(basket) > 1]
+    everything = sum(map(len, shared)) or 1
     buyers = [basket for basket in baskets.values() if product in basket]
     found = {}
     for other in {what for _, what, _ in rows} - {product}:
         both = sum(other in basket for basket in buyers)
-        share = sum(other in basket for basket in baskets.values()) / everything
+        share = sum(other in basket for basket in shared) / everything
         expected = sum(1 - (1 - share) ** (len(basket) - 1) for basket in buyers)
         if both >= FLOOR and both > expected:
-            found[other] = ((both - expected) / (expected**0.25 * len(buyers) ** 0.75), both)
+            found[other] = ((both - expected) / (expected**0.2 * len(buyers) ** 0.8), both)
     return found
 
 
@@ -74,8 +75,11 @@ def test_fewer_than_five_buyers_of_both_are_an_accident() -> None:
 def test_a_bestseller_that_everybody_buys_is_not_what_goes_with_a_book() -> None:
     everybody = [(person, 1, 0) for person in range(300)]
     readers = [(person, what, 0) for person in range(10) for what in (2, 3)]
-    alone = [(person, 4, 0) for person in range(300, 600)]
-    assert next(other for other, *_ in _also([*everybody, *readers, *alone], 2)) == 3
+    assert [other for other, *_ in _also([*everybody, *readers], 2)] == [3, 1]  # as far as others buy nothing else
+    others = [(person, 100 + person % 30, 0) for person in range(10, 300)]
+    (first, much, _), (second, little, _) = _also([*everybody, *readers, *others], 2)
+    assert (first, second) == (3, 1)
+    assert much > 2 * little
 
 
 def test_buying_twice_counts_once() -> None:
