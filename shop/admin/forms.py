@@ -16,7 +16,7 @@ from shop.models import Product, SaleItem
 from shop.services.products import MOST
 
 FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
-PRICE = format_lazy(_("price in {currency}"), currency=settings.SHOP_CURRENCY)
+PRICE = format_lazy(_("Price in {currency}"), currency=settings.SHOP_CURRENCY)
 
 
 class MoneyField(forms.DecimalField):
@@ -45,7 +45,7 @@ class ProductForm(forms.ModelForm):
 
     price = MoneyField(label=PRICE)
     stock = forms.IntegerField(
-        label=_("in stock"),
+        label=_("In stock"),
         min_value=0,
         max_value=MOST,
         show_hidden_initial=True,

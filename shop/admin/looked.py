@@ -48,7 +48,7 @@ class CartAdmin(_OfSomebody):
 
     list_display = ["visitor", "user", "copies", "standing"]
     list_filter = ["is_parked"]
-    fields = ["visitor", "user", "contents", "standing", "ended_at"]
+    fields = ["visitor", "user", "contents", "is_parked", "ended_at"]
     readonly_fields = fields
 
     @display(description=_("session"))

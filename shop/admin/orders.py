@@ -108,7 +108,7 @@ class OrderAdmin(Ledger):
     search_fields = ["email"]
     search_help_text = _("an order's number, @somebody, or an e-mail address of one of the last 50,000 orders")
     fields = [
-        "standing", "customer", "sum", "name", "email", "address",
+        "state", "customer", "sum", "name", "email", "address",
         "created_at", "reserved_until", "paid_at", "confirmed_at", "sent_at", "cancelled_at",
     ]  # fmt: skip
     readonly_fields = [name for name in fields if name not in ("name", "email", "address")]
@@ -216,7 +216,7 @@ class PaymentAdmin(ReadOnly):
     list_filter = ["state"]
     search_fields = ["key"]
     search_help_text = _("an order's number, or the provider's whole key")
-    fields = ["order", "standing", "sum", "key", "reference", "reason", "created_at", "updated_at", "ask_at"]
+    fields = ["order", "state", "sum", "key", "reference", "reason", "created_at", "updated_at", "ask_at"]
     readonly_fields = fields
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:

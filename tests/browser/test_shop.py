@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
+from mirror.relay import drain_all
 from shop.models import Order, Payment, PaymentState, Product, State
 from tests.browser.conftest import Audit, OpenPage
 from tests.browser.test_loginlog import sign_in
@@ -117,6 +118,7 @@ def pages(alice: User, emma: Product) -> list[str]:
     """Orders of every kind, something on sale, and where all that shows."""
     products = list(Product.objects.order_by("pk"))
     make_sale(emma, price=900)
+    drain_all()
     now = timezone.now()
     every: list[dict[str, Any]] = [
         {"state": State.RESERVED},
