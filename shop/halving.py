@@ -27,7 +27,7 @@ logger = logging.getLogger("shop")
 
 SLICE: Final = 10_000  # books that are trimmed in one call: 980,000 would keep everybody waiting for half a second
 STEP: Final = 1_000  # books brought to Redis in one command
-LEASE_SECONDS: Final = 60.0
+LEASE_SECONDS: Final = 10.0
 
 _EPOCH: Final = datetime.fromtimestamp(0, tz=UTC)
 _LUA: Final = Path(__file__).parent / "lua"

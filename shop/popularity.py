@@ -52,21 +52,20 @@ class Shelf(NamedTuple):
     is_viewed: bool
 
 
-def saw(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | None = None) -> None:
+def saw(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | None = None) -> bool:
     """Note that somebody looks at a book's page: one round trip, and no SQL. Never raises for Redis' sake.
 
+    Returns whether Redis has taken it: what it has not is not counted, for pages go before statistics.
+
     digest: of their session; "" or None: they have none, and ``visitor`` stands for it. user_id: who it is, if that is
-    known; else it is whose session it is. What cannot be noted because Redis is away is not counted: pages go before
-    statistics.
+    known; else it is whose session it is.
     """
     who = digest or visitor
     if not who or breaker.open():
-        return
+        return False
     redis = client()
     pipe = redis.pipeline(transaction=False)
-    arguments = [ONCE_SECONDS, book_id, f"{who}|{user_id or ''}|{book_id}|", PERIOD_SECONDS]
-    names = [keys.viewed(), keys.viewed_once(who, book_id), keys.viewed_period(), keys.viewed_marks()]
-    _saw.add(pipe, names, arguments)
+    names, arguments = add_saw(pipe, who, book_id, user_id)
     if digest:
         _remember(pipe, digest, book_id)
     try:
@@ -78,6 +77,16 @@ def saw(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | N
         if is_away(error):
             breaker.failed()
         logger.warning("A view was not counted: %s", error)
+        return False
+    return True
+
+
+def add_saw(pipe: Any, who: str, book_id: int, user_id: int | None = None) -> tuple[list[str], list[Any]]:
+    """Add the one command by which a view is counted; returns its keys and arguments. Redis may not know the script."""
+    arguments = [ONCE_SECONDS, book_id, f"{who}|{user_id or ''}|{book_id}|", PERIOD_SECONDS]
+    names = [keys.viewed(), keys.viewed_once(who, book_id), keys.viewed_period(), keys.viewed_marks()]
+    _saw.add(pipe, names, arguments)
+    return names, arguments
 
 
 def _remember(pipe: Any, digest: str, book_id: int) -> None:

@@ -18,7 +18,7 @@ logger = logging.getLogger("shop")
 PLAN_SECONDS: Final = 5.0  # how often the sales are looked at
 LOOK_SECONDS: Final = 0.05  # how often the schedule is
 AGAIN_SECONDS: Final = 1.0  # after which Redis or SQL, when it was away, is tried again
-LEASE_SECONDS: Final = 30.0
+LEASE_SECONDS: Final = 10.0
 
 
 def run_once(redis: Any = None) -> int:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from redis import Redis
 
-from mirror import naming
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from shop import keys, popularity
@@ -31,7 +30,7 @@ def to_sql() -> None:
 
 def marked(redis: Redis) -> int:
     """How many views SQL does not have yet."""
-    return int(redis.zcard(naming.key(f"mirror:marks:{{{keys.viewed()}}}")))  # type: ignore[arg-type]
+    return int(redis.zcard(keys.viewed_marks()))
 
 
 def half_an_hour_later(redis: Redis) -> None:
@@ -53,3 +52,8 @@ def looks_in_sql() -> list[tuple[int, int]]:
     """What SQL has, as ``by_formula`` wants it."""
     rows = View.objects.values_list("book_id", "seen_at")
     return [(book, int(seen_at.timestamp() // popularity.PERIOD_SECONDS)) for book, seen_at in rows]
+
+
+def period_of(redis: Redis) -> int:
+    """The period for which Redis' scores are right."""
+    return int(redis.get(keys.viewed_period()))  # type: ignore[arg-type]

@@ -102,7 +102,7 @@ def test_who_logs_in_has_seen_what_they_saw_before(client: Client, redis: Redis,
     user = User.objects.create_user("ken", password="a long password")
     session = client.session
     session.save()
-    client.cookies["sessionid"] = session.session_key
+    client.cookies["sessionid"] = str(session.session_key)
     for book in books[:2]:
         client.get(f"/books/{book.pk}/")
     old = digest_of(str(session.session_key))

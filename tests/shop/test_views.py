@@ -95,7 +95,7 @@ def test_the_same_stranger_is_another_one_tomorrow_and_under_another_secret(
     assert viewing.stand_in(request) == today
     tomorrow = timezone.now() + timedelta(days=1)
     with monkeypatch.context() as patch:
-        patch.setattr(viewing.timezone, "now", lambda: tomorrow)
+        patch.setattr(timezone, "now", lambda: tomorrow)
         assert viewing.stand_in(request) != today
     settings.SECRET_KEY = "another"
     assert viewing.stand_in(request) != today

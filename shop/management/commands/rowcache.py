@@ -71,6 +71,7 @@ class Command(ReportingCommand):
         """The daemon, until it is asked to stop. Returns how many rows it has cached."""
         daemon = Daemon()
         before = {number: signal.signal(number, lambda *_: daemon.stop()) for number in (signal.SIGINT, signal.SIGTERM)}
+        self.stderr.write(_("caching rows as they are due; Ctrl-C ends it"))
         try:
             daemon.run()
         finally:

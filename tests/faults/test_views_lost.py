@@ -1,0 +1,106 @@
+"""Redis is killed, or emptied, while people look at books: SQL gets what it kept, and what it then says is true."""
+
+from functools import partial
+from itertools import count
+
+import pytest
+from redis import Redis
+
+from mirror import naming
+from mirror.backup.sweep import sweep
+from mirror.redis import breaker, relay_client
+from shop import halving, popularity, tasks
+from shop.models import View
+from tests.catalog.make import make_book
+from tests.faults.tools import again_and_again
+from tests.servers import RedisServer, wait_until
+from tests.shop.looks import by_formula, looks_in_sql, marked, period_of, scores
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Readers:
+    """They look at books, each at one."""
+
+    def __init__(self) -> None:
+        self.books = [make_book(f"Book {n}") for n in range(5)]
+        self.taken = self.refused = 0
+        self.numbers = count()
+
+    def look(self) -> None:
+        """One more look; remembers whether Redis took it."""
+        number = next(self.numbers)
+        breaker.reset()
+        if popularity.saw(f"{number:064}", self.books[number % 5 if number % 2 else 0].pk):
+            self.taken += 1
+        else:
+            self.refused += 1
+
+    def take_more(self, looks: int) -> None:
+        """Wait until Redis has taken so many more."""
+        wanted = self.taken + looks
+        wait_until(lambda: self.taken >= wanted, "some looks", 60)
+
+    def are_refused(self) -> None:
+        """Wait until Redis has not taken one."""
+        before = self.refused
+        wait_until(lambda: self.refused > before, "a look that nobody takes", 60)
+
+
+def let_go(state: Redis) -> None:
+    """Take away the leases of what was at work when Redis was killed: they run out by themselves, after a while."""
+    for name in state.scan_iter(naming.lease("*")):
+        state.delete(name)
+
+
+def keep_up() -> None:
+    """What beat asks for."""
+    sweep()
+    tasks.rescale_views()
+
+
+def has_come_to_rest(state: Redis) -> bool:
+    """Whether SQL has everything, and Redis knows of it."""
+    keep_up()
+    return marked(state) == 0 and halving.is_whole(relay_client())
+
+
+def assert_comes_to_rest(state: Redis) -> None:
+    """By itself Redis says what the formula makes of SQL."""
+    wait_until(partial(has_come_to_rest, state), "coming to rest", 60)
+    assert scores(state) == pytest.approx(by_formula(looks_in_sql(), period_of(state)), rel=1e-12)
+
+
+def test_redis_killed_under_load_loses_no_view_that_it_kept(redis_server: RedisServer, state: Redis) -> None:
+    """With an append-only file that is always synced it keeps everything that it acknowledged."""
+    redis_server.options["appendfsync"] = "always"
+    redis_server.restart()
+    readers = Readers()
+    with again_and_again(readers.look, keep_up):
+        for _ in range(2):
+            readers.take_more(50)
+            wait_until(View.objects.exists, "views in SQL", 60)
+            redis_server.kill()
+            readers.are_refused()
+            redis_server.start()
+            let_go(state)
+        readers.take_more(1)
+    assert_comes_to_rest(state)
+    assert readers.taken <= View.objects.count() <= readers.taken + readers.refused
+
+
+def test_an_emptied_redis_costs_only_the_views_that_sql_did_not_have_yet(
+    redis_server: RedisServer, state: Redis
+) -> None:
+    readers = Readers()
+    with again_and_again(readers.look, keep_up):
+        readers.take_more(50)
+        wait_until(View.objects.exists, "views in SQL", 60)
+        in_sql = View.objects.count()
+        state.flushdb()
+        after = readers.taken
+        readers.take_more(50)
+        last = readers.taken
+    assert_comes_to_rest(state)
+    assert in_sql + last - after - 1 <= View.objects.count() <= readers.taken
+    assert len(scores(state)) == len(readers.books)
