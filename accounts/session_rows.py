@@ -113,7 +113,7 @@ def find(digest: str) -> Found:
     That there is none is not believed of Redis alone: the browser would be told to forget its token, and a change that
     has not arrived yet would have logged somebody out for good.
     """
-    reading = read(["session"], lambda pipe: _ask(pipe, digest))
+    reading = read(["session"], lambda pipe: ask(pipe, digest))
     raw, seen, *beside = reading.replies if reading else (None, None)
     record: Record | None = orjson.loads(raw) if raw else None
     if record is None or has_expired(record):
@@ -124,7 +124,8 @@ def find(digest: str) -> Found:
     return Found(record, seen, companions.said(beside) if reading else {})
 
 
-def _ask(pipe: Any, digest: str) -> None:
+def ask(pipe: Any, digest: str) -> None:
+    """Add the commands that are asked of a session."""
     pipe.get(keys.session(digest))
     pipe.zscore(keys.recent(), digest)
     companions.ask(pipe, digest)

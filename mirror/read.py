@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mirror import ahead, marker, naming, quick, send, sql_only
+from mirror import marker, naming, prefetch, quick, send, sql_only
 from mirror.redis import RedisError, breaker, client, is_away
 
 logger = logging.getLogger("mirror")
@@ -33,7 +33,7 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
     redis = client()
     pipe = redis.pipeline(transaction=False)
     ask(pipe)
-    foreseen = ahead.present()
+    foreseen = prefetch.present()
     if foreseen and (said := foreseen.answer(mirrors, pipe.command_stack)):
         return Reading(*said)
     # Markers before and after: a pipeline is no transaction, and the mirror could be lost between marker and data.

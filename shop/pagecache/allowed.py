@@ -8,7 +8,8 @@ from django.http import HttpRequest
 from catalog import extras, keys
 from catalog.selectors import get_book_page
 from catalog.signals import book_shown
-from mirror.ahead import Asked
+from mirror.prefetch import Asked
+from shop import viewing
 from shop.pagecache.pages import Page, register
 
 
@@ -38,5 +39,6 @@ BOOK = register(
         values=_page_of_book,
         member=lambda pk: pk,
         shown=_book_shown,
+        tells=lambda pipe, request, pk: viewing.add_strangers(pipe, request, pk),
     )
 )

@@ -1,7 +1,7 @@
 """What a request asks for, as far as pages are remembered by it."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
@@ -15,11 +15,23 @@ from config.answers import wants_json
 from config.explain import PARAMETER as EXPLAIN
 from config.look import theme_of
 from mirror.middleware import COOKIE as BEHIND
+from mirror.prefetch import Prefetched
 from shop.pagecache.pages import Target, target_of
 from shop.pagecache.version import code_version
 
 LONGEST: Final = 200  # characters of a header that is remembered with what it means
 NOTHING: Final = frozenset[str]()
+
+
+class Visit(NamedTuple):
+    """A request, and what Redis said beforehand. facts: of that, what is not about the visitor. is_told: whom it
+    concerns knows already that the page is served.
+    """
+
+    asked: "Request"
+    known: Prefetched
+    facts: Sequence[Any]
+    is_told: bool
 
 
 class Request(NamedTuple):

@@ -13,9 +13,8 @@ from django.utils import translation
 from django.utils.module_loading import import_string
 
 from accounts.sessions import SessionStore
-from mirror.ahead import Ahead
 from shop.pagecache import moments
-from shop.pagecache.asked import Request
+from shop.pagecache.asked import Request, Visit
 from shop.pagecache.holes import Hole, node_of
 from shop.pagecache.shells import Shell
 
@@ -53,23 +52,24 @@ class Filler:
             handler = import_string(path)(handler)
         return handler
 
-    def serve(self, asked: Request, digest: str, shell: Shell, ahead: Ahead) -> HttpResponse:
+    def serve(self, visit: Visit, digest: str, shell: Shell) -> HttpResponse:
         """The page for whoever asks for it."""
+        asked, http = visit.asked, visit.asked.http
         live = [n for n, hole in enumerate(shell.holes) if "reads" in hole.words]
         with translation.override(asked.language):
-            asked.http.LANGUAGE_CODE = asked.language
-            parts = moments.parts(asked, digest, ahead, live, lambda http: self._as_nobody(http, asked, shell, live))
+            http.LANGUAGE_CODE = asked.language
+            parts = moments.parts(visit, digest, live, lambda nobody: self._as_nobody(nobody, asked, shell, live))
             who = asked.who | ALWAYS
             own = [n for n, hole in enumerate(shell.holes) if hole.words & who or (n in live and n not in parts)]
             shared = {n: part for n, part in parts.items() if n not in own}
             if own:
-                return self._behind(asked.http, lambda http: _response(http, asked, shell, own, shared))
-            asked.http.session = SessionStore()  # a stranger's: empty, and in nobody's memory
+                return self._behind(http, lambda http: _response(http, visit, shell, own, shared))
+            http.session = SessionStore()  # a stranger's: empty, and in nobody's memory
             if all(len(part) == 1 for part in shared.values()):
-                return _response(asked.http, asked, shell, own, shared)
-            self.csrf.process_request(asked.http)
-            response = _response(asked.http, asked, shell, own, shared)
-            self.csrf.process_response(asked.http, response)  # the cookie that goes with the token
+                return _response(http, visit, shell, own, shared)
+            self.csrf.process_request(http)
+            response = _response(http, visit, shell, own, shared)
+            self.csrf.process_response(http, response)  # the cookie that goes with the token
             return response
 
     def _as_nobody(
@@ -79,7 +79,7 @@ class Filler:
         fills: list[str] = []
 
         def answer(http: HttpRequest) -> HttpResponse:
-            fills.extend(render(http, [shell.holes[n] for n in live], asked.target.values or {}))
+            fills.extend(render(http, [shell.holes[n] for n in live], asked.target.values))
             return HttpResponse()
 
         return fills, self._behind(http, answer)
@@ -94,14 +94,14 @@ def _innermost(http: HttpRequest) -> HttpResponse:
     return answer(http)
 
 
-def _response(
-    http: HttpRequest, asked: Request, shell: Shell, own: Sequence[int], shared: moments.Parts
-) -> HttpResponse:
+def _response(http: HttpRequest, visit: Visit, shell: Shell, own: Sequence[int], shared: moments.Parts) -> HttpResponse:
     """The page. own: the holes that are rendered for this visitor. shared: those that are the same for all."""
-    asked.target.shown(http)
+    target = visit.asked.target
+    if not visit.is_told:
+        target.shown(http)
     fills = list(shell.fills)
     if own:
-        rendered = render(http, [shell.holes[n] for n in own], asked.target.values or {})
+        rendered = render(http, [shell.holes[n] for n in own], target.values)
         for n, fill in zip(own, rendered, strict=True):
             fills[n] = fill.encode()
     token = get_token(http).encode() if any(len(part) > 1 for part in shared.values()) else b""

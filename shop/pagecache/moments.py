@@ -18,9 +18,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import _does_token_match  # type: ignore[attr-defined]
 
-from mirror.ahead import Ahead, Asked, known
+from mirror.prefetch import Asked, known
 from mirror.recorder import record
-from shop.pagecache.asked import Request
+from shop.pagecache.asked import Visit
 from shop.pagecache.render import nobodys
 
 SECONDS: Final = 1.0
@@ -49,6 +49,12 @@ def plan(path: str) -> tuple[Asked, ...] | None:
     return _plans.get(path)
 
 
+def gone(path: str) -> None:
+    """There is no such page any more."""
+    with _writing:
+        _plans.pop(path, None)
+
+
 def forget() -> None:
     """Remember nothing (for tests)."""
     with _writing:
@@ -56,27 +62,25 @@ def forget() -> None:
         _plans.clear()
 
 
-def parts(asked: Request, digest: str, ahead: Ahead, holes: Sequence[int], as_nobody: AsNobody) -> Parts:
+def parts(visit: Visit, digest: str, holes: Sequence[int], as_nobody: AsNobody) -> Parts:
     """What is in these holes of the page ``digest``, in all of them or, if it cannot be told alike for everybody, in
     none. They are the same holes whenever it is that page.
     """
     if not holes:
         return {}
-    path = asked.http.path
-    facts = [said and said.replies for said in ahead.said[: 1 + len(plan(path) or ())]]
-    kept = _moments.get(digest)
-    if kept and kept.facts == facts and time.monotonic() < kept.until:
+    asked, kept = visit.asked, _moments.get(digest)
+    if kept and kept.facts == visit.facts and time.monotonic() < kept.until:
         return kept.parts
-    http, own = nobodys(asked), ahead.fork()
+    http, own = nobodys(asked), visit.known.fork()
     with record() as seen, known(own):
         fills, response = as_nobody(http)
-    _put(_plans, path, _guesses(own.asked, asked.target.asked()[0]))
+    _put(_plans, asked.http.path, _guesses(own.asked, asked.target.asked))
     if not _is_nobodys(http, response):
         return {}
     secret = http.META.get("CSRF_COOKIE", "")
     made = {n: [piece.encode() for piece in split(fill, secret)] for n, fill in zip(holes, fills, strict=True)}
     if not own.missed and not seen.sql:
-        _put(_moments, digest, Moment(facts, time.monotonic() + SECONDS, made))
+        _put(_moments, digest, Moment(visit.facts, time.monotonic() + SECONDS, made))
     return made
 
 

@@ -10,7 +10,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 from django.urls import Resolver404, resolve
 
-from mirror.ahead import Asked
+from mirror.prefetch import Asked
 
 MANY: Final = 10_000  # addresses whose meaning is remembered
 LONGEST: Final = 200  # characters of an address that is looked at
@@ -23,8 +23,9 @@ class Page:
     view: its name. made_of: all that it reads; what that says is the page's data version, so that a change of it shows
     at once. along: what its view reads for its holes alone. values: what its holes are given beside the request (it is
     called where both are known already). member: what the page is of, in ``viewed:``, among whose first it has to be;
-    None: any. shown: tells whom it concerns that it is served. parameters: those of its query that change it. Functions
-    are given the keyword arguments of the address.
+    None: any. shown: tells whom it concerns that it is served; tells: does so for a stranger, by adding a command to
+    the pipeline that is sent anyway, and returns whether it did. parameters: those of its query that change it.
+    Functions are given the keyword arguments of the address.
     """
 
     view: str
@@ -33,6 +34,7 @@ class Page:
     along: Callable[..., Asked] = lambda **kwargs: Asked((), ())
     member: Callable[..., int | None] = lambda **kwargs: None
     shown: Callable[..., object] = lambda request, **kwargs: None
+    tells: Callable[..., bool] = lambda pipe, request, **kwargs: False
     parameters: frozenset[str] = frozenset()
 
 
@@ -47,15 +49,24 @@ class Target(NamedTuple):
         """Whose rank matters."""
         return self.page.member(**self.kwargs)
 
-    def asked(self) -> tuple[Asked, int]:
-        """What the page and its holes are made of, and how many of the commands are the page's."""
+    @property
+    def asked(self) -> Asked:
+        """What the page and its holes are made of."""
         own, along = self.page.made_of(**self.kwargs), self.page.along(**self.kwargs)
-        mirrors = tuple(dict.fromkeys((*own.mirrors, *along.mirrors)))
-        return Asked(mirrors, own.commands + along.commands), len(own.commands)
+        return Asked(tuple(dict.fromkeys((*own.mirrors, *along.mirrors))), own.commands + along.commands)
+
+    @property
+    def size(self) -> int:
+        """How many of its commands the page is made of."""
+        return len(self.page.made_of(**self.kwargs).commands)
 
     def shown(self, request: HttpRequest) -> None:
         """It is served, to whoever sent this request."""
         self.page.shown(request, **self.kwargs)
+
+    def tells(self, pipe: Any, request: HttpRequest) -> bool:
+        """It is about to be served, to a stranger."""
+        return self.page.tells(pipe, request, **self.kwargs)
 
     @property
     def values(self) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
 
-from mirror.ahead import Ahead, known
+from mirror.prefetch import Prefetched, known
 from mirror.recorder import Recording, record
 from shop.pagecache.asked import Request
 from shop.pagecache.holes import NotCuttable, cutting
@@ -47,7 +47,7 @@ def nobodys(asked: Request) -> WSGIRequest:
     return WSGIRequest(environ)
 
 
-def make(asked: Request, ahead: Ahead, get_response: GetResponse) -> Shell:
+def make(asked: Request, ahead: Prefetched, get_response: GetResponse) -> Shell:
     """Render the page for nobody, from what was asked ahead, and split it at its holes. Raises Refused."""
     http = nobodys(asked)
     made = time.time()

@@ -28,6 +28,7 @@ LOCK_SECONDS: Final = 10.0  # after which a page is made by somebody else
 WAIT_SECONDS = 0.5  # for a page that somebody else makes
 LOOK_SECONDS: Final = 0.02  # until the first look whether it is there; then twice as long each time
 ASK_SECONDS: Final = 1.0  # how often a process asks whether a page of which it has an old copy has been made anew
+LONGEST_PAUSE_SECONDS: Final = 0.2
 REFUSED_SECONDS: Final = 60.0  # how long a page that may not be remembered is not tried again
 COPIES: Final = 512  # in the process
 LARGEST: Final = 200_000  # bytes of a page that is copied
@@ -131,7 +132,7 @@ def _wait(redis: Any, digest: str) -> Shell | None:
     end, pause = time.monotonic() + WAIT_SECONDS, LOOK_SECONDS
     while time.monotonic() < end:
         time.sleep(pause)
-        pause *= 2
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         pipe = redis.pipeline(transaction=False)
         pipe.exists(keys.page_lock(digest))
         pipe.get(keys.page(digest))

@@ -1,4 +1,4 @@
-"""Asking ahead: reads that are going to come, all in one round trip.
+"""Prefetching: reads that are going to come, all in one round trip.
 
 Who knows (or has seen the last time) what a request is going to ask has it fetched together; ``read`` is then answered
 from what was said, as often as it asks for exactly that. What was not foreseen is asked as always.
@@ -71,7 +71,7 @@ class Said(NamedTuple):
 
 
 @dataclass
-class Ahead:
+class Prefetched:
     """What Redis said ahead. said: one for each that was asked for, None where a mirror was not whole. beside: the
     replies to further commands. asked: what was asked of it. missed: how often it did not know.
     """
@@ -90,9 +90,9 @@ class Ahead:
         assert said is not None
         return said
 
-    def fork(self) -> "Ahead":
+    def fork(self) -> "Prefetched":
         """One that knows the same, and notes by itself what it is asked."""
-        return Ahead(self.said, self.beside, _known=self._known, _generations=self._generations)
+        return Prefetched(self.said, self.beside, _known=self._known, _generations=self._generations)
 
     def learn(self, asked: Asked, said: Said) -> None:
         """Know the answer from now on."""
@@ -126,27 +126,27 @@ class Ahead:
                     )  # who asked may do with a list what they like
 
 
-_ahead: ContextVar[Ahead | None] = ContextVar("ahead", default=None)
+_present: ContextVar[Prefetched | None] = ContextVar("prefetched", default=None)
 
 
 @contextmanager
-def known(ahead: Ahead) -> Generator[None, None, None]:
+def known(ahead: Prefetched) -> Generator[None, None, None]:
     """Reads in the block are answered from ``ahead`` where it knows."""
-    token = _ahead.set(ahead)
+    token = _present.set(ahead)
     try:
         yield
     finally:
-        _ahead.reset(token)
+        _present.reset(token)
 
 
-def present() -> Ahead | None:
+def present() -> Prefetched | None:
     """What is known here."""
-    return _ahead.get()
+    return _present.get()
 
 
 def fetch(
     needed: Asked, guesses: Sequence[Asked] = (), beside: Callable[[Any], object] = lambda pipe: None
-) -> Ahead | None:
+) -> Prefetched | None:
     """Ask all of it in one round trip; None: SQL has to answer what is needed (as ``read``'s None).
 
     A guess whose mirror is not whole is not known. beside: adds further commands to the pipeline.
@@ -179,7 +179,7 @@ def fetch(
         send.sweep_soon()
     if said[0] is None:
         return None
-    ahead = Ahead(said, replies[start:])
+    ahead = Prefetched(said, replies[start:])
     for group, answer in zip(groups, said, strict=True):
         if answer is not None:
             ahead.learn(group, answer)
