@@ -8,7 +8,7 @@ from mirror import naming
 from mirror.backup import guarded
 from mirror.scripts import Script
 from shop import keys
-from shop.cart_content import PARKED, Change, Content, Limits, Line
+from shop.cart_content import PARKED, Change, Content, Limits, Line, next_version
 
 _LUA: Final = Path(__file__).parent / "lua"
 _LINES: Final = (_LUA / "cart_lines.lua").read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ def both(digest: str) -> list[str]:
 
 def changing(digest: str, mode: str, changes: Iterable[Change], limits: Limits, key: str, version: int) -> list[Any]:
     """The arguments of ``change``."""
-    return [digest, mode, key, version, *limits, *(part for line in changes for part in line)]
+    return [digest, mode, key, version, next_version(0), *limits, *(part for line in changes for part in line)]
 
 
 def telling(digest: str, content: Content) -> tuple[Script, list[str], list[Any]]:

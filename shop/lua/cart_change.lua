@@ -1,5 +1,6 @@
 -- KEYS: the cart, its state, the marks. ARGV: digest, mode (set, add, take), key of an order or "", version at which
--- everything is taken, most lines, most copies; then product, number, price, ... Returns {"ok", state}, {"moved", where},
+-- everything is taken, when it was asked for (microseconds), most lines, most copies; then product, number, price, ...
+-- Returns {"ok", state}, {"moved", where},
 -- {"lines"} or {"copies"} (there is no room, nothing was changed). As shop.cart_content.changed. A cart that is not there
 -- is empty: Redis has all there are.
 local cart, state, mode = KEYS[1], KEYS[2], ARGV[2]
@@ -11,11 +12,12 @@ local order = 'order:' .. ARGV[3]
 if ARGV[3] ~= '' and redis.call('HEXISTS', state, order) == 1 then
   return {'ok', redis.call('HGETALL', state)}
 end
-local clock, before = redis.call('TIME'), number_of(state, 'version')
-local now = math.max(clock[1] * 1000000 + clock[2], before + 1)
+local before = number_of(state, 'version')
+-- Not Redis' time: what a server that hung carries out late must not be newer than what was said meanwhile.
+local now = math.max(tonumber(ARGV[5]), before + 1)
 local whole = mode == 'take' and tonumber(ARGV[4]) == before
 local count, changes = redis.call('HLEN', cart), {}
-for i = 7, #ARGV - 2, 3 do -- the last two are the guard's
+for i = 8, #ARGV - 2, 3 do -- the last two are the guard's
   local had, _, price = read_line(redis.call('HGET', state, ARGV[i]))
   local number, quantity = tonumber(ARGV[i + 1]), 0
   if mode == 'set' then
@@ -26,12 +28,12 @@ for i = 7, #ARGV - 2, 3 do -- the last two are the guard's
     quantity = math.max(0, had - number)
   end
   local paid = mode == 'take' and price or tonumber(ARGV[i + 2])
-  if quantity > had and quantity > tonumber(ARGV[6]) then
+  if quantity > had and quantity > tonumber(ARGV[7]) then
     return {'copies'}
   end
   if quantity > 0 and had == 0 then
     count = count + 1
-    if count > tonumber(ARGV[5]) then
+    if count > tonumber(ARGV[6]) then
       return {'lines'}
     end
   elseif quantity == 0 and had > 0 then

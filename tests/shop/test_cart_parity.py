@@ -118,7 +118,6 @@ class Site(RuleBasedStateMachine):
             self.put(visitor.cart, f"order:{key}", lambda before: 0, always=True)
         self.look(number)
 
-    @rule(number=who)
     def look(self, number: int) -> None:
         visitor = self.visitors[number]
         wanted = {int(name): copies for name, (copies, _) in self.seen(visitor.cart).items() if copies}
@@ -179,13 +178,9 @@ class Site(RuleBasedStateMachine):
     @rule()
     def flushed(self) -> None:
         flush_carts()
+        settle_all()
         for cart in self.all:
             cart.sql = dict(cart.redis)
-
-    @precondition(lambda self: not self.away)
-    @rule()
-    def settled(self) -> None:
-        settle_all()
 
     def quiet(self) -> None:
         """Everything that runs by itself has run."""
@@ -205,8 +200,10 @@ class Site(RuleBasedStateMachine):
     # --- accidents
 
     @precondition(lambda self: not self.away)
-    @rule()
-    def goes_away(self) -> None:
+    @rule(number=who, product=which, quantity=quantities)
+    def goes_away(self, number: int, product: int, quantity: int) -> None:
+        """With something in it that SQL has not been told of."""
+        self.set(number, product, quantity)
         self.away = True
         breaker._until = float("inf")
 
@@ -224,26 +221,19 @@ class Site(RuleBasedStateMachine):
         self.were = {id(cart): dict(cart.redis) for cart in self.all}
 
     @precondition(lambda self: not self.away)
-    @rule(is_restored=st.booleans())
-    def emptied(self, is_restored: bool) -> None:
-        self.redis.flushall()
+    @rule(is_older=st.booleans(), is_restored=st.booleans())
+    def redis_is_lost(self, is_older: bool, is_restored: bool) -> None:
+        if is_older:
+            self.lives.come_back(self.past)
+        else:
+            self.redis.flushall()
         for cart in self.all:
-            cart.redis = dict(cart.sql)
-        self._lost(is_restored)
-
-    @precondition(lambda self: not self.away)
-    @rule(is_restored=st.booleans())
-    def gone_back(self, is_restored: bool) -> None:
-        self.lives.come_back(self.past)
-        for cart in self.all:
-            cart.redis = later(cart.sql, self.were.get(id(cart), {}))
-        self._lost(is_restored)
-        self.quiet()
-
-    def _lost(self, is_restored: bool) -> None:
+            cart.redis = later(cart.sql, self.were.get(id(cart), {}) if is_older else {})
         rebuild(["product"])
         if is_restored:
             trust()
+        if is_older:
+            self.quiet()  # it knows what was written under tokens that are gone
 
     # --- the model
 

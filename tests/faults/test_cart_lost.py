@@ -1,0 +1,166 @@
+"""Carts and a Redis that is killed, emptied, sent back in time or hung: what SQL has been told of is never lost."""
+
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from mirror.redis import breaker
+from mirror.relay import drain_all
+from shop.cart import backup
+from shop.cart_settling import settle_all
+from shop.models import Cart
+from shop.services.carts import add, set_line
+from tests.faults.crew import Crew
+from tests.faults.test_older_file import Past
+from tests.mirror.backup_world import marked
+from tests.servers import RedisServer, wait_until
+from tests.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
+from tests.shop.make import make_product
+
+LOSSES = ["killed", "emptied", "older file", "no file"]
+
+
+@pytest.fixture
+def books(redis_server: RedisServer, transactional_db: None) -> list[int]:
+    """What can be bought; and Redis is trusted."""
+    made = [make_product(f"No. {number}", stock=1000).pk for number in range(4)]
+    drain_all()
+    trust()
+    return made
+
+
+def lose(how: str, server: RedisServer, past: Past) -> None:
+    """An accident; afterwards Redis runs again."""
+    if how == "emptied":
+        server.flush()
+    elif how == "older file":
+        past.comes_back()
+    else:
+        server.kill()
+        if how == "no file":
+            for file in sorted(server.data.rglob("*"), reverse=True):
+                file.unlink() if file.is_file() else file.rmdir()
+        server.start()
+    breaker.reset()
+
+
+def is_in_the_file(state: Redis) -> bool:
+    """Whether the append-only file has everything that Redis acknowledged."""
+    said = state.info("persistence")
+    return said["aof_buffer_length"] == 0 and said["aof_pending_bio_fsync"] == 0
+
+
+def comes_to_rest() -> None:
+    """What beat does every few seconds, once."""
+    trust()
+    flush_carts()
+    settle_all()
+    assert differences() == []
+
+
+@pytest.mark.parametrize("how", LOSSES)
+def test_nothing_is_lost_that_sql_has_been_told_of(
+    how: str, books: list[int], redis_server: RedisServer, state: Redis, tmp_path: Path
+) -> None:
+    one, other = make_visitor(), make_visitor()
+    set_line(one, books[0], 1)
+    set_line(one, books[3], 9)
+    past = Past(redis_server, tmp_path)
+    set_line(one, books[1], 2)
+    set_line(one, books[3], 0)
+    set_line(other, books[0], 3)
+    flush_carts()
+    lose(how, redis_server, past)
+    assert in_cart(one) == {books[0]: 1, books[1]: 2}
+    assert add(other, books[2]).lines == {books[0]: 3, books[2]: 1}
+    comes_to_rest()
+    assert in_cart(one) == {books[0]: 1, books[1]: 2}
+    assert in_cart(other) == {books[0]: 3, books[2]: 1}
+
+
+def test_what_sql_was_not_told_of_is_there_again_if_the_append_only_file_has_it(
+    books: list[int], redis_server: RedisServer, state: Redis, tmp_path: Path
+) -> None:
+    """The bound: at most the file's last second."""
+    digest = make_visitor()
+    set_line(digest, books[0], 1)
+    flush_carts()
+    past = Past(redis_server, tmp_path)
+    set_line(digest, books[1], 2)
+    wait_until(partial(is_in_the_file, state), "the append-only file")
+    lose("killed", redis_server, past)
+    assert in_cart(digest) == {books[0]: 1, books[1]: 2}
+    assert marked(state, backup()) == {digest}, "SQL will be told"
+    set_line(digest, books[2], 3)
+    lose("older file", redis_server, past)  # as after a power failure: the file has none of it
+    assert in_cart(digest) == {books[0]: 1}
+    comes_to_rest()
+    assert in_cart(digest) == {books[0]: 1}
+
+
+def test_a_hung_redis_is_gone_round_and_each_change_is_made_once(
+    books: list[int], redis_server: RedisServer, state: Redis
+) -> None:
+    """What it was asked before it hung it does when it goes on: neither twice, nor over what was said meanwhile."""
+    digest = make_visitor()
+    add(digest, books[0], 2)
+    set_line(digest, books[1], 1)
+    flush_carts()
+    redis_server.freeze()
+    assert add(digest, books[0], 1).lines == {books[0]: 3, books[1]: 1}
+    breaker.reset()
+    assert set_line(digest, books[1], 5).lines == {books[0]: 3, books[1]: 5}
+    breaker.reset()
+    assert set_line(digest, books[1], 7).lines == {books[0]: 3, books[1]: 7}
+    assert in_cart(digest) == {books[0]: 3, books[1]: 7}
+    redis_server.thaw()
+    breaker.reset()
+    comes_to_rest()
+    assert in_cart(digest) == {books[0]: 3, books[1]: 7}
+    assert Cart.objects.get().lines == {str(books[0]): 3, str(books[1]): 7}
+
+
+@pytest.mark.slow
+def test_a_worker_tells_sql_of_every_write_and_brings_everything_back(
+    books: list[int],
+    crew: Crew,
+    redis_server: RedisServer,
+    record_property: Callable[[str, object], None],
+    tmp_path: Path,
+) -> None:
+    """How long it takes is measured, and said in the report; what is asserted is that it comes."""
+    crew.worker()
+    crew.beat()
+    past, waits, wanted = Past(redis_server, tmp_path), list[float](), dict[str, dict[int, int]]()
+    for number in range(12):
+        digest = make_visitor()
+        time.sleep(number % 4 * 0.13)  # at different moments of beat's second
+        version, start = set_line(digest, books[number % 4], number + 1).version, time.monotonic()
+        wait_until(Cart.objects.filter(pk=digest, version=version).exists, "SQL")
+        waits.append(time.monotonic() - start)
+        wanted[digest] = {books[number % 4]: number + 1}
+    seconds = f"median {statistics.median(waits):.2f}, longest {max(waits):.2f}"
+    record_property("seconds until SQL had a write", seconds)
+    print(f"seconds until SQL had a write: {seconds}")
+    lose("no file", redis_server, past)
+    assert {digest: in_cart(digest) for digest in wanted} == wanted
+    wait_until(lambda: not marked_now(redis_server) and read_all_from_redis(redis_server, wanted), "all of it in Redis")
+    assert differences() == []
+
+
+def marked_now(server: RedisServer) -> set[str]:
+    """Carts that SQL has not been told of."""
+    with server.client() as state:
+        return marked(state, backup())
+
+
+def read_all_from_redis(server: RedisServer, wanted: dict[str, dict[int, int]]) -> bool:
+    """Whether Redis has all of these carts."""
+    with server.client() as state:
+        found = backup().read(state, list(wanted))
+    return {digest: content.quantities for digest, content in found.items()} == wanted
