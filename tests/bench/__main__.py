@@ -35,9 +35,13 @@ def main() -> int:
         command = [sys.executable, "-m", "tests.bench", "--on", on, "--only", options.only, "--data", str(options.data)]
         output = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True).stdout
         rows += json.loads(output.splitlines()[-1])
-    if options.only in "login log":
-        command = [sys.executable, "-m", "tests.bench.loginlog", "--json"]
-        rows += json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=False, text=True).stdout)
+    for named, module, more in (
+        ("login log", "loginlog", []),
+        ("recommendations", "recommend", ["--data", str(options.data)]),
+    ):
+        if options.only in named:
+            command = [sys.executable, "-m", f"tests.bench.{module}", "--json", *more]
+            rows += json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=False, text=True).stdout)
     if not find_postgres():
         print("PostgreSQL is not installed: measured on SQLite only")
     RESULT.parent.mkdir(exist_ok=True)
