@@ -39,7 +39,7 @@ def run(split: Path) -> dict[str, Any] | str:
 def _measure(path: str) -> dict[str, Any]:
     import numpy as np
     from implicit.nearest_neighbours import CosineRecommender  # type: ignore[import-not-found]
-    from scipy.sparse import csr_matrix  # type: ignore[import-not-found]
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
     split = np.load(path)
     bought = csr_matrix((np.ones(len(split["users"])), (split["users"], split["items"])))

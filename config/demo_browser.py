@@ -1,0 +1,102 @@
+"""A visitor's browser for ``demo_traffic``: pages of one site, a cookie jar, forms with their token."""
+
+import json
+import re
+from collections.abc import Mapping
+from http.client import HTTPException
+from http.cookiejar import CookieJar
+from typing import Any, Final, NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.request import HTTPCookieProcessor, HTTPRedirectHandler, ProxyHandler, Request, build_opener
+
+AGENT: Final = "diptych-demo-traffic"
+TIMEOUT_SECONDS: Final = 20.0
+_TOKEN: Final = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+_HIDDEN: Final = re.compile(r'<input type="hidden" name="([a-z]+)" value="([0-9]+)">')
+
+
+class Gone(Exception):
+    """The site did not answer, or answered with an error of its own."""
+
+
+class Answer(NamedTuple):
+    """path: where it came from in the end."""
+
+    status: int
+    path: str
+    text: str
+
+    @property
+    def json(self) -> Any:
+        """What it says, if it is JSON; else None."""
+        try:
+            return json.loads(self.text)
+        except ValueError:
+            return None
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """The numbers in the hidden fields of its forms."""
+        return dict(_HIDDEN.findall(self.text))
+
+
+class Stays(HTTPRedirectHandler):
+    """Goes on within the site only."""
+
+    def __init__(self, origin: str) -> None:
+        self.origin = origin
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
+        if origin_of(newurl) != self.origin:
+            raise Gone(f"it leads away, to {newurl}")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def origin_of(url: str) -> str:
+    """ "http://127.0.0.1:8000". Raises ValueError when that is no address of a site."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url!r} is no address of a site")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+class Browser:
+    """Asks one site, and no other, straight."""
+
+    def __init__(self, url: str) -> None:
+        self.origin = origin_of(url)
+        self._cookies, self._token = CookieJar(), ""
+        self._opener = build_opener(ProxyHandler({}), HTTPCookieProcessor(self._cookies), Stays(self.origin))
+
+    def get(self, path: str, *, accept: str = "text/html") -> Answer:
+        """A page. Raises Gone."""
+        return self._ask(path, None, accept)
+
+    def get_json(self, path: str) -> Any:
+        """What a page says in JSON; None if it says none. Raises Gone."""
+        return self.get(path, accept="application/json").json
+
+    def post(self, path: str, fields: Mapping[str, object], *, accept: str = "text/html") -> Answer:
+        """Send a form of the page that was got last. Raises Gone."""
+        return self._ask(path, urlencode({**fields, "csrfmiddlewaretoken": self._own_token()}).encode(), accept)
+
+    def _own_token(self) -> str:
+        cookie = next((cookie.value for cookie in self._cookies if cookie.name == "csrftoken"), None)
+        return self._token or cookie or ""
+
+    def _ask(self, path: str, data: bytes | None, accept: str) -> Answer:
+        headers = {"Accept": accept, "User-Agent": AGENT, "Referer": f"{self.origin}/"}
+        request = Request(urljoin(self.origin, path), data, headers)
+        try:
+            with self._opener.open(request, timeout=TIMEOUT_SECONDS) as response:
+                answer = Answer(response.status, urlsplit(response.url).path, response.read().decode())
+        except HTTPError as error:
+            if error.code >= 500:
+                raise Gone(f"{path}: {error.code}") from error
+            answer = Answer(error.code, path, error.read().decode())
+        except (OSError, HTTPException) as error:
+            raise Gone(f"{path}: {error}") from error
+        if found := _TOKEN.search(answer.text):
+            self._token = found[1]
+        return answer

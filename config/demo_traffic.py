@@ -1,0 +1,152 @@
+"""Simulated visitors: they search, look, fill carts, buy, post and follow, through the pages everybody uses."""
+
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from threading import Event, Thread
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from config.demo_browser import Browser, Gone
+from config.demo_posts_words import NO_BOOK
+
+PAUSE_SECONDS: Final = (0.4, 1.6)  # between two pages of one visitor
+START_SECONDS: Final = 0.3  # between two visitors
+CARD: Final = "4242 4242 4242 4242"
+ORDER: Final = re.compile(r"^/shop/orders/[0-9]+/$")
+SHOPPER: Final = "demo-shopper"
+
+
+class Visitor:
+    """Somebody who comes by. done: what they did, and what went wrong, by name."""
+
+    def __init__(self, url: str, seed: int, login: tuple[str, str] | None, stop: Event) -> None:
+        self.browser, self.random, self.done = Browser(url), Random(seed), Counter[str]()
+        self._login, self._stop = login, stop
+        self._is_known = False
+        self._books: list[dict[str, Any]] = []
+        self._tags: list[str] = []
+        self._has_cart = False
+
+    def run(self) -> None:
+        """Until it is time to stop."""
+        habits: list[tuple[Callable[[], None], int]] = [
+            (self.search, 4), (self.look, 8), (self.browse, 2), (self.fill_cart, 3), (self.buy, 2), (self.say, 1),
+            (self.follow, 1),
+        ]  # fmt: skip
+        acts, weights = zip(*habits, strict=True)
+        self._try(self.come_in)
+        while not self._stop.wait(self.random.uniform(*PAUSE_SECONDS)):
+            self._try(self.random.choices(acts, weights)[0])
+
+    def _try(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Gone as error:
+            self.done[f"error: {error}"] += 1
+
+    def _did(self, what: str, *, well: bool = True) -> bool:
+        self.done[what if well else f"refused: {what}"] += 1
+        return well
+
+    def come_in(self) -> None:
+        """Log in, or register."""
+        page = "login" if self._login else "register"
+        name, password = self._login or (f"visitor {secrets.token_hex(4)}", secrets.token_urlsafe(12))
+        self.browser.get(f"/accounts/{page}/")
+        fields = {"password": password} if self._login else {"password1": password, "password2": password}
+        answer = self.browser.post(f"/accounts/{page}/", {"username": name, **fields})
+        self._is_known = self._did("logged in" if self._login else "registered", well=answer.path == "/")
+
+    def search(self) -> None:
+        """Find books by a tag, or two."""
+        tags = self.random.sample(self._tags, min(len(self._tags), self.random.randint(0, 2)))
+        found = self.browser.get_json(f"/books/?{urlencode({'q': ' & '.join(map(_quoted, tags))})}") or {}
+        self._did("searches", well="results" in found)
+        self._books = found.get("results") or self._books
+        self._tags = [facet["name"] for facet in found.get("facets", [])] or self._tags
+
+    def look(self) -> None:
+        """Look at a book."""
+        if not self._books:
+            self.search()
+            return
+        self._did("books looked at", well=self.browser.get(f"/books/{self._any_book()}/").status == 200)
+
+    def browse(self) -> None:
+        """Any of the pages that are for everybody."""
+        path = self.random.choice(("/", "/shop/sale/", "/global/", "/accounts/leaderboard/"))
+        self._did("other pages", well=self.browser.get(path).status == 200)
+
+    def fill_cart(self) -> None:
+        """Put a book that one sees into the cart."""
+        if not self._books:
+            self.search()
+            return
+        book = self._any_book()
+        self.browser.get(f"/books/{book}/")
+        wish = {"product": book, "quantity": self.random.randint(1, 2)}
+        answer = self.browser.post("/shop/cart/", wish, accept="application/json")
+        self._has_cart = self._did("put into a cart", well=answer.status == 200) or self._has_cart
+
+    def buy(self) -> None:
+        """Order what is in the cart, and pay with the card that is good."""
+        if not (self._is_known and self._has_cart):
+            self.fill_cart()
+            return
+        page = self.browser.get("/shop/checkout/")
+        self._has_cart = False
+        if page.path != "/shop/checkout/":
+            return
+        address = {"name": "Demo Visitor", "email": "visitor@diptych.invalid", "address": "1 Quay Street, Harrowgate"}
+        answer = self.browser.post("/shop/checkout/", {**page.hidden, **address, "card": CARD})
+        self._did("orders", well=bool(ORDER.match(answer.path)))
+
+    def say(self) -> None:
+        """Say something, perhaps about a book."""
+        if not self._is_known:
+            self.look()
+            return
+        self.browser.get("/home/")
+        about: dict[str, object] = {"book": self._any_book()} if self._books and self.random.random() < 0.5 else {}
+        text = f"{self.random.choice(NO_BOOK)} ({secrets.token_hex(2)})"
+        self._did("posts", well=self.browser.post("/posts/", {"text": text, **about}).status == 200)
+
+    def follow(self) -> None:
+        """Follow somebody who has said something."""
+        said = (self.browser.get_json("/global/") or {}).get("results") or []
+        names = [post["user"]["name"] for post in said if isinstance(post.get("user"), dict)]
+        if not (self._is_known and names):
+            self.look()
+            return
+        path = f"/u/{quote(self.random.choice(names))}/"
+        self.browser.get(path)
+        self._did("follows", well=self.browser.post(f"{path}follow/", {}).status == 200)
+
+    def _any_book(self) -> int:
+        return int(self.random.choice(self._books)["id"])
+
+
+def _quoted(tag: str) -> str:
+    return tag if re.fullmatch(r"[\w-]+", tag) else '"' + tag.replace('"', "") + '"'
+
+
+def traffic(url: str, users: int, stop: Event, wait: Callable[[], None], login: tuple[str, str] | None) -> Counter[str]:
+    """Let so many visitors come by ``url``, the first as ``login``, until ``wait`` returns. What they did."""
+    Browser(url).get("/healthz")
+    visitors = [Visitor(url, number, None if number else login, stop) for number in range(users)]
+    threads = [Thread(target=visitor.run, daemon=True) for visitor in visitors]
+    try:
+        for thread in threads:
+            thread.start()
+            if stop.wait(START_SECONDS):
+                break
+        wait()
+    finally:
+        stop.set()
+        for thread in threads:
+            if thread.ident:
+                thread.join()
+    return sum((visitor.done for visitor in visitors), Counter())

@@ -1,0 +1,74 @@
+"""``manage.py demo_traffic``: simulated visitors through real HTTP."""
+
+import os
+import time
+from collections import Counter
+from threading import Event
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from config.demo_browser import Gone, origin_of
+from config.demo_traffic import SHOPPER, traffic
+from config.devserver import logins
+from mirror.management.base import FAILED, FOUND, OK, ReportingCommand
+from mirror.management.progress import Progress
+
+
+class Command(ReportingCommand):
+    help = (
+        "Visitors who register or log in, search, look at books, fill carts, buy with a test card, post and follow, at"
+        " a polite rate, on one running site and no other. Stops by itself. Exits with 1 when a page failed."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--users", type=int, default=5, metavar="N", help="visitors at once (5; at most 200)")
+        parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="how long (60)")
+        parser.add_argument(
+            "--url", help="the site's address (http://127.0.0.1:PORT, PORT being 8000 unless it is set)"
+        )
+        parser.add_argument(
+            "--yes", action="store_true", help="also where DEBUG is off: it leaves people and orders behind"
+        )
+        parser.add_argument("--json", action="store_true", help="report in JSON")
+
+    def run(self, **options: Any) -> int:
+        users, seconds = options["users"], options["seconds"]
+        url = origin_of(options["url"] or f"http://127.0.0.1:{os.environ.get('PORT', '8000')}")
+        if not settings.DEBUG and not options["yes"]:
+            raise CommandError("DEBUG is off: this makes people, posts and orders, so say --yes if that is meant")
+        if not (1 <= users <= 200 and seconds > 0):
+            raise CommandError("--users has to be 1 to 200, and --seconds above 0")
+        began = time.monotonic()
+        try:
+            done = traffic(url, users, Event(), lambda: self._wait(seconds), self._shopper())
+        except Gone as error:
+            raise CommandError(f"{url} does not answer: {error}") from None
+        took = round(time.monotonic() - began, 1)
+        errors = {what.removeprefix("error: "): n for what, n in done.items() if what.startswith("error: ")}
+        acts = {what: n for what, n in sorted(done.items()) if not what.startswith("error: ")}
+        report = {"url": url, "users": users, "seconds": took, "done": acts, "errors": errors}
+        self.report(report, _lines(url, users, took, acts, errors), options["json"])
+        if not acts:
+            return FAILED
+        return FOUND if errors else OK
+
+    def _wait(self, seconds: float) -> None:
+        """So long, with a bar."""
+        with Progress(self.stderr, "gone by", {"seconds": round(seconds)}) as progress:
+            end = time.monotonic() + seconds
+            while (left := end - time.monotonic()) > 0:
+                time.sleep(min(1.0, left))
+                progress("seconds", 1)
+
+    def _shopper(self) -> tuple[str, str] | None:
+        """The name and password of the demo's shopper, where there is one."""
+        found = {name: password for name, password, _ in logins.known_logins()}
+        return (SHOPPER, found[SHOPPER]) if SHOPPER in found else None
+
+
+def _lines(url: str, users: int, took: float, acts: dict[str, int], errors: dict[str, int]) -> list[str]:
+    said = ", ".join(f"{n} {what}" for what, n in acts.items()) or "nothing"
+    lines = [f"{users} visitors of {url} in {took} s: {said}"]
+    return lines + [f"failed: {what} ({n} times)" for what, n in Counter(errors).most_common(5)]

@@ -1,0 +1,128 @@
+"""Simulated visitors on the live site: each thing they do is done."""
+
+import io
+from threading import Event
+from urllib.request import Request
+
+import orjson
+import pytest
+from django.core.management import call_command
+from pytest_django.fixtures import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from accounts.models import User
+from catalog.models import Tag
+from config.demo_browser import Gone, Stays
+from config.demo_traffic import Visitor
+from mirror.rebuild import rebuild
+from mirror.relay import drain_all
+from shop.models import Order, Product, State
+from social.models import Follow, Post
+from tests.servers import free_port
+from tests.shop.make import make_product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def products() -> list[Product]:
+    """Three books of a tag that has to be quoted."""
+    found = [make_product(f"Book {n}", stock=50) for n in range(3)]
+    tag = Tag.objects.create(name="found family")
+    for product in found:
+        product.book.tags.add(tag)
+    rebuild()
+    drain_all()
+    return found
+
+
+@pytest.fixture
+def visitor(live_server: LiveServer, products: list[Product]) -> Visitor:
+    return Visitor(live_server.url, 1, None, Event())
+
+
+def test_a_visitor_registers_searches_buys_and_says_something(visitor: Visitor) -> None:
+    visitor.come_in()
+    for _ in range(3):
+        visitor.search()
+    visitor.look()
+    visitor.browse()
+    visitor.fill_cart()
+    visitor.buy()
+    visitor.say()
+    assert visitor.done == {
+        "registered": 1, "searches": 3, "books looked at": 1, "other pages": 1, "put into a cart": 1, "orders": 1,
+        "posts": 1,
+    }  # fmt: skip
+    user = User.objects.get(username__startswith="visitor ")
+    assert Order.objects.get(user=user).state == State.PAID
+    assert Post.objects.get().user == user
+
+
+def test_a_visitor_logs_in_and_follows_who_has_said_something(
+    visitor: Visitor, live_server: LiveServer, products: list[Product]
+) -> None:
+    visitor.come_in()
+    visitor.say()
+    User.objects.create_user("demo-shopper", password="a long pass phrase")
+    other = Visitor(live_server.url, 2, ("demo-shopper", "a long pass phrase"), Event())
+    other.come_in()
+    drain_all()
+    other.follow()
+    assert other.done == {"logged in": 1, "follows": 1}
+    assert Follow.objects.get().follower.username == "demo-shopper"
+
+
+def test_who_is_refused_says_so(live_server: LiveServer, products: list[Product]) -> None:
+    visitor = Visitor(live_server.url, 1, ("nobody", "wrong"), Event())
+    visitor.come_in()
+    assert visitor.done == {"refused: logged in": 1}
+    Product.objects.update(stock=0)
+    drain_all()
+    visitor.search()
+    visitor.buy()  # nobody who is logged in: fills a cart instead
+    assert not Order.objects.exists()
+
+
+def _run(url: str, *arguments: str) -> tuple[int, dict[str, object], str]:
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    try:
+        call_command("demo_traffic", "--url", url, "--json", *arguments, stdout=out, stderr=err)
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    return code, orjson.loads(out.getvalue() or "{}"), err.getvalue()
+
+
+def test_the_command_stops_by_itself_and_says_what_was_done(
+    live_server: LiveServer, products: list[Product], settings: Settings
+) -> None:
+    settings.DEBUG = True
+    code, said, _ = _run(live_server.url, "--users", "2", "--seconds", "1")
+    assert (code, said["errors"], said["users"]) == (0, {}, 2)
+    assert said["done"] == said["done"] | {"registered": 2}  # type: ignore[operator]
+    assert User.objects.filter(username__startswith="visitor ").count() == 2
+
+
+def test_without_debug_it_has_to_be_meant(live_server: LiveServer, settings: Settings) -> None:
+    settings.DEBUG = False
+    code, _, said = _run(live_server.url, "--seconds", "1")
+    assert code == 2
+    assert "say --yes if that is meant" in said
+
+
+def test_a_site_that_is_not_there_is_said(settings: Settings) -> None:
+    settings.DEBUG = True
+    for url, why in ((f"http://127.0.0.1:{free_port()}", "does not answer"), ("ftp://here", "is no address of a site")):
+        code, _, said = _run(url)
+        assert (code, why in said) == (2, True)
+
+
+def test_it_never_goes_to_another_site() -> None:
+    """Also when the site says so."""
+    stays = Stays("http://127.0.0.1:8000")
+    here = Request("http://127.0.0.1:8000/")
+    for away in ("http://elsewhere.example/", "https://127.0.0.1:8000/", "http://127.0.0.1:8001/"):
+        with pytest.raises(Gone, match="leads away"):
+            stays.redirect_request(here, None, 302, "", {}, away)
+    assert stays.redirect_request(here, None, 302, "", {}, "http://127.0.0.1:8000/books/") is not None
