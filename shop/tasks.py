@@ -5,18 +5,28 @@ import logging
 from celery import shared_task
 from redis.exceptions import RedisError
 
+from mirror.lease import lease
+from mirror.redis import relay_client
 from shop import cart_settling, halving, letters, rowdaemon
 from shop.recommend import build
 from shop.services import confirming
 from shop.services import settle as settling
 
 logger = logging.getLogger("shop")
+SETTLE_SECONDS = 120  # that one round may take before another begins
 
 
 @shared_task(name="shop.tasks.settle")
 def settle() -> list[int]:
-    """Open payments, run-out reservations, due refunds, letters: how many of each. Beat asks every few seconds."""
-    return list(settling.settle())
+    """Open payments, run-out reservations, due refunds, letters: how many of each. Beat asks every few seconds.
+
+    One at a time, as long as Redis can say so: a provider that hangs must not hold up all workers.
+    """
+    try:
+        with lease(relay_client(), "shop-settle", SETTLE_SECONDS) as mine:
+            return list(settling.settle()) if mine else []
+    except RedisError:
+        return list(settling.settle())
 
 
 @shared_task(name="shop.tasks.confirm", autoretry_for=(OSError,), retry_backoff=10, max_retries=3)

@@ -29,10 +29,11 @@ TRIES_SECONDS: Final = 600
 def pay(order: Order, card: Card) -> Order:
     """Try to be paid. The order as it is then: paid; or still reserved, and its last payment says why.
 
-    While an earlier try may still succeed there is no new one. Raises NotPayable, TooManyTries.
+    While an earlier try may still succeed there is no new one, and none while the provider is silent.
+
+    Raises NotPayable, TooManyTries.
     """
-    ask_about_earlier(order)
-    payment = _begin(order.pk)
+    payment = _begin(order.pk) if _knows_the_earlier(order) else None
     if payment is not None:
         try:
             answer = calls.charge(payment.key, payment.amount, card)
@@ -43,22 +44,25 @@ def pay(order: Order, card: Card) -> Order:
     return Order.objects.get(pk=order.pk)
 
 
-def ask_about_earlier(order: Order) -> None:
-    """Find out what became of a try that got no answer, if it is over on our side."""
+def _knows_the_earlier(order: Order) -> bool:
+    """Find out what became of a try that got no answer, if it is over on our side. False: the provider is silent."""
     earlier = Payment.objects.filter(order=order, state=PaymentState.STARTED).first()
-    if earlier is not None and earlier.ask_at <= timezone.now():
-        look_into(earlier)
+    return earlier is None or earlier.ask_at > timezone.now() or look_into(earlier)
 
 
-def look_into(payment: Payment) -> None:
-    """Ask the provider what became of a charge that nobody waits for any more. What it never heard of never will be."""
+def look_into(payment: Payment) -> bool:
+    """Ask the provider what became of a charge that nobody waits for any more. What it never heard of never will be.
+
+    False: it did not answer.
+    """
     try:
         answer = calls.find(payment.key)
         if answer is None:
             answer = calls.give_up(payment.key)
     except NoAnswer:
-        return
+        return False
     record(payment.key, answer)
+    return True
 
 
 def _begin(order_id: int) -> Payment | None:
@@ -137,16 +141,17 @@ def give_back_money(order: Order, why: str) -> None:
         note(order.pk, EventKind.REFUND_DUE, payment=payment, why=why)
 
 
-def refund(payment: Payment) -> None:
-    """Give back what is due. The provider does it once for a key, however often it is asked."""
+def refund(payment: Payment) -> bool:
+    """Give back what is due. The provider does it once for a key, however often it is asked. False: no answer."""
     try:
         calls.refund(payment.key)
     except NoAnswer:
-        return
+        return False
     with transaction.atomic():
         due = Payment.objects.filter(pk=payment.pk, state=PaymentState.REFUND_DUE)
         if due.update(state=PaymentState.REFUNDED, updated_at=timezone.now()):
             note(payment.order_id, EventKind.REFUNDED, payment=payment)
+    return True
 
 
 def _set(payment: Payment, state: PaymentState, **values: str) -> None:

@@ -20,6 +20,7 @@ from shop.services.orders import expire
 logger = logging.getLogger("shop")
 T = TypeVar("T")
 MOST: Final = 200  # of each kind, at a time
+PATIENCE: Final = 3  # questions in a row to which there is no answer
 SOONEST, LATEST = timedelta(seconds=2), timedelta(minutes=10)  # between two questions about one payment
 
 
@@ -35,9 +36,9 @@ class Settled(NamedTuple):
 def settle() -> Settled:
     """One round. Questions come first: money that has just come saves its reservation."""
     return Settled(
-        asked=_each(_open(PaymentState.STARTED), _claimed(payments.look_into)),
+        asked=_ask(_open(PaymentState.STARTED), payments.look_into),
         expired=_each(_run_out(timezone.now()), _expire),
-        refunds=_each(_open(PaymentState.REFUND_DUE), _claimed(payments.refund)),
+        refunds=_ask(_open(PaymentState.REFUND_DUE), payments.refund),
         letters=confirm_left(),
     )
 
@@ -53,17 +54,22 @@ def _run_out(now: datetime) -> list[Order]:
     return list(Order.objects.run_out(now).exclude(Exists(asked)).order_by("reserved_until")[:MOST])
 
 
-def _claimed(do: Callable[[Payment], None]) -> Callable[[Payment], bool]:
-    """``do`` it, unless another does at this moment; and if it comes to nothing, again after a while, ever longer."""
+def _ask(found: list[Payment], do: Callable[[Payment], bool]) -> int:
+    """Ask the provider about each. One that is silent is left alone for this round: each question waits its time."""
+    count = silent = 0
+    for payment in found:
+        if silent == PATIENCE:
+            break
+        if _claim(payment):
+            count += 1
+            silent = 0 if _each([payment], do) else silent + 1
+    return count
 
-    def claim_and_do(payment: Payment) -> bool:
-        mine = Payment.objects.filter(pk=payment.pk, state=payment.state, ask_at=payment.ask_at)
-        if not mine.update(ask_at=again(payment, timezone.now())):
-            return False
-        do(payment)
-        return True
 
-    return claim_and_do
+def _claim(payment: Payment) -> bool:
+    """Whether nobody else asks about it now. If it comes to nothing, it is asked again after a while, ever longer."""
+    mine = Payment.objects.filter(pk=payment.pk, state=payment.state, ask_at=payment.ask_at)
+    return bool(mine.update(ask_at=again(payment, timezone.now())))
 
 
 def again(payment: Payment, now: datetime) -> datetime:

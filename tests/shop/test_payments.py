@@ -167,6 +167,16 @@ def test_a_new_try_first_finds_out_about_the_one_before(order: Order, book: Prod
     assert_right({book.pk: 3})
 
 
+def test_a_new_try_waits_for_a_provider_that_is_silent(
+    order: Order, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hang(order, fake.HANGS, settings)
+    ask_again()
+    monkeypatch.setattr(fake.FakeProvider, "find", lambda self, key: 1 / 0)
+    assert pay(order, GOOD).state == State.RESERVED
+    assert Payment.objects.count() == 1
+
+
 def test_an_answer_that_comes_again_and_again_sells_once(order: Order, book: Product) -> None:
     pay(order, Card(fake.TWICE))
     payment = Payment.objects.get()

@@ -6,6 +6,7 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 from pytest_django.fixtures import Settings
+from redis import Redis
 
 from accounts.models import User
 from shop import letters
@@ -19,6 +20,7 @@ from shop.services.payments import pay
 from shop.services.settle import Settled, settle
 from shop.tasks import confirm as confirm_task
 from shop.tasks import settle as settle_task
+from tests.servers import RedisServer
 from tests.shop.checkouts import ask_again, assert_right, assert_settled, let_time_pass, make_cart, order_of, together
 from tests.shop.make import make_order, make_product
 
@@ -148,6 +150,40 @@ def test_one_that_cannot_be_settled_stands_in_nobodys_way(
     monkeypatch.setattr(settling, "expire", but_for_the_first)
     assert settle().expired == 2
     assert Order.objects.filter(state=State.EXPIRED).count() == 2
+
+
+def test_a_silent_provider_is_not_asked_about_everything(
+    alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Product.objects.update(stock=100)
+    for n in range(settling.PATIENCE + 2):
+        pay(order_of(alice, make_cart(f"cart {n}", book)), Card(fake.LATE))
+    asked = []
+
+    def away(self: object, key: str) -> None:
+        asked.append(key)
+        raise ConnectionResetError
+
+    monkeypatch.setattr(fake.FakeProvider, "find", away)
+    ask_again()
+    assert [settle().asked, settle().asked] == [settling.PATIENCE, 2]
+    assert len(set(asked)) == settling.PATIENCE + 2  # nobody was asked about twice, and nobody was forgotten
+
+
+def test_while_one_settles_another_has_nothing_to_do(
+    order: Order, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settling, "confirm_left", lambda: len(settle_task()) + 7)
+    assert settle_task()[3] == 7
+    redis.flushall()
+    assert settle_task()[3] == 7  # the first has given it back, or Redis has forgotten
+
+
+def test_without_redis_everything_is_settled(order: Order, book: Product, redis_server: RedisServer) -> None:
+    run_out(order)
+    redis_server.kill()
+    assert settle_task()[1] == 1
+    assert_right({book.pk: 3})
 
 
 def test_nothing_to_do_is_nothing_done(order: Order) -> None:
