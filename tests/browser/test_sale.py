@@ -1,0 +1,101 @@
+"""The sale in a browser: it counts down, its stock moves by itself, and it says so when it cannot."""
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.fixtures import Settings
+
+from mirror.rebuild import rebuild
+from mirror.relay import drain_all
+from shop import rowcache
+from shop.models import Product, Sale
+from shop.rowdaemon import run_once
+from tests.browser.conftest import Audit, OpenPage
+from tests.shop.make import make_product, make_sale
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture(autouse=True)
+def product(settings: Settings) -> Product:
+    """Something on sale, looked at every second."""
+    settings.SHOP_SALE_ROW_SECONDS = 1.0
+    made = make_product("Programming Erlang", price=1250, stock=7)
+    make_sale(made, price=900)
+    make_sale(make_product("Emma", price=1000, stock=3), price=800, starts_in=30, hours=40)
+    rebuild(["book", "product", "sale"])
+    run_once()
+    return made
+
+
+def sell(product: Product, left: int) -> None:
+    Product.objects.filter(pk=product.pk).update(stock=left)
+    drain_all()
+    rowcache.schedule(product.pk, 60)
+    run_once()
+
+
+def test_stock_moves_while_the_page_is_open_and_a_sold_out_book_cannot_be_bought(
+    person: Page, product: Product
+) -> None:
+    person.goto("/shop/sale/")
+    expect(person.get_by_text("7 left")).to_be_visible()
+    person.evaluate("window.isTheSame = true")
+    person.get_by_role("link", name="Programming Erlang").focus()
+    sell(product, 5)
+    expect(person.get_by_text("5 left")).to_be_visible()
+    assert person.evaluate("window.isTheSame")  # the page was not loaded anew, and the focus is where it was
+    expect(person.get_by_role("link", name="Programming Erlang")).to_be_focused()
+    sell(product, 0)
+    expect(person.get_by_text("Sold out")).to_be_visible()
+    expect(person.get_by_role("button", name="Put Programming Erlang into the cart")).to_have_count(0)
+
+
+def test_it_counts_down(person: Page) -> None:
+    person.goto("/shop/sale/")
+    clock = person.locator(".clock [data-clock]").first
+    before = clock.inner_text()
+    expect(clock).not_to_have_text(before)
+    assert clock.inner_text() < before
+
+
+def test_when_the_time_is_over_the_page_is_made_anew(person: Page) -> None:
+    person.goto("/shop/sale/")
+    expect(person.get_by_text("Ends")).to_be_visible()
+    Sale.objects.filter(name="Spring").delete()
+    drain_all()
+    person.evaluate("document.querySelector('.clock').dataset.left = 0")
+    expect(person.get_by_text("No sale is on")).to_be_visible()
+
+
+def test_it_says_when_its_numbers_are_old(person: Page) -> None:
+    person.route("**/shop/sale/?version=*", lambda route: route.fulfill(status=204))
+    person.goto("/shop/sale/")
+    note = person.get_by_text("These numbers are old").first
+    expect(note).to_be_hidden()
+    expect(note).to_be_visible()
+    person.unroute("**/shop/sale/?version=*")
+    expect(note).to_be_hidden()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_it_is_fit_for_everybody(open_page: OpenPage, audit: Audit, width: int, scheme: str) -> None:
+    page = open_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    for path in ("/shop/sale/", "/"):
+        page.goto(path)
+        assert audit(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    Sale.objects.all().delete()
+    drain_all()
+    page.goto("/shop/sale/")
+    assert audit(page) == []
+
+
+def test_without_javascript_it_says_the_same(plain: Page, product: Product) -> None:
+    plain.goto("/shop/sale/")
+    expect(plain.get_by_text("7 left")).to_be_visible()
+    expect(plain.get_by_text("These numbers are old").first).to_be_hidden()
+    sell(product, 5)
+    plain.get_by_role("link", name="Look again").first.click()
+    expect(plain.get_by_text("5 left")).to_be_visible()
+    plain.get_by_role("link", name="Programming Erlang").click()
+    expect(plain.get_by_role("heading", name="Programming Erlang")).to_be_visible()
