@@ -254,7 +254,7 @@ SHOP_SALE_ROW_SECONDS, SHOP_ROW_SECONDS = 3.0, 60.0  # how old cached rows are, 
 SHOP_RESERVATION_SECONDS = 600  # for which a checkout keeps copies while it is paid
 # For which it is believed, without asking SQL, that too few copies are left.
 SHOP_HOLD_SECONDS = env.float("SHOP_HOLD_SECONDS", default=2.0)
-SHOP_PAYMENT_TRIES = 10  # that one person has in ten minutes
+SHOP_PAYMENT_TRIES = 10  # to pay that come to nothing, of one person in ten minutes
 # Who takes the money (shop/payments), and how long a page waits for an answer.
 PAYMENT_PROVIDER = env.str("PAYMENT_PROVIDER", default="shop.payments.fake.FakeProvider")
 PAYMENT_TIMEOUT_SECONDS = env.float("PAYMENT_TIMEOUT_SECONDS", default=4.0)

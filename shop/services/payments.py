@@ -86,9 +86,10 @@ def _begin(order_id: int) -> Payment | None:
 
 
 def _limit(order: Order, now: datetime) -> None:
-    """Nobody finds out by trying which of many cards are good."""
+    """Nobody finds out by trying which of many cards are good. What was paid does not count."""
     since = now - timedelta(seconds=TRIES_SECONDS)
-    if Payment.objects.filter(order__user=order.user_id, created_at__gt=since).count() >= settings.SHOP_PAYMENT_TRIES:
+    tries = Payment.objects.filter(order__user=order.user_id, created_at__gt=since)
+    if tries.filter(state__in=(PaymentState.STARTED, PaymentState.FAILED)).count() >= settings.SHOP_PAYMENT_TRIES:
         raise TooManyTries
 
 

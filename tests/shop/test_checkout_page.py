@@ -265,6 +265,14 @@ def test_cards_are_tried_so_often_only(desk: Client, book: Product, settings: Se
     assert Payment.objects.count() == 2
 
 
+def test_who_pays_may_pay_again(desk: Client, book: Product, settings: Settings) -> None:
+    settings.SHOP_PAYMENT_TRIES = 1
+    for _ in range(3):
+        carts.set_line(digest_in(desk), book.pk, 1)
+        send(desk)
+    assert Order.objects.filter(state=State.PAID).count() == 3
+
+
 def test_no_number_of_a_card_is_kept_or_logged(
     desk: Client, book: Product, caplog: pytest.LogCaptureFixture, settings: Settings
 ) -> None:
