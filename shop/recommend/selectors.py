@@ -15,7 +15,7 @@ from shop.models import Recommendation
 from shop.results import ProductRecord
 from shop.selectors import products_by_sql
 
-SHOWN: Final = 6  # of each kind
+SHOWN: Final = 8  # of each kind
 Found = dict[int, tuple[BookRecord, ProductRecord]]
 
 
