@@ -58,12 +58,6 @@ def add_in_a_request(name: str) -> None:
 
 
 @pytest.fixture
-def alone(sqlite: bool) -> None:
-    if not sqlite:
-        pytest.skip("only SQLite has one writer at a time")
-
-
-@pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many tries to write have found the lock taken."""
     tries: list[int] = []
@@ -77,7 +71,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return tries
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.on_sqlite
 def test_a_request_that_came_last_writes_first(waiting: list[int]) -> None:
     with ExitStack() as stack, transaction.atomic():
         for n in range(OTHERS):
@@ -90,7 +84,7 @@ def test_a_request_that_came_last_writes_first(waiting: list[int]) -> None:
     assert len(names) == 1 + OTHERS
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.on_sqlite
 def test_people_do_not_stop_the_others_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(people_first, "YIELD_SECONDS", 0.05)
     with people_first.held(file(), fcntl.LOCK_SH):
@@ -98,14 +92,14 @@ def test_people_do_not_stop_the_others_for_ever(monkeypatch: pytest.MonkeyPatch)
     assert Author.objects.get().name == "other"
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.on_sqlite
 def test_people_do_not_wait_for_one_another_where_nobody_writes() -> None:
     with people_first.held(file(), fcntl.LOCK_SH):
         add_in_a_request("person")
     assert Author.objects.get().name == "person"
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.on_sqlite
 @pytest.mark.parametrize("serves", [True, False], ids=["a request", "a worker"])
 def test_who_waited_for_long_is_told_that_the_lock_is_taken(monkeypatch: pytest.MonkeyPatch, serves: bool) -> None:
     monkeypatch.setattr(people_first, "GIVE_UP_SECONDS", 0.05)
@@ -123,7 +117,7 @@ def test_who_waited_for_long_is_told_that_the_lock_is_taken(monkeypatch: pytest.
     assert not Author.objects.exists()
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.on_sqlite
 def test_who_has_the_lock_asks_nobody() -> None:
     with people_first.held(file(), fcntl.LOCK_SH), somebody_waits(), transaction.atomic():
         add("person")
