@@ -89,7 +89,7 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
-from tests import flush, patience
+from tests import flush, hashes, patience
 from tests.fixtures import (
     django_db_setup,
     environment,
@@ -102,6 +102,7 @@ from tests.fixtures import (
 )
 
 flush.install()
+hashes.install()
 patience.install()
 
 __all__ = [

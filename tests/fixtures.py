@@ -19,8 +19,8 @@ from config.celery import app
 from mirror import capture, marker, send
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
-from tests import flush
 from shop.pagecache import moments, store
+from tests import flush
 from tests.servers import RedisServer
 from tests.servers.redis import main_server
 

@@ -6,6 +6,7 @@ import pytest
 
 from accounts import letters
 from accounts.hashers import Argon2PasswordHasher
+from tests import hashes
 from tests.servers import PATIENCE_SECONDS
 
 
@@ -18,7 +19,7 @@ def no_letter_is_under_way() -> Iterator[None]:
 
 
 @pytest.fixture
-def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Argon2 in a millisecond, for tests that send very many passwords."""
-    for name, value in {"time_cost": 1, "memory_cost": 64, "parallelism": 1}.items():
+def dear_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords cost what they cost on the site."""
+    for name, value in hashes.SITE.items():
         monkeypatch.setattr(Argon2PasswordHasher, name, value)

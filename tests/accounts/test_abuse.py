@@ -14,11 +14,11 @@ from tests.accounts.lockout import LOGIN, PASSWORD, hashing, is_in, log_in
 REGISTER = "/accounts/register/"
 FORM = "application/x-www-form-urlencoded"
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cheap_hashes")]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def alice(cheap_hashes: None) -> User:
+def alice() -> User:
     return User.objects.create_user("alice", password=PASSWORD)
 
 

@@ -17,11 +17,11 @@ from accounts.models import User
 from tests.accounts.lockout import ELSEWHERE, HOME, LOGIN, PASSWORD, fail, hashing, is_in, log_in
 from tests.servers import RedisServer, wait_until
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cheap_hashes")]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def alice(cheap_hashes: None) -> User:
+def alice() -> User:
     return User.objects.create_user("Alice", password=PASSWORD)
 
 

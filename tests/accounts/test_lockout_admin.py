@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def staff(cheap_hashes: None, client: Client) -> Client:
+def staff(client: Client) -> Client:
     client.force_login(User.objects.create_superuser("carol"))
     User.objects.create_user("alice", password=PASSWORD)
     return client

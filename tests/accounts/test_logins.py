@@ -26,7 +26,7 @@ PASSWORD = "a quiet bookshop"
 LOGIN, BOARD = "/accounts/login/", "/accounts/leaderboard/"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("cheap_hashes")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def people(cheap_hashes: None, client: Client) -> None:
+def people(client: Client) -> None:
     User.objects.create_user("alice", password=PASSWORD, email="alice@example.org")
     User.objects.create_user("bob", password=PASSWORD, is_active=False)
     User.objects.create_user("carol")  # has no password
