@@ -9,10 +9,9 @@ from django.http import HttpRequest, HttpResponse
 from accounts import session_rows
 from mirror.prefetch import Asked, fetch, known
 from shop import popularity
-from shop.pagecache import moments, store
+from shop.pagecache import moments, render, store
 from shop.pagecache.asked import Request, Visit, asked_for
 from shop.pagecache.fill import CONTROL, Filler
-from shop.pagecache.render import make
 
 TOKEN_LENGTH: Final = 32  # of a session
 
@@ -46,7 +45,7 @@ class PageCache:
         if beside and not popularity.in_top(beside[0]):
             return None
         digest = visit.asked.digest(made_of)
-        shell = store.page(digest, lambda: make(visit.asked, visit.known.fork(), self.get_response))
+        shell = store.page(digest, lambda: render.make(visit.asked, visit.known.fork(), self.get_response))
         return self.filler.serve(visit, digest, shell) if shell else None
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from functools import cached_property, lru_cache
+from typing import Any, Final
 
 from django.core.signals import setting_changed
 from django.dispatch import receiver
@@ -38,24 +38,25 @@ class Page:
     parameters: frozenset[str] = frozenset()
 
 
-class Target(NamedTuple):
-    """A page, and of what."""
+@dataclass(frozen=True)
+class Target:
+    """A page, and of what. It is remembered by its address, and so is what it asks."""
 
     page: Page
     kwargs: Mapping[str, Any]
 
-    @property
+    @cached_property
     def member(self) -> int | None:
         """Whose rank matters."""
         return self.page.member(**self.kwargs)
 
-    @property
+    @cached_property
     def asked(self) -> Asked:
         """What the page and its holes are made of."""
         own, along = self.page.made_of(**self.kwargs), self.page.along(**self.kwargs)
         return Asked(tuple(dict.fromkeys((*own.mirrors, *along.mirrors))), own.commands + along.commands)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many of its commands the page is made of."""
         return len(self.page.made_of(**self.kwargs).commands)
@@ -108,5 +109,5 @@ def target_of(path: str) -> Target | None:
 
 @receiver(setting_changed)
 def _forget(*, setting: str, **kwargs: object) -> None:
-    if setting == "ROOT_URLCONF":
+    if setting in ("ROOT_URLCONF", "MIRROR"):
         target_of.cache_clear()

@@ -15,7 +15,6 @@ from mirror.sql_only import sql_only
 from tests.mirror.app.models import Odd
 from tests.servers import RedisServer
 
-
 NAME = "t'odd"
 
 
@@ -126,7 +125,7 @@ def test_without_what_is_needed_sql_has_to_answer(redis: Redis) -> None:
     assert fetch(asked("a")) is None
 
 
-def test_a_marker_of_another_life_of_the_server_is_none(redis: Redis) -> None:
+def test_a_marker_of_another_life_of_the_server_is_none(redis: Any) -> None:
     redis.set(naming.marker(NAME), redis.get(naming.marker(NAME)).replace(b"|", b"|x", 1))
     assert fetch(asked("a")) is None
 

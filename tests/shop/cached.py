@@ -12,7 +12,7 @@ from mirror.rebuild import rebuild
 from mirror.relay import drain_all
 from shop import keys
 from shop.models import Product
-from shop.pagecache import middleware
+from shop.pagecache import render
 from tests.servers import RedisServer
 from tests.shop.make import make_product
 
@@ -34,13 +34,13 @@ class Made:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Made:
     """Counts."""
-    made, make = Made(), middleware.make
+    made, make = Made(), render.make
 
     def counted(asked: Any, *rest: Any) -> Any:
         made.paths.append(asked.http.path)
         return make(asked, *rest)
 
-    monkeypatch.setattr(middleware, "make", counted)
+    monkeypatch.setattr(render, "make", counted)
     return made
 
 

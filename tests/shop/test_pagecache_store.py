@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -26,7 +27,7 @@ PROCESSES, THREADS = 4, 250
 
 
 @pytest.fixture
-def cache(server: RedisServer) -> Iterator[Redis]:
+def cache(server: RedisServer) -> Iterator[Any]:
     """A client of the cache server."""
     with server.client(1) as client:
         yield client
@@ -56,14 +57,14 @@ def test_a_page_is_as_it_was_when_it_comes_back_from_the_cache_server() -> None:
     assert one.filled([b"-"]) == "a-é".encode()
 
 
-def test_a_page_lives_for_five_minutes_and_as_long_again_while_it_is_made_anew(cache: Redis) -> None:
+def test_a_page_lives_for_five_minutes_and_as_long_again_while_it_is_made_anew(cache: Any) -> None:
     assert store.page("d", shell) is not None
     assert 590_000 < cache.pttl(keys.page("d")) <= 600_000
     assert (shell(age=299).is_fresh, shell(age=301).is_fresh, shell(age=301).is_over) == (True, False, False)
     assert shell(age=601).is_over
 
 
-def test_a_page_that_is_old_is_made_anew_by_who_asks_first(cache: Redis) -> None:
+def test_a_page_that_is_old_is_made_anew_by_who_asks_first(cache: Any) -> None:
     cache.set(keys.page("d"), shell("old", age=OLD).to_bytes())
     found = store.page("d", lambda: shell("new"))
     assert found
@@ -72,7 +73,7 @@ def test_a_page_that_is_old_is_made_anew_by_who_asks_first(cache: Redis) -> None
     assert not cache.exists(keys.page_lock("d"))
 
 
-def test_meanwhile_the_others_are_served_the_old_one(cache: Redis) -> None:
+def test_meanwhile_the_others_are_served_the_old_one(cache: Any) -> None:
     cache.set(keys.page("d"), shell("old", age=OLD).to_bytes())
     cache.set(keys.page_lock("d"), "somebody", px=60_000)
     for _ in range(2):
@@ -82,7 +83,7 @@ def test_meanwhile_the_others_are_served_the_old_one(cache: Redis) -> None:
     assert cache.get(keys.page_lock("d")) == b"somebody"
 
 
-def test_an_old_copy_in_the_process_is_replaced_when_somebody_has_made_a_new_one(cache: Redis) -> None:
+def test_an_old_copy_in_the_process_is_replaced_when_somebody_has_made_a_new_one(cache: Any) -> None:
     cache.set(keys.page("d"), shell("old", age=OLD).to_bytes())
     cache.set(keys.page_lock("d"), "somebody", px=60_000)
     store.page("d", never)
@@ -91,7 +92,7 @@ def test_an_old_copy_in_the_process_is_replaced_when_somebody_has_made_a_new_one
     wait_until(lambda: (found := store.page("d", never)) and found.pieces == [b"new"], "the new page")
 
 
-def test_a_page_that_is_too_old_is_not_served(cache: Redis) -> None:
+def test_a_page_that_is_too_old_is_not_served(cache: Any) -> None:
     cache.set(keys.page("d"), shell("old", age=OVER).to_bytes())
     found = store.page("d", lambda: shell("new"))
     assert found
@@ -99,7 +100,7 @@ def test_a_page_that_is_too_old_is_not_served(cache: Redis) -> None:
 
 
 def test_who_finds_neither_page_nor_lock_waits_a_moment_and_does_without(
-    cache: Redis, monkeypatch: pytest.MonkeyPatch
+    cache: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "WAIT_SECONDS", 0.1)
     cache.set(keys.page_lock("d"), "somebody who was killed", px=60_000)
@@ -107,14 +108,14 @@ def test_who_finds_neither_page_nor_lock_waits_a_moment_and_does_without(
     assert not cache.exists(keys.page("d"))
 
 
-def test_the_lock_of_who_was_killed_ends_by_itself(cache: Redis) -> None:
+def test_the_lock_of_who_was_killed_ends_by_itself(cache: Any) -> None:
     token = "somebody who was killed"
     cache.set(keys.page_lock("d"), token, px=200)
     wait_until(lambda: store.page("d", shell) is not None, "the end of the lock")
     assert cache.exists(keys.page("d"))
 
 
-def test_the_lock_that_is_taken_ends_by_itself(cache: Redis) -> None:
+def test_the_lock_that_is_taken_ends_by_itself(cache: Any) -> None:
     def make() -> Shell:
         assert 0 < cache.pttl(keys.page_lock("d")) <= store.LOCK_SECONDS * 1000
         return shell()
@@ -122,7 +123,7 @@ def test_the_lock_that_is_taken_ends_by_itself(cache: Redis) -> None:
     assert store.page("d", make)
 
 
-def test_nobody_gives_back_the_lock_of_another(cache: Redis) -> None:
+def test_nobody_gives_back_the_lock_of_another(cache: Any) -> None:
     def make() -> Shell:
         cache.set(keys.page_lock("d"), "somebody else", px=60_000)
         return shell()
@@ -131,7 +132,7 @@ def test_nobody_gives_back_the_lock_of_another(cache: Redis) -> None:
     assert cache.get(keys.page_lock("d")) == b"somebody else"
 
 
-def test_what_fails_gives_back_the_lock(cache: Redis) -> None:
+def test_what_fails_gives_back_the_lock(cache: Any) -> None:
     def make() -> Shell:
         raise ZeroDivisionError
 
@@ -140,13 +141,13 @@ def test_what_fails_gives_back_the_lock(cache: Redis) -> None:
     assert store.page("d", shell)
 
 
-def test_what_is_refused_is_not_tried_again_at_once(cache: Redis) -> None:
+def test_what_is_refused_is_not_tried_again_at_once(cache: Any) -> None:
     assert store.page("d", refuses) is None
     assert store.page("d", never) is None
     assert not cache.keys("*")
 
 
-def test_copies_in_the_process_are_bounded(cache: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_in_the_process_are_bounded(cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "COPIES", 3)
     for number in range(10):
         store.page(str(number), shell)

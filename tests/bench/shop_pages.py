@@ -1,0 +1,100 @@
+"""The page of a book from the page cache, beside a view that says "ok", Django's own cache, and no cache at all.
+
+Each side is a server of its own, as in the Procfile, with two workers; one is asked at a time.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from urllib.request import Request, urlopen
+
+from django.test import Client
+
+from accounts.models import User
+from mirror.rebuild import rebuild
+from mirror.redis import relay_client
+from mirror.relay import drain_all
+from shop import keys
+from shop.models import Product
+from social.models import Post
+from tests.bench.load import ask
+from tests.bench.table import Comparison
+from tests.servers import die_with_parent, free_port, wait_until
+from tests.shop.make import make_product
+
+REQUESTS = 4_000
+WEB = "granian --interface wsgi --workers 2 --blocking-threads 4 --log-level warning config.wsgi:application"
+ANONYMOUS, LOGGED_IN = 0.60, 0.40  # of "ok": what is aimed at
+
+
+@contextmanager
+def server(kind: str) -> Iterator[int]:
+    """One of the servers of ``pages_settings``; its port."""
+    port = free_port()
+    child = subprocess.Popen(
+        [sys.executable, "-m", *WEB.split(), "--port", str(port)],
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.bench.pages_settings", "BENCH_SERVER": kind},
+        stdout=sys.stderr,
+        preexec_fn=die_with_parent(),
+    )
+    try:
+        wait_until(lambda: _answers(port), f"the server {kind}", 60)
+        yield port
+    finally:
+        child.terminate()
+        child.wait()
+
+
+def _answers(port: int) -> bool:
+    try:
+        with urlopen(Request(f"http://127.0.0.1:{port}/ok/"), timeout=10) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def comparisons() -> Iterator[Comparison]:
+    """Anonymous and logged in."""
+    product = _book()
+    path = f"/books/{product.pk}/"
+    who = {
+        "a stranger": {"Cookie": f"csrftoken={'a' * 32}"},  # has been here before
+        "who is logged in": {"Cookie": f"csrftoken={'a' * 32}; sessionid={_session()}"},
+    }
+    rebuild()
+    drain_all()
+    with ExitStack() as stack:
+        ports = {kind: stack.enter_context(server(kind)) for kind in ("bare", "ours", "ungated", "plain", "django")}
+        for name, headers in who.items():
+            asked = {kind: partial(ask, port, path, REQUESTS, headers) for kind, port in ports.items()}
+            for kind in ("ours", "ungated", "django"):
+                ask(ports[kind], path, 200, headers)
+            relay_client().zadd(keys.viewed(), {str(product.pk): -1e6})
+            target = ANONYMOUS if name == "a stranger" else LOGGED_IN
+            sizes = f"{REQUESTS:,} requests on 8 connections, 2 workers"
+            page = f"a book's page from the cache, for {name}"
+            bare = partial(ask, ports["bare"], "/ok/", REQUESTS, {})
+            yield Comparison(page, 'a bare "ok"', sizes, asked["ours"], bare, target)
+            yield Comparison(page, "Django's cache middleware", sizes, asked["ours"], asked["django"])
+            yield Comparison(page, "no page cache", sizes, asked["ours"], asked["plain"])
+            yield Comparison(f"{page}, with its rank", "without asking for it", sizes, asked["ours"], asked["ungated"])
+
+
+def _book() -> Product:
+    """One with what the page of a book has: tags, a product, posts."""
+    product = make_product("The Book of Sand", stock=1000)
+    for number in range(30):
+        product.book.tags.create(name=f"tag {number}")
+    bob = User.objects.create_user("bench bob")
+    Post.objects.bulk_create(Post(user=bob, book=product.book, text=f"Page {n} is endless.") for n in range(5))
+    relay_client().zadd(keys.viewed(), {**{f"other {n}": -n for n in range(9_000)}, str(product.pk): -1e6})
+    return product
+
+
+def _session() -> str:
+    client = Client()
+    client.force_login(User.objects.create_user("bench alice"))
+    return client.cookies["sessionid"].value
