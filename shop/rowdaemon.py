@@ -5,10 +5,11 @@ import threading
 import time
 from typing import Any, Final
 
-from django.db import DatabaseError, close_old_connections
+from django.db import Error as DatabaseAway
+from django.db import close_old_connections
 from redis.exceptions import RedisError
 
-from mirror.lease import lease
+from mirror import naming
 from mirror.redis import relay_client
 from shop.rowcache import TOGETHER, cache_due
 from shop.rowplan import plan
@@ -18,20 +19,17 @@ logger = logging.getLogger("shop")
 PLAN_SECONDS: Final = 5.0  # how often the sales are looked at
 LOOK_SECONDS: Final = 0.05  # how often the schedule is
 AGAIN_SECONDS: Final = 1.0  # after which Redis or SQL, when it was away, is tried again
-LEASE_SECONDS: Final = 10.0
 
 
-def run_once(redis: Any = None) -> int:
-    """Look at the sales, and cache everything that is due now. Returns how many rows that was."""
-    redis = redis or relay_client()
-    with lease(redis, "rowplan", LEASE_SECONDS) as mine:
-        if mine:
-            plan(redis)
-    return _cache_all(redis)
+def run_once(redis: Any = None, *, look: bool = True) -> int:
+    """Look at the sales (not ``look``: unless somebody did a moment ago), and cache everything that is due now.
 
-
-def _cache_all(redis: Any) -> int:
-    total = 0
+    Returns how many rows that was. Raises redis-py's and Django's errors.
+    """
+    redis, total = redis or relay_client(), 0
+    recently = naming.lease("rowplan")
+    if look or redis.set(recently, 1, nx=True, px=int(PLAN_SECONDS * 1000)):
+        plan(redis)
     while count := len(cache_due(redis).ids):
         total += count
         if count < TOGETHER:
@@ -40,7 +38,9 @@ def _cache_all(redis: Any) -> int:
 
 
 class Daemon:
-    """Caches rows until it is told to stop. With Redis or SQL away it waits, says so once, and goes on."""
+    """Caches rows until it is told to stop. With Redis or SQL away it waits, says so once, and goes on; nothing else
+    that goes wrong ends it either.
+    """
 
     def __init__(self) -> None:
         self.stopped = threading.Event()
@@ -59,12 +59,17 @@ class Daemon:
                 self.step()
                 self._is_away = False
                 self.stopped.wait(LOOK_SECONDS)
-            except (RedisError, DatabaseError) as error:
-                if not self._is_away:
-                    logger.warning("Rows wait: %s", error)
-                self._is_away = True
+            except Exception as error:
+                self._say(error)
                 close_old_connections()
                 self.stopped.wait(AGAIN_SECONDS)
+
+    def _say(self, error: Exception) -> None:
+        if not isinstance(error, (RedisError, DatabaseAway)):
+            logger.error("Rows were not cached", exc_info=error)
+        elif not self._is_away:
+            logger.warning("Rows wait: %s", error)
+            self._is_away = True
 
     def step(self) -> None:
         """Cache what is due; now and then look at the sales."""

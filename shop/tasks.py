@@ -55,7 +55,7 @@ def rescale_views() -> int:
 def cache_rows() -> int:
     """Cache the rows that are due. Beat asks every second. Returns how many."""
     try:
-        return rowdaemon.run_once()
+        return rowdaemon.run_once(look=False)
     except RedisError as error:
         logger.warning("Redis is away, rows wait: %s", error)
         return 0

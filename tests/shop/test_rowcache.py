@@ -6,16 +6,18 @@ from typing import Any
 import orjson
 import pytest
 from django.core.management import call_command
-from django.db import connections
+from django.db import OperationalError, connections
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 from redis import Redis
+from redis.exceptions import ConnectionError
 
+from mirror import naming
 from mirror.redis import relay_client
-from shop import keys, rowcache, rowplan
+from shop import keys, rowcache, rowdaemon, rowplan, tasks
 from shop.models import Product, Sale
 from shop.rowdaemon import Daemon, run_once
-from tests.servers import wait_until
+from tests.servers import RedisServer, wait_until
 from tests.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -221,6 +223,44 @@ def test_an_emptied_redis_has_its_rows_again_at_once(redis: Redis) -> None:
     redis.flushdb()
     assert run_once() == 1
     assert known(redis, product) == (True, True, True)
+
+
+def test_beat_looks_at_the_sales_now_and_then_and_caches_what_is_due(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rowdaemon, "PLAN_SECONDS", 600)
+    first, second = make_product(), make_product()
+    make_sale(first)
+    assert tasks.cache_rows() == 1
+    make_sale(second)
+    rowcache.schedule(first.pk, 50)
+    assert tasks.cache_rows() == 1  # the sales were looked at a moment ago
+    redis.delete(naming.lease("rowplan"))
+    assert tasks.cache_rows() == 1
+    assert known(redis, second) == (True, True, True)
+
+
+def test_with_redis_away_beat_asks_in_vain_and_that_is_all(redis_server: RedisServer) -> None:
+    redis_server.kill()
+    assert tasks.cache_rows() == 0
+    assert tasks.rescale_views() == 0
+
+
+def test_nothing_that_goes_wrong_ends_the_daemon(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    daemon, failures = Daemon(), iter([ValueError("odd"), OperationalError("SQL is away"), ConnectionError("gone")])
+
+    def step() -> None:
+        error = next(failures, None)
+        if error is None:
+            return daemon.stop()
+        raise error
+
+    monkeypatch.setattr(rowdaemon, "AGAIN_SECONDS", 0)
+    monkeypatch.setattr(daemon, "step", step)
+    daemon.run()
+    assert [record.levelname for record in caplog.records if record.name == "shop"] == ["ERROR", "WARNING"]
 
 
 def test_the_daemon_goes_on_until_it_is_stopped(redis: Redis) -> None:
