@@ -16,7 +16,7 @@ from shop.results import ProductRecord
 from shop.selectors import products_by_sql
 
 SHOWN: Final = 8  # of each kind
-Found = dict[int, tuple[BookRecord, ProductRecord]]
+Found = tuple[dict[int, BookRecord], dict[int, ProductRecord]]
 
 
 class Recommended(NamedTuple):
@@ -47,16 +47,23 @@ class Recommendations(RawRecord):
     def strips(self) -> Strips:
         """What can be bought of it. From warm mirrors: 1 round trip and no SQL."""
         viewbuy, bought = self["viewbuy"], self["bought"]
-        found = _to_be_had(list(dict.fromkeys(other for other, *_ in (*viewbuy, *bought))))
-        looked = (Recommended(*found[other], percent=percent) for other, _, percent, _ in viewbuy if other in found)
-        also = (Recommended(*found[other], both=both) for other, _, both in bought if other in found)
+        books, products = _read(list(dict.fromkeys(other for other, *_ in (*viewbuy, *bought))))
+
+        def is_there(other: int) -> bool:
+            return other in books and other in products and products[other].can_be_bought
+
+        # As many are looked at as it takes, and not all 128.
+        looked = (
+            Recommended(books[pk], products[pk], percent=percent) for pk, _, percent, _ in viewbuy if is_there(pk)
+        )
+        also = (Recommended(books[pk], products[pk], both=both) for pk, _, both in bought if is_there(pk))
         return Strips(list(islice(looked, SHOWN)), list(islice(also, SHOWN)))
 
 
-def _to_be_had(ids: list[int]) -> Found:
-    """Those among these books that can be bought now."""
+def _read(ids: list[int]) -> Found:
+    """The books among these, and the products."""
     if not ids:
-        return {}
+        return {}, {}
 
     def ask(pipe: Any) -> None:
         pipe.mget([keys.product(pk) for pk in ids])
@@ -64,12 +71,10 @@ def _to_be_had(ids: list[int]) -> Found:
 
     reading = read(["product", "book"], ask)
     if reading is None:
-        products, books = products_by_sql(ids), books_by_sql(ids)
-    else:
-        raws, reply = reading.replies
-        products = {pk: ProductRecord(raw) for pk, raw in zip(ids, raws, strict=True) if raw is not None}
-        books = books_said(ids, reply)
-    return {pk: (books[pk], product) for pk, product in products.items() if pk in books and product.can_be_bought}
+        return books_by_sql(ids), products_by_sql(ids)
+    raws, reply = reading.replies
+    products = {pk: ProductRecord(raw) for pk, raw in zip(ids, raws, strict=True) if raw is not None}
+    return books_said(ids, reply), products
 
 
 def get_recommended(book_id: int) -> Strips:
