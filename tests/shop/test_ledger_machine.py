@@ -4,6 +4,8 @@ At the end, when everything has been answered: the money that the provider holds
 """
 
 import os
+import random
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -29,10 +31,11 @@ from tests.shop.checkouts import HOME, assert_right
 from tests.shop.make import make_product
 from tests.shop.remote import Crash, Remote
 
-EXAMPLES = int(os.environ.get("LEDGER_EXAMPLES", "15"))
+EXAMPLES, STEPS = int(os.environ.get("LEDGER_EXAMPLES", "10")), 120
 MODELS = (OrderEvent, Payment, Order, Product)
 numbers = st.integers(0, 5)
 MOODS = ("good", "refused", "late", "taken, no answer", "on its way", "lost", "crash before", "crash after")
+moods = st.sampled_from(MOODS)
 
 
 def pick(rows: Any, number: int) -> Any:
@@ -52,8 +55,11 @@ def open_payments() -> QuerySet[Payment]:
 class Ledger(RuleBasedStateMachine):
     """Buyers, staff, a clock, and a provider that may do anything but charge a key twice."""
 
-    @initialize(stock=st.lists(st.integers(0, 4), min_size=1, max_size=3))
-    def begin(self, stock: list[int]) -> None:
+    @initialize(
+        stock=st.lists(st.integers(2, 5), min_size=1, max_size=2), moods=st.lists(moods, min_size=2, max_size=3)
+    )
+    def begin(self, stock: list[int], moods: list[str]) -> None:
+        """A few orders are there already, and somebody has tried to pay for each: there is something to play with."""
         self.alice = User.objects.get_or_create(username="alice")[0]
         self.books = [make_product(f"Book {n}", price=100 + n, stock=count) for n, count in enumerate(stock)]
         self.stock = {book.pk: book.stock for book in self.books}
@@ -67,6 +73,9 @@ class Ledger(RuleBasedStateMachine):
         ]
         for each in self.patches:
             each.start()
+        for n, mood in enumerate(moods):
+            self.order(n, {n: 1})
+            self.pay(n, mood)
 
     def teardown(self) -> None:
         if not hasattr(self, "patches"):
@@ -112,7 +121,7 @@ class Ledger(RuleBasedStateMachine):
         else:
             assert before in (None, made)
 
-    @rule(which=numbers, mood=st.sampled_from(MOODS))
+    @rule(which=numbers, mood=moods)
     def pay(self, which: int, mood: str) -> None:
         if order := pick(all_orders(), which):
             self.remote.mood = mood
@@ -219,3 +228,35 @@ def test_the_ledger_is_right_whatever_happens() -> None:
             print_blob=True,
         ),
     )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(4))
+def test_the_ledger_is_right_through_a_long_life(seed: int) -> None:
+    """Hypothesis looks for short and strange lives; this one is long, and everything happens in it equally often."""
+    chance, life = random.Random(seed), Ledger()
+    life.begin([chance.randint(2, 5) for _ in range(2)], chance.choices(MOODS, k=3))
+    things: list[Callable[[], None]] = [
+        lambda: life.order(chance.randrange(40), {chance.randrange(2): chance.randint(1, 2) for _ in range(2)}),
+        lambda: life.pay(chance.randrange(40), chance.choice(MOODS)),
+        lambda: life.pay(chance.randrange(40), chance.choice(MOODS)),
+        lambda: life.cancel(chance.randrange(40)),
+        lambda: life.a_charge_arrives(chance.randrange(40)),
+        lambda: life.provider_decides(chance.random() < 0.7),
+        lambda: life.provider_calls_back(chance.randrange(40)),
+        lambda: life.what_was_refused_was_charged_after_all(chance.randrange(40)),
+        lambda: life.an_answer_is_taken_down_and_the_process_dies_before_the_commit(chance.randrange(40)),
+        lambda: life.provider_goes_and_comes(chance.random() < 0.3),
+        lambda: life.settle(),
+        lambda: life.time_passes(chance.choice([1, 6, 60, 590])),
+        lambda: life.expire(chance.randrange(40)),
+        lambda: life.send(chance.randrange(40)),
+        lambda: life.copies_arrive(chance.randrange(2), 1),
+        lambda: life.take_off_sale(chance.randrange(2), chance.random() < 0.8),
+    ]
+    try:
+        for _ in range(STEPS):
+            chance.choice(things)()
+            life.the_ledger_is_right()
+    finally:
+        life.teardown()
