@@ -17,6 +17,7 @@ from mirror.declare import Record
 from mirror.read import read
 from shop import keys
 from shop.books import get_books
+from shop.buying import FEW
 from shop.models import Sale
 from shop.prices import price_at
 from shop.records import load_sales, sale_record
@@ -25,7 +26,6 @@ from shop.selectors import get_products
 
 SALES: Final = 6  # that are shown, the first to end first
 PRODUCTS: Final = 60  # of a sale that are shown
-FEW: Final = 5  # copies: so many are few
 
 
 @dataclass(frozen=True)

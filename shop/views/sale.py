@@ -28,7 +28,7 @@ def sale(request: HttpRequest) -> HttpResponse:
         else:
             response = HttpResponse(status=204, headers={"HX-Refresh": "true"})
     else:
-        poll = round(min((each.delay for each in sales), default=60))
+        poll = max(1, round(min((each.delay for each in sales), default=60)))
         response = render(request, "shop/sale.html", {"sales": sales, "version": version, "poll": poll})
     patch_vary_headers(response, ["Accept", "HX-Request"])
     return response
