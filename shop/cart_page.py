@@ -54,8 +54,8 @@ class CartLine:
 
     @property
     def total(self) -> int | None:
-        """What they cost together, in cents; None if they are not sold."""
-        return None if self.price is None else self.quantity * self.price.cents
+        """What they cost together, in cents; None if they cannot be had."""
+        return None if self.price is None or not self.left else self.quantity * self.price.cents
 
     @property
     def most(self) -> int:
@@ -86,7 +86,7 @@ class CartPage:
 
     @property
     def total(self) -> int:
-        """What all of it costs that is sold, in cents."""
+        """What all of it costs that can be had, in cents."""
         return sum(line.total or 0 for line in self.lines)
 
     @property

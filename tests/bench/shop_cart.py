@@ -22,7 +22,7 @@ from shop.services.carts import set_line
 from tests.accounts.digests import digest
 from tests.bench.table import Comparison
 
-CARTS, LINES = 500, 4
+CARTS, LINES = 100, 4
 
 
 class CartLine(models.Model):  # noqa: DJ008

@@ -1,0 +1,77 @@
+"""The cart as people use it: with JavaScript and without, on a phone and on a desk."""
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from mirror.relay import drain_all
+from shop.models import Product
+from tests.browser.conftest import Audit, OpenPage
+from tests.shop.carts import trust
+from tests.shop.make import make_product, make_sale
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def shelf(transactional_db: None) -> list[Product]:
+    """Four books for sale: one of them reduced, and of one only two left."""
+    made = [
+        make_product("The Book of Sand", price=1250, stock=20),
+        make_product("A Universal History of Infamy, with an Index and Several Appendices", price=900, stock=2),
+        make_product("The Aleph", price=2000, stock=9),
+        make_product("Fictions", price=700, stock=9),
+    ]
+    make_sale(made[2], price=1500)
+    drain_all()
+    trust()
+    return made
+
+
+def put(page: Page, product: Product, copies: int = 1) -> None:
+    """Put copies of a book into the cart, from its page."""
+    page.goto(f"/books/{product.pk}/")
+    page.get_by_label("Copies").fill(str(copies))
+    page.get_by_role("button", name="Put into cart").click()
+    expect(page.get_by_role("heading", name="Your cart")).to_be_visible()
+
+
+@pytest.mark.parametrize("which", ["person", "plain"])
+def test_books_are_put_in_changed_and_taken_out(
+    which: str, shelf: list[Product], request: pytest.FixtureRequest
+) -> None:
+    page: Page = request.getfixturevalue(which)
+    put(page, shelf[0], 2)
+    put(page, shelf[3])
+    link = page.locator("#cart-link")
+    expect(link).to_contain_text("(3 copies)")
+    expect(page.locator(".sums dd")).to_have_text("€32.00")
+    page.get_by_label("Copies of The Book of Sand").fill("5")
+    page.get_by_label("Copies of The Book of Sand").press("Enter")
+    expect(page.locator(".sums dd")).to_have_text("€69.50")
+    expect(link).to_contain_text("(6 copies)")
+    page.get_by_role("button", name="Take Fictions out").click()
+    expect(page.locator(".sums dd")).to_have_text("€62.50")
+    page.get_by_role("button", name="Take The Book of Sand out").click()
+    expect(page.get_by_text("There is nothing in your cart.")).to_be_visible()
+    expect(link).not_to_contain_text("copies")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_whole_on_every_screen(
+    width: int, scheme: str, shelf: list[Product], open_page: OpenPage, audit: Audit
+) -> None:
+    page = open_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    for product in shelf:
+        put(page, product, 2)
+    Product.objects.filter(pk=shelf[3].pk).update(stock=0)
+    Product.objects.filter(pk=shelf[0].pk).update(price=1400)
+    drain_all()
+    page.goto("/shop/cart/")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert audit(page) == []
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"cart-{width}-{scheme}.png", full_page=True)
