@@ -143,7 +143,8 @@ def test_a_flush_that_was_killed_before_the_marks_were_cleared_counts_nothing_tw
         popularity.saw(visitor * 64, book.pk)
     items = [item.decode() for item in redis.zrange(backup.marks(), 0, -1)]
     backup.save(dict.fromkeys(items, True))
-    to_sql()
+    done = flush(backup)
+    assert (done.items, done.aside, marked(redis)) == (3, 0, 0)
     assert View.objects.count() == 3
     assert backup.load(items) == dict.fromkeys(items, True)
     assert {Fact.parse(item).visitor for item in items} == {"a" * 64, "b" * 64, "c" * 64}
