@@ -126,8 +126,8 @@ def test_news_leaves_it_as_if_it_were_new(
     }
     assert changed._sizes == fresh._sizes
     assert changed._all == fresh._all
-    for name, order in changed._orders.items():
-        assert order.keys == fresh._orders[name].keys, name
+    for name, places in changed._orders.items():
+        assert places.keys == fresh._orders[name].keys, name
     _agrees(changed, shelf, node, order)
 
 

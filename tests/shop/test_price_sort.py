@@ -10,7 +10,7 @@ from catalog import keys as catalog_keys
 from catalog.index import copy
 from catalog.models import Book
 from catalog.selectors import find_books
-from mirror import marker, registry
+from mirror import naming, registry
 from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.redis import relay_client
@@ -96,7 +96,7 @@ def test_what_is_bought_is_no_news_for_the_copies(shelf: dict[str, int]) -> None
 
 def test_without_products_in_redis_sql_sorts_and_afterwards_the_copy_does_again(shelf: dict[str, int]) -> None:
     wanted = titles()
-    relay_client().delete(marker.naming.marker("product"))
+    relay_client().delete(naming.marker("product"))
     with record() as seen:
         page = find_books("", "price")
     assert seen.sql
