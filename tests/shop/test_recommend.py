@@ -67,7 +67,7 @@ def test_what_was_bought_as_well_is_what_the_formula_gives(seed: int) -> None:
 
 def test_fewer_than_five_buyers_of_both_are_an_accident() -> None:
     lonely = [(person, 90, 0) for person in range(100, 160)]
-    four = [(person, what, 0) for person in range(FLOOR - 1) for what in (1, 2)] + lonely
+    four = [(person, what, 0) for person in range(4) for what in (1, 2)] + lonely
     assert _also(four, 1) == []
     assert [other for other, *_ in _also([*four, (50, 1, 0), (50, 2, 0)], 1)] == [2]
 
