@@ -68,17 +68,23 @@ def take(row: Cart, content: Content) -> bool:
 
 
 def _where_to(digests: Iterable[str]) -> set[str]:
-    moved = Cart.objects.using(setting("DATABASE")).filter(pk__in=list(digests)).exclude(moved_to="")
-    return set(moved.values_list("moved_to", flat=True))
+    """Under which digests these have gone on, and those under which they have, and so on."""
+    rows, found, last = Cart.objects.using(setting("DATABASE")), set[str](), set(digests)
+    while last:
+        last = set(rows.filter(pk__in=last).exclude(moved_to="").values_list("moved_to", flat=True)) - found
+        found |= last
+    return found
 
 
 def _carried(changed: Mapping[str, Cart], rows: Mapping[str, Cart]) -> list[Cart]:
-    """The rows to which these have moved, with what came late; Redis is owed them."""
-    found: dict[str, Cart] = {}
-    for row in changed.values():
+    """The rows to which these have moved, and those to which they have, with what came late; Redis is owed them."""
+    found, waiting = dict[str, Cart](), list(changed.values())
+    while waiting:
+        row = waiting.pop()
         target = rows.get(row.moved_to)
         if target and take(target, row.content):
             found[str(target.pk)], target.is_owed = target, True
+            waiting.append(target)
     return [row for digest, row in found.items() if digest not in changed]
 
 

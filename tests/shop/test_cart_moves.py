@@ -1,5 +1,7 @@
 """A cart whose token is rotated, whose session ends, whose user logs in, or is erased."""
 
+from itertools import pairwise
+
 import pytest
 from django.contrib.messages import get_messages
 from django.db import transaction
@@ -156,6 +158,24 @@ def test_what_is_written_between_the_look_and_the_commit_follows(book: Product, 
         set_line(old, book.pk, 5)
     agree()
     assert in_cart(new) == {book.pk: 5, other.pk: 1}
+
+
+def test_what_comes_late_goes_all_the_way(alice: User, book: Product, other: Product) -> None:
+    digests = [make_visitor(), *(make_visitor(alice) for _ in range(4))]
+    set_line(digests[0], book.pk, 1)
+    flush_carts()
+    set_line(digests[0], other.pk, 2)
+    breaker.failed()
+    for old, new in pairwise(digests[:4]):
+        breaker.failed()
+        cart_moves.rotate(old, new, alice.pk)
+    breaker.failed()
+    cart_moves.park([digests[3]])
+    Session.objects.filter(pk__in=digests[:4]).delete()
+    cart_moves.gather(alice.pk, digests[4])
+    breaker.reset()
+    agree()
+    assert in_cart(digests[4]) == {book.pk: 1, other.pk: 2}
 
 
 def test_what_was_put_aside_is_there_at_the_next_login_added_up_and_said(
