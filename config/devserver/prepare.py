@@ -27,7 +27,7 @@ def prepare(*, demo: bool) -> None:
         _load_people_once()
         logins.make_logins()
         _load_posts_once()
-        _load_shop_once()
+        _load_shop_once(os.environ.get("DATA", ""))
         _open_shop()
 
 
@@ -73,16 +73,19 @@ def _load_posts_once() -> None:
         notes.write("posts", loaded)
 
 
-def _load_shop_once() -> None:
-    """Give the shop products and a past, and work out what goes with what, if in this database that was not done."""
+def _load_shop_once(folder: str) -> None:
+    """Give the shop products and a past, and work out what goes with what, if in this database that was not done since
+    ``folder`` was loaded.
+    """
     from config.demo_shop import load_demo_shop
     from mirror.marker import database_identity
 
     loaded = notes.read("shop")
-    if database_identity() not in loaded:
-        found = load_demo_shop()
+    here = loaded.setdefault(database_identity(), [])
+    if folder not in here:
+        load_demo_shop()
         call_command("recommend", "rebuild", stdout=StringIO())
-        loaded[database_identity()] = found
+        here.append(folder)
         notes.write("shop", loaded)
 
 
