@@ -1,5 +1,6 @@
 """What the shop says on the page of a book, in its JSON, and on the cards of books."""
 
+import time
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -11,6 +12,7 @@ from django.utils.translation import get_language, gettext
 from catalog import extras
 from shop import keys
 from shop.money import money
+from shop.prices import Price, price_at
 from shop.recommend import page
 from shop.results import ProductRecord
 from shop.selectors import products_by_sql
@@ -59,8 +61,9 @@ def price_on_card(product: ProductRecord | None) -> SafeString:
     """What a card says of it; nothing where it is not for sale."""
     if product is None or not product["is_active"]:
         return SafeString()
-    now = product.now
-    return _price(now.cents, now.was, product["available"] > 0, get_language() or "")
+    said = product.fields
+    now = price_at(said, time.time()) if said["sales"] else Price(said["price"])
+    return _price(now.cents, now.was, said["available"] > 0, get_language() or "")
 
 
 @lru_cache(maxsize=REMEMBERED)
