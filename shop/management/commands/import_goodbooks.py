@@ -45,17 +45,19 @@ class Command(ReportingCommand):
         if limit is not None and limit < 1:
             raise ValueError("--limit has to be at least 1")
         began = time.monotonic()
-        work = _Import(
-            folder, limit, books_only=options["books_only"]
-        )  # all files are looked at before anything is written
+        books_only = options["books_only"]
+        work = _Import(folder, limit, books_only=books_only)
         with Progress(self.stderr, "read", work.totals()) as progress:
             work.catalogue(progress)
-            if not options["books_only"]:
-                work.history(progress)
+            if not books_only:
+                work.read_history(progress)
+        if not books_only:
+            with Progress(self.stderr, "written", work.written_totals()) as progress:
+                work.write_history(progress)
         tally, seconds = work.tally, time.monotonic() - began
         if any(tally.added.values()):
             update_statistics(FILLED)
-        kinds = CATALOGUE if options["books_only"] else CATALOGUE + HISTORY
+        kinds = CATALOGUE if books_only else CATALOGUE + HISTORY
         self.report(_as_dict(work, kinds, seconds), _lines(work, kinds, seconds), options["json"])
         return OK if tally.read["books"] else FOUND
 
@@ -68,19 +70,22 @@ class _Import:
         self.books = Table(folder, "books.csv", COLUMNS)
         self.tags = Table(folder, "tags.csv", TAG_COLUMNS)
         self.links = Table(folder, "book_tags.csv", LINK_COLUMNS)
-        self.views = None if books_only else files.table(folder, files.VIEWS)
-        self.purchases = None if books_only else files.table(folder, files.PURCHASES)
-        names = {files.VIEWS: self.views, files.PURCHASES: self.purchases}
-        self.missing = [] if books_only else [name for name, table in names.items() if table is None]
+        wanted = {} if books_only else {"views": files.VIEWS, "purchases": files.PURCHASES}
+        self.history = {kind: files.table(folder, name) for kind, name in wanted.items()}
+        self.missing = [wanted[kind] for kind, table in self.history.items() if table is None]
+        self.numbers: dict[int, int] = {}  # the files' of books, to primary keys
+        self.pairs: dict[str, files.Pairs] = {}
+        self.readers: set[int] = set()
 
     def totals(self) -> dict[str, int]:
-        """About how many rows there are of each kind; those of history are read and written."""
-        found = {"books": self.limit or self.books.lines(), "tags": self.tags.lines(), "taggings": self.links.lines()}
-        found["products"] = found["books"]
-        for kind, table in (("views", self.views), ("purchases", self.purchases)):
-            if table is not None:
-                found[kind] = table.lines()
-        return found
+        """About how many rows there are to be read of each kind."""
+        tables = {kind: table for kind, table in self.history.items() if table is not None}
+        return {
+            "books": self.limit or self.books.lines(),
+            "tags": self.tags.lines(),
+            "taggings": self.links.lines(),
+            **{kind: table.lines() for kind, table in tables.items()},
+        }
 
     def catalogue(self, progress: Progress) -> None:
         """Books, authors, tags, and which book has which."""
@@ -88,20 +93,27 @@ class _Import:
         numbers = import_tags(self.tags, self.tally, progress)
         import_links(self.links, numbers, self.tally, progress)
 
-    def history(self, progress: Progress) -> None:
+    def read_history(self, progress: Progress) -> None:
+        """Who wants to read what, and who rated what."""
+        self.numbers = imported(self.books, self.limit)
+        for kind, table in self.history.items():
+            self.pairs[kind] = files.read(table, kind, self.numbers, self.tally, progress) if table else files.Pairs()
+            self.readers |= self.pairs[kind].users()
+        self.tally.read["readers"] = len(self.readers)
+
+    def written_totals(self) -> dict[str, int]:
+        """How many rows there are to be written of each kind."""
+        pairs = {kind: len(found) for kind, found in self.pairs.items()}
+        return {"products": len(self.numbers), "readers": len(self.readers), **pairs}
+
+    def write_history(self, progress: Progress) -> None:
         """Products, readers, views, purchases."""
-        tally, books = self.tally, imported(self.books, self.limit)
-        import_products(books, tally, progress)
-        found = {
-            kind: files.read(table, kind, books, tally, progress) if table else files.Pairs()
-            for kind, table in (("views", self.views), ("purchases", self.purchases))
-        }
-        readers = set().union(*(pairs.users() for pairs in found.values()))
-        tally.read["readers"] = len(readers)
-        users, tally.added["readers"] = import_readers(readers, partial(progress, "readers"))
-        known = Known(users, books)
+        added = self.tally.added
+        import_products(self.numbers, self.tally, progress)
+        users, added["readers"] = import_readers(self.readers, partial(progress, "readers"))
+        known = Known(users, self.numbers)
         for kind, write in (("views", import_views), ("purchases", import_purchases)):
-            tally.added[kind] = write(found[kind], known, partial(progress, f"{kind} written"))
+            added[kind] = write(self.pairs[kind], known, partial(progress, kind))
 
 
 def _as_dict(work: _Import, kinds: tuple[str, ...], seconds: float) -> dict[str, Any]:
