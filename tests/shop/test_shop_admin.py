@@ -102,6 +102,21 @@ def test_every_list_and_every_page_costs_the_same_for_any_number_of_rows(staff: 
         assert len(seen.sql) == few[before], path
 
 
+def test_a_page_costs_the_same_for_any_number_of_lines(staff: Client, carol: User) -> None:
+    seen = []
+    for count in (1, 2, 12):
+        products = [make_product(f"Book {n}") for n in range(count)]
+        sale, order = make_sale(*products), make_order(None, *products, key=f"of {count}")
+        for n in range(count):
+            payment = Payment.objects.create(order=order, key=f"{count} {n}", amount=1, state=PaymentState.FAILED)
+            note(order.pk, EventKind.REFUSED, payment=payment, by=carol)
+        for path in (f"{SALES}{sale.pk}/change/", f"{ORDERS}{order.pk}/change/"):
+            with record() as pages:
+                assert f"Book {count - 1}" in staff.get(path).content.decode()
+            seen.append(len(pages.sql))
+    assert seen[2:4] == seen[4:6]
+
+
 @pytest.mark.parametrize("path", EVERY)
 def test_who_may_see_nothing_sees_nothing(client: Client, path: str) -> None:
     client.force_login(User.objects.create_user("dave", is_staff=True))
