@@ -84,6 +84,19 @@ def test_an_empty_cart_is_not_forgotten(book: Product, redis: Redis) -> None:
     assert in_cart(digest) == {}
 
 
+def test_what_redis_has_and_is_newer_stays(book: Product, redis: Redis) -> None:
+    digest, other = make_visitor(), make_product()
+    set_line(digest, book.pk, 3)
+    set_line(digest, other.pk, 1)
+    flush_carts()
+    set_line(digest, book.pk, 1)
+    set_line(digest, other.pk, 0)
+    backup().put_back(redis, backup().load([digest]))
+    assert in_cart(digest) == {book.pk: 1}
+    flush_carts()
+    assert differences() == []
+
+
 def test_adding_adds_and_what_is_ordered_is_taken_out_once(book: Product) -> None:
     digest, other = make_visitor(), make_product()
     add(digest, book.pk, 2)

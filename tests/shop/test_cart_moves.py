@@ -163,9 +163,7 @@ def test_what_is_written_between_the_look_and_the_commit_follows(book: Product, 
 def test_what_comes_late_goes_all_the_way(alice: User, book: Product, other: Product) -> None:
     digests = [make_visitor(), *(make_visitor(alice) for _ in range(4))]
     set_line(digests[0], book.pk, 1)
-    flush_carts()
     set_line(digests[0], other.pk, 2)
-    breaker.failed()
     for old, new in pairwise(digests[:4]):
         breaker.failed()
         cart_moves.rotate(old, new, alice.pk)
@@ -255,6 +253,14 @@ def test_however_a_session_ends_its_cart_waits_for_its_user(
     assert in_cart(digest_in(desk)) == {book.pk: 1, other.pk: 2}
 
 
+def test_what_is_parked_is_in_sql_before_the_session_is_gone(alice: User, book: Product, redis: Redis) -> None:
+    digest = make_visitor(alice)
+    set_line(digest, book.pk, 1)
+    end_session(alice, digest)
+    redis.flushall()
+    assert Cart.objects.parked().get().lines == {str(book.pk): 1}
+
+
 def test_a_session_that_was_given_more_time_has_its_cart_back(alice: User, book: Product) -> None:
     digest = make_visitor(alice)
     set_line(digest, book.pk, 1)
@@ -303,6 +309,7 @@ def test_with_a_user_go_their_carts_everywhere(away: bool, alice: User, book: Pr
     alice.delete()
     assert not Cart.objects.exclude(lines={}).exists()
     breaker.reset()
+    assert bool(redis.exists(keys.cart(here), keys.cart_state(here))) is away
     agree()
     assert not redis.exists(keys.cart(here), keys.cart_state(here))
     assert not Cart.objects.exclude(lines={}).exists()
