@@ -11,11 +11,15 @@ from unittest.mock import patch
 
 import django
 
+from tests import patience
+
 django.setup()
+patience.install()  # before any connection is made: a thousand at once are slower than a request waits
 
 from django.test import Client  # noqa: E402
 from django_redis import get_redis_connection  # noqa: E402
 
+from mirror import marker  # noqa: E402
 from shop.pagecache import render, store  # noqa: E402
 from tests.shop.stampede_keys import GO, MADE, READY  # noqa: E402
 
@@ -25,6 +29,7 @@ def main(path: str, threads: int) -> int:
     redis = get_redis_connection("relay")
     make, shown, barrier = render.make, list[bool](), threading.Barrier(threads + 1)
     store.WAIT_SECONDS = 120.0
+    marker.database_identity()  # which is read once a process, and not by each of its first visitors
 
     def counted(*given: Any) -> Any:
         redis.incr(MADE)
