@@ -230,13 +230,15 @@ def test_when_more_than_numbers_changes_the_page_is_made_anew(client: Client, wa
     assert (response.status_code, response.headers["HX-Refresh"]) == (204, "true")
 
 
-def test_the_front_page_shows_the_sale_that_is_on_before_one_to_come(client: Client, warm: None) -> None:
+def test_the_front_page_shows_the_sale_that_ends_first_before_one_to_come(client: Client, warm: None) -> None:
     make_sale(make_product("Later", price=1000), price=100, starts_in=0.1, hours=0.2)
+    make_sale(make_product("Longer", price=1000), price=300, starts_in=-2, hours=5)
     make_sale(make_product("Now", price=1000), price=200)
     cached()
     page = text_of(client, "/")
     assert "€2.00" in page
     assert "€1.00" not in page
+    assert "€3.00" not in page
     Sale.objects.all().delete()
     drain_all()
     assert "Everything in the sale" not in text_of(client, "/")
