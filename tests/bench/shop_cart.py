@@ -65,7 +65,7 @@ def comparisons() -> Iterator[Comparison]:
         "the same, with its flush to SQL",
         "update_or_create of a line",
         sizes,
-        ours=lambda: (_write(digests, products), flush(backup())),
+        ours=lambda: _write(digests, products, is_flushed=True),
         theirs=lambda: _write_sql(digests, products),
         target=1.0,
         before=_clear,
@@ -87,10 +87,12 @@ def comparisons() -> Iterator[Comparison]:
     Session.objects.filter(pk__in=digests).delete()
 
 
-def _write(digests: Sequence[str], products: Sequence[int]) -> None:
+def _write(digests: Sequence[str], products: Sequence[int], *, is_flushed: bool = False) -> None:
     for product in products:
         for each in digests:
             set_line(each, product, 2)
+    if is_flushed:
+        flush(backup())
 
 
 def _write_sql(digests: Sequence[str], products: Sequence[int]) -> None:

@@ -48,7 +48,7 @@ def differences() -> list[Any]:
     for digests in backup().scan(redis):
         for digest, content in backup().read(redis, digests).items():
             there = {int(name): int(number) for name, number in redis.hgetall(keys.cart(digest)).items()}
-            copies, version = map(int, redis.hmget(keys.cart_state(digest), ["copies", "version"]))
+            copies, version = (int(said or -1) for said in redis.hmget(keys.cart_state(digest), ["copies", "version"]))
             if (there, copies, version) != (content.quantities, sum(there.values()), content.version):
                 found.append((digest, there, copies, version, content))
     return found

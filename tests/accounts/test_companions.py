@@ -1,0 +1,57 @@
+"""What other applications ask beside a session."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from accounts import companions
+from accounts.sessions import SessionStore
+from mirror.naming import key
+from mirror.recorder import record
+from mirror.redis import breaker
+from tests.accounts.sessions import alice, desk, token_in, whole
+
+__all__ = ["alice", "desk", "whole"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two applications: one asks two things, the other one."""
+    monkeypatch.setattr(companions, "_registered", {})
+    companions.register("first", 2, ask_two)
+    companions.register("second", 1, lambda pipe, digest: pipe.get(key(f"c:{digest}")))
+
+
+def ask_two(pipe: Any, digest: str) -> None:
+    pipe.get(key("a"))
+    pipe.hget(key("b"), digest)
+
+
+def test_they_are_asked_in_the_sessions_round_trip_each_for_its_own(desk: Client, redis: Redis) -> None:
+    session = SessionStore(token_in(desk))
+    for name, value in [("a", 1), (f"c:{session.digest}", 3)]:
+        redis.set(key(name), value)
+    redis.hset(key("b"), str(session.digest), 2)
+    with record() as seen:
+        session.load()
+    assert (seen.round_trips, seen.sql) == (1, [])
+    assert (session.said("first"), session.said("second")) == ([b"1", b"2"], [b"3"])
+    assert session.said("nobody") is None
+
+
+def test_what_was_said_is_of_the_token_that_was_read(desk: Client) -> None:
+    session = SessionStore(token_in(desk))
+    assert session.get("_auth_user_id")
+    assert session.said("second") == [None]
+    session.cycle_key()
+    assert session.said("second") is None
+
+
+def test_with_redis_away_nothing_is_said_and_the_session_is_there(desk: Client) -> None:
+    session = SessionStore(token_in(desk))
+    breaker.failed()
+    assert session.get("_auth_user_id")
+    assert session.said("first") is None
