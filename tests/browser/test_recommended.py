@@ -1,0 +1,37 @@
+"""What is recommended, in a real browser: two strips that lead on, on a phone as on a screen."""
+
+import pytest
+from django.core import management
+
+from catalog.models import Book
+from shop.models import Product, Recommendation
+from tests.browser.conftest import Audit, OpenPage
+
+
+@pytest.fixture
+def first(books: list[Book]) -> Book:
+    """A book with which all others go."""
+    Product.objects.bulk_create(Product(pk=book.pk, price=1250, stock=9) for book in books)
+    others = [book.pk for book in books[1:]]
+    Recommendation.objects.create(
+        pk=books[0].pk,
+        bought=[[pk, 30.0 - n, 9] for n, pk in enumerate(others)],
+        viewbuy=[[pk, 0.9 - n / 100, 60 - n, 99] for n, pk in enumerate(others)],
+    )
+    management.call_command("mirror", "rebuild", verbosity=0)
+    return books[0]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_the_strips_fit_the_page_and_lead_on(
+    first: Book, open_page: OpenPage, audit: Audit, width: int, scheme: str
+) -> None:
+    page = open_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(f"/books/{first.pk}/")
+    assert page.locator(".recommended .strip-book").count() == 16
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert audit(page) == []
+    card = page.locator(".recommended .strip-book").first
+    assert "60% of readers who looked at this bought it" in card.inner_text()
+    card.get_by_role("link").click()
+    page.wait_for_url(f"**/books/{first.pk + 1}/")
