@@ -11,9 +11,12 @@ from unittest.mock import patch
 
 import django
 
-from tests import patience
-
 django.setup()
+
+from tests import patience  # noqa: E402
+
+
+
 patience.install()  # before any connection is made: a thousand at once are slower than a request waits
 
 from django.test import Client  # noqa: E402

@@ -215,7 +215,12 @@ def test_a_thousand_who_come_at_once_have_the_page_made_once(
         subprocess.Popen(command, env={**environment, "PYTHONHASHSEED": str(seed)}, stdout=subprocess.PIPE)
         for seed in range(1, PROCESSES + 1)
     ]
-    wait_until(lambda: int(redis.get(signs.READY) or 0) == PROCESSES, "a thousand visitors", 240)
+
+    def are_there() -> bool:
+        assert all(child.poll() is None for child in children)
+        return int(redis.get(signs.READY) or 0) == PROCESSES
+
+    wait_until(are_there, "a thousand visitors", 240)
     redis.set(signs.GO, 1)
     shown = [int(child.communicate(timeout=240)[0]) for child in children]
     assert shown == [THREADS] * PROCESSES
