@@ -28,7 +28,7 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
     away, or that this request has to see a write which has not arrived yet. Redis' errors never get
     out; the wrong use of a command (WRONGTYPE) is logged and answered by SQL as well.
     """
-    if sql_only.wanted() or breaker.open():
+    if sql_only.wanted():
         return None
     redis = client()
     pipe = redis.pipeline(transaction=False)
@@ -36,6 +36,8 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
     foreseen = prefetch.present()
     if foreseen and (said := foreseen.answer(mirrors, pipe.command_stack)):
         return Reading(*said)
+    if breaker.open():
+        return None
     # Markers before and after: a pipeline is no transaction, and the mirror could be lost between marker and data.
     markers = ("MGET", *map(naming.marker, mirrors))
     try:

@@ -143,6 +143,16 @@ def test_without_redis_nothing_is_known_and_nothing_fails(redis_server: RedisSer
     assert breaker.open()
 
 
+def test_what_is_known_needs_no_redis(redis_server: RedisServer) -> None:
+    rebuild.rebuild([NAME])
+    ahead = fetched()
+    redis_server.kill()
+    breaker.failed()
+    with known(ahead):
+        assert get("a") == [A]
+        assert get("b") is None
+
+
 def test_further_commands_go_along() -> None:
     with record() as seen:
         found = fetch(asked("a"), [asked("b")], lambda pipe: pipe.ping().exists("nothing"))
