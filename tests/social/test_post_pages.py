@@ -29,7 +29,8 @@ def town() -> Town:
 
 
 def _get(client: Client, url: str, accept: str = "text/html", **headers: str) -> tuple[Any, Recording]:
-    client.get(url, headers={"Accept": accept, **headers})  # templates are read once
+    for _ in range(2):  # templates are read once; and what is looked at is made to be kept when it is looked at again
+        client.get(url, headers={"Accept": accept, **headers})
     with record() as seen:
         response = client.get(url, headers={"Accept": accept, **headers})
     return response, seen
@@ -63,8 +64,9 @@ def test_a_post_that_there_is_not_is_404(client: Client, town: Town, pk: str, ac
 
 @pytest.mark.parametrize(
     ("path", "trips"),
-    # The session; then the post, or the window and its posts; then whom one shuns.
-    [("/posts/{post}/", 3), ("/tags/emma/", 4), ("/books/{book}/posts/", 5), ("/mentions/", 4), ("/books/{book}/", 5)],
+    # The session; then the post, or the window and its posts; then whom one shuns. Of a book: its page with the
+    # session, from the page cache (or the two apart, in JSON), whom one shuns, and that one has looked at it.
+    [("/posts/{post}/", 3), ("/tags/emma/", 4), ("/books/{book}/posts/", 5), ("/mentions/", 4), ("/books/{book}/", 3)],
 )
 @pytest.mark.parametrize("accept", ["text/html", JSON])
 def test_what_pages_cost_who_is_logged_in(client: Client, town: Town, path: str, trips: int, accept: str) -> None:
@@ -73,7 +75,7 @@ def test_what_pages_cost_who_is_logged_in(client: Client, town: Town, path: str,
     response, seen = _get(client, url, accept)
     assert response.status_code == 200
     assert seen.sql == []
-    assert seen.round_trips == (2 if accept == JSON and url == f"/books/{town.book.pk}/" else trips)
+    assert seen.round_trips == trips
 
 
 @pytest.mark.parametrize("path", ["/tags/emma/", "/books/{book}/posts/", "/mentions/"])
@@ -104,7 +106,7 @@ def test_htmx_gets_the_older_posts_alone(client: Client, town: Town) -> None:
 def test_the_page_of_a_book_shows_the_last_few_and_leads_to_the_others(client: Client, town: Town) -> None:
     response, seen = _get(client, f"/books/{town.book.pk}/")
     html = response.content.decode()
-    assert (seen.round_trips, seen.sql) == (3, [])
+    assert (seen.round_trips, seen.sql) == (1, [])
     assert html.count('<li class="post">') == 5
     assert f'href="/books/{town.book.pk}/posts/"' in html
     assert f'href="/accounts/login/?next=%2Fbooks%2F{town.book.pk}%2F"' in html
