@@ -8,14 +8,16 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from honcho.environ import parse_procfile
 from honcho.manager import Manager
 from honcho.printer import Printer
+from honcho.process import Process
 
 from config import settings
 from config.devserver.embedded import KEEP, EmbeddedRedis
@@ -28,8 +30,31 @@ class CannotRun(Exception):
     """Why the site cannot be started, in one line."""
 
 
+class Helper(Process):
+    """Honcho's helper beside one command: hands on what it says. It ends with its command, also when nobody listens.
+
+    What it says goes through a pipe that all helpers hold open: with the runner killed, a full one would keep them
+    waiting for a reader for ever.
+    """
+
+    def run(self, events: Any = None, ignore_signals: bool = False) -> None:
+        runner = os.getppid()
+        super().run(events, ignore_signals)
+        threading.Thread(target=_leave_without, args=[runner], daemon=True).start()
+
+
+def _leave_without(runner: int) -> None:
+    while os.getppid() == runner:
+        time.sleep(0.2)
+    os._exit(0)
+
+
 class Crew(Manager):
     """Honcho's manager, which can also be stopped while it is still starting."""
+
+    def __init__(self, printer: Printer) -> None:
+        super().__init__(printer)
+        self._process_ctor = Helper
 
     def _start(self) -> None:
         # A signal now would end honcho's own helpers before they learn to ignore it.

@@ -1,6 +1,7 @@
 """Redis that crashes and comes back: SQL answers meanwhile, and afterwards everything is right by itself."""
 
 import pytest
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import naming, sweeper
@@ -11,6 +12,12 @@ from tests.faults.crew import Crew
 from tests.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest
 from tests.mirror.app.models import Item
 from tests.servers import RedisServer, wait_until
+
+
+@pytest.fixture(autouse=True)
+def own_patience(settings: Settings) -> None:
+    """This process notices by itself that Redis is back, as the site does."""
+    settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 1.0}
 
 
 @pytest.mark.slow

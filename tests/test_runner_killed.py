@@ -1,0 +1,47 @@
+"""The runner of ``make demo`` is killed while what it runs has much to say."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.servers import wait_until
+
+RUNNER = """
+import sys
+from config.devserver.runner import Crew, Quiet
+crew = Crew(Quiet(sys.stdout))
+crew.add_process("loud", sys.argv[1])
+crew.loop()
+"""
+# Once the runner is gone, many times what a pipe holds.
+LOUD = "echo $$ > {pids}; while kill -0 {runner} 2>/dev/null; do sleep 0.05; done; yes | head -c 400000"
+
+
+def helper_of(runner: int) -> int | None:
+    """The process that hands on what the loud one says."""
+    found = Path(f"/proc/{runner}/task/{runner}/children").read_text().split()
+    return int(found[0]) if found else None
+
+
+def is_over(pid: int) -> bool:
+    """Whether a process has ended (whoever inherited it may not have asked for it yet)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_a_helper_ends_though_nobody_reads_what_it_hands_on(tmp_path: Path) -> None:
+    pids = tmp_path / "loud"
+    command = LOUD.format(pids=pids, runner="$PPID_OF_ALL")
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    script = f"import os; os.environ['PPID_OF_ALL'] = str(os.getpid())\n{RUNNER}"
+    runner = subprocess.Popen([sys.executable, "-c", script, command], env=environment, stdout=subprocess.DEVNULL)
+    wait_until(pids.exists, "the loud one")
+    helper = helper_of(runner.pid)
+    assert helper is not None
+    os.kill(runner.pid, signal.SIGKILL)
+    runner.wait()
+    wait_until(lambda: is_over(helper), "the helper's end", 60)
