@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
-from mirror import hints, registry, signals
+from mirror import capture, hints, registry, signals
 from mirror.models import Identity
 from tests import flush
 from tests.mirror.backup_world import lives
@@ -46,11 +46,17 @@ def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def own_registry() -> Iterator[None]:
-    """What a test registers is forgotten after it."""
+def own_registry(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test registers is forgotten after it, and so are the triggers that were installed for it."""
+    marked = request.node.get_closest_marker("django_db")
+    is_committed = marked is not None and marked.kwargs.get("transaction", False)
+    if is_committed:
+        request.getfixturevalue("transactional_db")  # so that this ends before it does
     mirrors, refused = dict(registry._mirrors), list(registry._refused)
     yield
     registry._mirrors.clear()
     registry._mirrors.update(mirrors)
     registry._refused[:] = refused
     signals.connect()
+    if is_committed:
+        capture.install()
