@@ -53,6 +53,10 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
         with django_db_blocker.block():
             yield
         assert capture.missing() == []
+        if connection.vendor == "postgresql":  # threads that tests left to themselves may have connections
+            with connection.cursor() as cursor:
+                others = "datname = current_database() AND pid <> pg_backend_pid()"
+                cursor.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
 
 
 @pytest.fixture(autouse=True)
