@@ -43,6 +43,8 @@ class Copy(NamedTuple):
     ask_at: float
 
 
+LOOKERS: Final = tuple(threading.Lock() for _ in range(64))  # by page: one visitor of a process looks for all of them
+
 breaker = Breaker()
 _copies: Final[dict[str, Copy]] = {}
 _copying = threading.Lock()
@@ -129,7 +131,21 @@ def _make(redis: Any, digest: str, token: str, make: Callable[[], Shell]) -> She
 
 
 def _wait(redis: Any, digest: str) -> Shell | None:
-    end, pause = time.monotonic() + WAIT_SECONDS, LOOK_SECONDS
+    """Wait for the page that somebody else makes: one thread asks for it, the others wait until it has it."""
+    end, looker = time.monotonic() + WAIT_SECONDS, LOOKERS[hash(digest) % len(LOOKERS)]
+    if not looker.acquire(timeout=WAIT_SECONDS):
+        return None
+    try:
+        copy = _copies.get(digest)
+        if copy and copy.shell and copy.shell.is_fresh:
+            return copy.shell
+        return _look(redis, digest, end)
+    finally:
+        looker.release()
+
+
+def _look(redis: Any, digest: str, end: float) -> Shell | None:
+    pause = LOOK_SECONDS
     while time.monotonic() < end:
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)

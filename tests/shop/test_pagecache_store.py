@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -106,6 +107,30 @@ def test_who_finds_neither_page_nor_lock_waits_a_moment_and_does_without(
     cache.set(keys.page_lock("d"), "somebody who was killed", px=60_000)
     assert store.page("d", never) is None
     assert not cache.exists(keys.page("d"))
+
+
+def test_one_visitor_of_a_process_looks_for_all_who_wait_in_it(cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "WAIT_SECONDS", 60.0)
+    look, looks, shown = store._look, list[str](), list[Shell | None]()
+
+    def noted(redis: Any, digest: str, end: float) -> Shell | None:
+        looks.append(digest)
+        return look(redis, digest, end)
+
+    monkeypatch.setattr(store, "_look", noted)
+    cache.set(keys.page_lock("d"), "somebody", px=120_000)
+    cache.config_resetstat()
+    visitors = [threading.Thread(target=lambda: shown.append(store.page("d", never))) for _ in range(20)]
+    for visitor in visitors:
+        visitor.start()
+    wait_until(
+        lambda: cache.info("commandstats").get("cmdstat_set", {}).get("calls") == 20, "twenty who found the lock taken"
+    )
+    cache.set(keys.page("d"), shell().to_bytes())
+    for visitor in visitors:
+        visitor.join()
+    assert [found and found.pieces for found in shown] == [[b"a"]] * 20
+    assert looks == ["d"]
 
 
 def test_the_lock_of_who_was_killed_ends_by_itself(cache: Any) -> None:
@@ -220,9 +245,9 @@ def test_a_thousand_who_come_at_once_have_the_page_made_once(
         assert all(child.poll() is None for child in children)
         return int(redis.get(signs.READY) or 0) == PROCESSES
 
-    wait_until(are_there, "a thousand visitors", 240)
+    wait_until(are_there, "a thousand visitors", 600)
     redis.set(signs.GO, 1)
-    shown = [int(child.communicate(timeout=240)[0]) for child in children]
+    shown = [int(child.communicate(timeout=600)[0]) for child in children]
     assert shown == [THREADS] * PROCESSES
     assert int(redis.get(signs.MADE) or 0) == 1
     assert len(pages(server)) == 1
