@@ -16,10 +16,10 @@ from catalog.models import Book, Tag
 from config.bulk import slices
 from config.demo_people import NAMES
 from config.devserver.logins import PEOPLE as LOGINS
-from shop import popularity
 from shop.importer import invented
 from shop.importer.put import put
 from shop.models import Order, OrderLine, Product, Sale, SaleItem, State, View
+from shop.viewing import popularity
 
 SEED: Final = "diptych shop"
 CUSTOMERS: Final = 260  # beside those who post: a share of readers is not said of fewer than fifty

@@ -9,16 +9,11 @@ class ShopConfig(AppConfig):
     verbose_name = _("shop")
 
     def ready(self) -> None:
-        from shop import (  # noqa: F401  (receivers register on import)
-            cart_link,
-            cart_receivers,
-            checks,
-            extras,
-            price_sort,
-            viewing_receivers,
-        )
+        from shop import checks, extras, price_sort  # noqa: F401  (checks register on import)
+        from shop.carts import link, receivers  # noqa: F401  (receivers register on import)
         from shop.pagecache import allowed  # noqa: F401  (pages register on import)
+        from shop.viewing import receivers as _  # noqa: F401
 
-        cart_link.register()
+        link.register()
         extras.register()
         price_sort.register()

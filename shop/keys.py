@@ -31,7 +31,10 @@ def viewed_by(digest: str) -> str:
 
 
 def viewed() -> str:
-    """Sorted set: book id by minus its views, halved every five minutes. Life: always. Owner: shop.popularity."""
+    """Sorted set: book id by minus its views, halved every five minutes. Life: always.
+
+    Owner: shop.viewing.popularity.
+    """
     return key("viewed:")
 
 
@@ -51,35 +54,35 @@ def viewed_marks() -> str:
 
 def viewed_once(visitor: str, book_id: int | str) -> str:
     """String: a visitor's view of a book was counted; in the slot of ``viewed:``. Life: half an hour.
-    Owner: shop.popularity.
+    Owner: shop.viewing.popularity.
     """
     return key(f"{{{viewed()}}}:once:{visitor}:{book_id}")
 
 
 def viewed_period() -> str:
     """String: the five minutes (since 1970) for which ``viewed:`` is right; in its slot. Life: always.
-    Owner: shop.popularity.
+    Owner: shop.viewing.popularity.
     """
     return key(f"{{{viewed()}}}:period")
 
 
 def viewed_whole() -> str:
     """String: the marker of the backup of views under which ``viewed:`` counts all views; in its slot.
-    Life: until Redis is another. Owner: shop.popularity.
+    Life: until Redis is another. Owner: shop.viewing.popularity.
     """
     return key(f"{{{viewed()}}}:whole")
 
 
 def viewed_since() -> str:
     """String: since when ``viewed:`` counts, while what came before is brought from SQL; in its slot.
-    Life: until it is. Owner: shop.popularity.
+    Life: until it is. Owner: shop.viewing.popularity.
     """
     return key(f"{{{viewed()}}}:since")
 
 
 def viewed_before(token: str) -> str:
     """Sorted set: what came before, on its way into ``viewed:``; in its slot. Life: an hour at most.
-    Owner: shop.popularity.
+    Owner: shop.viewing.popularity.
     """
     return key(f"{{{viewed()}}}:before:{token}")
 
@@ -111,7 +114,7 @@ def delay() -> str:
 
 def rows_of_sales() -> str:
     """Sorted set: products whose rows are cached because of a sale, by the delay they were given for that.
-    Life: always. Owner: shop.rowplan.
+    Life: always. Owner: shop.rowcache.plan.
     """
     return key("rowcache:sales")
 

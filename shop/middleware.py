@@ -1,11 +1,11 @@
-"""Seeing one's own cart, also when it was written to SQL because Redis was away (``shop.cart_direct``)."""
+"""Seeing one's own cart, also when it was written to SQL because Redis was away (``shop.carts.direct``)."""
 
 from collections.abc import Callable
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 
-from shop import cart_direct
+from shop.carts import direct
 
 COOKIE: Final = "cart_behind"
 COOKIE_SECONDS: Final = 3600  # or until a request has told Redis
@@ -19,7 +19,7 @@ class CartBehind:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         was = COOKIE in request.COOKIES
-        with cart_direct.request(was) as state:
+        with direct.request(was) as state:
             response = self.get_response(request)
         if state.now:
             response.set_cookie(COOKIE, "1", COOKIE_SECONDS, httponly=True, samesite="Lax")

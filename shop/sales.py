@@ -21,7 +21,7 @@ from shop.buying import FEW
 from shop.models import Sale
 from shop.prices import price_at
 from shop.records import load_sales, sale_record
-from shop.rowcache import LIVES, load_rows
+from shop.rowcache.rows import LIVES, load_rows
 from shop.selectors import get_products
 
 SALES: Final = 6  # that are shown, the first to end first

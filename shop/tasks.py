@@ -7,10 +7,13 @@ from redis.exceptions import RedisError
 
 from mirror.lease import lease
 from mirror.redis import relay_client
-from shop import cart_settling, halving, letters, rowdaemon
+from shop import letters
+from shop.carts import settling as cart_settling
 from shop.recommend import build
+from shop.rowcache import daemon
 from shop.services import confirming
 from shop.services import settle as settling
+from shop.viewing import halving
 
 logger = logging.getLogger("shop")
 SETTLE_SECONDS = 120  # that one round may take before another begins
@@ -55,7 +58,7 @@ def rescale_views() -> int:
 def cache_rows() -> int:
     """Cache the rows that are due. Beat asks every second. Returns how many."""
     try:
-        return rowdaemon.run_once(look=False)
+        return daemon.run_once(look=False)
     except RedisError as error:
         logger.warning("Redis is away, rows wait: %s", error)
         return 0

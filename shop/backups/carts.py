@@ -9,20 +9,21 @@ from mirror import scan
 from mirror.backup import Backup, register
 from mirror.conf import setting
 from mirror.session import Session
-from shop import cart_rows, cart_scripts, keys
-from shop.cart_content import Content
+from shop import keys
+from shop.carts import scripts, sql
+from shop.carts.content import Content
 from shop.models import Cart
 
 
 @register
 class CartBackup(Backup):
-    """Items are digests of sessions' tokens; values say of each line since when it is so (``shop.cart_content``).
+    """Items are digests of sessions' tokens; values say of each line since when it is so (``shop.carts.content``).
 
     An emptied cart stays, empty: what an older file says of it is older. Redis has every cart whose session goes on, so
     that it need ask nobody whether there is one; of the others it has what came late, until SQL has that as well.
     """
 
-    name = cart_scripts.BACKUP
+    name = scripts.BACKUP
     every_seconds = 1.0
     whole = True
 
@@ -32,17 +33,17 @@ class CartBackup(Backup):
 
     def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, Content]:
         pairs = zip(items, replies, strict=True)
-        return {digest: cart_scripts.content_of(state) for digest, state in pairs if state}
+        return {digest: scripts.content_of(state) for digest, state in pairs if state}
 
     def save(self, values: Mapping[str, Content | None]) -> None:
         """What is gone from Redis says nothing: a cart that was emptied is there, empty."""
-        cart_rows.save({digest: content for digest, content in values.items() if content is not None})
+        sql.save({digest: content for digest, content in values.items() if content is not None})
 
     def load(self, items: Sequence[str]) -> Mapping[str, Content]:
-        return cart_rows.contents(items)
+        return sql.contents(items)
 
     def put_back(self, redis: Any, values: Mapping[str, Content]) -> None:
-        cart_scripts.tell(redis, values)
+        scripts.tell(redis, values)
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
         return self._after(Cart.objects.live(), after, limit)
@@ -66,8 +67,8 @@ class CartBackup(Backup):
 
     def is_stray(self, items: Sequence[str]) -> Sequence[str]:
         """Those of sessions that are no more."""
-        alive = cart_rows.sessions_of(items)
+        alive = sql.sessions_of(items)
         return [digest for digest in items if digest not in alive]
 
     def drop(self, redis: Any, items: Sequence[str]) -> None:
-        cart_scripts.drop(redis, items)
+        scripts.drop(redis, items)

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from shop.cart_content import PARKED, Content, Line
+from shop.carts.content import PARKED, Content, Line
 
 FLOOR = "floor"
 
@@ -34,9 +34,9 @@ class Cart(models.Model):
     digest: of the token of the session whose cart it is. lines: how many of which product ({"7": 2}). version: when it
     was last changed, in microseconds since 1970, each greater than the one before. versions: the same of each line,
     removed ones too, with its price in cents at that time ({"7": [1763750000000000, 1250]}), and the floor
-    (``shop.cart_content``). user: whose session it was; a cart whose session has ended waits for its user's next login.
-    moved_to: the digest under which it goes on, when its token was rotated or it was merged into another. ended_at:
-    when it was parked or moved. is_owed: Redis does not know yet what was written here past it.
+    (``shop.carts.content``). user: whose session it was; a cart whose session has ended waits for its user's next
+    login. moved_to: the digest under which it goes on, when its token was rotated or it was merged into another.
+    ended_at: when it was parked or moved. is_owed: Redis does not know yet what was written here past it.
     """
 
     digest = models.CharField(_("session"), max_length=64, primary_key=True)

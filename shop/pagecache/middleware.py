@@ -8,10 +8,10 @@ from django.http import HttpRequest, HttpResponse
 
 from accounts import session_rows
 from mirror.prefetch import Asked, fetch, known
-from shop import popularity
 from shop.pagecache import moments, render, store
 from shop.pagecache.asked import Request, Visit, asked_for
 from shop.pagecache.fill import CONTROL, Filler
+from shop.viewing import popularity
 
 TOKEN_LENGTH: Final = 32  # of a session
 

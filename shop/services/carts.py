@@ -10,10 +10,10 @@ from django.utils.translation import ngettext
 
 from mirror.backup import access
 from mirror.redis import RedisError, breaker, is_away
-from shop import cart_scripts
-from shop.cart import CartNow, backup, cart_now, read, tell
-from shop.cart_content import EMPTY, Change, Content, Limits, TooMany, changed
-from shop.cart_direct import HOPS, behind, write_to_sql
+from shop.carts import scripts
+from shop.carts.cart import CartNow, backup, cart_now, read, tell
+from shop.carts.content import EMPTY, Change, Content, Limits, TooMany, changed
+from shop.carts.direct import HOPS, behind, write_to_sql
 from shop.selectors import get_product
 from shop.services.errors import Refused
 
@@ -103,11 +103,11 @@ def _in_redis(digest: str, mode: str, changes: Sequence[Change], key: str, versi
     for _hop in range(HOPS):
         if behind().was and not behind().told:
             tell(digest)
-        arguments = cart_scripts.changing(digest, mode, changes, limits(), key, version)
-        names = [*cart_scripts.both(digest), backup().marks()]
-        what, *rest = access.write(backup(), [digest], cart_scripts.change, names, arguments)
+        arguments = scripts.changing(digest, mode, changes, limits(), key, version)
+        names = [*scripts.both(digest), backup().marks()]
+        what, *rest = access.write(backup(), [digest], scripts.change, names, arguments)
         if what == b"ok":
-            return cart_now(cart_scripts.content_of(rest[0]))
+            return cart_now(scripts.content_of(rest[0]))
         if what != b"moved":
             raise TooMany(what.decode())
         digest = rest[0].decode()

@@ -17,7 +17,8 @@ from django.utils.translation import get_language
 
 from accounts.models import User
 from catalog.models import Book
-from shop import cart, holds
+from shop import holds
+from shop.carts import cart
 from shop.models import EventKind, Order, OrderLine
 from shop.prices import price_at
 from shop.records import load_products, product_record

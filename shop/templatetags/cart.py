@@ -5,7 +5,7 @@ from django.template.context import Context
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from shop.cart_link import copies_of
+from shop.carts.link import copies_of
 
 register = template.Library()
 

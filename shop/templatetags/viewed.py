@@ -6,8 +6,8 @@ from django import template
 from django.http import HttpRequest
 from django.template.context import Context
 
-from shop import popularity, viewing
 from shop.sales import SaleShown, sales_shown
+from shop.viewing import popularity, visits
 from shop.visitors import digest_of
 
 register = template.Library()
@@ -33,7 +33,7 @@ def on_sale() -> dict[str, Any]:
 def last_viewed(context: Context) -> dict[str, Any]:
     """What this visitor saw last; nothing, and at no cost, for who has no session."""
     request: HttpRequest = context["request"]
-    return {"books": viewing.last_viewed(digest_of(request), BOOKS)}
+    return {"books": visits.last_viewed(digest_of(request), BOOKS)}
 
 
 @register.inclusion_tag("shop/_countdown.html")

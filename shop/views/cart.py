@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods
 
 from config.answers import is_partial, json, wants_json
 from shop.books import get_books
-from shop.cart import CartNow, read
-from shop.cart_link import know
-from shop.cart_page import page_of
+from shop.carts.cart import CartNow, read
+from shop.carts.link import know
+from shop.carts.page import page_of
 from shop.services import carts
 from shop.services.carts import CartError
 from shop.visitors import digest_of, ensure_digest
@@ -36,7 +36,7 @@ class Wish(NamedTuple):
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def cart(request: HttpRequest) -> HttpResponse:
-    """GET: the cart; the template gets ``page``, a ``shop.cart_page.CartPage``.
+    """GET: the cart; the template gets ``page``, a ``shop.carts.page.CartPage``.
 
     POST: ``product``, ``quantity`` (0: takes it out), and with ``add`` so many more. Answers with the cart: in JSON, as
     the part of the page that htmx asks for, or by way of a redirect to the page. What cannot be done is answered with

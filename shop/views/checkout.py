@@ -15,7 +15,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.letters import site
 from accounts.ratelimit import allow
-from shop import cart
+from shop.carts import cart
 from shop.checkout_page import address_of, show
 from shop.forms import CheckoutForm, PayForm
 from shop.models import Order, PaymentState, State

@@ -16,7 +16,7 @@ from mirror.backup.restore import restore
 from mirror.models import Change
 from mirror.rebuild import rebuild
 from mirror.redis import relay_client
-from shop.cart import backup, read
+from shop.carts.cart import backup, read
 from shop.models import Cart, Product
 from shop.services.carts import set_line
 from tests.accounts.digests import digest

@@ -9,7 +9,8 @@ from django.db import connections
 
 from accounts.models import User
 from mirror.rebuild import rebuild
-from shop import cart, holds
+from shop import holds
+from shop.carts import cart
 from shop.models import Order, Product
 from shop.services import carts, checkout
 from shop.services.errors import SoldOut

@@ -6,9 +6,9 @@ from pytest_django.fixtures import Settings
 
 from mirror.rebuild import rebuild
 from mirror.relay import drain_all
-from shop import rowcache
 from shop.models import Product, Sale
-from shop.rowdaemon import run_once
+from shop.rowcache import rows
+from shop.rowcache.daemon import run_once
 from tests.browser.conftest import Audit, OpenPage
 from tests.shop.make import make_product, make_sale
 
@@ -30,7 +30,7 @@ def product(settings: Settings) -> Product:
 def sell(product: Product, left: int) -> None:
     Product.objects.filter(pk=product.pk).update(stock=left)
     drain_all()
-    rowcache.schedule(product.pk, 60)
+    rows.schedule(product.pk, 60)
     run_once()
 
 

@@ -11,8 +11,8 @@ from redis import Redis
 
 from mirror.redis import breaker
 from mirror.relay import drain_all
-from shop.cart import backup
-from shop.cart_settling import settle_all
+from shop.carts.cart import backup
+from shop.carts.settling import settle_all
 from shop.models import Cart
 from shop.services.carts import add, set_line
 from tests.faults.crew import Crew

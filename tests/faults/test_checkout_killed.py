@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accounts.session_rows import digest_of
-from shop import cart
+from shop.carts import cart
 from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
 from shop.services.settle import settle
 from tests.faults.buyers import PATIENCE_SECONDS, Buyer, Page, make_people, start_site

@@ -9,8 +9,9 @@ from typing import Any
 import orjson
 from redis import Redis
 
-from shop import keys, rowcache
+from shop import keys
 from shop.models import Product
+from shop.rowcache import rows
 from tests.faults.crew import Crew
 from tests.servers import RedisServer, wait_until
 from tests.shop.make import make_product
@@ -33,7 +34,7 @@ def is_not_cached(state: Redis, product: Product) -> bool:
 
 def make_scheduled(delay: float, number: int = 1) -> list[Product]:
     products = [make_product(stock=7) for _ in range(number)]
-    rowcache.schedule_all({product.pk: delay for product in products})
+    rows.schedule_all({product.pk: delay for product in products})
     return products
 
 
@@ -81,6 +82,6 @@ def test_a_daemon_whose_redis_is_killed_waits_and_goes_on(crew: Crew, state: Red
     wait_until(lambda: "Rows wait" in crew.said("daemon"), "the daemon to notice", 60)
     redis_server.start()
     state.flushdb()
-    rowcache.schedule(product.pk, 0.5)
+    rows.schedule(product.pk, 0.5)
     wait_until(partial(is_cached, state, product), "a row again", 60)
     assert child.poll() is None

@@ -11,7 +11,7 @@ from accounts.session_rows import digest_of
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from mirror.verify import verify
-from shop import cart
+from shop.carts import cart
 from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
 from shop.payments import fake
 from shop.services.settle import settle

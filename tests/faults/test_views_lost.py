@@ -9,8 +9,9 @@ from redis import Redis
 from mirror import naming
 from mirror.backup.sweep import sweep
 from mirror.redis import breaker, relay_client
-from shop import halving, popularity, tasks
+from shop import tasks
 from shop.models import View
+from shop.viewing import halving, popularity
 from tests.catalog.make import make_book
 from tests.faults.tools import again_and_again
 from tests.servers import RedisServer, wait_until

@@ -14,7 +14,7 @@ from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.redis import relay_client
 from shop import keys
-from shop.cart import backup, read
+from shop.carts.cart import backup, read
 
 _numbers = count()
 

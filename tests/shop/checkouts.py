@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.session_rows import digest_of
-from shop import cart
+from shop.carts import cart
 from shop.models import FakeCharge, Order, OrderLine, Payment, PaymentState, Product, State
 from shop.services import carts
 from shop.services.checkout import Address, begin

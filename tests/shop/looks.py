@@ -7,8 +7,9 @@ from redis import Redis
 
 from mirror.backup import registry
 from mirror.backup.flush import flush
-from shop import keys, popularity
+from shop import keys
 from shop.models import View
+from shop.viewing import popularity
 
 
 def scores(redis: Redis) -> dict[int, float]:

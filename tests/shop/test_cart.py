@@ -9,7 +9,7 @@ from mirror.recorder import record
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from shop import keys
-from shop.cart import backup, read
+from shop.carts.cart import backup, read
 from shop.models import Cart, Product
 from shop.services.carts import CartError, add, set_line, take_out
 from tests.mirror.backup_world import marked

@@ -15,9 +15,10 @@ from accounts.session_services import end_session
 from mirror.rebuild import rebuild
 from mirror.redis import breaker
 from mirror.relay import drain_all
-from shop import cart_moves, keys
-from shop.cart import read
-from shop.cart_settling import SPARED, settle_all
+from shop import keys
+from shop.carts import moves
+from shop.carts.cart import read
+from shop.carts.settling import SPARED, settle_all
 from shop.models import Cart, Product
 from shop.services.carts import add, set_line, take_out
 from tests.accounts.sessions import PASSWORD, alice, digest_in, log_in, whole
@@ -115,12 +116,12 @@ def test_a_login_that_fails_leaves_the_cart_where_it_was(alice: User, book: Prod
     old, new = make_visitor(), make_visitor(alice)
     set_line(old, book.pk, 2)
     with pytest.raises(RuntimeError), transaction.atomic():
-        cart_moves.rotate(old, new, None)
-        cart_moves.gather(alice.pk, new)
+        moves.rotate(old, new, None)
+        moves.gather(alice.pk, new)
         raise RuntimeError
     assert (in_cart(old), in_cart(new)) == ({book.pk: 2}, {})
-    cart_moves.rotate(old, new, None)
-    cart_moves.rotate(old, new, None)
+    moves.rotate(old, new, None)
+    moves.rotate(old, new, None)
     assert in_cart(new) == {book.pk: 2}
     agree()
 
@@ -128,8 +129,8 @@ def test_a_login_that_fails_leaves_the_cart_where_it_was(alice: User, book: Prod
 def test_of_two_logins_from_one_browser_one_has_the_cart(book: Product) -> None:
     old, one, two = make_visitor(), make_visitor(), make_visitor()
     set_line(old, book.pk, 2)
-    cart_moves.rotate(old, one, None)
-    cart_moves.rotate(old, two, None)
+    moves.rotate(old, one, None)
+    moves.rotate(old, two, None)
     assert (in_cart(one), in_cart(two)) == ({book.pk: 2}, {})
     agree()
 
@@ -137,7 +138,7 @@ def test_of_two_logins_from_one_browser_one_has_the_cart(book: Product) -> None:
 def test_who_writes_under_the_old_token_writes_to_the_cart_as_it_goes_on(book: Product, other: Product) -> None:
     old, new = make_visitor(), make_visitor()
     set_line(old, book.pk, 2)
-    cart_moves.rotate(old, new, None)
+    moves.rotate(old, new, None)
     assert add(old, other.pk).lines == {book.pk: 2, other.pk: 1}
     assert in_cart(old) == in_cart(new) == {book.pk: 2, other.pk: 1}
     breaker.failed()
@@ -153,7 +154,7 @@ def test_what_is_written_between_the_look_and_the_commit_follows(book: Product, 
     old, new = make_visitor(), make_visitor()
     set_line(old, book.pk, 2)
     with transaction.atomic():
-        cart_moves.rotate(old, new, None)
+        moves.rotate(old, new, None)
         set_line(old, other.pk, 1)
         set_line(old, book.pk, 5)
     agree()
@@ -166,11 +167,11 @@ def test_what_comes_late_goes_all_the_way(alice: User, book: Product, other: Pro
     set_line(digests[0], other.pk, 2)
     for old, new in pairwise(digests[:4]):
         breaker.failed()
-        cart_moves.rotate(old, new, alice.pk)
+        moves.rotate(old, new, alice.pk)
     breaker.failed()
-    cart_moves.park([digests[3]])
+    moves.park([digests[3]])
     Session.objects.filter(pk__in=digests[:4]).delete()
-    cart_moves.gather(alice.pk, digests[4])
+    moves.gather(alice.pk, digests[4])
     breaker.reset()
     agree()
     assert in_cart(digests[4]) == {book.pk: 1, other.pk: 2}
@@ -264,7 +265,7 @@ def test_what_is_parked_is_in_sql_before_the_session_is_gone(alice: User, book: 
 def test_a_session_that_was_given_more_time_has_its_cart_back(alice: User, book: Product) -> None:
     digest = make_visitor(alice)
     set_line(digest, book.pk, 1)
-    cart_moves.park([digest])
+    moves.park([digest])
     flush_carts()
     settle_all()
     assert Cart.objects.get().is_parked
@@ -280,9 +281,9 @@ def test_what_nobody_can_come_back_to_is_kept_for_two_days(alice: User, book: Pr
     for digest in [stranger, full, empty, moved]:
         set_line(digest, book.pk, 1)
     set_line(empty, book.pk, 0)
-    cart_moves.rotate(moved, target, alice.pk)
+    moves.rotate(moved, target, alice.pk)
     Session.objects.exclude(pk=target).delete()
-    cart_moves.park([stranger, empty, full])
+    moves.park([stranger, empty, full])
     agree()
     assert Cart.objects.count() == 5
     for row in Cart.objects.exclude(ended_at=None):
@@ -321,7 +322,7 @@ def test_an_order_takes_its_lines_out_of_the_cart_wherever_it_has_gone(book: Pro
     shown = set_line(old, book.pk, 2)
     take_out(old, shown.version, {book.pk: 1, other.pk: 1}, key="k0")
     set_line(old, book.pk, 2)
-    cart_moves.rotate(old, new, None)
+    moves.rotate(old, new, None)
     assert take_out(old, read(old).version - 1, {book.pk: 1}, key="k1").lines == {book.pk: 1}
     for digest in (old, new):
         assert take_out(digest, 0, {book.pk: 1}, key="k1").lines == {book.pk: 1}

@@ -19,8 +19,8 @@ from mirror.models import BackupState
 from mirror.rebuild import rebuild
 from mirror.redis import breaker
 from mirror.relay import drain_all
-from shop import cart_direct, cart_moves
-from shop.cart_settling import settle_all
+from shop.carts import direct, moves
+from shop.carts.settling import settle_all
 from shop.models import Cart
 from shop.services import carts
 from tests.mirror.backup_world import Lives, lives
@@ -147,14 +147,14 @@ class Site(RuleBasedStateMachine):
     def _log_in(self, old: str, new: str, user: int) -> None:
         with transaction.atomic():
             Session.objects.filter(pk=old).delete()
-            cart_moves.rotate(old, new, None)
-            cart_moves.gather(self.users[user].pk, new)
+            moves.rotate(old, new, None)
+            moves.gather(self.users[user].pk, new)
 
     @rule(number=who)
     def rotate(self, number: int) -> None:
         visitor = self.visitors[number]
         new = make_visitor(self.users[visitor.user] if visitor.user >= 0 else None)
-        self.as_(visitor, lambda: cart_moves.rotate(visitor.digest, new, None))
+        self.as_(visitor, lambda: moves.rotate(visitor.digest, new, None))
         Session.objects.filter(pk=visitor.digest).delete()
         visitor.digest = new
         self._rotated(visitor.cart)
@@ -164,7 +164,7 @@ class Site(RuleBasedStateMachine):
     def log_out(self, number: int) -> None:
         visitor = self.visitors[number]
         with transaction.atomic():
-            cart_moves.park([visitor.digest])
+            moves.park([visitor.digest])
             Session.objects.filter(pk=visitor.digest).delete()
         self._rotated(visitor.cart)
         if visitor.user >= 0:
@@ -258,7 +258,7 @@ class Site(RuleBasedStateMachine):
 
     def as_(self, visitor: Visitor, do: Any) -> Any:
         """In a request of this visitor, with their cookie."""
-        with cart_direct.request(visitor.is_behind) as state:
+        with direct.request(visitor.is_behind) as state:
             found = do()
         visitor.is_behind = state.now or (visitor.is_behind and not state.told)
         return found

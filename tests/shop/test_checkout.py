@@ -6,7 +6,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
-from shop import cart
+from shop.carts import cart
 from shop.models import Order, OrderLine, Product, State
 from shop.services import carts, checkout, stock
 from shop.services.checkout import begin

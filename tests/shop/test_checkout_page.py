@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from mirror.rebuild import rebuild
 from mirror.recorder import record
-from shop import cart
+from shop.carts import cart
 from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
 from shop.payments import fake
 from shop.services import carts, checkout

@@ -12,10 +12,10 @@ from config.demo_shop import load_demo_shop, look_around, renew_sale, shelf
 from config.devserver.logins import make_logins
 from mirror.rebuild import rebuild
 from mirror.relay import drain_all
-from shop import popularity
 from shop.models import Order, OrderLine, Product, Recommendation, Sale, State, View
 from shop.recommend import build
 from shop.recommend.selectors import get_recommended
+from shop.viewing import popularity
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = timezone.now()

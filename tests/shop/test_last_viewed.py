@@ -16,8 +16,9 @@ from mirror.backup.restore import restore
 from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.sql_only import sql_only
-from shop import keys, popularity, viewing
+from shop import keys
 from shop.models import View
+from shop.viewing import popularity, visits
 from tests.catalog.make import make_book
 from tests.servers import RedisServer
 from tests.shop.looks import seen_by, to_sql
@@ -36,7 +37,7 @@ def books() -> list[Book]:
 
 
 def titles(digest: str | None = ME, count: int = popularity.LAST) -> list[str]:
-    return [book["title"] for book in viewing.last_viewed(digest, count)]
+    return [book["title"] for book in visits.last_viewed(digest, count)]
 
 
 def look_at(*books: Book, digest: str = ME) -> None:
@@ -49,7 +50,7 @@ def test_the_last_25_are_kept_and_the_latest_comes_first(redis: Redis, books: li
     expected = [books[10].pk, *(book.pk for book in reversed(books) if book != books[10])]
     assert seen_by(redis, ME) == expected[:25]
     assert titles(count=2) == ["Book 10", "Book 27"]
-    assert [book["title"] for book in viewing.last_viewed(ME, 2, but=books[10].pk)] == ["Book 27", "Book 26"]
+    assert [book["title"] for book in visits.last_viewed(ME, 2, but=books[10].pk)] == ["Book 27", "Book 26"]
     assert 0 < redis.ttl(keys.viewed_by(ME)) <= 14 * 86_400
 
 

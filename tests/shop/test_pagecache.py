@@ -16,9 +16,10 @@ from mirror import middleware as own_writes
 from mirror import outbox
 from mirror.recorder import record
 from mirror.relay import drain_all
-from shop import keys, popularity
+from shop import keys
 from shop.models import Product
 from shop.pagecache import store
+from shop.viewing import popularity
 from social.models import Post
 from tests.servers import RedisServer
 from tests.shop.cached import Made, made, pages, path_of, plain, product, text, warm

@@ -20,8 +20,9 @@ from mirror.rebuild import rebuild as rebuild_mirrors
 from mirror.recorder import record
 from mirror.redis import relay_client
 from mirror.sql_only import sql_only
-from shop import halving, keys, popularity, tasks
+from shop import keys, tasks
 from shop.models import View
+from shop.viewing import halving, popularity
 from tests.catalog.make import make_book
 from tests.servers import RedisServer
 from tests.shop.looks import by_formula, looks_in_sql, period_of, scores, to_sql

@@ -14,9 +14,10 @@ from redis.exceptions import ConnectionError
 
 from mirror import naming
 from mirror.redis import relay_client
-from shop import keys, rowcache, rowdaemon, rowplan, tasks
+from shop import keys, tasks
 from shop.models import Product, Sale
-from shop.rowdaemon import Daemon, run_once
+from shop.rowcache import daemon, plan, rows
+from shop.rowcache.daemon import Daemon, run_once
 from tests.servers import RedisServer, wait_until
 from tests.shop.make import make_product, make_sale
 
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def patient(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither rows nor claims run out while a test is at it."""
     settings.SHOP_SALE_ROW_SECONDS, settings.SHOP_ROW_SECONDS = 50.0, 90.0
-    monkeypatch.setattr(rowcache, "HOLD_SECONDS", 600)
+    monkeypatch.setattr(rows, "HOLD_SECONDS", 600)
 
 
 def row(redis: Redis, product: Product) -> dict[str, Any] | None:
@@ -49,7 +50,7 @@ def known(redis: Redis, product: Product) -> tuple[bool, bool, bool]:
 
 def test_a_scheduled_row_is_cached_and_lives_for_three_delays(redis: Redis) -> None:
     product = make_product("Programming Erlang", price=1250, stock=7)
-    rowcache.schedule(product.pk, 50)
+    rows.schedule(product.pk, 50)
     assert run_once() == 1
     said = row(redis, product)
     assert said is not None
@@ -63,7 +64,7 @@ def test_a_scheduled_row_is_cached_and_lives_for_three_delays(redis: Redis) -> N
 
 def test_a_row_is_written_anew_when_it_is_due(redis: Redis) -> None:
     product = make_product(stock=7)
-    rowcache.schedule(product.pk, 60)
+    rows.schedule(product.pk, 60)
     run_once()
     Product.objects.filter(pk=product.pk).update(stock=6)
     make_due(redis, product)
@@ -76,16 +77,16 @@ def test_a_row_is_written_anew_when_it_is_due(redis: Redis) -> None:
 @pytest.mark.parametrize("seconds", [0, -1])
 def test_a_delay_of_nothing_stops_it_and_takes_the_row_away(redis: Redis, seconds: float) -> None:
     product = make_product()
-    rowcache.schedule(product.pk, 50)
+    rows.schedule(product.pk, 50)
     run_once()
     assert known(redis, product) == (True, True, True)
-    rowcache.schedule(product.pk, seconds)
+    rows.schedule(product.pk, seconds)
     assert known(redis, product) == (False, False, False)
 
 
 def test_a_delay_that_was_set_to_nothing_by_hand_does_so_when_the_row_is_due(redis: Redis) -> None:
     product = make_product()
-    rowcache.schedule(product.pk, 50)
+    rows.schedule(product.pk, 50)
     run_once()
     redis.zadd(keys.delay(), {str(product.pk): 0})
     make_due(redis, product)
@@ -98,7 +99,7 @@ def test_a_row_without_a_delay_and_one_without_a_product_hold_up_nobody(
 ) -> None:
     plain, odd, gone = make_product(), make_product(), make_product()
     for product in (plain, odd, gone):
-        rowcache.schedule(product.pk, 50)
+        rows.schedule(product.pk, 50)
     redis.zrem(keys.delay(), str(odd.pk))
     redis.zadd(keys.delay(), {"no number": 5, "9" * 30: 5})
     redis.zadd(keys.schedule(), {"no number": 1, "9" * 30: 1})
@@ -113,11 +114,11 @@ def test_a_row_without_a_delay_and_one_without_a_product_hold_up_nobody(
 
 def test_what_is_due_is_claimed_by_one(redis: Redis) -> None:
     products = [make_product() for _ in range(30)]
-    rowcache.schedule_all({product.pk: 60 for product in products})
+    rows.schedule_all({product.pk: 60 for product in products})
 
     def one(_: int) -> list[str]:
         try:
-            return rowcache.cache_due().ids
+            return rows.cache_due().ids
         finally:
             connections.close_all()
 
@@ -129,8 +130,8 @@ def test_what_is_due_is_claimed_by_one(redis: Redis) -> None:
 
 def test_who_dies_after_the_claim_delays_it_and_no_more(redis: Redis) -> None:
     product = make_product()
-    rowcache.schedule(product.pk, 50)
-    assert rowcache._claimed(relay_client()).ids == [str(product.pk)]  # and then it was killed
+    rows.schedule(product.pk, 50)
+    assert rows._claimed(relay_client()).ids == [str(product.pk)]  # and then it was killed
     assert run_once() == 0
     make_due(redis, product)  # the claim has run out
     assert run_once() == 1
@@ -140,30 +141,30 @@ def test_who_dies_after_the_claim_delays_it_and_no_more(redis: Redis) -> None:
 def test_what_is_stopped_between_the_claim_and_the_write_stays_stopped(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    product, load = make_product(), rowcache.load_rows
-    rowcache.schedule(product.pk, 50)
+    product, load = make_product(), rows.load_rows
+    rows.schedule(product.pk, 50)
 
     def stop_meanwhile(ids: list[int], moment: float) -> Any:
-        rowcache.schedule(product.pk, 0)
+        rows.schedule(product.pk, 0)
         return load(ids, moment)
 
-    monkeypatch.setattr(rowcache, "load_rows", stop_meanwhile)
+    monkeypatch.setattr(rows, "load_rows", stop_meanwhile)
     assert run_once() == 1
     assert known(redis, product) == (False, False, False)
 
 
 def test_what_is_scheduled_anew_in_between_is_due_at_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    product, load = make_product(), rowcache.load_rows
-    rowcache.schedule(product.pk, 60)
+    product, load = make_product(), rows.load_rows
+    rows.schedule(product.pk, 60)
 
     def hurry(ids: list[int], moment: float) -> Any:
-        monkeypatch.setattr(rowcache, "load_rows", load)
-        rowcache.schedule(product.pk, 2)
+        monkeypatch.setattr(rows, "load_rows", load)
+        rows.schedule(product.pk, 2)
         return load(ids, moment)
 
-    monkeypatch.setattr(rowcache, "load_rows", hurry)
-    rowcache.cache_due()
-    assert rowcache.cache_due().ids == [str(product.pk)]
+    monkeypatch.setattr(rows, "load_rows", hurry)
+    rows.cache_due()
+    assert rows.cache_due().ids == [str(product.pk)]
     said = row(redis, product)
     assert said is not None
     assert said["delay"] == 2
@@ -171,9 +172,9 @@ def test_what_is_scheduled_anew_in_between_is_due_at_once(redis: Redis, monkeypa
 
 def test_any_number_of_rows_is_five_queries() -> None:
     products = [make_product() for _ in range(20)]
-    rowcache.schedule_all({product.pk: 5 for product in products})
+    rows.schedule_all({product.pk: 5 for product in products})
     with CaptureQueriesContext(connections["default"]) as queries:
-        assert len(rowcache.cache_due().ids) == 20
+        assert len(rows.cache_due().ids) == 20
     assert len(queries) <= 5
 
 
@@ -187,10 +188,10 @@ def test_what_is_on_sale_is_scheduled_by_itself_and_stops_with_the_sale(redis: R
     assert said is not None
     assert (said["now"], said["was"], said["ends"]) == (900, 1250, sale.ends_at.timestamp())
     Sale.objects.filter(pk=sale.pk).update(ends_at=sale.starts_at.replace(year=2000), starts_at="1999-01-01T00:00Z")
-    assert rowplan.plan(relay_client()) == 1
+    assert plan.plan(relay_client()) == 1
     assert known(redis, now) == (False, False, False)
     assert known(redis, later)[0]
-    assert rowplan.plan(relay_client()) == 0
+    assert plan.plan(relay_client()) == 0
 
 
 def test_a_sale_that_begins_makes_its_rows_quick(redis: Redis) -> None:
@@ -206,7 +207,7 @@ def test_what_somebody_changes_by_hand_stays_until_the_sale_changes(redis: Redis
     product = make_product()
     sale = make_sale(product)
     run_once()
-    rowcache.schedule(product.pk, 0)
+    rows.schedule(product.pk, 0)
     run_once()
     assert known(redis, product) == (False, False, False)
     sale.items.all().delete()
@@ -228,12 +229,12 @@ def test_an_emptied_redis_has_its_rows_again_at_once(redis: Redis) -> None:
 def test_beat_looks_at_the_sales_now_and_then_and_caches_what_is_due(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rowdaemon, "PLAN_SECONDS", 600)
+    monkeypatch.setattr(daemon, "PLAN_SECONDS", 600)
     first, second = make_product(), make_product()
     make_sale(first)
     assert tasks.cache_rows() == 1
     make_sale(second)
-    rowcache.schedule(first.pk, 50)
+    rows.schedule(first.pk, 50)
     assert tasks.cache_rows() == 1  # the sales were looked at a moment ago
     redis.delete(naming.lease("rowplan"))
     assert tasks.cache_rows() == 1
@@ -257,7 +258,7 @@ def test_nothing_that_goes_wrong_ends_the_daemon(
             return daemon.stop()
         raise error
 
-    monkeypatch.setattr(rowdaemon, "AGAIN_SECONDS", 0)
+    monkeypatch.setattr("shop.rowcache.daemon.AGAIN_SECONDS", 0)
     monkeypatch.setattr(daemon, "step", step)
     daemon.run()
     assert [record.levelname for record in caplog.records if record.name == "shop"] == ["ERROR", "WARNING"]
@@ -265,7 +266,7 @@ def test_nothing_that_goes_wrong_ends_the_daemon(
 
 def test_the_daemon_goes_on_until_it_is_stopped(redis: Redis) -> None:
     product, daemon = make_product(), Daemon()
-    rowcache.schedule(product.pk, 0.2)
+    rows.schedule(product.pk, 0.2)
 
     def run() -> None:
         daemon.run()

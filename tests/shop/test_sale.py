@@ -13,9 +13,10 @@ from redis import Redis
 from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
-from shop import keys, rowcache
+from shop import keys
 from shop.models import Product, Sale
-from shop.rowdaemon import run_once
+from shop.rowcache import rows
+from shop.rowcache.daemon import run_once
 from tests.servers import RedisServer
 from tests.shop.make import make_product, make_sale
 
@@ -61,7 +62,7 @@ def offers(client: Client) -> list[dict[str, Any]]:
 def cache_again(product: Product) -> None:
     """Its row says what SQL says."""
     drain_all()
-    rowcache.schedule(product.pk, DELAY)
+    rows.schedule(product.pk, DELAY)
     run_once()
 
 

@@ -15,9 +15,10 @@ from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.backup.verify import verify
 from mirror.recorder import record
-from shop import keys, popularity, viewing
+from shop import keys
 from shop.backups.views import Fact
 from shop.models import View
+from shop.viewing import popularity, visits
 from tests.catalog.make import make_book
 from tests.servers import RedisServer
 from tests.shop.looks import half_an_hour_later, marked, scores, seen_by, to_sql
@@ -91,14 +92,14 @@ def test_the_same_stranger_is_another_one_tomorrow_and_under_another_secret(
     client: Client, book: Book, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = client.get(f"/books/{book.pk}/").wsgi_request
-    today = viewing.stand_in(request)
-    assert viewing.stand_in(request) == today
+    today = visits.stand_in(request)
+    assert visits.stand_in(request) == today
     tomorrow = timezone.now() + timedelta(days=1)
     with monkeypatch.context() as patch:
         patch.setattr(timezone, "now", lambda: tomorrow)
-        assert viewing.stand_in(request) != today
+        assert visits.stand_in(request) != today
     settings.SECRET_KEY = "another"
-    assert viewing.stand_in(request) != today
+    assert visits.stand_in(request) != today
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from accounts.models import Session, User
 from config.csp import ADMIN_NEEDS
 from mirror.rebuild import rebuild
 from mirror.recorder import record
-from shop import halving
-from shop.rowdaemon import run_once
+from shop.rowcache.daemon import run_once
+from shop.viewing import halving
 from social.models import Post
 from tests.accounts.people import make_people, warm
 from tests.shop.make import make_product, make_sale

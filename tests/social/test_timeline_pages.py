@@ -9,7 +9,7 @@ from django.test import Client
 from accounts.models import User
 from mirror.redis import breaker
 from mirror.sql_only import sql_only
-from shop import halving
+from shop.viewing import halving
 from social.models import Block, Post
 from social.reading import PAGE, cursor
 from tests.site.html import what_the_policy_forbids

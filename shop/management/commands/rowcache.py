@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mirror.management.base import OK, ReportingCommand, brief
-from shop import rowcache
 from shop.models import Product
-from shop.rowdaemon import Daemon, run_once
+from shop.rowcache import rows
+from shop.rowcache.daemon import Daemon, run_once
 
 
 def a_number(text: str) -> int:
@@ -59,7 +59,7 @@ class Command(ReportingCommand):
 
     def _schedule(self, product: int, seconds: float, json: bool) -> None:
         exists = Product.objects.filter(pk=product).exists()
-        rowcache.schedule(product, seconds)
+        rows.schedule(product, seconds)
         said = {"id": product, "seconds": seconds, "exists": exists}
         text = _("row %(id)s: every %(seconds)g seconds") if seconds > 0 else _("row %(id)s: cached no more")
         lines = [text % said]

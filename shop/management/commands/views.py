@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mirror.management.base import OK, ReportingCommand, brief
-from shop.halving import rescale
+from shop.viewing.halving import rescale
 
 
 class Command(ReportingCommand):

@@ -9,30 +9,30 @@ from django.http import HttpRequest
 from accounts.models import User
 from accounts.session_signals import sessions_ending, token_rotated
 from catalog.signals import book_shown
-from shop import viewing
+from shop.viewing import visits
 from shop.visitors import digest_of
 
 
 @receiver(book_shown, dispatch_uid="shop.record_view")
 def record_view(*, request: HttpRequest, book_id: int, **kwargs: Any) -> None:
     """Somebody looks at a book."""
-    viewing.record(request, book_id)
+    visits.record(request, book_id)
 
 
 @receiver(token_rotated, dispatch_uid="shop.take_views_along")
 def take_views_along(*, old: str, new: str, **kwargs: Any) -> None:
     """What was seen under the old token was seen under the new one."""
-    viewing.take_along(old, new)
+    visits.take_along(old, new)
 
 
 @receiver(user_logged_in, dispatch_uid="shop.claim_views")
 def claim_views(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     """Who logs in has seen what they saw before."""
     if digest := digest_of(request):
-        viewing.claim(digest, user.pk)
+        visits.claim(digest, user.pk)
 
 
 @receiver(sessions_ending, dispatch_uid="shop.forget_views")
 def forget_views(*, digests: list[str], **kwargs: Any) -> None:
     """A session's list goes with it; its views stay in SQL."""
-    viewing.forget(digests)
+    visits.forget(digests)

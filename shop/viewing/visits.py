@@ -18,10 +18,11 @@ from mirror.backup import epoch
 from mirror.conf import setting
 from mirror.read import read
 from mirror.redis import RedisError, breaker, client, is_away
-from shop import keys, popularity
+from shop import keys
 from shop.books import get_books, in_order
 from shop.models import View
-from shop.popularity import BACKUP, LAST, logger
+from shop.viewing import popularity
+from shop.viewing.popularity import BACKUP, LAST, logger
 from shop.visitors import digest_of
 
 SQL_ROWS: Final = 100  # of a visitor, among which SQL finds the last books: who comes back to one has several

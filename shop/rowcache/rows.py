@@ -27,7 +27,7 @@ TOGETHER: Final = 200  # rows that are claimed at once
 HOLD_SECONDS: Final = 10  # for which a claim is good
 LIVES: Final = 3  # delays that a row lives
 
-_LUA: Final = Path(__file__).parent / "lua"
+_LUA: Final = Path(__file__).parents[1] / "lua"
 _claim = Script(_LUA / "rows_claim.lua")
 _done = Script(_LUA / "rows_done.lua")
 

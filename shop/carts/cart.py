@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from mirror.backup import access, registry
 from mirror.backup.declare import Backup
 from mirror.redis import RedisError, breaker, client, is_away
-from shop.cart_content import EMPTY, PARKED, Content
-from shop.cart_direct import HOPS, behind
-from shop.cart_scripts import BACKUP
+from shop.carts.content import EMPTY, PARKED, Content
+from shop.carts.direct import HOPS, behind
+from shop.carts.scripts import BACKUP
 
 logger = logging.getLogger("shop")
 

@@ -14,9 +14,9 @@ from mirror import naming
 from mirror.backup import epoch
 from mirror.redis import client
 from shop import keys
-from shop.cart import CartNow, read
-from shop.cart_direct import behind
-from shop.cart_scripts import BACKUP
+from shop.carts.cart import CartNow, read
+from shop.carts.direct import behind
+from shop.carts.scripts import BACKUP
 from shop.visitors import digest_of
 
 NAME = "cart"

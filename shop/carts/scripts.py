@@ -8,9 +8,9 @@ from mirror import naming
 from mirror.backup import guarded
 from mirror.scripts import Script
 from shop import keys
-from shop.cart_content import PARKED, Change, Content, Limits, Line, next_version
+from shop.carts.content import PARKED, Change, Content, Limits, Line, next_version
 
-_LUA: Final = Path(__file__).parent / "lua"
+_LUA: Final = Path(__file__).parents[1] / "lua"
 _LINES: Final = (_LUA / "cart_lines.lua").read_text(encoding="utf-8")
 STEP: Final = 500  # carts in a round trip
 BACKUP: Final = "cart"  # the name under which carts are marked

@@ -11,8 +11,8 @@ from redis.exceptions import RedisError
 
 from mirror import naming
 from mirror.redis import relay_client
-from shop.rowcache import TOGETHER, cache_due
-from shop.rowplan import plan
+from shop.rowcache.plan import plan
+from shop.rowcache.rows import TOGETHER, cache_due
 
 logger = logging.getLogger("shop")
 

@@ -2,7 +2,7 @@
 
 SQL decides, in the transaction in which it happens: either all of it is so, or none of it. A cart under a new token
 begins there, for nobody can have written to one of which they do not know the token yet. Redis is told after the
-commit, or later (``shop.cart_settling``): all that is ever done to it is to put versions together, so doing it again
+commit, or later (``shop.carts.settling``): all that is ever done to it is to put versions together, so doing it again
 changes nothing.
 """
 
@@ -17,10 +17,10 @@ from django.utils import timezone
 from mirror.backup import access
 from mirror.conf import setting
 from mirror.redis import RedisError, breaker, client, is_away
-from shop import cart_rows, cart_scripts, cart_settling
-from shop.cart import backup
-from shop.cart_content import EMPTY, Content, next_version, together
-from shop.cart_direct import behind
+from shop.carts import scripts, settling, sql
+from shop.carts.cart import backup
+from shop.carts.content import EMPTY, Content, next_version, together
+from shop.carts.direct import behind
 from shop.models import Cart
 from shop.services.carts import limits
 
@@ -31,17 +31,17 @@ def rotate(old: str, new: str, user_id: int | None) -> None:
     """A session goes on under another token, and its cart with it. Again: changes nothing."""
     content = access.fetch(backup(), [old]).get(old, EMPTY)
     with transaction.atomic(using=setting("DATABASE")):
-        known = cart_rows.locked([old])
+        known = sql.locked([old])
         if old in known and known[old].moved_to:
             return  # it went along with another login of the same browser
         if not content.version and not known and not breaker.open():
             return  # there is none; with Redis away there may be one that SQL was not told of yet
-        rows = cart_rows.locked([], make=[old, new])
-        cart_rows.take(rows[old], content)
-        cart_rows.take(rows[new], rows[old].content)
+        rows = sql.locked([], make=[old, new])
+        sql.take(rows[old], content)
+        sql.take(rows[new], rows[old].content)
         rows[new].user_id, rows[new].is_owed = user_id, True
         _over(rows[old], goes_on_as=new)
-        cart_rows.write(rows.values())
+        sql.write(rows.values())
         _tell_redis([old, new])
 
 
@@ -63,14 +63,14 @@ def gather(user_id: int, digest: str) -> Gathered:
         if not waiting:
             Cart.objects.using(setting("DATABASE")).filter(pk=digest).update(user_id=user_id)
             return Gathered()
-        rows = cart_rows.locked(waiting, make=[digest])
+        rows = sql.locked(waiting, make=[digest])
         own = rows.pop(digest)
         sources = [row for row in rows.values() if row.is_parked and not row.moved_to]
         before, own.user_id, own.is_owed = own.content, user_id, True
         own.content = together(before, [row.content for row in sources], limits())
         for row in sources:
             _over(row, goes_on_as=digest)
-        cart_rows.write([own, *sources])
+        sql.write([own, *sources])
         _tell_redis([digest, *rows])
         came = _copies([own.content]) - _copies([before])
         return Gathered(came, _copies(row.content for row in sources) - came)
@@ -82,15 +82,15 @@ def park(digests: Sequence[str]) -> None:
     with transaction.atomic(using=setting("DATABASE")):
         known = Cart.objects.using(setting("DATABASE")).filter(pk__in=digests).values_list("pk", flat=True)
         wanted = {*(held or ()), *known}
-        users = cart_rows.sessions_of(wanted if held is not None else digests)
+        users = sql.sessions_of(wanted if held is not None else digests)
         if held is None:  # what Redis knows comes later, and has to find whose it was
             wanted |= {digest for digest, user in users.items() if user}
-        rows = [row for row in cart_rows.locked(wanted, make=wanted).values() if not row.moved_to]
+        rows = [row for row in sql.locked(wanted, make=wanted).values() if not row.moved_to]
         for row in rows:
-            cart_rows.take(row, (held or {}).get(str(row.pk), EMPTY))
+            sql.take(row, (held or {}).get(str(row.pk), EMPTY))
             row.user_id = users.get(str(row.pk)) or row.user_id
             _over(row)
-        cart_rows.write(rows)
+        sql.write(rows)
         _tell_redis([str(row.pk) for row in rows])
 
 
@@ -99,14 +99,14 @@ def erase(user_id: int) -> None:
     these digests, and nothing else of it, so that nothing brings it back.
     """
     own = Cart.objects.using(setting("DATABASE")).filter(user_id=user_id).values_list("pk", flat=True)
-    digests = sorted({*own, *cart_rows.sessions_of_user(user_id)})
+    digests = sorted({*own, *sql.sessions_of_user(user_id)})
     with transaction.atomic(using=setting("DATABASE")):
-        rows = cart_rows.locked([], make=digests)
+        rows = sql.locked([], make=digests)
         for row in rows.values():
             row.user_id = None
             row.content = Content(floor=next_version(row.version))
             _over(row)
-        cart_rows.write(rows.values())
+        sql.write(rows.values())
         transaction.on_commit(partial(_forget, digests), using=setting("DATABASE"), robust=True)
 
 
@@ -130,7 +130,7 @@ def _settle(digests: Sequence[str]) -> None:
         if breaker.open():
             behind().now = True
         else:
-            cart_settling.settle(digests, redis=client())
+            settling.settle(digests, redis=client())
     except RedisError as error:
         if is_away(error):
             breaker.failed()
@@ -156,6 +156,6 @@ def _forget(digests: Sequence[str]) -> None:
     if breaker.open():
         return
     try:
-        cart_scripts.drop(client(), digests)
+        scripts.drop(client(), digests)
     except RedisError as error:
         logger.warning("Redis did not answer, it is told of erased carts later: %s", error)

@@ -40,7 +40,7 @@ SMALLEST_PERIODS: Final = 30
 SMALLEST: Final = 0.5**SMALLEST_PERIODS
 SQL_VIEWS: Final = 5_000  # the newest, which a page without Redis judges by
 
-_saw = script(Path(__file__).parent / "lua" / "saw.lua")
+_saw = script(Path(__file__).parents[1] / "lua" / "saw.lua")
 
 
 class Shelf(NamedTuple):

@@ -9,7 +9,7 @@ from django.conf import settings
 from mirror.read import read
 from shop import keys
 from shop.books import ask_books, books_by_sql, books_said
-from shop.cart import CartNow
+from shop.carts.cart import CartNow
 from shop.prices import Price
 from shop.results import ProductRecord
 from shop.selectors import products_by_sql

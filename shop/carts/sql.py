@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from accounts.models import Session
 from mirror.conf import setting
-from shop.cart_content import Content, merged
+from shop.carts.content import Content, merged
 from shop.models import Cart
 
 _FIELDS = ["user", "lines", "versions", "version", "is_parked", "moved_to", "ended_at", "is_owed"]

@@ -21,7 +21,7 @@ from mirror.redis import relay_client
 from mirror.scripts import Script
 from shop import keys
 from shop.models import View
-from shop.popularity import BACKUP, KEPT, PERIOD_SECONDS, SMALLEST, SMALLEST_PERIODS
+from shop.viewing.popularity import BACKUP, KEPT, PERIOD_SECONDS, SMALLEST, SMALLEST_PERIODS
 
 logger = logging.getLogger("shop")
 
@@ -30,7 +30,7 @@ STEP: Final = 1_000  # books brought to Redis in one command
 LEASE_SECONDS: Final = 10.0
 
 _EPOCH: Final = datetime.fromtimestamp(0, tz=UTC)
-_LUA: Final = Path(__file__).parent / "lua"
+_LUA: Final = Path(__file__).parents[1] / "lua"
 _rescale = Script(_LUA / "rescale.lua")
 _begin = Script(_LUA / "viewed_begin.lua")
 _finish = Script(_LUA / "viewed_finish.lua")

@@ -11,19 +11,19 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from accounts.session_signals import sessions_ending, token_rotated
-from shop import cart_moves
+from shop.carts import moves
 
 
 @receiver(token_rotated, dispatch_uid="shop.take_cart_along")
 def take_cart_along(*, old: str, new: str, user_id: int | None, **kwargs: Any) -> None:
     """In the transaction of the rotation."""
-    cart_moves.rotate(old, new, user_id)
+    moves.rotate(old, new, user_id)
 
 
 @receiver(sessions_ending, dispatch_uid="shop.park_carts")
 def park_carts(*, digests: list[str], **kwargs: Any) -> None:
     """They wait for their users' next logins."""
-    cart_moves.park(digests)
+    moves.park(digests)
 
 
 @receiver(user_logged_in, dispatch_uid="shop.gather_carts")
@@ -32,7 +32,7 @@ def gather_carts(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     digest = getattr(request.session, "digest", None)
     if digest is None:
         return
-    gathered = cart_moves.gather(user.pk, digest)
+    gathered = moves.gather(user.pk, digest)
     if gathered.copies:
         text = ngettext(
             "The %(count)d book you had put aside before is in your cart again.",
@@ -52,4 +52,4 @@ def gather_carts(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
 @receiver(pre_delete, sender=User, dispatch_uid="shop.erase_carts")
 def erase_carts(*, instance: User, **kwargs: Any) -> None:
     """SQL's rows go by themselves (cascade)."""
-    cart_moves.erase(instance.pk)
+    moves.erase(instance.pk)

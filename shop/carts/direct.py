@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from mirror.conf import setting
-from shop.cart_content import Content
-from shop.cart_rows import locked, sessions_of, write
+from shop.carts.content import Content
+from shop.carts.sql import locked, sessions_of, write
 
 logger = logging.getLogger("shop")
 HOPS = 5  # from a token to the next

@@ -10,7 +10,7 @@ from mirror.conf import setting
 from mirror.redis import relay_client
 from shop import keys
 from shop.models import SaleItem
-from shop.rowcache import schedule_all
+from shop.rowcache.rows import schedule_all
 
 STEP: Final = 500  # rows that are compared together
 

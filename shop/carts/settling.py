@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from mirror.conf import setting
 from mirror.redis import RedisError, is_away, relay_client
-from shop import cart_rows, cart_scripts
+from shop.carts import scripts, sql
 from shop.models.cart import Cart, CartQuerySet
 
 logger = logging.getLogger("shop")
@@ -28,8 +28,8 @@ def settle(digests: Sequence[str], *, redis: Any) -> int:
     """
     rows = {str(row.pk): row for row in _rows().owed().filter(pk__in=digests)}
     # Of a session that is there still: what ends it is under way, or it does not end.
-    spared = cart_rows.sessions_of([digest for digest, row in rows.items() if row.is_parked])
-    told = cart_scripts.tell(redis, {digest: row.content for digest, row in rows.items() if digest not in spared})
+    spared = sql.sessions_of([digest for digest, row in rows.items() if row.is_parked])
+    told = scripts.tell(redis, {digest: row.content for digest, row in rows.items() if digest not in spared})
     for row in map(rows.__getitem__, told):
         as_told = {"version": row.version, "moved_to": row.moved_to, "is_parked": row.is_parked}
         _rows().filter(pk=row.pk, **as_told).update(is_owed=False)
@@ -60,7 +60,7 @@ def settle_all(*, redis: Any = None) -> int:
 def _wake(now: datetime) -> None:
     """A session that was to end, and was given more time, has its cart back."""
     spared = _rows().parked().owed().filter(ended_at__lt=now - SPARED)
-    if sessions := cart_rows.sessions_of(spared.values_list("pk", flat=True)[:STEP]):
+    if sessions := sql.sessions_of(spared.values_list("pk", flat=True)[:STEP]):
         _rows().parked().filter(pk__in=sessions).update(is_parked=False, ended_at=None)
 
 
