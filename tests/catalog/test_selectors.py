@@ -20,7 +20,7 @@ from mirror.recorder import Recording, record
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
-from tests.catalog.make import make_book, make_links, make_products
+from tests.catalog.make import make_authors, make_book, make_books, make_links, make_products
 from tests.catalog.queries import NAMES, ORDERS, nodes
 from tests.catalog.warm import all_pages, both, own_copy, shown, warm_up
 from tests.servers import RedisServer
@@ -33,16 +33,16 @@ TITLES = ["Zebra", "apple", "Apple", "Ärger", "éclair", "鹿鼎记", "𝔘nico
 @transaction.atomic
 def _fill(books: int = 70) -> None:
     """Books with equal titles, years and popularities among them, for more than three pages."""
-    made = [
-        make_book(
-            TITLES[n % len(TITLES)],
+    made = make_books(
+        Book(
+            title=TITLES[n % len(TITLES)],
             popularity=n * 7 % 5,
             year=[None, -300, 0, 1999, 2004][n % 5],
-            authors="Zoë, Adam" if n % 3 else "",
             rating=n % 5 + 0.25 if n % 4 else None,
         )
         for n in range(books)
-    ]
+    )
+    make_authors((book, name) for n, book in enumerate(made) for name in ("Zoë", "Adam") if n % 3)
     make_links([(book, name) for n, book in enumerate(made) for j, name in enumerate(NAMES) if (n >> (j % 5)) & 1])
     make_products(made)
 

@@ -14,7 +14,7 @@ from mirror.rebuild import rebuild
 from mirror.recorder import Recording, record
 from mirror.redis import breaker
 from mirror.sql_only import sql_only
-from tests.catalog.make import make_book
+from tests.catalog.make import make_book, make_books
 from tests.catalog.warm import own_copy, warm_up
 from tests.servers import RedisServer
 
@@ -27,8 +27,8 @@ LARGEST = 2**63 - 1
 @pytest.fixture
 def shelf() -> list[Book]:
     """More than a page of books about cats, and one about dogs."""
-    cats = [make_book(f"Cat {n:02}", tags="cats pets", authors="Ann, Bob", popularity=n) for n in range(PAGE + 5)]
-    books = [*cats, make_book("Dog", tags="dogs pets")]
+    cats = [Book(title=f"Cat {n:02}", popularity=n) for n in range(PAGE + 5)]
+    books = [*make_books(cats, tags="cats pets", authors="Ann, Bob"), make_book("Dog", tags="dogs pets")]
     warm_up()
     return books
 

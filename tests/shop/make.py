@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import User
@@ -10,11 +11,13 @@ from shop.models import Order, OrderLine, Product, Sale, SaleItem
 from tests.catalog.make import make_book
 
 
+@transaction.atomic
 def make_product(title: str = "A book", *, price: int = 1250, stock: int = 10, **fields: Any) -> Product:
     """A book that is for sale."""
     return Product.objects.create(book=make_book(title), price=price, stock=stock, **fields)
 
 
+@transaction.atomic
 def make_sale(*products: Product, price: int = 500, hours: float = 1, starts_in: float = -1) -> Sale:
     """A sale of these products: it began an hour ago and ends in one, unless said otherwise."""
     now = timezone.now()
@@ -25,6 +28,7 @@ def make_sale(*products: Product, price: int = 500, hours: float = 1, starts_in:
     return sale
 
 
+@transaction.atomic
 def make_order(user: User | None, *products: Product, quantity: int = 1, **fields: Any) -> Order:
     """An order as a row: nothing is reserved for it."""
     now = timezone.now()
