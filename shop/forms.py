@@ -5,6 +5,7 @@ from typing import Any, Final
 from django import forms
 from django.core.validators import ProhibitNullCharactersValidator
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from shop.models import Order
 from shop.payments import Card, provider
@@ -61,7 +62,11 @@ class PayForm(forms.Form):
 class CheckoutForm(PayForm):
     """Where an order goes, and a card. version, total: of the cart as it was shown."""
 
-    name = forms.CharField(label=_("Name"), max_length=150, widget=forms.TextInput(attrs={"autocomplete": "name"}))
+    name = forms.CharField(
+        label=pgettext_lazy("of who gets a parcel", "Name"),
+        max_length=150,
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+    )
     email = forms.EmailField(
         label=_("E-mail address"),
         max_length=Order._meta.get_field("email").max_length,
