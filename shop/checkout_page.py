@@ -2,16 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from accounts.models import User
-from mirror.read import read
-from shop import keys
-from shop.books import ask_books, books_by_sql, books_said
 from shop.models import Order
 from shop.prices import Price
-from shop.results import ProductRecord
-from shop.selectors import products_by_sql
+from shop.selectors import get_products_and_books
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ class Shown:
 def show(quantities: Mapping[int, int], version: int, left: Mapping[int, int] | None = None) -> Shown:
     """The lines of a cart. left: what is known better than Redis says. From warm mirrors: 1 round trip, no SQL."""
     ids = list(quantities)
-    products, books = _read(ids) if ids else ({}, {})
+    products, books = get_products_and_books(ids)
     known, lines = left or {}, []
     for pk, quantity in quantities.items():
         product, book = products.get(pk), books.get(pk)
@@ -72,16 +67,3 @@ def address_of(user: User) -> dict[str, str]:
     if last is None:
         return {"name": user.username, "email": user.email}
     return {"name": last.name, "email": last.email, "address": last.address}
-
-
-def _read(ids: list[int]) -> tuple[dict[int, ProductRecord], dict[int, Any]]:
-    def ask(pipe: Any) -> None:
-        pipe.mget([keys.product(pk) for pk in ids])
-        ask_books(pipe, ids)
-
-    reading = read(["product", "book"], ask)
-    if reading is None:
-        return products_by_sql(ids), dict(books_by_sql(ids))
-    raws, titles = reading.replies
-    products = {pk: ProductRecord(raw) for pk, raw in zip(ids, raws, strict=True) if raw is not None}
-    return products, dict(books_said(ids, titles))

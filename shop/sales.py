@@ -16,13 +16,12 @@ from mirror.conf import setting
 from mirror.declare import Record
 from mirror.read import read
 from shop import keys
-from shop.books import get_books
 from shop.buying import FEW
 from shop.models import Sale
 from shop.prices import price_at
 from shop.records import load_sales, sale_record
 from shop.rowcache.rows import LIVES, load_rows
-from shop.selectors import get_products
+from shop.selectors import get_products_and_books
 
 SALES: Final = 6  # that are shown, the first to end first
 PRODUCTS: Final = 60  # of a sale that are shown
@@ -107,7 +106,7 @@ def sales_shown() -> list[SaleShown]:
     """The sales that are on, and those to come, the first to end first.
 
     From warm mirrors and cached rows: one round trip as long as the same sales and products are shown, else three, and
-    no SQL. Rows that nobody has cached lately cost two more; with Redis away all of it is asked of SQL.
+    no SQL. Rows that nobody has cached lately cost one more; with Redis away all of it is asked of SQL.
     """
     moment = time.time()
     found = _by_redis(moment)
@@ -169,8 +168,8 @@ def _shown(records: Sequence[Record], cached: Mapping[int, Record], moment: floa
     wanted = _products(records)
     rows = {pk: row for pk, row in cached.items() if moment - row["cached_at"] <= LIVES * row.get("delay", 1.0)}
     if missing := [pk for pk in wanted if pk not in rows]:
-        books = get_books(missing)
-        for pk, product in get_products(missing).items():
+        products, books = get_products_and_books(missing)
+        for pk, product in products.items():
             if book := books.get(pk):
                 said = {"title": book["title"], "authors": book["authors"], "cached_at": moment}
                 rows[pk] = {**product, **said}

@@ -1,20 +1,15 @@
 """What the page of a cart shows: its lines, what they cost at this moment, and what of them cannot be had."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from django.conf import settings
 
-from mirror.read import read
-from shop import keys
-from shop.books import ask_books, books_by_sql, books_said
+from shop.buying import FEW
 from shop.carts.cart import CartNow
 from shop.prices import Price
 from shop.results import ProductRecord
-from shop.selectors import products_by_sql
-
-FEW: Final = 5  # copies: so many are few
+from shop.selectors import get_products_and_books
 
 
 @dataclass(frozen=True)
@@ -116,22 +111,9 @@ def page_of(cart: CartNow) -> CartPage:
     A book that is gone altogether is a line without a title.
     """
     ids = list(cart.lines)
-    products, books = _read(ids) if ids else ({}, {})
+    products, books = get_products_and_books(ids)
     lines = [_line(pk, cart, products.get(pk), books.get(pk)) for pk in ids]
     return CartPage(lines, cart.version)
-
-
-def _read(ids: list[int]) -> tuple[Mapping[int, ProductRecord], Mapping[int, Any]]:
-    def ask(pipe: Any) -> None:
-        pipe.mget([keys.product(pk) for pk in ids])
-        ask_books(pipe, ids)
-
-    reading = read(["product", "book"], ask)
-    if reading is None:
-        return products_by_sql(ids), books_by_sql(ids)
-    raws, books = reading.replies
-    products = {pk: ProductRecord(raw) for pk, raw in zip(ids, raws, strict=True) if raw is not None}
-    return products, books_said(ids, books)
 
 
 def _line(pk: int, cart: CartNow, product: ProductRecord | None, book: Any) -> CartLine:

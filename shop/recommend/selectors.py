@@ -2,7 +2,7 @@
 
 from functools import cached_property
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from catalog.results import BookRecord
 from mirror import registry
@@ -10,13 +10,11 @@ from mirror.raw import RawRecord
 from mirror.read import read
 from mirror.shapes import shape_of
 from shop import keys
-from shop.books import ask_books, books_by_sql, books_said
 from shop.models import Recommendation
 from shop.results import ProductRecord
-from shop.selectors import products_by_sql
+from shop.selectors import get_products_and_books
 
 SHOWN: Final = 8  # of each kind
-Found = tuple[dict[int, BookRecord], dict[int, ProductRecord]]
 
 
 class Recommended(NamedTuple):
@@ -47,7 +45,7 @@ class Recommendations(RawRecord):
     def strips(self) -> Strips:
         """What can be bought of it. From warm mirrors: 1 round trip and no SQL."""
         viewbuy, bought = self["viewbuy"], self["bought"]
-        books, products = _read(list(dict.fromkeys(other for other, *_ in (*viewbuy, *bought))))
+        products, books = get_products_and_books(list(dict.fromkeys(other for other, *_ in (*viewbuy, *bought))))
 
         def is_there(other: int) -> bool:
             return other in books and other in products and products[other].can_be_bought
@@ -58,23 +56,6 @@ class Recommendations(RawRecord):
         )
         also = (Recommended(books[pk], products[pk], both=both) for pk, _, both in bought if is_there(pk))
         return Strips(list(islice(looked, SHOWN)), list(islice(also, SHOWN)))
-
-
-def _read(ids: list[int]) -> Found:
-    """The books among these, and the products."""
-    if not ids:
-        return {}, {}
-
-    def ask(pipe: Any) -> None:
-        pipe.mget([keys.product(pk) for pk in ids])
-        ask_books(pipe, ids)
-
-    reading = read(["product", "book"], ask)
-    if reading is None:
-        return books_by_sql(ids), products_by_sql(ids)
-    raws, reply = reading.replies
-    products = {pk: ProductRecord(raw) for pk, raw in zip(ids, raws, strict=True) if raw is not None}
-    return books_said(ids, reply), products
 
 
 def get_recommended(book_id: int) -> Strips:
