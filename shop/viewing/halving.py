@@ -58,11 +58,16 @@ def rescale(redis: Any = None) -> Rescaled:
 
 
 def is_whole(redis: Any) -> bool:
-    """Whether ``viewed:`` knows of all views that SQL knows of."""
+    """Whether ``viewed:`` knows of all views that SQL knows of, as of now."""
     pipe = redis.pipeline(transaction=False)
     pipe.get(naming.restored(BACKUP))
     pipe.get(keys.viewed_whole())
-    restored, whole = pipe.execute()
+    pipe.get(keys.viewed_period())
+    pipe.time()
+    restored, whole, period, (seconds, _) = pipe.execute()
+    # The clock was ahead, and was put right: what was halved for times to come is not doubled again.
+    if period is not None and int(period) > seconds // PERIOD_SECONDS + 1:
+        return False
     return whole is not None and restored == whole and epoch.trusted(redis, [restored])[0]
 
 

@@ -67,7 +67,7 @@ def saw(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | N
     pipe = redis.pipeline(transaction=False)
     names, arguments = add_saw(pipe, who, book_id, user_id)
     if digest:
-        _remember(pipe, digest, book_id)
+        remember(pipe, digest, book_id)
     try:
         try:
             quick.execute(pipe)
@@ -89,7 +89,7 @@ def add_saw(pipe: Any, who: str, book_id: int, user_id: int | None = None) -> tu
     return names, arguments
 
 
-def _remember(pipe: Any, digest: str, book_id: int) -> None:
+def remember(pipe: Any, digest: str, book_id: int) -> None:
     """Add the book to what this visitor saw last."""
     seen = keys.viewed_by(digest)
     pipe.zadd(seen, {str(book_id): time.time()})

@@ -27,7 +27,7 @@ from shop.visitors import digest_of
 
 SQL_ROWS: Final = 100  # of a visitor, among which SQL finds the last books: who comes back to one has several
 MOST: Final = 100  # keys in one round trip
-_BOTS: Final = re.compile(r"bot\b|crawl|spider|slurp|preview|scrapy|monitor", re.IGNORECASE)
+_BOTS: Final = re.compile(r"bot\b|crawl|spider|slurp|preview|scrapy|monitor|externalhit|archiver", re.IGNORECASE)
 
 
 def record(request: HttpRequest, book_id: int) -> None:

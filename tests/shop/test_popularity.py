@@ -206,6 +206,28 @@ def test_a_redis_that_came_back_older_is_not_added_to(redis: Redis, visitors: It
     exact(redis)
 
 
+def test_when_a_clock_that_was_ahead_is_put_right_it_is_made_anew(redis: Redis, visitors: Iterator[str]) -> None:
+    book = make_book()
+    popularity.saw(next(visitors), book.pk)
+    assert halving.rebuild()
+    redis.incrby(keys.viewed_period(), 5000)  # of seventeen days to come ...
+    redis.delete(keys.viewed())  # ... for which everything was halved away
+    popularity.saw(next(visitors), book.pk)
+    assert scores(redis) == {book.pk: 0}, "what is seen now counts nothing then"
+    tasks.rescale_views()
+    assert scores(redis)[book.pk] > 0
+    exact(redis)
+
+
+def test_a_clock_that_goes_back_by_a_moment_changes_nothing(redis: Redis, visitors: Iterator[str]) -> None:
+    popularity.saw(next(visitors), make_book().pk)
+    assert halving.rebuild()
+    redis.incr(keys.viewed_period())
+    before = scores(redis)
+    assert tasks.rescale_views() == 0
+    assert scores(redis) == before
+
+
 def test_looks_while_it_is_made_anew_count_once(redis: Redis, visitors: Iterator[str]) -> None:
     book, whole = make_book(), list[bool]()
     make_views((book, 4, 1))

@@ -110,6 +110,7 @@ def test_the_same_stranger_is_another_one_tomorrow_and_under_another_secret(
         {"Purpose": "prefetch"},
         {"User-Agent": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"},
         {"User-Agent": "Some Spider"},
+        {"User-Agent": "facebookexternalhit/1.1"},
     ],
 )
 def test_what_nobody_looks_at_does_not_count(client: Client, redis: Redis, book: Book, headers: dict[str, str]) -> None:
