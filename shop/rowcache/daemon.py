@@ -11,6 +11,7 @@ from redis.exceptions import RedisError
 
 from mirror import naming
 from mirror.redis import relay_client
+from shop import keys
 from shop.rowcache.plan import plan
 from shop.rowcache.rows import TOGETHER, cache_due
 
@@ -24,13 +25,16 @@ AGAIN_SECONDS: Final = 1.0  # after which Redis or SQL, when it was away, is tri
 def run_once(redis: Any = None, *, look: bool = True) -> int:
     """Look at the sales (not ``look``: unless somebody did a moment ago), and cache everything that is due now.
 
-    Returns how many rows that was. Raises redis-py's and Django's errors.
+    Returns how many rows that was: about as many as there are in the schedule at most, for some may be due again before
+    all have been cached. Raises redis-py's and Django's errors.
     """
     redis, total = redis or relay_client(), 0
     recently = naming.lease("rowplan")
     if look or redis.set(recently, 1, nx=True, px=int(PLAN_SECONDS * 1000)):
         plan(redis)
-    while count := len(cache_due(redis).ids):
+    most = redis.zcard(keys.schedule())
+    while total < most:
+        count = len(cache_due(redis).ids)
         total += count
         if count < TOGETHER:
             break

@@ -226,6 +226,25 @@ def test_an_emptied_redis_has_its_rows_again_at_once(redis: Redis) -> None:
     assert known(redis, product) == (True, True, True)
 
 
+def test_a_round_ends_also_where_rows_are_due_again_before_all_are_cached(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    products, rounds, load = [make_product() for _ in range(4)], list[int](), rows.load_rows
+    rows.schedule_all({product.pk: 50 for product in products})
+    for module in (daemon, rows):
+        monkeypatch.setattr(module, "TOGETHER", 2)
+
+    def all_due_again(ids: list[int], moment: float) -> Any:
+        rounds.append(len(ids))
+        assert len(rounds) <= 10, "it goes on for ever"
+        rows.schedule_all({product.pk: 50 for product in products})
+        return load(ids, moment)
+
+    monkeypatch.setattr(rows, "load_rows", all_due_again)
+    assert run_once(look=False) == 4
+    assert all(known(redis, product)[:2] == (True, True) for product in products)
+
+
 def test_beat_looks_at_the_sales_now_and_then_and_caches_what_is_due(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
