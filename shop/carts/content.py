@@ -137,7 +137,8 @@ def together(one: Content, others: Sequence[Content], limits: Limits) -> Content
             if not before.quantity and _count(lines) >= limits.lines:
                 continue
             quantity = max(before.quantity, min(before.quantity + number, limits.copies))
-            lines[name] = Line(quantity, now, before.price or other.lines[name].price)
+            price = before.price if before.quantity else other.lines[name].price
+            lines[name] = Line(quantity, now, price)
     return pruned(Content(lines, one.floor, one.moved))
 
 

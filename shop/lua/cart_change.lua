@@ -1,8 +1,7 @@
 -- KEYS: the cart, its state, the marks. ARGV: digest, mode (set, add, take), key of an order or "", version at which
 -- everything is taken, when it was asked for (microseconds), most lines, most copies; then product, number, price, ...
--- Returns {"ok", state}, {"moved", where},
--- {"lines"} or {"copies"} (there is no room, nothing was changed). As shop.cart_content.changed. A cart that is not there
--- is empty: Redis has all there are.
+-- Returns {"ok", state}, {"moved", where}, {"lines"} or {"copies"} (there is no room, nothing was changed). As
+-- shop.carts.content.changed. A cart that is not there is empty: Redis has all there are.
 local cart, state, mode = KEYS[1], KEYS[2], ARGV[2]
 local moved = redis.call('HGET', state, 'moved')
 if moved then

@@ -1,5 +1,5 @@
 -- KEYS: the cart, its state. ARGV: floor, where it was moved to or "", seconds for which that is remembered; then name,
--- quantity, version, price, ...: as SQL has it. Marks nothing. As shop.cart_content.merged.
+-- quantity, version, price, ...: as SQL has it. Marks nothing. As shop.carts.content.merged.
 local cart, state, floor = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local own, own_floor, given = lines_of(state), number_of(state, 'floor'), {}
 for i = 4, #ARGV, 4 do

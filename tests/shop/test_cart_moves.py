@@ -195,6 +195,20 @@ def test_what_was_put_aside_is_there_at_the_next_login_added_up_and_said(
     assert in_cart(digest_in(client)) == {book.pk: 3, other.pk: 1}
 
 
+def test_what_comes_back_is_said_to_have_cost_what_it_did(alice: User, book: Product) -> None:
+    client = browser_with({book: 1})
+    shown = read(digest_in(client))
+    take_out(digest_in(client), shown.version, {book.pk: 1}, key="k1")
+    Product.objects.filter(pk=book.pk).update(price=book.price + 300)
+    drain_all()
+    desk = log_in(alice)
+    set_line(digest_in(desk), book.pk, 2)
+    desk.post("/accounts/logout/")
+    log_in_here(client, alice)
+    now = read(digest_in(client))
+    assert (now.lines, now.prices) == ({book.pk: 2}, {book.pk: book.price + 300}), "not what the ordered one did"
+
+
 def test_a_cart_of_each_session_waits(alice: User, book: Product, other: Product, redis: Redis) -> None:
     clients = [log_in(alice) for _ in range(3)]
     for client, product in zip(clients, [book, other, book], strict=True):
