@@ -206,6 +206,7 @@ CELERY_BEAT_SCHEDULE = {
     "settle-pulled": {"task": "social.tasks.settle_pulled", "schedule": 10.0, "options": {"expires": 10}},
     "shop-settle": {"task": "shop.tasks.settle", "schedule": 2.0, "options": {"expires": 5}},
     "rescale-views": {"task": "shop.tasks.rescale_views", "schedule": 10.0, "options": {"expires": 10}},
+    "expire-views": {"task": "shop.tasks.expire_views", "schedule": 3600.0, "options": {"expires": 3600}},
     "cache-rows": {"task": "shop.tasks.cache_rows", "schedule": 1.0, "options": {"expires": 2}},
     "recommend": {"task": "shop.tasks.recommend", "schedule": 86_400.0, "options": {"expires": 3600}},
     "clean-sessions": {"task": "accounts.tasks.clean_sessions", "schedule": 60.0, "options": {"expires": 60}},
@@ -251,6 +252,7 @@ POST_RATES = ((10, 60), (100, 3600))  # and post
 SHOP_CURRENCY = "EUR"  # what prices are in: whole cents of it
 SHOP_CART_LINES, SHOP_CART_QUANTITY = 100, 99  # products in a cart, and copies of one
 SHOP_SALE_ROW_SECONDS, SHOP_ROW_SECONDS = 3.0, 60.0  # how old cached rows are, of what is on sale and what will be
+SHOP_VIEW_DAYS = 1096  # for which customers' views are kept, and recommendations look back
 SHOP_RESERVATION_SECONDS = 600  # for which a checkout keeps copies while it is paid
 # For which it is believed, without asking SQL, that too few copies are left.
 SHOP_HOLD_SECONDS = env.float("SHOP_HOLD_SECONDS", default=2.0)

@@ -13,10 +13,11 @@ from shop.recommend import build
 from shop.rowcache import daemon
 from shop.services import confirming
 from shop.services import settle as settling
-from shop.viewing import halving
+from shop.viewing import halving, keeping
 
 logger = logging.getLogger("shop")
 SETTLE_SECONDS = 120  # that one round may take before another begins
+EXPIRE_SECONDS = 60  # for which views are deleted in one go
 
 
 @shared_task(name="shop.tasks.settle")
@@ -52,6 +53,12 @@ def rescale_views() -> int:
     except RedisError as error:
         logger.warning("Redis is away, views are halved later: %s", error)
         return 0
+
+
+@shared_task(name="shop.tasks.expire_views")
+def expire_views() -> int:
+    """Delete views that nothing is made of any more, for a minute at most. Beat asks every hour. Returns how many."""
+    return keeping.expire(seconds=EXPIRE_SECONDS)
 
 
 @shared_task(name="shop.tasks.cache_rows")

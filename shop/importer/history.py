@@ -14,6 +14,7 @@ from shop.importer import invented
 from shop.importer.files import Pair
 from shop.importer.put import put
 from shop.models import Order, OrderLine, Product, State, View
+from shop.viewing.keeping import kept_since
 
 Told = Callable[[int], object]
 
@@ -50,6 +51,8 @@ def import_views(pairs: Iterable[Pair], known: Known, told: Told) -> int:
 
 
 def _add_views(some: Sequence[Pair], known: Known) -> int:
+    """What is older than looks are kept is left out, or it would come and go."""
+    since = kept_since()
     visitors = {f"goodbooks:{pair.user}" for pair in some}
     there = set(View.objects.filter(visitor__in=visitors).values_list("visitor", "book_id"))
     rows = (
@@ -60,7 +63,7 @@ def _add_views(some: Sequence[Pair], known: Known) -> int:
             seen_at=invented.looked_at(*pair),
         )
         for pair in some
-        if (f"goodbooks:{pair.user}", known.books[pair.book]) not in there
+        if (f"goodbooks:{pair.user}", known.books[pair.book]) not in there and invented.looked_at(*pair) >= since
     )
     return put(View, rows)
 

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -9,7 +10,7 @@ from catalog.models import Book
 
 
 class View(models.Model):
-    """Somebody looked at a book's page: counted once in half an hour.
+    """Somebody looked at a book's page: counted once in half an hour, and kept for a while (``shop.viewing.keeping``).
 
     visitor: the digest of a session's token, or what stands for one where there is no session.
     """
@@ -36,6 +37,7 @@ class View(models.Model):
         indexes = [
             models.Index(fields=["book", "seen_at"], name="shop_view_of_book"),
             models.Index(fields=["user", "book", "seen_at"], name="shop_view_by_user"),
+            models.Index(fields=["seen_at"], name="shop_view_of_strangers", condition=Q(user=None)),
         ]
 
     def __str__(self) -> str:

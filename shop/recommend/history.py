@@ -10,6 +10,7 @@ import numpy as np
 from django.db.models import QuerySet
 
 from shop.models import OrderLine, State, View
+from shop.viewing.keeping import kept_since
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
@@ -135,8 +136,9 @@ class Looks:
 
 
 def looks(products: Sequence[int]) -> dict[int, Looks]:
-    """The looks that known customers took at these products, by product."""
-    rows = View.objects.filter(book_id__in=products, user__isnull=False).values_list("user_id", "book_id", "seen_at")
+    """The looks that known customers took at these products, by product: as far back as looks are kept."""
+    found = View.objects.filter(book_id__in=products, user__isnull=False, seen_at__gte=kept_since())
+    rows = found.values_list("user_id", "book_id", "seen_at")
     people, book, time = _arrays(rows.iterator(CHUNK))
     order = np.lexsort((time, people, book))
     people, book, time = people[order], book[order], time[order]

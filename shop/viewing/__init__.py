@@ -3,5 +3,6 @@
 visits       what a request says of a book that was shown, and what a visitor saw last
 popularity   how often each book is looked at: counting, and which are looked at most
 halving      every five minutes it counts half; and it is made anew from SQL when Redis has lost it
+keeping      how long views are kept in SQL
 receivers    when a book is shown, a session goes on under another token, or ends
 """

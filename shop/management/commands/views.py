@@ -1,29 +1,54 @@
-"""``manage.py views``: how often books are looked at."""
+"""``manage.py views``: how often books are looked at, and how long that is kept."""
 
+from collections.abc import Callable
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mirror.management.base import OK, ReportingCommand, brief
+from mirror.management.progress import Progress
+from shop.viewing import keeping
 from shop.viewing.halving import rescale
 
 
 class Command(ReportingCommand):
-    """One action: ``rescale``."""
+    """One action each: a parser in ``add_arguments``, the work in ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.description = _("How often books are looked at.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         text = _("trim and halve what was counted, if five minutes are over")
-        action = brief(actions.add_parser("rescale", help=text, description=text))
-        action.add_argument("--json", action="store_true", help=_("report in JSON"))
+        rescaled = brief(actions.add_parser("rescale", help=text, description=text))
+        rescaled.set_defaults(do=self.do_rescale)
+        text = _("delete views in SQL that nothing is made of any more")
+        expired = brief(actions.add_parser("expire", help=text, description=text))
+        text = _("customers' views that are older than so many days (at least 31)")
+        expired.add_argument("--older-than", type=int, metavar="DAYS", help=text)
+        expired.set_defaults(do=self.do_expire)
+        for action in (rescaled, expired):
+            action.add_argument("--json", action="store_true", help=_("report in JSON"))
 
     def run(self, **options: Any) -> int:
+        do: Callable[..., int] = options.pop("do")
+        return do(**options)
+
+    def do_expire(self, *, older_than: int | None, json: bool, **options: Any) -> int:
+        try:
+            with Progress(self.stderr, _("deleted")) as progress:
+                count = keeping.expire(older_than, told=lambda views: progress("views", views))
+        except keeping.TooYoung:
+            text = _("--older-than: at least %(days)s days are kept")
+            raise CommandError(text % {"days": keeping.LEAST_DAYS}) from None
+        text = ngettext("%(count)s view deleted", "%(count)s views deleted", count)
+        self.report({"views": count}, [text % {"count": count}], json)
+        return OK
+
+    def do_rescale(self, *, json: bool, **options: Any) -> int:
         done = rescale()
         text = ngettext("halved for %(count)s period", "halved for %(count)s periods", done.periods)
         removed = ngettext("%(count)s book removed", "%(count)s books removed", done.removed) % {"count": done.removed}
         line = f"{text % {'count': done.periods}}, {removed}" if done.periods else _("nothing is due")
-        self.report(done._asdict(), [line], options["json"])
+        self.report(done._asdict(), [line], json)
         return OK
