@@ -19,7 +19,7 @@ from config.celery import app
 from mirror import capture, marker, send
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
-from shop.pagecache import moments, store
+from shop.pagecache import moments, people, store
 from tests import flush
 from tests.servers import RedisServer
 from tests.servers.redis import main_server
@@ -34,6 +34,7 @@ def _forget() -> None:
     marker.database_identity.cache_clear()
     store.forget()
     moments.forget()
+    people.forget()
 
 
 def _uses_database(request: pytest.FixtureRequest) -> bool:

@@ -10,7 +10,7 @@ from catalog.selectors import get_book_page
 from catalog.signals import book_shown
 from mirror.prefetch import Asked
 from shop.pagecache.pages import Page, register
-from shop.viewing import visits
+from shop.viewing import ahead
 
 
 def _book(pk: int) -> Asked:
@@ -39,6 +39,6 @@ BOOK = register(
         values=_page_of_book,
         member=lambda pk: pk,
         shown=_book_shown,
-        tells=lambda pipe, request, pk: visits.add_strangers(pipe, request, pk),
+        tells=lambda pipe, request, digest, user, pk: ahead.add(pipe, request, pk, digest, user),
     )
 )

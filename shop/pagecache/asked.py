@@ -17,6 +17,7 @@ from config.look import theme_of
 from mirror.middleware import COOKIE as BEHIND
 from mirror.prefetch import Prefetched
 from shop.pagecache.pages import Target, target_of
+from shop.pagecache.people import Coming
 from shop.pagecache.version import code_version
 
 LONGEST: Final = 200  # characters of a header that is remembered with what it means
@@ -25,13 +26,14 @@ NOTHING: Final = frozenset[str]()
 
 class Visit(NamedTuple):
     """A request, and what Redis said beforehand. facts: of that, what is not about the visitor. is_told: whom it
-    concerns knows already that the page is served.
+    concerns knows already that the page is served. coming: whose session it may be; None: they have none.
     """
 
     asked: "Request"
     known: Prefetched
     facts: Sequence[Any]
     is_told: bool
+    coming: Coming | None
 
 
 class Request(NamedTuple):

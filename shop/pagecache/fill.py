@@ -1,6 +1,7 @@
 """Filling the holes of a page when it is served."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from typing import Any, Final
 
@@ -8,7 +9,6 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware, get_token
 from django.template import RequestContext
-from django.template.loader import get_template
 from django.utils import translation
 from django.utils.module_loading import import_string
 
@@ -116,8 +116,11 @@ def _response(http: HttpRequest, visit: Visit, shell: Shell, own: Sequence[int],
 def render(http: HttpRequest, holes: Iterable[Hole], values: Mapping[str, Any]) -> list[str]:
     """What is in these holes, for this request."""
     context, filled = RequestContext(http, dict(values)), list[str]()
-    for hole in holes:
-        template = get_template(hole.template).template  # type: ignore[attr-defined]
-        with context.render_context.push_state(template), context.bind_template(template), context.push():
-            filled.append(node_of(hole.template, hole.name).nodelist.render(context))
+    places = [node_of(hole.template, hole.name) for hole in holes]
+    with ExitStack() as stack:
+        for template, node in places:
+            if context.template is None:  # what the context processors say is the same in all of them
+                stack.enter_context(context.bind_template(template))
+            with context.render_context.push_state(template), context.push():
+                filled.append(node.nodelist.render(context))
     return filled

@@ -22,11 +22,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.template import Context, NodeList, TemplateSyntaxError
-from django.template.base import Node, Parser, Token
+from django.template.base import Node, Parser, Template, Token
 from django.template.loader import get_template
+from django.utils.autoreload import file_changed
 from django.utils.safestring import SafeString, mark_safe
 
 WORDS: Final = frozenset({"person", "messages", "theme", "address", "reads", "always"})
@@ -133,10 +134,19 @@ def compile_hole(parser: Parser, token: Token) -> HoleNode:
 
 
 @cache
-def node_of(template: str, name: str) -> HoleNode:
-    """The tag of this hole. Raises NotCuttable when the template has none of that name."""
-    found: list[HoleNode] = get_template(template).template.nodelist.get_nodes_by_type(HoleNode)  # type: ignore[attr-defined]
+def node_of(template: str, name: str) -> tuple[Template, HoleNode]:
+    """The tag of this hole, and the template that it is in. Raises NotCuttable when that has none of this name."""
+    whole: Template = get_template(template).template  # type: ignore[attr-defined]
+    found: list[HoleNode] = whole.nodelist.get_nodes_by_type(HoleNode)
     nodes = [node for node in found if node.hole and node.hole.name == name]
     if len(nodes) != 1:
         raise NotCuttable(f"{len(nodes)} holes {name!r} in {template}")
-    return nodes[0]
+    return whole, nodes[0]
+
+
+def _forget(**kwargs: Any) -> None:
+    """While the server for developers runs, templates change under it."""
+    node_of.cache_clear()
+
+
+file_changed.connect(_forget, dispatch_uid="shop.pagecache.holes")

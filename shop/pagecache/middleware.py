@@ -1,19 +1,15 @@
 """The page cache: answers before sessions and users are loaded."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from accounts import session_rows
-from mirror.prefetch import Asked, fetch, known
-from shop.pagecache import moments, render, store
+from mirror.prefetch import fetch, known
+from shop.pagecache import moments, people, render, store
 from shop.pagecache.asked import Request, Visit, asked_for
 from shop.pagecache.fill import CONTROL, Filler
 from shop.viewing import popularity
-
-TOKEN_LENGTH: Final = 32  # of a session
 
 
 class PageCache:
@@ -46,35 +42,35 @@ class PageCache:
             return None
         digest = visit.asked.digest(made_of)
         shell = store.page(digest, lambda: render.make(visit.asked, visit.known.fork(), self.get_response))
-        return self.filler.serve(visit, digest, shell) if shell else None
+        if shell is None:
+            return None
+        response = self.filler.serve(visit, digest, shell)
+        if visit.coming:
+            asked = visit.known.asked if visit.known.missed else None
+            people.came(visit.asked.http.path, visit.coming, visit.asked.http, asked)
+        return response
 
 
 def _visit(asked: Request) -> Visit | None:
     """All that Redis has to say, in one round trip; None: SQL has to answer."""
-    target, told = asked.target, False
-    plan = moments.plan(asked.http.path)
-    # Who is on the way to a page that was served lately, and has no session, is counted on the way.
-    is_stranger = plan is not None and "person" not in asked.who
+    http, target, told = asked.http, asked.target, False
+    plan, coming = moments.plan(http.path), people.coming(http)
+    is_known = coming.is_known if coming else "person" not in asked.who
 
     def beside(pipe: Any) -> None:
         nonlocal told
         if target.member is not None:
             popularity.ask_rank(pipe, target.member)
-        told = is_stranger and target.tells(pipe, asked.http)
+        # Who is on the way to a page that was served lately is counted on the way, if it is known as whom.
+        if plan is not None and is_known:
+            told = target.tells(pipe, http, coming and coming.digest, coming and coming.user)
 
-    found = fetch(target.asked, [*(plan or ()), *_session(asked.http)], beside)
+    own = [coming.asked, *people.guesses(http.path, coming)] if coming else []
+    found = fetch(target.asked, [*(plan or ()), *own], beside)
     if found is None:
         return None
     facts = [said and said.replies for said in found.said[: 1 + len(plan or ())]]
-    return Visit(asked, found, facts, told)
-
-
-def _session(http: HttpRequest) -> list[Asked]:
-    """What is going to be asked of the visitor's session, if there may be one."""
-    token = http.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
-    if len(token) != TOKEN_LENGTH:
-        return []
-    return [Asked.of(["session"], lambda pipe: session_rows.ask(pipe, session_rows.digest_of(token)))]
+    return Visit(asked, found, facts, told, coming)
 
 
 def _private(response: HttpResponse) -> HttpResponse:

@@ -9,7 +9,6 @@ What the holes asked is remembered too, and is asked ahead the next time.
 """
 
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -21,6 +20,7 @@ from django.middleware.csrf import _does_token_match  # type: ignore[attr-define
 from mirror.prefetch import Asked, known
 from mirror.recorder import record
 from shop.pagecache.asked import Visit
+from shop.pagecache.bounded import Bounded
 from shop.pagecache.render import nobodys
 
 SECONDS: Final = 1.0
@@ -39,9 +39,8 @@ class Moment(NamedTuple):
     parts: Parts
 
 
-_moments: Final[dict[str, Moment]] = {}
-_plans: Final[dict[str, tuple[Asked, ...]]] = {}
-_writing = threading.Lock()
+_moments: Final = Bounded[Moment](MANY)
+_plans: Final = Bounded[tuple[Asked, ...]](MANY)
 
 
 def plan(path: str) -> tuple[Asked, ...] | None:
@@ -51,15 +50,13 @@ def plan(path: str) -> tuple[Asked, ...] | None:
 
 def gone(path: str) -> None:
     """There is no such page any more."""
-    with _writing:
-        _plans.pop(path, None)
+    _plans.forget(path)
 
 
 def forget() -> None:
     """Remember nothing (for tests)."""
-    with _writing:
-        _moments.clear()
-        _plans.clear()
+    _moments.clear()
+    _plans.clear()
 
 
 def parts(visit: Visit, digest: str, holes: Sequence[int], as_nobody: AsNobody) -> Parts:
@@ -74,13 +71,13 @@ def parts(visit: Visit, digest: str, holes: Sequence[int], as_nobody: AsNobody) 
     http, own = nobodys(asked), visit.known.fork()
     with record() as seen, known(own):
         fills, response = as_nobody(http)
-    _put(_plans, asked.http.path, _guesses(own.asked, asked.target.asked))
+    _plans.put(asked.http.path, _guesses(own.asked, asked.target.asked))
     if not _is_nobodys(http, response):
         return {}
     secret = http.META.get("CSRF_COOKIE", "")
     made = {n: [piece.encode() for piece in split(fill, secret)] for n, fill in zip(holes, fills, strict=True)}
     if not own.missed and not seen.sql:
-        _put(_moments, digest, Moment(visit.facts, time.monotonic() + SECONDS, made))
+        _moments.put(digest, Moment(visit.facts, time.monotonic() + SECONDS, made))
     return made
 
 
@@ -108,11 +105,3 @@ def _is_nobodys(http: HttpRequest, response: HttpResponse) -> bool:
     session: Any = getattr(http, "session", None)
     is_free = session is None or not (session.accessed or session.modified)
     return is_free and set(response.cookies) <= {settings.CSRF_COOKIE_NAME}
-
-
-def _put(store: dict[str, Any], key: str, value: Any) -> None:
-    with _writing:
-        store.pop(key, None)
-        store[key] = value
-        while len(store) > MANY:
-            del store[next(iter(store))]

@@ -23,8 +23,9 @@ class Page:
     view: its name. made_of: all that it reads; what that says is the page's data version, so that a change of it shows
     at once. along: what its view reads for its holes alone. values: what its holes are given beside the request (it is
     called where both are known already). member: what the page is of, in ``viewed:``, among whose first it has to be;
-    None: any. shown: tells whom it concerns that it is served; tells: does so for a stranger, by adding a command to
-    the pipeline that is sent anyway, and returns whether it did. parameters: those of its query that change it.
+    None: any. shown: tells whom it concerns that it is served; tells: does so beforehand, by adding commands to
+    the pipeline that is sent anyway, and returns whether it did (it is given the digest of the visitor's session and
+    whose it is; None and None for who has none). parameters: those of its query that change it.
     Functions are given the keyword arguments of the address.
     """
 
@@ -34,7 +35,7 @@ class Page:
     along: Callable[..., Asked] = lambda **kwargs: Asked((), ())
     member: Callable[..., int | None] = lambda **kwargs: None
     shown: Callable[..., object] = lambda request, **kwargs: None
-    tells: Callable[..., bool] = lambda pipe, request, **kwargs: False
+    tells: Callable[..., bool] = lambda pipe, request, digest, user, **kwargs: False
     parameters: frozenset[str] = frozenset()
 
 
@@ -65,9 +66,9 @@ class Target:
         """It is served, to whoever sent this request."""
         self.page.shown(request, **self.kwargs)
 
-    def tells(self, pipe: Any, request: HttpRequest) -> bool:
-        """It is about to be served, to a stranger."""
-        return self.page.tells(pipe, request, **self.kwargs)
+    def tells(self, pipe: Any, request: HttpRequest, digest: str | None, user: int | None) -> bool:
+        """It is about to be served."""
+        return self.page.tells(pipe, request, digest, user, **self.kwargs)
 
     @property
     def values(self) -> Mapping[str, Any]:

@@ -83,7 +83,7 @@ def test_each_page_has_marks_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", ["person", "messages", "looks", "theme", "scheme", "timeline"])
 def test_the_frame_has_these_holes(name: str) -> None:
-    assert node_of("base.html", name).hole
+    assert node_of("base.html", name)[1].hole
 
 
 def test_a_hole_that_is_not_there_is_an_error() -> None:
