@@ -42,16 +42,6 @@ def record(request: HttpRequest, book_id: int) -> None:
         popularity.saw(None, book_id, visitor=stand_in(request))
 
 
-def add_strangers(pipe: Any, request: HttpRequest, book_id: int) -> bool:
-    """As ``record``, for who has no session, by one command of a pipeline that somebody else sends. Returns whether it
-    was added. Redis may not know the script yet: then the pipeline fails with NoScriptError, and ``record`` helps.
-    """
-    if not counts(request):
-        return False
-    popularity.add_saw(pipe, stand_in(request), book_id)
-    return True
-
-
 def counts(request: HttpRequest) -> bool:
     """Whether somebody looks: not a HEAD, nothing fetched in case it is wanted, no robot that says it is one."""
     headers = request.headers
