@@ -30,7 +30,7 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
     """One of my orders. The template gets ``view``, a ``shop.orders.OrderView``."""
     view = _mine(request, pk)
     if wants_json(request):
-        return json(view.full()) if view else error(_("There is no such order."), 404)
+        return json(view.full()) if view else _none()
     if view is None:
         raise Http404
     return render(request, "shop/order.html", {"view": view})
@@ -43,7 +43,7 @@ def cancel_order(request: HttpRequest, pk: int) -> HttpResponse:
     view = _mine(request, pk)
     if view is None:
         if wants_json(request):
-            return error(_("There is no such order."), 404)
+            return _none()
         raise Http404
     if request.method != "POST":
         return render(request, "shop/cancel_order.html", {"view": view}) if view.can_be_cancelled else _back(pk)
@@ -55,7 +55,8 @@ def cancel_order(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, str(refusal))
         return _back(pk)
     if wants_json(request):
-        return order(request, pk)
+        now = _mine(request, pk)
+        return json(now.full()) if now else _none()
     messages.success(request, _("Your order is cancelled."))
     return _back(pk)
 
@@ -66,6 +67,10 @@ def _me(request: HttpRequest) -> int:
 
 def _mine(request: HttpRequest, pk: int) -> OrderView | None:
     return order_of(_me(request), pk)
+
+
+def _none() -> HttpResponse:
+    return error(str(NotYours()), 404)
 
 
 def _back(pk: int) -> HttpResponse:

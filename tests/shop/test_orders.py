@@ -153,6 +153,14 @@ def test_cancelling_is_asked_first_and_then_done_once(shopper: Client, alice: Us
     assert shopper.get(way).headers["Location"] == f"/shop/orders/{order.pk}/"
 
 
+def test_a_program_that_cancels_is_told_how_the_order_is_now(shopper: Client, alice: User) -> None:
+    order = reserved(alice, make_product())
+    for _ in range(2):
+        response = shopper.post(f"/shop/orders/{order.pk}/cancel/", headers=JSON)
+        assert (response.status_code, response.json()["state"]) == (200, State.CANCELLED)
+    assert response.json() == shopper.get(f"/shop/orders/{order.pk}/", headers=JSON).json()
+
+
 @pytest.mark.parametrize("state", [State.SENT, State.EXPIRED])
 def test_what_is_too_far_is_not_cancelled(shopper: Client, alice: User, state: State) -> None:
     order = make_order(alice, make_product(), state=state)
