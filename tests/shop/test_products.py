@@ -1,0 +1,56 @@
+"""Staff change products while people order them."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection, connections, transaction
+
+from shop.models import Product
+from shop.services import products, stock
+from tests.servers import wait_until
+from tests.shop.make import make_product
+
+PATIENCE_SECONDS = 60.0
+
+
+def somebody_waits() -> bool:
+    """Whether a transaction waits for another."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
+
+
+@pytest.mark.on_postgres
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["more copies", "off sale"])
+def test_who_orders_and_who_changes_many_products_do_not_wait_for_each_other(way: str) -> None:
+    """Rows lie on the disk in the opposite order of their ids, and that is how one update of all would lock them."""
+    rows = [make_product(f"Book {n}", stock=10) for n in range(3)]
+    Product.objects.all().delete()
+    for row in rows[::-1]:
+        Product.objects.create(book=row.book, price=100, stock=10)
+    ids = [row.pk for row in rows]
+    has_begun = threading.Event()
+
+    def order() -> None:
+        with transaction.atomic():
+            stock.reserve({ids[0]: 1})
+            has_begun.set()
+            wait_until(somebody_waits, "the other one", PATIENCE_SECONDS)
+            stock.reserve({ids[2]: 1})
+
+    def change() -> int:
+        assert has_begun.wait(PATIENCE_SECONDS)
+        return products.add_copies(ids, 5) if way == "more copies" else products.offer(ids, is_active=False)
+
+    def alone(do: object) -> object:
+        try:
+            return do()  # type: ignore[operator]
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        buyer, clerk = pool.submit(alone, order), pool.submit(alone, change)
+        assert (buyer.result(), clerk.result()) == (None, 3)
+    assert sorted(Product.objects.values_list("pk", "reserved")) == [(ids[0], 1), (ids[1], 0), (ids[2], 1)]
