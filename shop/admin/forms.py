@@ -34,16 +34,17 @@ class MoneyField(forms.DecimalField):
         return None if units is None else int(units.scaleb(2))
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        try:
-            return bool(initial != self.clean(data))
-        except ValidationError:
-            return True
+        """Against cents, or against what a hidden field says was shown."""
+        return super().has_changed(self.to_python(self.prepare_value(initial)), data)
 
 
 class ProductForm(forms.ModelForm):
-    """Price and stock. Who changes the stock says how many more or less than were shown: meanwhile some may be sold."""
+    """Price and stock, and whether it is for sale. What is as it was shown is not written: others may have changed it.
 
-    price = MoneyField(label=PRICE)
+    Who changes the stock says how many more or less than were shown: meanwhile some may be sold.
+    """
+
+    price = MoneyField(label=PRICE, show_hidden_initial=True)
     stock = forms.IntegerField(
         label=_("In stock"),
         min_value=0,
@@ -57,6 +58,11 @@ class ProductForm(forms.ModelForm):
     class Meta:
         model = Product
         fields: tuple[str, ...] = ()
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if "is_active" in self.fields:
+            self.fields["is_active"].show_hidden_initial = True
 
     def clean_stock(self) -> int:
         typed: int = self.cleaned_data["stock"]

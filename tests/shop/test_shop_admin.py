@@ -280,6 +280,21 @@ def test_the_stock_changes_by_how_much_it_was_changed(staff: Client) -> None:
     assert product.stock == 20
 
 
+def test_what_others_change_while_a_form_is_open_stays(staff: Client) -> None:
+    product = make_product(price=1250, stock=10)
+    way = f"{PRODUCTS}{product.pk}/change/"
+    html = staff.get(way).content.decode()
+    shown = dict(re.findall(r'<input[^>]*name="((?:initial-)?(?:price|stock|is_active))"[^>]* value="([^"]*)"', html))
+    assert set(shown) >= {"initial-price", "initial-stock", "initial-is_active"}
+    Product.objects.update(price=2000, is_active=False)
+    assert staff.post(way, shown | {"is_active": "on", "stock": "11"}).status_code == 302
+    product.refresh_from_db()
+    assert (product.price, product.is_active, product.stock) == (2000, False, 11)
+    assert staff.post(way, shown | {"price": "9.00"}).status_code == 302  # without "is_active": not ticked any more
+    product.refresh_from_db()
+    assert (product.price, product.is_active) == (900, False)
+
+
 def test_there_are_never_fewer_copies_than_are_set_aside(staff: Client) -> None:
     product = make_product(stock=10, reserved=4)
     page = edit(staff, product, shown=10, stock="3")
@@ -378,6 +393,14 @@ def test_a_sale_is_made_and_changed_with_its_products(staff: Client) -> None:
     ).content.decode()
     assert set(sale.items.values_list("product", "price")) == {(emma.pk, 800), (moss.pk, 700)}
     assert "cost no less than usual: Moss" in page
+
+
+def test_a_line_of_a_sale_that_is_left_blank_is_none(staff: Client) -> None:
+    """As every page has one at its end."""
+    emma = make_product("Emma")
+    blank = {"items-TOTAL_FORMS": "2", "items-1-product": "", "items-1-price": ""}
+    assert staff.post(f"{SALES}add/", WHEN | items((emma, "9.99")) | blank).status_code == 302
+    assert SaleItem.objects.get().product == emma
 
 
 def test_a_sale_ends_after_it_starts(staff: Client) -> None:
