@@ -37,6 +37,10 @@ class OrderQuerySet(models.QuerySet["Order"]):
         """Those whose reservation is over, and which were not paid."""
         return self.filter(state=State.RESERVED, reserved_until__lte=moment)
 
+    def to_confirm(self) -> Self:
+        """Those that are paid, and whose buyer has not been told."""
+        return self.filter(state__in=(State.PAID, State.SENT), confirmed_at=None, paid_at__isnull=False)
+
 
 class Order(models.Model):
     """What somebody bought, or is about to: while it is ``reserved`` its copies are set aside until ``reserved_until``.

@@ -91,7 +91,7 @@ def _place(user: User, key: str, lines: Mapping[int, int], total: int, address: 
             with transaction.atomic():
                 return _write(user, key, lines, total, address)
         except _Twice:
-            return Order.objects.get(key=key)
+            return Order.objects.get(key=key, user=user)
         except stock.TooFew:
             left = stock.left(lines)
             short = [Shortage(pk, count, left[pk]) for pk, count in lines.items() if left[pk] < count]

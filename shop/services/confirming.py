@@ -5,19 +5,23 @@ At least once: who is killed between sending one and writing that down sends it 
 
 import logging
 from datetime import timedelta
+from time import monotonic
 from typing import Final
 
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.ratelimit import allow
 from mirror import send
 from shop.models import EventKind, Order
 from shop.services.trace import note
 
 logger = logging.getLogger("shop")
 SOON_SECONDS: Final = 15  # that the worker has, before another does it
+LATEST_SECONDS: Final = 600  # between two tries at one letter
 GIVE_UP_HOURS: Final = 24  # an address that takes no letters must not be tried for ever
-MOST: Final = 50
+MOST: Final = 200
+ROUND_SECONDS: Final = 12.0  # then no other letter is begun: a mail server that hangs holds up nothing else
 
 
 def soon(order_id: int) -> None:
@@ -28,10 +32,10 @@ def soon(order_id: int) -> None:
 
 
 def confirm(order_id: int) -> bool:
-    """Write to the customer of a paid order. False: they have been written to."""
+    """Write to the customer of a paid order. False: they have been written to, or it is cancelled by now."""
     from shop import letters
 
-    order = Order.objects.filter(pk=order_id, confirmed_at=None, paid_at__isnull=False).first()
+    order = Order.objects.to_confirm().filter(pk=order_id).first()
     if order is None:
         return False
     letters.confirm(order)
@@ -42,14 +46,18 @@ def confirm(order_id: int) -> bool:
 
 
 def confirm_left() -> int:
-    """Write to those whose letter has not gone out. Returns to how many."""
-    now, count = timezone.now(), 0
+    """Write to those whose letter has not gone out, to each of them ever later. Returns to how many."""
+    now, count, end = timezone.now(), 0, monotonic() + ROUND_SECONDS
     times = (now - timedelta(hours=GIVE_UP_HOURS), now - timedelta(seconds=SOON_SECONDS))
     # The newest first: one that cannot be sent stands in nobody's way.
-    left = Order.objects.filter(confirmed_at=None, paid_at__range=times).order_by("-paid_at")
-    for pk in list(left.values_list("pk", flat=True)[:MOST]):
+    left = Order.objects.to_confirm().filter(paid_at__range=times).order_by("-paid_at")
+    for pk, paid_at in list(left.values_list("pk", "paid_at")[:MOST]):
+        if monotonic() > end:
+            break
+        assert paid_at is not None
+        wait = min(max((now - paid_at).total_seconds() / 4, SOON_SECONDS), LATEST_SECONDS)
         try:
-            count += confirm(pk)
+            count += not allow("confirmation", pk, 1, wait) and confirm(pk)
         except Exception:  # whatever the mail server, or the letter, has
             logger.exception("Order %s: its letter could not be sent", pk)
     return count

@@ -6,6 +6,7 @@ Each thing is looked at again under its own lock before it is changed, and one t
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import Final, NamedTuple, TypeVar
 
 from django.conf import settings
@@ -20,7 +21,7 @@ from shop.services.orders import expire
 logger = logging.getLogger("shop")
 T = TypeVar("T")
 MOST: Final = 200  # of each kind, at a time
-PATIENCE: Final = 3  # questions in a row to which there is no answer
+ASK_SECONDS: Final = 12.0  # then no other question is begun: what else there is to do must not wait for a slow provider
 SOONEST, LATEST = timedelta(seconds=2), timedelta(minutes=10)  # between two questions about one payment
 
 
@@ -55,14 +56,14 @@ def _run_out(now: datetime) -> list[Order]:
 
 
 def _ask(found: list[Payment], do: Callable[[Payment], bool]) -> int:
-    """Ask the provider about each. One that is silent is left alone for this round: each question waits its time."""
-    count = silent = 0
+    """Ask the provider about each, as long as there is time; the others come first in the next round."""
+    count, end = 0, monotonic() + ASK_SECONDS
     for payment in found:
-        if silent == PATIENCE:
+        if monotonic() > end:
             break
         if _claim(payment):
             count += 1
-            silent = 0 if _each([payment], do) else silent + 1
+            _each([payment], do)
     return count
 
 

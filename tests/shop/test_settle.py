@@ -1,6 +1,7 @@
 """What pages leave open is brought to an end, once, by however many tasks at a time."""
 
 from datetime import timedelta
+from itertools import count
 
 import pytest
 from django.core import mail
@@ -9,6 +10,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
+from accounts.ratelimit import allow
 from shop import letters
 from shop.models import EventKind, FakeCharge, Order, OrderEvent, Payment, PaymentState, Product, State
 from shop.payments import Card, fake
@@ -156,7 +158,7 @@ def test_a_silent_provider_is_not_asked_about_everything(
     alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Product.objects.update(stock=100)
-    for n in range(settling.PATIENCE + 2):
+    for n in range(5):
         pay(order_of(alice, make_cart(f"cart {n}", book)), Card(fake.LATE))
     asked = []
 
@@ -165,9 +167,10 @@ def test_a_silent_provider_is_not_asked_about_everything(
         raise ConnectionResetError
 
     monkeypatch.setattr(fake.FakeProvider, "find", away)
+    monkeypatch.setattr(settling, "monotonic", count(step=settling.ASK_SECONDS / 3).__next__)
     ask_again()
-    assert [settle().asked, settle().asked] == [settling.PATIENCE, 2]
-    assert len(set(asked)) == settling.PATIENCE + 2  # nobody was asked about twice, and nobody was forgotten
+    assert [settle().asked, settle().asked] == [3, 2]
+    assert len(set(asked)) == 5  # nobody was asked about twice, and nobody was forgotten
 
 
 def test_while_one_settles_another_has_nothing_to_do(
@@ -224,6 +227,51 @@ def test_a_letter_that_cannot_be_sent_stops_no_other(
     monkeypatch.setattr(letters, "write", but_for_one)
     assert settle().letters == 2
     assert Order.objects.get(confirmed_at=None) == made[0]
+
+
+def test_a_letter_that_cannot_be_sent_is_tried_ever_later(
+    alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in each round: for a day a mail server would be asked every two seconds to write to who is not there."""
+    long_ago = timezone.now() - timedelta(hours=20)
+    order = make_order(alice, book, state=State.PAID, paid_at=long_ago)
+    tries, waits = [], []
+
+    def refused(order: Order) -> None:
+        tries.append(order.pk)
+        raise OSError
+
+    def noted(name: str, pk: int, limit: int, seconds: float) -> int:
+        waits.append(seconds)
+        return allow(name, pk, limit, seconds)
+
+    monkeypatch.setattr(letters, "confirm", refused)
+    monkeypatch.setattr(confirming, "allow", noted)
+    assert [settle().letters for _round in range(3)] == [0, 0, 0]
+    assert tries == [order.pk]
+    Order.objects.update(paid_at=timezone.now() - timedelta(seconds=confirming.SOON_SECONDS))
+    settle()
+    assert waits[0] == waits[2] == confirming.LATEST_SECONDS > waits[3] >= confirming.SOON_SECONDS
+
+
+def test_a_mail_server_that_hangs_holds_up_nothing_else(
+    alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paid_at = timezone.now() - timedelta(minutes=1)
+    for n in range(5):
+        make_order(alice, book, state=State.PAID, paid_at=paid_at, key=str(n))
+    clock = count(step=confirming.ROUND_SECONDS / 3)
+    monkeypatch.setattr(confirming, "monotonic", clock.__next__)
+    assert [settle().letters, settle().letters] == [3, 2]
+
+
+def test_who_has_cancelled_is_not_told_that_the_books_are_theirs(order: Order, alice: User) -> None:
+    pay(order, GOOD)
+    cancel(order.pk, alice)
+    Order.objects.update(paid_at=timezone.now() - timedelta(minutes=1))
+    assert confirm_task(order.pk) is False
+    assert settle().letters == 0
+    assert mail.outbox == []
 
 
 def test_who_has_not_paid_gets_no_letter(order: Order) -> None:
