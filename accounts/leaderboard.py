@@ -110,8 +110,8 @@ class Choice(NamedTuple):
 class Leaderboard:
     """A page of it.
 
-    me_id: who asks, if anybody. at: the cursor as it came. last: the last to log in, newest first; wanted: how many
-    were asked for.
+    me_id: who asks, if anybody. at: the cursor as it came. names: of all but those who are hidden from them, and take
+    their places unseen. last: the last to log in, newest first; wanted: how many were asked for.
     """
 
     me_id: int | None
@@ -182,4 +182,5 @@ class Leaderboard:
         return reverse("accounts:leaderboard") + (f"?{urlencode(given)}" if given else "")
 
     def _people(self, part: Slice) -> list[Person]:
-        return [Person(rank, pk, self.names[pk], times) for rank, (times, pk) in part.ranked()]
+        named = ((rank, pk, times, self.names.get(pk)) for rank, (times, pk) in part.ranked())
+        return [Person(rank, pk, name, times) for rank, pk, times, name in named if name is not None]

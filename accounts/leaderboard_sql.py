@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
+from accounts import hiding
 from accounts.leaderboard import BESIDE, PAGE, Cursor, Found, LastLogin, Leaderboard, Place, Slice, read_cursor
 from accounts.models import LoginStats, User
 from accounts.records import time_text
@@ -24,7 +25,7 @@ def leaderboard(me: int | None, at: str, last: int) -> Leaderboard:
     page = _page(read_cursor(at), mine)
     around = _between(mine, BESIDE, BESIDE + 1) if mine else []
     found = Found(_count(Q()), _slice(page), _slice(around))
-    return Leaderboard(me, at, found, _names([*page, *around]), last_logins(last), last)
+    return Leaderboard(me, at, found, _names([*page, *around], me), last_logins(last, me), last)
 
 
 def rank_of(pk: int) -> int | None:
@@ -33,11 +34,12 @@ def rank_of(pk: int) -> int | None:
     return _count(Q(login_times__gt=mine.times)) + 1 if mine else None
 
 
-def last_logins(limit: int) -> list[LastLogin]:
-    """The last people to log in, newest first."""
+def last_logins(limit: int, me: int | None = None) -> list[LastLogin]:
+    """The last people to log in, newest first, without those who are hidden from user ``me``."""
     rows = _board().order_by("-last_login_time", "-user_id")
-    found = rows.values_list("user_id", "user__username", "last_login_time")[:limit]
-    return [LastLogin(pk, name, time_text(time)) for pk, name, time in found]
+    found = list(rows.values_list("user_id", "user__username", "last_login_time")[:limit])
+    hidden = hiding.by_sql(me, [pk for pk, *_ in found])
+    return [LastLogin(pk, name, time_text(time)) for pk, name, time in found if pk not in hidden]
 
 
 def most_logins(limit: int) -> list[int]:
@@ -118,6 +120,8 @@ def _count(condition: Q) -> int:
     return rows.count() - rows.filter(pk__in=hidden).count()
 
 
-def _names(places: Sequence[Place]) -> dict[int, str]:
-    found = User._base_manager.using(setting("DATABASE")).filter(pk__in={place.id for place in places})
+def _names(places: Sequence[Place], me: int | None) -> dict[int, str]:
+    """The names of those who are not hidden from user ``me``."""
+    ids = {place.id for place in places}
+    found = User._base_manager.using(setting("DATABASE")).filter(pk__in=ids - hiding.by_sql(me, ids))
     return dict(found.values_list("pk", "username"))

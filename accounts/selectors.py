@@ -1,10 +1,10 @@
 """Reading people: from Redis or, with the same answer, from SQL."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from accounts import keys, leaderboard_sql
+from accounts import hiding, keys, leaderboard_sql
 from accounts.leaderboard import BESIDE, LAST, MOST_LAST, PAGE, Found, LastLogin, Leaderboard, Place, Slice, read_cursor
 from accounts.models import User
 from accounts.names import fold
@@ -52,8 +52,9 @@ def leaderboard(me: int | None = None, at: str = "", last: int = LAST) -> Leader
 _expected: list[int] = []  # whom the list of the last logins named when this process read it last
 
 
-def last_logins(limit: int = 5) -> list[LastLogin]:
-    """The last people to log in, newest first, for a box beside other things.
+def last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
+    """The last people to log in, newest first, for a box beside other things, as user ``me`` (None: a stranger) sees
+    it: without those who are hidden from them.
 
     From a warm mirror: 1 round trip while the list names whom it named before (their records are asked for in
     the same one, on the chance), one more when somebody came in since.
@@ -63,19 +64,18 @@ def last_logins(limit: int = 5) -> list[LastLogin]:
 
     def ask(pipe: Any) -> None:
         pipe.lrange(keys.last_login_times(), 0, limit - 1)
-        _ask_people(pipe, expected)
+        _ask_people(pipe, expected, me)
 
-    reading = read(["user", "last_logins"], ask)
+    reading = read(["user", "last_logins", *hiding.mirrors(me)], ask)
     if reading is None:
-        return leaderboard_sql.last_logins(limit)
-    ids, *records = reading.replies
+        return leaderboard_sql.last_logins(limit, me)
+    ids, *replies = reading.replies
     newest = _expected = [int(pk) for pk in ids]
-    known = {pk: raw for pk, raw in zip(expected, records, strict=True) if pk in newest}
-    people = _read_people(known), _people(pk for pk in newest if pk not in known)
+    people = _read_people(expected, replies, me, newest), _people([pk for pk in newest if pk not in expected], me)
     if people[0] is None or people[1] is None:
-        return leaderboard_sql.last_logins(limit)
+        return leaderboard_sql.last_logins(limit, me)
     found = people[0] | people[1]
-    return [found[pk] for pk in newest]
+    return [found[pk] for pk in newest if pk in found]
 
 
 def _from_redis(me: int | None, at: str, last: int) -> Leaderboard | None:
@@ -94,11 +94,11 @@ def _from_redis(me: int | None, at: str, last: int) -> Leaderboard | None:
     (total, page, around), ids = reading.replies
     found = Found(total, _slice(page), _slice(around))
     newest = [int(pk) for pk in ids]
-    people = _people([*(place.id for place in (*found.page.places, *found.around.places)), *newest])
+    people = _people([*(place.id for place in (*found.page.places, *found.around.places)), *newest], me)
     if people is None:
         return None
     names = {pk: person.name for pk, person in people.items()}
-    return Leaderboard(me, at, found, names, [people[pk] for pk in newest], last)
+    return Leaderboard(me, at, found, names, [people[pk] for pk in newest if pk in people], last)
 
 
 def _slice(reply: Any) -> Slice:
@@ -110,22 +110,29 @@ def _slice(reply: Any) -> Slice:
 FIELDS = ("name", "last_login_time", "is_active")
 
 
-def _ask_people(pipe: Any, pks: Iterable[int]) -> None:
+def _ask_people(pipe: Any, pks: Sequence[int], me: int | None) -> None:
     for pk in pks:
         pipe.hmget(keys.login(pk), FIELDS)
+    hiding.ask(pipe, me, pks)
 
 
-def _read_people(records: Mapping[int, Any]) -> dict[int, LastLogin] | None:
-    """Who these are; None if one of them went, or is no longer active."""
+def _read_people(
+    pks: Sequence[int], replies: Sequence[Any], me: int | None, wanted: Sequence[int]
+) -> dict[int, LastLogin] | None:
+    """Who these are, as far as they are wanted and not hidden; None if one of them went, or is no longer active."""
+    hidden = hiding.found(me, pks, replies[len(pks) :])
+    records = {pk: record for pk, record in zip(pks, replies, strict=False) if pk in wanted}
     if any(is_active != b"1" for _, _, is_active in records.values()):
         return None
-    return {pk: LastLogin(pk, name.decode(), time.decode()) for pk, (name, time, _) in records.items()}
+    return {
+        pk: LastLogin(pk, name.decode(), time.decode()) for pk, (name, time, _) in records.items() if pk not in hidden
+    }
 
 
-def _people(pks: Iterable[int]) -> dict[int, LastLogin] | None:
+def _people(pks: Sequence[int], me: int | None) -> dict[int, LastLogin] | None:
     """Who these are, in one round trip (none for nobody); None as ``_read_people``, or if Redis does not answer."""
     wanted = list(dict.fromkeys(pks))
     if not wanted:
         return {}
-    reading = read(["user"], lambda pipe: _ask_people(pipe, wanted))
-    return None if reading is None else _read_people(dict(zip(wanted, reading.replies, strict=True)))
+    reading = read(["user", *hiding.mirrors(me)], lambda pipe: _ask_people(pipe, wanted, me))
+    return None if reading is None else _read_people(wanted, reading.replies, me, wanted)

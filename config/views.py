@@ -16,5 +16,5 @@ POSTS: Final = 6
 def home(request: HttpRequest) -> HttpResponse:
     """A welcome, a search by tags, ways into the catalogue, what readers said last, and who was here last."""
     viewer = request.user.pk if request.user.is_authenticated else None
-    shown = {"posts": latest_posts(viewer, POSTS), "last_logins": last_logins()}
+    shown = {"posts": latest_posts(viewer, POSTS), "last_logins": last_logins(me=viewer)}
     return render(request, "home.html", shown)

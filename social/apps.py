@@ -9,4 +9,7 @@ class SocialConfig(AppConfig):
     verbose_name = _("readers among themselves")
 
     def ready(self) -> None:
-        from social import checks  # noqa: F401
+        from accounts import hiding
+        from social import checks, shuns  # noqa: F401
+
+        hiding.register(shuns.ACROSS_BLOCKS)

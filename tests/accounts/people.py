@@ -25,8 +25,8 @@ def make_people(counts: Iterable[int], **fields: bool) -> list[User]:
 
 
 def warm() -> None:
-    """The users' mirrors are whole, and nothing is pending."""
-    rebuild(["user", "last_logins"])
+    """The users' mirrors are whole, and what hides some from others; nothing is pending."""
+    rebuild(["user", "last_logins", "shun"])
     drain_all()
 
 

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import URLPattern, reverse
 
 from accounts.models import User
+from accounts.services import record_login
 from catalog.models import Book
 from mirror.rebuild import rebuild
 from mirror.relay import drain_all
@@ -34,7 +35,7 @@ def words(user: User) -> str:
 
 class Town:
     """Xanthippe blocked Berengar. Both follow Carol, and she them; both have posted about one book, with one hashtag,
-    to one another and to her. By another way than the site's they follow one another still.
+    to one another and to her. All have logged in. By another way than the site's they follow one another still.
     """
 
     def __init__(self) -> None:
@@ -47,6 +48,7 @@ class Town:
             for other in everybody:
                 if one != other:
                     people.follow(one.pk, other.pk)
+            record_login(one)
         self.posts: dict[int, Post] = {}
         for one in everybody:
             to = "" if one == self.carol else " For @Carol and @berengar and @xanthippe."
@@ -68,6 +70,7 @@ class Town:
                     yield str(pattern.name), reverse(f"social:{pattern.name}", kwargs=given)
         yield "front", "/"
         yield "book", f"/books/{self.book.pk}/"
+        yield "leaderboard", "/accounts/leaderboard/"
 
     def _arguments(self, pattern: URLPattern, viewer: User) -> list[dict[str, Any]]:
         names = set(pattern.pattern.regex.groupindex)
@@ -111,7 +114,7 @@ def test_without_the_block_these_pages_show_them(town: Town, way: str) -> None:
         spoken = {name for name, texts in found.items() if any(words(town.other(viewer)) in text for text in texts)}
         assert spoken == {"home", "global", "post", "hashtag", "mentions", "book_posts", "person", "front", "book"}
         named = {name for name, texts in found.items() if any(town.other(viewer).username in text for text in texts)}
-        assert named >= spoken | {"people", "followers", "following"}
+        assert named >= spoken | {"people", "followers", "following", "leaderboard"}
 
 
 def walk(town: Town, viewer: User, way: str) -> dict[str, list[str]]:
@@ -126,6 +129,20 @@ def walk(town: Town, viewer: User, way: str) -> dict[str, list[str]]:
             assert response.status_code in (200, 302, 404, 405), address
             found[name].append(f"{response.headers} {response.content.decode()}")
     return found
+
+
+@pytest.mark.parametrize("way", ["redis", "sql"])
+def test_whom_one_has_only_muted_is_named_where_logins_are(town: Town, way: str) -> None:
+    """A mute is about posts; a block takes one place from the list and leaves the others their ranks."""
+    people.mute(town.blocker.pk, town.carol.pk)
+    drain_all()
+    client = Client()
+    client.force_login(town.blocker)
+    with sql_only() if way == "sql" else nullcontext():
+        found = client.get("/accounts/leaderboard/", headers={"Accept": "application/json"}).json()
+    assert {person["name"]: person["rank"] for person in found["most"]} == {"Xanthippe": 1, "Carol": 2}
+    assert [person["name"] for person in found["last"]] == ["Xanthippe", "Carol"]
+    assert found["count"] == 3
 
 
 @pytest.mark.parametrize("rest", ["", "followers/", "following/"])
