@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mirror import apply, cold, marker, naming, outbox, registry, relay, replay, scan, spread, window
+from mirror import apply, cold, marker, naming, outbox, registry, relay, replay, scan, spread, strays, window
 from mirror.bulk import few_collections
 from mirror.conf import setting
 from mirror.declare import Mirror
@@ -97,8 +97,8 @@ class _Run:
             self._begin()
         if not self._all_rows():
             return None
-        strays = 0 if self.token.endswith(":empty") else scan.remove_strays(self.mirror, self.redis, self._beat)
-        return Rebuilt(self.mirror.name, self.state.rebuild_rows, strays) if self._finish() else None
+        removed = 0 if self.token.endswith(":empty") else strays.remove(self.mirror, self.redis, self._beat)
+        return Rebuilt(self.mirror.name, self.state.rebuild_rows, removed) if self._finish() else None
 
     def _all_rows(self) -> bool:
         """Drain chunk after chunk; while Redis writes one, the next is read from SQL. False: start again."""

@@ -4,7 +4,7 @@ Nothing here is ever asked on behalf of a request. Keys are found by SCAN, sets 
 them in one round trip.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from redis.exceptions import ResponseError
@@ -210,19 +210,3 @@ def _paired(family: Family, raw: Any) -> list[Any]:
     if family.kind == "set":
         return raw if isinstance(raw, list) else list(raw)
     return list(raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True))
-
-
-def remove_strays(mirror: Mirror, redis: Any, progress: Callable[[str, int], None]) -> int:
-    """After a rebuild: have everything taken away that no row accounts for. Returns how many entries."""
-    from mirror import repair, verify
-
-    owned = Owned(mirror)
-    with Session(redis) as session:
-        for found in keys(session):
-            old = [key for key in found if owned.is_retired(key)]
-            if old:
-                session.ask([("UNLINK", key) for key in old])
-    differences = verify.verify([mirror.name], progress=progress, redis=redis)
-    repair.order(differences)
-    repair.carry_out(differences, redis=redis)
-    return sum(difference.kind == "stray" for difference in differences)

@@ -8,6 +8,7 @@ while; the sweep that beat starts does what was not sent.
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import kombu.pools
@@ -27,17 +28,13 @@ failures = 0  # hints that could not be sent by this process
 
 def drain(mirror: str, keys: list[str]) -> None:
     """Ask for a drain of these keys soon."""
-    from mirror.tasks import drain_keys
-
     for start in range(0, len(keys), MOST):
-        _send(drain_keys.apply_async, args=(mirror, keys[start : start + MOST]))
+        _hint("drain_keys", args=(mirror, keys[start : start + MOST]))
 
 
 def sweep() -> None:
     """Ask for a sweep soon."""
-    from mirror.tasks import sweep as task
-
-    _send(task.apply_async, expires=10)
+    _hint("sweep", expires=10)
 
 
 def sweep_soon() -> None:
@@ -51,58 +48,49 @@ def sweep_soon() -> None:
 
 def rebuild(mirror: str, *, if_cold: bool = True) -> bool:
     """Ask for a rebuild of this mirror. Returns whether the broker took it."""
-    from mirror.tasks import rebuild as task
-
-    return _send(task.apply_async, args=(mirror,), kwargs={"if_cold": if_cold}, expires=60)
+    return _hint("rebuild", args=(mirror,), kwargs={"if_cold": if_cold}, expires=60)
 
 
 def push(mirror: str, source: str, keys: Sequence[str] = ()) -> bool:
     """Ask for these rows (none: all that are pending) to be pushed soon. Returns whether the broker took it all."""
-    from mirror.tasks import push as task
-
     expires = None if keys else 10
     parts = [list(keys[start : start + MOST]) for start in range(0, len(keys), MOST)] or [[]]
-    return all(_send(task.apply_async, args=(mirror, source, part), expires=expires) for part in parts)
+    return all(_hint("push", args=(mirror, source, part), expires=expires) for part in parts)
 
 
 def warm(mirror: str, owner: str) -> bool:
     """Ask for a lazy window to be made. Returns whether the broker took it."""
-    from mirror.tasks import warm as task
-
-    return _send(task.apply_async, args=(mirror, owner), expires=60)
+    return _hint("warm", args=(mirror, owner), expires=60)
 
 
 def verify(mirror: str) -> bool:
     """Ask for a verification of this mirror. Returns whether the broker took it."""
-    from mirror.tasks import verify as task
-
-    return _send(task.apply_async, args=(mirror,), expires=600)
+    return _hint("verify", args=(mirror,), expires=600)
 
 
 def flush_backup(backup: str) -> bool:
     """Ask for a flush of this backup. Returns whether the broker took it."""
-    from mirror.tasks import flush_backup as task
-
-    return _send(task.apply_async, args=(backup,), expires=60)
+    return _hint("flush_backup", args=(backup,), expires=60)
 
 
 def restore_backup(backup: str) -> bool:
     """Ask for everything in this backup to be put back. Returns whether the broker took it."""
-    from mirror.tasks import restore_backup as task
-
-    return _send(task.apply_async, args=(backup,), expires=60)
+    return _hint("restore_backup", args=(backup,), expires=60)
 
 
 def verify_backup(backup: str) -> bool:
     """Ask for a verification of this backup. Returns whether the broker took it."""
-    from mirror.tasks import verify_backup as task
-
-    return _send(task.apply_async, args=(backup,), expires=600)
+    return _hint("verify_backup", args=(backup,), expires=600)
 
 
 def task(apply_async: Callable[..., Any], **options: Any) -> bool:
     """Send any task, by its ``apply_async``, in the same way. Returns whether the broker took it; never raises."""
     return _send(apply_async, **options)
+
+
+def _hint(task: str, **options: Any) -> bool:
+    """By name: what drains, pushes and rebuilds asks for tasks, and the tasks are made of it."""
+    return _send(partial(current_app.send_task, f"mirror.tasks.{task}"), **options)
 
 
 def _send(apply_async: Callable[..., Any], **options: Any) -> bool:

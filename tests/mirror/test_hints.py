@@ -7,7 +7,7 @@ import pytest
 from django.db import OperationalError, transaction
 from redis import Redis
 
-from mirror import hints, outbox, registry, relay, send
+from mirror import hints, outbox, registry, relay, send, tasks
 from mirror.declare import Watch
 from mirror.models import Change
 from mirror.recorder import record
@@ -190,3 +190,19 @@ def test_a_flush_without_hints_asks_nobody() -> None:
     with record() as seen:
         hints.flush()
     assert (seen.commands, seen.sql) == ([], [])
+
+
+def test_every_hint_names_a_task_of_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    named: list[str] = []
+
+    def hint(task: str, **_: Any) -> bool:
+        named.append(task)
+        return True
+
+    monkeypatch.setattr(send, "_hint", hint)
+    send.drain("a", ["1"])
+    send.sweep()
+    asks = (send.rebuild, send.verify, send.flush_backup, send.restore_backup, send.verify_backup)
+    assert all([*(ask("a") for ask in asks), send.push("a", "b"), send.warm("a", "b")])
+    assert len(set(named)) == 9
+    assert [getattr(tasks, name).name for name in named] == [f"mirror.tasks.{name}" for name in named]

@@ -10,7 +10,7 @@ from django.db import connections
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from mirror import apply, marker, naming, rebuild, registry, relay, scan
+from mirror import apply, marker, naming, rebuild, registry, relay, strays
 from mirror.lease import lease
 from mirror.models import Change, State
 from mirror.redis import client
@@ -202,7 +202,7 @@ def test_while_it_sweeps_it_keeps_its_lease(redis: Redis, monkeypatch: pytest.Mo
     monkeypatch.setattr(rebuild, "LEASE_SECONDS", 40.0)
     now = time.monotonic
     monkeypatch.setattr(time, "monotonic", lambda: now() + 1000 * len(left))
-    sweep = scan.remove_strays
+    sweep = strays.remove
 
     def slow(*args: Any) -> int:
         redis.pexpire(name, 1000)
@@ -211,7 +211,7 @@ def test_while_it_sweeps_it_keeps_its_lease(redis: Redis, monkeypatch: pytest.Mo
         left.append(redis.pttl(name))
         return found
 
-    monkeypatch.setattr(scan, "remove_strays", slow)
+    monkeypatch.setattr(strays, "remove", slow)
     rebuild.rebuild(["titem"])
     assert left[1] > 10_000
 

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from mirror import marker, naming, outbox, rebuild, relay, scan, status, verify, window, window_count
+from mirror import marker, naming, outbox, rebuild, relay, status, strays, verify, window, window_count
 from mirror.declare import CUT, WHOLE
 from mirror.models import Change
 from mirror.redis import client, relay_client
@@ -120,7 +120,7 @@ def test_one_that_was_killed_goes_on_where_it_was(redis: Redis, monkeypatch: pyt
     assert not is_warm()
     client().delete(naming.lease("rebuild:tfeed"))  # runs out by itself
     first, seen = set(read), len(read)
-    monkeypatch.setattr(scan, "remove_strays", lambda *args: 0)  # which reads them all
+    monkeypatch.setattr(strays, "remove", lambda *args: 0)  # which reads them all
     assert rebuild.rebuild(["tfeed"])[0].rows == 7
     assert {str(owner.pk) for owner in owners} == {*first, *read[seen:]}
     assert not {*read[seen:]} & {str(owner.pk) for owner in owners[:4]}
@@ -176,7 +176,7 @@ def test_a_window_that_cannot_be_made_does_not_stop_the_others(redis: Redis, mon
 
     with monkeypatch.context() as patch:
         patch.setattr(type(FEED), "newest", fails)
-        patch.setattr(scan, "remove_strays", lambda *args: 0)
+        patch.setattr(strays, "remove", lambda *args: 0)
         rebuild.rebuild(["tfeed"])
     assert held(owners[0]) == whole()
     assert Change.objects.filter(mirror="tfeed", key=poisoned, applied_at=None).exists()

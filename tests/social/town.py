@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
 
 from accounts.models import User
-from mirror import deliver, push, registry, relay, send, spread, window
+from mirror import deliver, push, registry, relay, send, spread, tasks, window
 from mirror.middleware import ReadYourWrites
 from mirror.models import Change
 from social import reading
@@ -69,8 +69,9 @@ def small_town() -> Generator[list[Errand], None, None]:
     """Everything is small, time does not matter, and errands are gathered in the list."""
     errands: list[Errand] = []
 
-    def keep(apply_async: Any, **options: Any) -> bool:
-        errands.append(Errand(apply_async.__self__, tuple(options.get("args", ())), dict(options.get("kwargs") or {})))
+    def keep(task: str, **options: Any) -> bool:
+        args, kwargs = tuple(options.get("args", ())), dict(options.get("kwargs") or {})
+        errands.append(Errand(getattr(tasks, task), args, kwargs))
         return True
 
     with ExitStack() as stack:
@@ -84,7 +85,7 @@ def small_town() -> Generator[list[Errand], None, None]:
         stack.enter_context(mock.patch.multiple(deliver, BATCH=1, BUSY_SECONDS=0))
         stack.enter_context(mock.patch.multiple(push, FIRST=FEW, SECONDS=30.0))
         stack.enter_context(mock.patch.dict(window._asked, clear=True))
-        stack.enter_context(mock.patch.object(send, "_send", keep))
+        stack.enter_context(mock.patch.object(send, "_hint", keep))
         stack.enter_context(mock.patch.object(relay, "turn", return_value=nullcontext(True)))
         yield errands
 
