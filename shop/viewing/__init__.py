@@ -4,5 +4,5 @@ visits       what a request says of a book that was shown, and what a visitor sa
 popularity   how often each book is looked at: counting, and which are looked at most
 halving      every five minutes it counts half; and it is made anew from SQL when Redis has lost it
 keeping      how long views are kept in SQL
-receivers    when a book is shown, a session goes on under another token, or ends
+receivers    when a book is shown, a session goes on under another token, or ends, a user is erased
 """

@@ -1,9 +1,9 @@
 """How long views are kept in SQL: as long as something is made of them, and no longer.
 
-A stranger's are what their session's list is restored from, and are theirs when they log in: as long as such a list lives
-(``SESSION_COOKIE_AGE``). A customer's say what is bought after a look: ``SHOP_VIEW_DAYS``, and recommendations look no
-further back (``shop.recommend.history``), so it makes no difference to them when what is older goes. What is looked at
-most is a matter of the last hours.
+A stranger's are what their session's list is restored from, and are theirs when they log in: as long as such a list
+lives (``SESSION_COOKIE_AGE``). A customer's say what is bought after a look: ``SHOP_VIEW_DAYS``, and recommendations
+look no further back (``shop.recommend.history``), so it makes no difference to them when what is older goes. What is
+looked at most is a matter of the last hours.
 """
 
 from collections.abc import Callable

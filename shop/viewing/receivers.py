@@ -1,12 +1,14 @@
-"""What views hang on: a book is shown, a session goes on under another token, or ends."""
+"""What views hang on: a book is shown, a session goes on under another token, or ends; a user is erased."""
 
 from typing import Any
 
 from django.contrib.auth.signals import user_logged_in
+from django.db import transaction
+from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from accounts.models import User
+from accounts.models import Session, User
 from accounts.session_signals import sessions_ending, token_rotated
 from catalog.signals import book_shown
 from shop.viewing import visits
@@ -36,3 +38,10 @@ def claim_views(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
 def forget_views(*, digests: list[str], **kwargs: Any) -> None:
     """A session's list goes with it; its views stay in SQL."""
     visits.forget(digests)
+
+
+@receiver(pre_delete, sender=User, dispatch_uid="shop.forget_views_of_user")
+def forget_views_of_user(*, instance: User, **kwargs: Any) -> None:
+    """Nobody can come back to their lists. Their views in SQL are a stranger's from now on."""
+    digests = list(Session.objects.filter(user=instance).values_list("pk", flat=True))
+    transaction.on_commit(lambda: visits.forget(digests), robust=True)

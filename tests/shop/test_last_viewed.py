@@ -128,6 +128,19 @@ def test_the_list_ends_with_its_session(redis: Redis, books: list[Book]) -> None
     assert not redis.exists(keys.viewed_by(ME), keys.viewed_known(ME))
 
 
+def test_it_ends_with_its_user_whose_views_become_a_strangers(redis: Redis, books: list[Book]) -> None:
+    user = User.objects.create_user("ken")
+    Session.objects.create(pk=ME, user=user, session_data="", expire_date=timezone.now() + timedelta(days=1))
+    look_at(books[0])
+    to_sql()
+    look_at(books[1])
+    titles()
+    user.delete()
+    assert not redis.exists(keys.viewed_by(ME), keys.viewed_known(ME))
+    to_sql()
+    assert set(View.objects.values_list("book", "user")) == {(books[0].pk, None), (books[1].pk, None)}
+
+
 def test_only_its_owner_sees_it_on_the_front_page(client: Client, books: list[Book]) -> None:
     client.force_login(User.objects.create_user("ken"))
     client.get(f"/books/{books[0].pk}/")
