@@ -26,6 +26,7 @@ logger = logging.getLogger("shop")
 TOGETHER: Final = 200  # rows that are claimed at once
 HOLD_SECONDS: Final = 10  # for which a claim is good
 LIVES: Final = 3  # delays that a row lives
+LONGEST_ID: Final = len(str(LARGEST_ID))
 
 _LUA: Final = Path(__file__).parents[1] / "lua"
 _claim = Script(_LUA / "rows_claim.lua")
@@ -33,11 +34,10 @@ _done = Script(_LUA / "rows_done.lua")
 
 
 class Claim(NamedTuple):
-    """Rows that are ours for a while. now: Redis' time. wait: seconds until more is due; None: nothing ever is."""
+    """Rows that are ours for a while. now: Redis' time. held: what they are scored with meanwhile."""
 
     ids: list[str]
     now: float
-    wait: float | None
     held: bytes
 
 
@@ -85,13 +85,14 @@ def cache_due(redis: Any = None) -> Claim:
 
 
 def _claimed(redis: Any) -> Claim:
-    now, wait, held, *ids = _claim(redis, [keys.schedule()], [TOGETHER, HOLD_SECONDS])
-    return Claim([pk.decode(errors="replace") for pk in ids], float(now), float(wait) if wait else None, held)
+    now, held, *ids = _claim(redis, [keys.schedule()], [TOGETHER, HOLD_SECONDS])
+    return Claim([pk.decode(errors="replace") for pk in ids], float(now), held)
 
 
 def _is_possible(member: str) -> bool:
     """Whether a member of the schedule, which anybody may write, can be the id of a row."""
-    return member.isascii() and member.isdecimal() and 0 < int(member) <= LARGEST_ID and member == str(int(member))
+    is_number = len(member) <= LONGEST_ID and member.isascii() and member.isdecimal()
+    return is_number and 0 < int(member) <= LARGEST_ID and member == str(int(member))
 
 
 def _delays(ids: Sequence[str], redis: Any) -> dict[str, float]:
