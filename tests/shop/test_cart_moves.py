@@ -6,7 +6,7 @@ import pytest
 from django.contrib.messages import get_messages
 from django.db import transaction
 from django.db.models import F
-from django.test import Client
+from django.test import Client, override_settings
 from redis import Redis
 
 from accounts.cleaning import clean
@@ -221,6 +221,24 @@ def test_a_cart_of_each_session_waits(alice: User, book: Product, other: Product
     assert told == [
         "The 159 books you had put aside before are in your cart again.",
         "For 21 more there was no room in it.",
+    ]
+    agree()
+
+
+@override_settings(SHOP_CART_LINES=2)
+def test_what_comes_back_fills_the_cart_as_far_as_it_may_have_lines(alice: User, book: Product, other: Product) -> None:
+    third = make_product("Fictions")
+    drain_all()
+    desk = log_in(alice)
+    set_line(digest_in(desk), other.pk, 3)
+    set_line(digest_in(desk), third.pk, 4)
+    desk.post("/accounts/logout/")
+    client = browser_with({book: 1})
+    told = log_in_here(client, alice)
+    assert in_cart(digest_in(client)) == {book.pk: 1, other.pk: 3}
+    assert told == [
+        "The 3 books you had put aside before are in your cart again.",
+        "For 4 more there was no room in it.",
     ]
     agree()
 

@@ -1,8 +1,11 @@
 """The sale: what costs less, until when, and how many are left, never from a row that nobody renews."""
 
+import re
 import time
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import orjson
 import pytest
@@ -13,7 +16,7 @@ from redis import Redis
 from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
-from shop import keys
+from shop import keys, sales
 from shop.models import Product, Sale
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once
@@ -229,6 +232,35 @@ def test_when_more_than_numbers_changes_the_page_is_made_anew(client: Client, wa
     cache_again(product)
     response = client.get(url, headers=PART)
     assert (response.status_code, response.headers["HX-Refresh"]) == (204, "true")
+
+
+def test_a_page_that_is_open_when_the_sale_begins_is_made_anew(
+    client: Client, warm: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    product = make_product(price=1250)
+    sale = make_sale(product, price=900, starts_in=1, hours=40)
+    cached()
+    url = f"/shop/sale/?version={poll_url(text_of(client))}"
+    assert client.get(url, headers=PART).status_code == 200
+    [before] = offers(client)
+    assert (before["price"], before["later"]) == (1250, 900)
+    monkeypatch.setattr(sales, "time", SimpleNamespace(time=lambda: sale.starts_at.timestamp()))
+    response = client.get(url, headers=PART)
+    assert (response.status_code, response.headers["HX-Refresh"]) == (204, "true")
+    [offer] = offers(client)
+    assert (offer["price"], offer["was"], offer["later"]) == (900, 1250, None)
+
+
+def test_times_are_said_with_their_zone(client: Client, warm: None, settings: Settings) -> None:
+    settings.TIME_ZONE = "Asia/Shanghai"
+    sale = make_sale(make_product())
+    cached()
+    page = text_of(client)
+    ends = sale.ends_at.astimezone(ZoneInfo("Asia/Shanghai"))
+    assert re.search(rf'datetime="{ends:%Y-%m-%dT%H:%M}:\d\d(\.\d+)?\+08:00">[^<]+ CST</time>', page)
+    assert re.search(r"In stock as of \d\d:\d\d:\d\d CST\.", page)
+    [said] = client.get("/shop/sale/", headers=JSON).json()["sales"]
+    assert said["ends"] == sale.ends_at.timestamp()
 
 
 def test_the_front_page_shows_the_sale_that_ends_first_before_one_to_come(client: Client, warm: None) -> None:
