@@ -19,12 +19,14 @@ from pytest_django.live_server_helper import LiveServer
 from accounts.models import User
 from mirror.relay import drain_all
 from shop.models import Product
+from social.models import Post
 from tests.servers import RedisServer
 from tests.shop.cached import TOKEN, Made, made, pages, path_of, product, warm
 from tests.shop.carts import trust
 
 __all__ = ["made", "product"]
 pytestmark = pytest.mark.django_db(transaction=True)
+KEY = re.compile(r'name="key" value="([^"]+)"')
 TIMES = 12  # that each asks while all others do
 NAMES = ["ada", "bert", "cleo", "dora", "emil", "fay", "gus", "hal", "ida", "jon"]
 
@@ -150,6 +152,22 @@ def test_each_page_that_is_served_has_another_token_of_the_same_secret(people: l
     tokens = [TOKEN.findall(stranger.ask(path_of(product))[1])[0] for _ in range(4)]
     assert all(one != other for one, other in combinations(tokens, 2))
     assert all(_does_token_match(token, stranger.cookies["csrftoken"]) for token in tokens)
+
+
+def test_the_form_for_a_post_has_a_token_and_a_key_of_its_own_each_time(people: list[Person], product: Product) -> None:
+    """What is around them is remembered, by the book and the language."""
+    rest, keys = set(), []
+    for person in (*people[1:3], people[1]):
+        form = re.search(r'<form class="composer.*?</form>', person.ask(path_of(product))[1], re.DOTALL)
+        assert form
+        (token,), (key,) = TOKEN.findall(form[0]), KEY.findall(form[0])
+        assert _does_token_match(token, person.cookies["csrftoken"])
+        rest.add(form[0].replace(token, "").replace(key, ""))
+        keys.append(key)
+        sent = {"csrfmiddlewaretoken": token, "key": key, "book": str(product.pk), "text": f"Sand, {key}."}
+        assert person.ask("/posts/", sent)[0] in (302, 303)
+    assert (len(rest), len(set(keys))) == (1, 3)
+    assert set(Post.objects.values_list("text", flat=True)) == {f"Sand, {key}." for key in keys}
 
 
 def test_who_logs_out_is_a_stranger_on_the_next_page(people: list[Person], product: Product) -> None:

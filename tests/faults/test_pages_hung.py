@@ -1,0 +1,71 @@
+"""The state's Redis hung, and the cache server well: pages of books are answered, right, within a second."""
+
+from urllib.request import build_opener
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from accounts.models import User
+from shop import keys
+from shop.models import Product
+from tests.faults.crew import Crew
+from tests.faults.test_hung import Web
+from tests.servers import RedisServer, wait_until
+from tests.shop.cached import path_of, warm
+from tests.shop.make import make_product
+
+pytestmark = pytest.mark.slow
+CACHE = 1  # the cache's database
+
+
+@pytest.fixture
+def products(transactional_db: None, redis_server: RedisServer) -> list[Product]:
+    """Two, both among those that are looked at most."""
+    found = [make_product(title, price=1250, stock=7) for title in ("The Book of Sand", "The Book of Stone")]
+    warm()
+    with redis_server.client() as state:
+        state.zadd(keys.viewed(), {str(product.pk): -3 for product in found})
+    return found
+
+
+@pytest.fixture
+def web(products: list[Product], broker_server: RedisServer, crew: Crew) -> Web:
+    """The site, with a cache server of its own."""
+    crew.environment["CACHE_URL"] = broker_server.url(CACHE)
+    return Web(crew)
+
+
+def remembered(cache: Redis) -> list[bytes]:
+    """The pages on the cache server."""
+    return [key for key in cache.keys("*cache:*") if not key.endswith(b":lock")]
+
+
+@pytest.mark.parametrize("name", ["", "alice"])
+def test_a_page_answers_within_a_second_whether_it_is_remembered_or_not(
+    web: Web, products: list[Product], redis_server: RedisServer, broker_server: RedisServer, name: str
+) -> None:
+    if name:
+        client = Client()
+        client.force_login(User.objects.create_user(name))
+        warm()
+        web.visitor = build_opener()
+        web.visitor.addheaders = [("Cookie", f"sessionid={client.cookies['sessionid'].value}")]
+    web.ask("/books/", seconds=30)
+    one, other = products
+    with broker_server.client(CACHE) as cache:
+        wait_until(lambda: "€12.50" in web.ask(path_of(one), seconds=30) and remembered(cache), "a remembered page")
+        assert len(remembered(cache)) == 1
+        redis_server.freeze()
+        Product.objects.filter(pk=one.pk).update(price=990)  # Redis cannot have heard of it
+        for product, price in ((one, "€9.90"), (other, "€12.50"), (one, "€9.90")):
+            page = web.ask(path_of(product))
+            assert f"<h1>{product.book.title}</h1>" in page
+            assert price in page
+            assert ("/accounts/logout/" in page) == bool(name)
+            assert not name or name in page
+        assert len(remembered(cache)) == 1
+        redis_server.thaw()
+        wait_until(
+            lambda: web.ask(path_of(other), seconds=30) and len(remembered(cache)) == 2, "another remembered page"
+        )
