@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from accounts.models import User
 from loginlog import direct, expiry, filling, loading, numbers, services
@@ -22,6 +21,7 @@ from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.models import BackupState
 from mirror.redis import breaker, relay_client
+from tests import machines
 from tests.loginlog.tools import TYPES, At, Row, Stopped, ago, backup, compare, person, put_back, sync
 
 FLUSH_STEPS = ["claim", "read", "check", "save", "keep", "clear"]
@@ -187,13 +187,4 @@ EXAMPLES = int(os.environ.get("LOGINLOG_EXAMPLES", "20"))
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_whatever_is_done_every_interface_says_what_a_plain_table_says() -> None:
-    run_state_machine_as_test(
-        Log,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=20,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            print_blob=True,
-        ),
-    )
+    machines.run(Log, examples=EXAMPLES, steps=20)

@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from redis import Redis
 
 from mirror import apply, hints, outbox, rebuild, registry, relay, verify
 from mirror.models import Change
 from mirror.redis import relay_client
+from tests import machines
 from tests.mirror import world
 from tests.mirror.app.models import Follow, Group, Ignoring, Item, Label, Note, Reading, Writer
 from tests.servers.redis import main_server
@@ -134,13 +134,4 @@ class Machine(RuleBasedStateMachine):
 
 def run(machine: type[Machine]) -> None:
     """Have it do many things in any order."""
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=25,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            print_blob=True,
-        ),
-    )
+    machines.run(machine, examples=EXAMPLES)

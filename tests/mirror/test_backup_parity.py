@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from redis import Redis
 
 from mirror import naming
@@ -20,6 +19,7 @@ from mirror.backup.restore import restore
 from mirror.backup.sweep import sweep
 from mirror.backup.verify import verify
 from mirror.models import BackupState
+from tests import machines
 from tests.mirror.app.backups import Content, baskets, best, play, put
 from tests.mirror.app.models import Basket, Best
 from tests.mirror.backup_world import Lives, Stop, marked
@@ -186,13 +186,4 @@ EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "20"))
 @pytest.mark.slow
 def test_nothing_that_either_side_kept_is_lost_or_made_older(committed: None, redis: Redis, lives: Lives) -> None:
     Site.redis, Site.lives = redis, lives
-    run_state_machine_as_test(
-        Site,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=25,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            print_blob=True,
-        ),
-    )
+    machines.run(Site, examples=EXAMPLES)

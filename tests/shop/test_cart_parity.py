@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from redis import Redis
 
 from accounts.models import Session, User
@@ -23,6 +22,7 @@ from shop.carts import direct, moves
 from shop.carts.settling import settle_all
 from shop.models import Cart
 from shop.services import carts
+from tests import machines
 from tests.mirror.backup_world import Lives, lives
 from tests.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
 from tests.shop.make import make_product
@@ -272,15 +272,6 @@ def test_carts_are_what_plain_dicts_say(redis: Redis, lives: Lives) -> None:
     Site.users = [User.objects.create_user(name) for name in ("alice", "bob")]
     drain_all()
     try:
-        run_state_machine_as_test(
-            Site,
-            settings=settings(
-                max_examples=EXAMPLES,
-                stateful_step_count=25,
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-                print_blob=True,
-            ),
-        )
+        machines.run(Site, examples=EXAMPLES)
     finally:
         breaker.reset()

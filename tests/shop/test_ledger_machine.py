@@ -15,9 +15,8 @@ import pytest
 from django.db import transaction
 from django.db.models import Count, F, QuerySet
 from django.utils import timezone
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from accounts.models import User
 from shop.models import EventKind, Order, OrderEvent, Payment, PaymentState, Product, State
@@ -27,6 +26,7 @@ from shop.services.errors import Refused
 from shop.services.orders import cancel, expire, send
 from shop.services.payments import pay, record
 from shop.services.settle import settle
+from tests import machines
 from tests.shop.checkouts import HOME, assert_right
 from tests.shop.make import make_product
 from tests.shop.remote import Crash, Remote
@@ -218,16 +218,7 @@ class Ledger(RuleBasedStateMachine):
 
 @pytest.mark.django_db
 def test_the_ledger_is_right_whatever_happens() -> None:
-    run_state_machine_as_test(
-        Ledger,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            print_blob=True,
-        ),
-    )
+    machines.run(Ledger, examples=EXAMPLES, steps=40)
 
 
 @pytest.mark.django_db

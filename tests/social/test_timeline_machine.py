@@ -13,9 +13,8 @@ from typing import Any, Final
 
 import pytest
 from django.db import IntegrityError, connection, transaction
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from accounts.models import User
 from catalog.models import Book
@@ -25,6 +24,7 @@ from mirror.redis import breaker, relay_client
 from social import bulk, pulled, selectors
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, new_key
 from social.services import people, posts
+from tests import machines
 from tests.servers.redis import main_server
 from tests.social import check, town
 from tests.social.accidents import Crash, at_point
@@ -453,13 +453,4 @@ STEPS = int(os.environ.get("TIMELINE_STEPS", "25"))
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_at_rest_every_page_is_what_sql_says_to_its_very_end() -> None:
-    run_state_machine_as_test(
-        Town,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=STEPS,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            print_blob=True,
-        ),
-    )
+    machines.run(Town, examples=EXAMPLES, steps=STEPS)
