@@ -125,13 +125,13 @@ def pay_and_tell(request: HttpRequest, order: Order, card: Card) -> HttpResponse
     except Refused as refusal:
         messages.error(request, str(refusal))
         return redirect("shop:order", order.pk)
-    last = order.payments.order_by("pk").last()
+    last = order.payments.latest("pk")
     if order.state == State.PAID:
         messages.success(request, _("Thank you. Your order is paid."))
-    elif last is not None and last.state == PaymentState.FAILED:
+    elif last.state == PaymentState.FAILED:
         messages.error(request, _("Your card was refused, and nothing was taken. You can try another."))
         return redirect("shop:pay", order.pk)
-    else:
+    elif last.state == PaymentState.STARTED:
         messages.info(request, _("The payment provider has not answered yet. We find out, and tell you here."))
     return redirect("shop:order", order.pk)
 

@@ -15,7 +15,7 @@ from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
 from shop.payments import fake
 from shop.services import carts, checkout
 from tests.shop.carts import trust
-from tests.shop.checkouts import assert_right
+from tests.shop.checkouts import assert_right, order_of
 from tests.shop.make import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -200,6 +200,36 @@ def test_a_provider_that_hangs_does_not_hold_the_page(desk: Client, book: Produc
     response = send(desk, card=fake.HANGS_CHARGES)
     page = desk.get(response["Location"])
     assert "The payment provider has not answered yet" in text_of(page)
+    assert Order.objects.get().state == State.RESERVED
+
+
+def test_who_cancelled_while_the_provider_was_asked_is_told_that_the_money_goes_back(
+    desk: Client, book: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    charge = fake.FakeProvider.charge
+
+    def cancelled_meanwhile(self: fake.FakeProvider, *asked: Any) -> Any:
+        answer = charge(self, *asked)
+        checkout.cancel(Order.objects.get().pk, User.objects.get())
+        return answer
+
+    monkeypatch.setattr(fake.FakeProvider, "charge", cancelled_meanwhile)
+    carts.set_line(digest_in(desk), book.pk, 1)
+    said = text_of(desk.get(send(desk)["Location"]))
+    assert "to be refunded" in said
+    assert "has not answered" not in said
+    assert_right({book.pk: 3})
+
+
+def test_without_its_token_no_form_orders_pays_or_cancels(book: Product) -> None:
+    alice, browser = User.objects.create_user("alice"), Client(enforce_csrf_checks=True)
+    browser.force_login(alice)
+    carts.set_line(digest_in(browser), book.pk, 1)
+    assert browser.post("/shop/checkout/", GIVEN | hidden(browser.get("/shop/checkout/"))).status_code == 403
+    assert not Order.objects.exists()
+    order = order_of(alice, digest_in(browser))
+    for what in ("pay", "cancel"):
+        assert browser.post(f"/shop/orders/{order.pk}/{what}/", {"card": fake.SUCCEEDS}).status_code == 403
     assert Order.objects.get().state == State.RESERVED
 
 
