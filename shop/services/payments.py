@@ -5,8 +5,8 @@ known here. What the provider says arrives by the page that asked, by a callback
 ``record`` makes no difference between them, and the first that comes changes the order.
 """
 
-import hashlib
 import logging
+import secrets
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -74,11 +74,10 @@ def _begin(order_id: int) -> Payment | None:
             return None
         if order.state != State.RESERVED or order.reserved_until <= now:
             raise NotPayable
-        tries = Payment.objects.filter(order=order)
-        if tries.filter(state=PaymentState.STARTED).exists():
+        if Payment.objects.filter(order=order, state=PaymentState.STARTED).exists():
             return None
         _limit(order, now)
-        key = hashlib.sha256(f"{order.key}:{tries.count()}".encode()).hexdigest()
+        key = secrets.token_hex(32)
         ask_at = now + timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + SLACK_SECONDS)
         payment = Payment.objects.create(order=order, key=key, amount=order.total, created_at=now, ask_at=ask_at)
         note(order.pk, EventKind.ASKED, payment=payment)
