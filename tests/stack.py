@@ -16,7 +16,7 @@ from redis import Redis
 
 from tests.servers import die_with_parent, free_port, temporary_folder, wait_until
 
-LEFT_OUT = shutil.ignore_patterns("var", ".git", ".venv", "__pycache__", "*.mo", ".*_cache", ".hypothesis", "tests")
+LEFT_OUT = shutil.ignore_patterns("var", ".git", ".venv", "*.mo", ".*_cache", ".hypothesis", "tests")
 GIVEN = ("REDIS_URL", "CACHE_URL", "CELERY_BROKER_URL", "DATABASE_URL", "REDIS_PREFIX", "DATA")
 
 

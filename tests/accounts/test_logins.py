@@ -23,6 +23,7 @@ from tests.faults.tools import at_once
 from tests.servers import RedisServer
 
 PASSWORD = "a quiet bookshop"
+PEOPLE, THREADS = 40, 50
 LOGIN, BOARD = "/accounts/login/", "/accounts/leaderboard/"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -224,24 +225,33 @@ def test_without_redis_people_log_in_and_the_page_answers(redis_server: RedisSer
     assert client.get("/").status_code == client.get(BOARD).status_code == 200
 
 
-USERS, LOGINS, THREADS = 40, 1000, 50
-
-
 @pytest.mark.slow
+@pytest.mark.on_postgres  # which writes for all of them at the same time
 def test_a_thousand_logins_by_fifty_threads_all_count(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
+    all_count(1000, redis, monkeypatch, settings)
+
+
+@pytest.mark.on_sqlite  # which writes for one after the other, however many they are
+def test_two_hundred_logins_by_fifty_threads_all_count(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    all_count(200, redis, monkeypatch, settings)
+
+
+def all_count(logins: int, redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     """Through the form, over forty people, on whom they fall unevenly; ranking and list are as SQL has them."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # what counts is the counting
     if connection.vendor == "sqlite":  # its lock knows no queue: of fifty who poll for it, one may be unlucky for long
         monkeypatch.setitem(connections.settings[DEFAULT_DB_ALIAS]["OPTIONS"], "timeout", 120)
-    people = [User(username=f"reader {n}") for n in range(USERS)]
+    people = [User(username=f"reader {n}") for n in range(PEOPLE)]
     for user in people:
         user.set_password(PASSWORD)
     people = User.objects.bulk_create(people)
     warm()
-    expected = [0] * USERS
-    todo = [min(n % USERS, n * 7 % USERS) for n in range(LOGINS)]
+    expected = [0] * PEOPLE
+    todo = [min(n % PEOPLE, n * 7 % PEOPLE) for n in range(logins)]
     for number in todo:
         expected[number] += 1
     statuses: list[int] = []
@@ -256,7 +266,7 @@ def test_a_thousand_logins_by_fifty_threads_all_count(
 
     with at_once(*[run] * THREADS):
         pass
-    assert statuses == [302] * LOGINS
+    assert statuses == [302] * logins
     assert_exact()
     assert [count_of(user) for user in people] == expected
     ranking = sorted(((n, str(user.pk)) for n, user in zip(expected, people, strict=True) if n), reverse=True)
@@ -264,4 +274,4 @@ def test_a_thousand_logins_by_fifty_threads_all_count(
     assert [(score, pk.decode()) for pk, score in said] == ranking
     newest = LoginStats.objects.order_by("-last_login_time", "-user_id").values_list("user_id", flat=True)
     assert list(map(int, redis.lrange(keys.last_login_times(), 0, -1))) == list(newest)
-    assert Session.objects.count() == LOGINS
+    assert Session.objects.count() == logins

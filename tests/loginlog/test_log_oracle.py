@@ -181,7 +181,7 @@ def no_redis() -> Generator[None, None, None]:
         breaker.reset()
 
 
-EXAMPLES = int(os.environ.get("LOGINLOG_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("LOGINLOG_EXAMPLES", "10"))
 
 
 @pytest.mark.slow

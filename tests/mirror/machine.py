@@ -20,7 +20,7 @@ from tests.mirror.app.models import Follow, Group, Ignoring, Item, Label, Note, 
 from tests.servers.redis import main_server
 
 MODELS = (Item.labels.through, Item, Label, Group, Follow, Note, Reading, Ignoring, Writer, Change)
-EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "8"))
 numbers = st.integers(0, 5)
 steps = st.sampled_from(["watch", "read", "write", "mark", "done"])
 

@@ -180,7 +180,7 @@ def newer(backup: Backup, items: tuple[str, ...], redis: Redis, age: Callable[[A
     return {item: max(values, key=age) for item, values in found.items() if values}
 
 
-EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "10"))
 
 
 @pytest.mark.slow

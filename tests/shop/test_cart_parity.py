@@ -29,7 +29,7 @@ from tests.shop.make import make_product
 
 __all__ = ["lives"]
 Lines = dict[str, tuple[int, int]]  # by product, or order: how many copies, since when
-EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "8"))
 who, which = st.integers(0, 2), st.integers(0, 2)
 quantities = st.integers(0, 3)
 

@@ -446,7 +446,7 @@ RUNS = {
     "come_back",
     "go_away",
 }
-EXAMPLES = int(os.environ.get("TIMELINE_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("TIMELINE_EXAMPLES", "8"))
 STEPS = int(os.environ.get("TIMELINE_STEPS", "25"))
 
 
