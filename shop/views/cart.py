@@ -38,7 +38,7 @@ class Wish(NamedTuple):
 def cart(request: HttpRequest) -> HttpResponse:
     """GET: the cart; the template gets ``page``, a ``shop.carts.page.CartPage``.
 
-    POST: ``product``, ``quantity`` (0: takes it out), and with ``add`` so many more. Answers with the cart: in JSON, as
+    POST: ``product``, ``quantity`` (0: takes it out), and with ``add`` (not "0") so many more. Answers with the cart: in JSON, as
     the part of the page that htmx asks for, or by way of a redirect to the page. What cannot be done is answered with
     400, and said: in JSON as ``{"error": {"message", "field", "product"}}``.
     """
@@ -67,7 +67,7 @@ def _wish(request: HttpRequest) -> Wish:
     quantity = _number(request.POST.get("quantity", ""))
     if quantity is None:
         raise CartError(_("Say how many copies, as a number."))
-    return Wish(product, quantity, bool(request.POST.get("add")))
+    return Wish(product, quantity, request.POST.get("add", "") not in ("", "0"))
 
 
 def _number(text: str) -> int | None:

@@ -79,6 +79,8 @@ def test_who_puts_something_in_has_a_cart_and_is_led_to_it(client: Client, book:
         assert words in page
     put(client, book, 3, add=1)
     assert in_cart(digest_in(client)) == {book.pk: 5}
+    put(client, book, 4, add=0)
+    assert in_cart(digest_in(client)) == {book.pk: 4}
     put(client, book, 0)
     assert "There is nothing in your cart." in text_of(client)
 
