@@ -38,9 +38,9 @@ class Wish(NamedTuple):
 def cart(request: HttpRequest) -> HttpResponse:
     """GET: the cart; the template gets ``page``, a ``shop.carts.page.CartPage``.
 
-    POST: ``product``, ``quantity`` (0: takes it out), and with ``add`` (not "0") so many more. Answers with the cart: in JSON, as
-    the part of the page that htmx asks for, or by way of a redirect to the page. What cannot be done is answered with
-    400, and said: in JSON as ``{"error": {"message", "field", "product"}}``.
+    POST: ``product``, ``quantity`` (0: takes it out), and with ``add`` (not "0") so many more. Answers with the cart:
+    in JSON, as the part of the page that htmx asks for, or by way of a redirect to the page. What cannot be done is
+    answered with 400, and said: in JSON as ``{"error": {"message", "field", "product"}}``.
     """
     response = _change(request) if request.method == "POST" else _show(request, read(digest_of(request)))
     patch_vary_headers(response, ["Accept", "HX-Request"])
