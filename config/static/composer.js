@@ -12,9 +12,10 @@ document.addEventListener("htmx:responseError", sendPlainly, true);
   if (!window.Intl?.Segmenter) return;
   const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
   const POINTS = 16; // a character of more parts counts as several
+  const UNSEEN = /[\u00AD\u200B\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/g; // what comes along from other pages, and is taken away
   const length = (text) => {
     let count = 0;
-    for (const { segment } of segmenter.segment(text.trim().normalize("NFC"))) count += Math.ceil([...segment].length / POINTS);
+    for (const { segment } of segmenter.segment(text.replace(UNSEEN, "").trim().normalize("NFC"))) count += Math.ceil([...segment].length / POINTS);
     return count;
   };
   const show = (field) => {

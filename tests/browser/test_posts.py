@@ -78,6 +78,8 @@ def test_characters_are_counted_while_one_types(open_page: OpenPage, alice: User
     expect(count).to_be_hidden()
     page.get_by_label("What are you reading?").fill(f" {FAMILY} e\u0301 ")
     expect(count).to_have_text("3 / 500")
+    page.get_by_label("What are you reading?").fill("\ufeffin\u200bvi\u202esi\u00adble 한국 🇩🇪🇫🇷 क्ष")
+    expect(count).to_have_text("17 / 500")
     page.get_by_label("What are you reading?").fill("x" * 501)
     expect(count).to_have_class("composer-count over")
     page.get_by_label("What are you reading?").fill("")

@@ -81,6 +81,39 @@ def test_what_one_says_the_other_is_told_of_and_reads_without_reloading(
     assert alice.evaluate("window.isSame"), "the page was loaded again"
 
 
+def test_the_poll_slows_down_while_nobody_looks(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
+    """Time stands still here but for what the test lets go by."""
+    alice, _ = (as_somebody(user) for user in cast)
+    alice.add_init_script("Object.defineProperty(document, 'hidden', {get: () => sessionStorage.isHidden === 'yes'})")
+    alice.clock.install(time=0)
+    alice.goto("/home/")
+    asked: list[str] = []
+    alice.on("request", lambda request: asked.append(request.url) if "/home/new/" in request.url else None)
+
+    def look(is_hidden: str) -> None:
+        alice.evaluate(
+            "answer => { sessionStorage.isHidden = answer; document.dispatchEvent(new Event('visibilitychange')); }",
+            is_hidden,
+        )
+
+    look("yes")
+    with alice.expect_response("**/home/new/**"):
+        alice.clock.pause_at(3_600)
+    asked.clear()
+    alice.clock.fast_forward(50_000)
+    with alice.expect_response("**/home/new/**"):
+        alice.clock.fast_forward(11_000)
+    assert len(asked) == 1, "hidden, it asks once a minute"
+    alice.clock.fast_forward(11_000)
+    with alice.expect_response("**/home/new/**"):
+        look("no")
+    assert len(asked) == 2, "looked at again, it asks at once"
+    alice.clock.fast_forward(8_000)
+    with alice.expect_response("**/home/new/**"):
+        alice.clock.fast_forward(3_000)
+    assert len(asked) == 3, "looked at, it asks every ten seconds"
+
+
 def test_ones_own_posts_and_those_of_strangers_are_not_announced(
     cast: tuple[User, User], as_somebody: AsSomebody
 ) -> None:
