@@ -89,6 +89,16 @@ def test_eight_at_once_do_what_one_does(alice: User, book: Product) -> None:
     assert Order.objects.filter(state=State.EXPIRED).count() == 3
 
 
+def test_what_one_round_asks_about_another_that_has_read_the_same_list_leaves(order: Order, settings: Settings) -> None:
+    settings.PAYMENT_TIMEOUT_SECONDS = 0.05
+    pay(order, Card(fake.HANGS))
+    ask_again()
+    lists = [settling._open(PaymentState.STARTED) for _round in range(2)]
+    asked: list[Payment] = []
+    assert [settling._ask(found, lambda payment: not asked.append(payment)) for found in lists] == [1, 0]
+    assert len(asked) == 1
+
+
 def test_a_provider_that_does_not_answer_is_asked_again_ever_later(
     order: Order, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
