@@ -56,7 +56,9 @@ def windows(state: Redis, people: list[Writer]) -> list[list[bytes]]:
 
 
 @pytest.mark.slow
-def test_a_worker_killed_in_the_middle_of_a_fan_out(crew: Crew, state: Redis, readers: list[Writer]) -> None:
+def test_fault_6_a_worker_killed_in_the_middle_of_a_fan_out_loses_nothing(
+    crew: Crew, state: Redis, readers: list[Writer]
+) -> None:
     [new] = Note.objects.bulk_create([Note(writer=readers[0], topic="new")])  # the sweep finds it: there was no hint
     crew.beat()
     crew.worker()

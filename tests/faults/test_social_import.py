@@ -81,7 +81,7 @@ def in_front(change: int) -> int:
     return Change.objects.pending().filter(id__lt=change).count()
 
 
-def test_a_post_arrives_while_what_was_imported_before_it_still_waits(
+def test_fault_6_a_post_arrives_while_what_was_imported_before_it_still_waits(
     bob: User, crew: Crew, state: Redis, messages: Path
 ) -> None:
     """Half of the posts while nobody is at what was imported, the others while a worker is."""

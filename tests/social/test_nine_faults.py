@@ -1,5 +1,6 @@
 """The nine faults that were found in the nearest peer, each tried here. Those that want real processes are in
-``tests/faults/test_social_away.py`` (7 and 8) and ``tests/faults/test_social_import.py`` (6).
+``tests/faults/test_social_away.py`` (7 and 8), ``test_social_import.py`` and ``test_fanout_killed.py`` (6).
+The table of them all is in ``docs/architecture.md``.
 """
 
 from collections.abc import Iterator
