@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.http.request import split_domain_port
 from django.utils.translation import get_language_from_request
 
 from config.answers import wants_json
@@ -43,6 +44,7 @@ class Request(NamedTuple):
 
     http: HttpRequest
     target: Target
+    host: str
     query: str
     language: str
     who: frozenset[str]
@@ -51,7 +53,7 @@ class Request(NamedTuple):
         """What the page is remembered by. facts: the data that it is made of."""
         http = self.http
         digest = hashlib.blake2b(code_version(), digest_size=20)
-        for part in (http.scheme, http.get_host(), http.path, self.query, self.language, *map(_bytes, facts)):
+        for part in (http.scheme, self.host, http.path, self.query, self.language, *map(_bytes, facts)):
             raw = part if isinstance(part, bytes) else str(part).encode(errors="surrogateescape")
             digest.update(b"%d:%b" % (len(raw), raw))
         return digest.hexdigest()
@@ -73,6 +75,9 @@ def asked_for(http: HttpRequest) -> Request | None:
     target = target_of(http.path_info)
     if target is None or not _wants_html(http):
         return None
+    host = http.get_host()
+    if not (settings.DEBUG or _is_plain(host, http.META.get("SERVER_PORT", ""))):
+        return None
     query, is_odd = "", False
     if http.META.get("QUERY_STRING"):
         if EXPLAIN in http.GET:
@@ -80,7 +85,16 @@ def asked_for(http: HttpRequest) -> Request | None:
         known = sorted((name, http.GET.getlist(name)) for name in http.GET if name in target.page.parameters)
         query = urlencode(known, doseq=True)
         is_odd = http.META["QUERY_STRING"] != query
-    return Request(http, target, query, _language(http), who(http) | ({"address"} if is_odd else NOTHING))
+    return Request(http, target, host, query, _language(http), who(http) | ({"address"} if is_odd else NOTHING))
+
+
+@lru_cache(maxsize=256)
+def _is_plain(host: str, port: str) -> bool:
+    """Whether a host that is allowed is written as browsers do: in small letters, and with no port but the server's
+    own (port). Else anybody could have each page made, and kept, 65,000 times.
+    """
+    name, _ = split_domain_port(host)
+    return host in (name, f"{name}:{port}")
 
 
 def who(http: HttpRequest) -> frozenset[str]:

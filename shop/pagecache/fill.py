@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from django.conf import settings
+from django.core.handlers.exception import convert_exception_to_response
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware, get_token
 from django.template import RequestContext
@@ -47,7 +48,8 @@ class Filler:
     def chain(self) -> Handler:
         """The middleware that holes are rendered behind: sessions, users, messages, tokens and what else there is."""
         paths = settings.MIDDLEWARE[settings.MIDDLEWARE.index(OWN) + 1 :]
-        handler: Handler = _innermost
+        # What fails in a hole is answered there, as what fails in a view: the middleware around it comes to its end.
+        handler: Handler = convert_exception_to_response(_innermost)
         for path in reversed([path for path in paths if path not in LEFT_OUT]):
             handler = import_string(path)(handler)
         return handler

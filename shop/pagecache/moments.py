@@ -101,7 +101,9 @@ def _guesses(asked: Iterable[Asked], needed: Asked) -> tuple[Asked, ...]:
 
 
 def _is_nobodys(http: HttpRequest, response: HttpResponse) -> bool:
-    """Whether what was rendered had nothing to do with a session, and left nothing in a browser but the token."""
+    """Whether what was rendered came to its end, had nothing to do with a session, and left nothing in a browser but
+    the token.
+    """
     session: Any = getattr(http, "session", None)
     is_free = session is None or not (session.accessed or session.modified)
-    return is_free and set(response.cookies) <= {settings.CSRF_COOKIE_NAME}
+    return response.status_code == 200 and is_free and set(response.cookies) <= {settings.CSRF_COOKIE_NAME}

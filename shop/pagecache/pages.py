@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.core.signals import setting_changed
 from django.dispatch import receiver
 from django.http import HttpRequest
-from django.urls import Resolver404, resolve
+from django.urls import Resolver404, get_script_prefix, resolve, reverse
 
 from mirror.prefetch import Asked
 
@@ -105,7 +105,11 @@ def target_of(path: str) -> Target | None:
     except Resolver404:
         return None
     page = _pages.get(match.view_name) if match else None
-    return Target(page, match.kwargs) if match and page else None
+    if match is None or page is None:
+        return None
+    # As the site itself writes it: else one book had as many pages as its number can be written with zeros before it.
+    own = reverse(match.view_name, kwargs=match.kwargs)
+    return Target(page, match.kwargs) if own == f"{get_script_prefix()}{path[1:]}" else None
 
 
 @receiver(setting_changed)

@@ -61,7 +61,7 @@ def came(path: str, one: Coming, http: HttpRequest, asked: Sequence[Asked] | Non
         _known.forget(one.digest)  # it ended, or goes on under another token
         return
     user = http.user.pk
-    if not one.is_known:
+    if not one.is_known or one.user != user:
         _known.put(one.digest, one._replace(user=user, is_known=True))
     if user and asked is not None:
         _plans.put(path, tuple(_own(asked, user)))

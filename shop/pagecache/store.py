@@ -107,7 +107,11 @@ def _ask(digest: str, old: Shell | None, make: Callable[[], Shell]) -> Shell | N
 
 
 def _read(raw: bytes | None) -> Shell | None:
-    shell = None if raw is None else Shell.from_bytes(raw)
+    try:
+        shell = None if raw is None else Shell.from_bytes(raw)
+    except (ValueError, TypeError, AttributeError) as error:
+        logger.warning("What the cache server has is no page: %s", error)
+        return None
     return shell if shell and not shell.is_over else None
 
 

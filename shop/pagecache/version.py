@@ -22,7 +22,9 @@ def code_version() -> bytes:
         for file in sorted(file for file in folder.rglob("*") if file.suffix in KINDS):
             digest.update(b"%b\0%b\0" % (str(file.relative_to(folder)).encode(), _content(file)))
     manifest = getattr(staticfiles_storage, "manifest_hash", "")
-    digest.update(f"{django.VERSION} {manifest} {settings.DEBUG} {settings.SHOP_CURRENCY}".encode())
+    digest.update(
+        f"{django.VERSION} {manifest} {settings.DEBUG} {settings.SHOP_CURRENCY} {settings.TIME_ZONE}".encode()
+    )
     return digest.digest()
 
 

@@ -91,6 +91,14 @@ def test_whose_session_ended_meanwhile_is_a_stranger_and_known_no_more(
     assert "carol" not in text(readers[1], path_of(product))
 
 
+def test_who_is_no_user_any_more_is_not_counted_as_one(readers: tuple[Client, Client], product: Product) -> None:
+    User.objects.filter(username="carol").update(is_active=False)
+    drain_all()
+    text(readers[1], path_of(product))
+    known = people._known.get(digest(readers[1])) if "sessionid" in readers[1].cookies else None
+    assert known is None or known.user is None
+
+
 def test_nobody_is_counted_as_whoever_they_say_they_are(product: Product, redis: Redis) -> None:
     """A token that is nobody's makes no list of what was seen under it."""
     liar = Client()
