@@ -1,9 +1,13 @@
 """Holes: where they are written, how a page is split at them, and that nobody can forge one."""
 
+from pathlib import Path
+
 import pytest
+from django.conf import settings
 from django.middleware.csrf import _get_new_csrf_string, _mask_cipher_secret  # type: ignore[attr-defined]
 from django.template import Context, Origin, Template, TemplateSyntaxError
 from django.test import Client
+from django.utils.autoreload import file_changed
 
 from mirror.relay import drain_all
 from shop.models import Product
@@ -89,6 +93,13 @@ def test_the_frame_has_these_holes(name: str) -> None:
 def test_a_hole_that_is_not_there_is_an_error() -> None:
     with pytest.raises(NotCuttable):
         node_of("base.html", "nothing")
+
+
+def test_a_hole_whose_template_is_edited_while_the_site_runs_is_read_anew() -> None:
+    _, before = node_of("base.html", "person")
+    assert node_of("base.html", "person")[1] is before
+    file_changed.send(sender="test", file_path=Path(settings.BASE_DIR) / "config" / "templates" / "base.html")
+    assert node_of("base.html", "person")[1] is not before
 
 
 @pytest.mark.django_db(transaction=True)
