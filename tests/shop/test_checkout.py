@@ -94,6 +94,20 @@ def test_a_crash_between_the_order_and_the_cart_leaves_one_order(alice: User, mo
     assert_right({product.pk: 5})
 
 
+def test_an_order_is_given_to_nobody_but_who_made_it(alice: User, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even to who comes with the same cart, which no two people have."""
+    product = make_product(stock=5)
+    digest = make_cart("alice", product)
+    version = cart.read(digest).version
+    with monkeypatch.context() as crash, pytest.raises(ZeroDivisionError):
+        crash.setattr(carts, "take_out", lambda *args, **kwargs: 1 / 0)
+        order_of(alice, digest)
+    assert checkout.finish(bob, digest, version) is None
+    with pytest.raises(Order.DoesNotExist):
+        begin(bob, digest, version=version, total=product.price, address=HOME)
+    assert cart.read(digest).lines == {product.pk: 1}
+
+
 def test_what_was_put_into_the_cart_meanwhile_stays_there(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     product, other = make_product(stock=5), make_product("Another", stock=5)
     digest = make_cart("alice", product)

@@ -283,6 +283,9 @@ def test_who_sends_it_again_and_again_has_to_wait(desk: Client, book: Product, m
     carts.set_line(digest_in(desk), book.pk, 1)
     codes = [send(desk, email="nobody").status_code for _ in range(3)]
     assert codes == [200, 200, 429]
+    order = order_of(User.objects.get(), digest_in(desk))
+    assert desk.post(f"/shop/orders/{order.pk}/pay/", {"card": fake.SUCCEEDS}).status_code == 429
+    assert not Payment.objects.exists()
 
 
 def test_cards_are_tried_so_often_only(desk: Client, book: Product, settings: Settings) -> None:

@@ -230,6 +230,27 @@ def test_money_that_comes_too_late_goes_back(order: Order, alice: User, book: Pr
     assert_settled()
 
 
+def test_money_that_went_back_buys_nothing_however_often_its_callback_is_sent(order: Order, book: Product) -> None:
+    pay(order, Card(fake.LATE))
+    let_it_run_out()
+    settle()
+    Product.objects.update(stock=0)
+    FakeCharge.objects.update(answers_at=timezone.now())
+    states = []
+    for outage in (True, False):
+        with pytest.MonkeyPatch.context() as patches:
+            if outage:
+                patches.setattr(fake.FakeProvider, "refund", lambda self, key: 1 / 0)
+            ask_again()
+            settle()
+        Product.objects.update(stock=3)  # there are copies again
+        record(Payment.objects.get().key, PAID)
+        states.append((Order.objects.get().state, Payment.objects.get().state))
+    assert states == [(State.EXPIRED, PaymentState.REFUND_DUE), (State.EXPIRED, PaymentState.REFUNDED)]
+    assert steps(order)[-2:] == [EventKind.REFUND_DUE, EventKind.REFUNDED]
+    assert_right({book.pk: 3})
+
+
 def test_money_that_comes_after_the_time_but_before_the_copies_are_given_back_buys(order: Order, book: Product) -> None:
     pay(order, Card(fake.LATE))
     let_time_pass()

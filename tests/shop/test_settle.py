@@ -143,8 +143,11 @@ def test_a_refund_that_was_done_but_not_written_down_is_done_once(order: Order, 
     fake.FakeProvider().refund(Payment.objects.get().key)
     at = FakeCharge.objects.get().refunded_at
     ask_again()
+    due = Payment.objects.get()
     settle()
+    assert payments.refund(due)  # as somebody who had read it before
     assert FakeCharge.objects.get().refunded_at == at
+    assert OrderEvent.objects.filter(kind=EventKind.REFUNDED).count() == 1
     assert_settled()
 
 

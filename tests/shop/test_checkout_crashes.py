@@ -1,0 +1,114 @@
+"""A process that is gone before any of its writes: what it left is found, finished once, and the ledger is right."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import pytest
+from django.db import connection
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from shop.carts import cart
+from shop.models import FakeCharge, Order, Product, State
+from shop.payments import Card, fake
+from shop.services.checkout import begin
+from shop.services.orders import cancel
+from shop.services.payments import pay
+from shop.services.settle import settle
+from tests.shop.checkouts import (
+    HOME,
+    ask_again,
+    assert_right,
+    assert_settled,
+    let_time_pass,
+    make_cart,
+    order_of,
+)
+from tests.shop.make import make_product
+from tests.shop.remote import Crash
+
+pytestmark = pytest.mark.django_db(transaction=True)
+STOCK, FEWEST = 500, 5  # copies; writes of the shortest life
+Life = Callable[[User, Product, int], Callable[[], object]]
+
+
+@contextmanager
+def killed_before(write: int) -> Generator[None, None, None]:
+    """The block is over before its n-th write to the ledger, from 1: what is not committed by then is rolled back."""
+    numbers = count(1)
+
+    def execute(do: Callable[..., Any], sql: str, *asked: Any) -> Any:
+        if '"shop_' in sql and not sql.startswith("SELECT") and next(numbers) == write:
+            raise Crash
+        return do(sql, *asked)
+
+    with connection.execute_wrapper(execute):
+        yield
+
+
+def buys(alice: User, book: Product, n: int) -> Callable[[], object]:
+    """A checkout, and the same form sent again after the crash."""
+    digest = make_cart(f"cart {n}", book, quantity=2)
+    shown = cart.read(digest)
+
+    def send() -> None:
+        order = begin(alice, digest, version=shown.version, total=2 * book.price, address=HOME)
+        assert pay(order, Card(fake.SUCCEEDS)).state == State.PAID
+        assert cart.read(digest).lines == {}
+
+    return send
+
+
+def cancels(alice: User, book: Product, n: int) -> Callable[[], object]:
+    """A paid order is cancelled, and its money goes back."""
+    order = order_of(alice, make_cart(f"cart {n}", book))
+    pay(order, Card(fake.SUCCEEDS))
+
+    def give_back() -> None:
+        cancel(order.pk, alice)
+        settle()
+        assert Order.objects.get(pk=order.pk).state == State.CANCELLED
+
+    return give_back
+
+
+def pays_late(alice: User, book: Product, n: int) -> Callable[[], object]:
+    """The answer comes when the time is over; of two orders one has been paid."""
+    pay(order_of(alice, make_cart(f"cart {n}", book)), Card(fake.LATE))
+    order_of(alice, make_cart(f"other cart {n}", book))
+
+    def finish() -> None:
+        let_time_pass()
+        settle()
+
+    return finish
+
+
+@pytest.mark.parametrize("life", [buys, cancels, pays_late])
+def test_a_process_that_is_gone_before_any_of_its_writes_leaves_what_can_be_finished(
+    life: Life, settings: Settings
+) -> None:
+    settings.SHOP_PAYMENT_TRIES = 10**6
+    alice, book = User.objects.create_user("alice"), make_product(stock=STOCK)
+    for n in count(1):
+        step = life(alice, book, n)
+        orders = Order.objects.count()
+        try:
+            with killed_before(n):
+                step()
+        except Crash:
+            assert_right({book.pk: STOCK})
+            ask_again()
+            step()
+        else:
+            break
+        let_time_pass()
+        settle()
+        assert_right({book.pk: STOCK})
+        assert_settled()
+        assert not Order.objects.filter(state=State.RESERVED).exists()
+        assert Order.objects.count() == orders + (life is buys)
+        assert FakeCharge.objects.count() == Order.objects.exclude(state=State.EXPIRED).count()
+    assert n > FEWEST
