@@ -304,7 +304,8 @@ def test_the_command_says_what_it_did(redis: Redis, capsys: pytest.CaptureFixtur
     assert '"periods": 1' in capsys.readouterr().out
 
 
-def test_scores_by_sql_are_as_of_the_moment_that_was_asked_for() -> None:
+def test_scores_by_sql_are_as_of_the_moment_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(halving, "PERIOD_SECONDS", 300)
     book = make_book()
     moment = datetime(2026, 11, 20, 12, 0, 1, tzinfo=UTC)
     for seconds in (-2, -1, 0, 1):

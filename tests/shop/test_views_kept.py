@@ -45,7 +45,10 @@ def see(book: Book, days: float, user: User | None = None, number: int = 0) -> V
     return View.objects.create(visitor=f"{number:064}", user=user, book=book, seen_at=at)
 
 
-def test_strangers_views_are_kept_as_long_as_a_session_lives_and_customers_for_longer(book: Book) -> None:
+def test_strangers_views_are_kept_as_long_as_a_session_lives_and_customers_for_longer(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(halving, "PERIOD_SECONDS", 300)
     user = User.objects.create_user("ken")
     kept = [see(book, SESSION_DAYS - 0.1), see(book, SESSION_DAYS + 0.1, user), see(book, 364.9, user)]
     see(book, SESSION_DAYS + 0.1)
