@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from typing import Final
 
 from redis import Redis
 
@@ -10,6 +11,8 @@ from mirror.backup.flush import flush
 from shop import keys
 from shop.models import View
 from shop.viewing import popularity
+
+PERIOD: Final = popularity.PERIOD_SECONDS  # as it is on the site; tests have longer ones (``tests/shop/conftest.py``)
 
 
 def scores(redis: Redis) -> dict[int, float]:

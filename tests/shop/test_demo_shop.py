@@ -16,6 +16,7 @@ from shop.models import Order, OrderLine, Product, Recommendation, Sale, State, 
 from shop.recommend import build
 from shop.recommend.selectors import get_recommended
 from shop.viewing import popularity
+from tests.shop.looks import PERIOD
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = timezone.now()
@@ -72,7 +73,7 @@ def test_a_sale_is_on_and_is_renewed_when_it_is_over(demo: None) -> None:
 
 
 def test_somebody_looks_around_unless_somebody_does_anyway(demo: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(popularity, "PERIOD_SECONDS", 300)  # what the demo's readers did long ago is no more
+    monkeypatch.setattr(popularity, "PERIOD_SECONDS", PERIOD)  # what the demo's readers did long ago is no more
     assert look_around() == 0
     load_demo_shop(NOW)
     assert look_around() > 100

@@ -25,7 +25,7 @@ from shop.models import View
 from shop.viewing import halving, popularity
 from tests.catalog.make import make_book
 from tests.servers import RedisServer
-from tests.shop.looks import by_formula, looks_in_sql, period_of, scores, to_sql
+from tests.shop.looks import PERIOD, by_formula, looks_in_sql, period_of, scores, to_sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WORKERS, PERIODS, MISSED = 8, 20, {5: 2, 12: 1}  # after which period how many are missed
@@ -148,7 +148,7 @@ def test_a_newcomer_rises_over_thousands_that_were_looked_at_before(
     redis.set(keys.viewed_period(), 1)
     newcomer = 99_999_999
     popularity.saw(next(visitors), newcomer)
-    assert popularity.rank(newcomer) == popularity.KEPT
+    assert popularity.rank(newcomer) == popularity.KEPT == 20_000
     later(redis)
     halving.rescale()
     assert popularity.rank(newcomer) is None
@@ -305,9 +305,9 @@ def test_the_command_says_what_it_did(redis: Redis, capsys: pytest.CaptureFixtur
 
 
 def test_scores_by_sql_are_as_of_the_moment_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halving, "PERIOD_SECONDS", 300)
+    monkeypatch.setattr(halving, "PERIOD_SECONDS", PERIOD)
     book = make_book()
-    moment = datetime(2026, 11, 20, 12, 0, 1, tzinfo=UTC)
+    moment = datetime(2026, 11, 20, 12, 5, 1, tzinfo=UTC)  # a second into five minutes
     for seconds in (-2, -1, 0, 1):
         View.objects.create(visitor=str(seconds), book=book, seen_at=moment + timedelta(seconds=seconds))
     assert halving.scores_by_sql(moment) == {book.pk: 1 + 0.5}

@@ -131,6 +131,7 @@ def _wilson(percent: float, viewers: int) -> float:
 
 
 def test_a_share_of_those_who_looked_bought_within_a_week() -> None:
+    assert WITHIN == 7 * DAY
     looks = [(person, 1000) for person in range(VIEWERS)]
     rows = [(person, 7, 1000 + WITHIN) for person in range(20)]
     rows += [(person, 8, 1001) for person in range(5)]
@@ -142,6 +143,7 @@ def test_a_share_of_those_who_looked_bought_within_a_week() -> None:
 
 
 def test_under_fifty_viewers_nothing_is_said() -> None:
+    assert VIEWERS == 50
     rows = [(person, 7, 1000) for person in range(60)]
     forty_nine = [(person, at) for person in range(VIEWERS - 1) for at in (0, 500)]
     assert _after(rows, forty_nine, 1) == []

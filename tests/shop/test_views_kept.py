@@ -20,6 +20,7 @@ from shop.recommend import build
 from shop.viewing import halving, keeping
 from tests.accounts.people import make_people
 from tests.catalog.make import make_book
+from tests.shop.looks import PERIOD
 from tests.shop.make import make_order, make_product
 from tests.shop.test_import_history import files, load, pairs
 
@@ -48,7 +49,7 @@ def see(book: Book, days: float, user: User | None = None, number: int = 0) -> V
 def test_strangers_views_are_kept_as_long_as_a_session_lives_and_customers_for_longer(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(halving, "PERIOD_SECONDS", 300)
+    monkeypatch.setattr(halving, "PERIOD_SECONDS", PERIOD)
     user = User.objects.create_user("ken")
     kept = [see(book, SESSION_DAYS - 0.1), see(book, SESSION_DAYS + 0.1, user), see(book, 364.9, user)]
     see(book, SESSION_DAYS + 0.1)
