@@ -27,6 +27,7 @@ HARMLESS: Final = {
     *("GET", "MGET", "STRLEN", "EXISTS", "TTL", "HGET", "HMGET", "HGETALL", "HLEN", "SISMEMBER", "SMISMEMBER", "SCARD"),
     *("ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "ZCARD", "ZCOUNT"),
     *("ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"),
+    *("LRANGE", "XRANGE"),
 }
 LONGEST: Final = 200  # arguments of a command that is remembered as a guess
 

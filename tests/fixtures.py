@@ -16,6 +16,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from config.celery import app
+from config.views import FRONT
 from mirror import capture, marker, send
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
@@ -35,6 +36,7 @@ def _forget() -> None:
     store.forget()
     moments.forget()
     people.forget()
+    FRONT.forget()
 
 
 def _uses_database(request: pytest.FixtureRequest) -> bool:

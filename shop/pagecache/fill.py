@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from django.conf import settings
 from django.core.handlers.exception import convert_exception_to_response
@@ -49,10 +49,10 @@ class Filler:
         """The middleware that holes are rendered behind: sessions, users, messages, tokens and what else there is."""
         paths = settings.MIDDLEWARE[settings.MIDDLEWARE.index(OWN) + 1 :]
         # What fails in a hole is answered there, as what fails in a view: the middleware around it comes to its end.
-        handler: Handler = convert_exception_to_response(_innermost)
+        handler: Any = convert_exception_to_response(_innermost)
         for path in reversed([path for path in paths if path not in LEFT_OUT]):
             handler = import_string(path)(handler)
-        return handler
+        return cast("Handler", handler)
 
     def serve(self, visit: Visit, digest: str, shell: Shell) -> HttpResponse:
         """The page for whoever asks for it."""

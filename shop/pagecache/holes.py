@@ -137,8 +137,8 @@ def compile_hole(parser: Parser, token: Token) -> HoleNode:
 def node_of(template: str, name: str) -> tuple[Template, HoleNode]:
     """The tag of this hole, and the template that it is in. Raises NotCuttable when that has none of this name."""
     whole: Template = get_template(template).template  # type: ignore[attr-defined]
-    found: list[HoleNode] = whole.nodelist.get_nodes_by_type(HoleNode)
-    nodes = [node for node in found if node.hole and node.hole.name == name]
+    found = whole.nodelist.get_nodes_by_type(HoleNode)
+    nodes = [node for node in found if isinstance(node, HoleNode) and node.hole and node.hole.name == name]
     if len(nodes) != 1:
         raise NotCuttable(f"{len(nodes)} holes {name!r} in {template}")
     return whole, nodes[0]

@@ -17,10 +17,10 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import _does_token_match  # type: ignore[attr-defined]
 
+from mirror.bounded import Bounded
 from mirror.prefetch import Asked, known
 from mirror.recorder import record
 from shop.pagecache.asked import Visit
-from shop.pagecache.bounded import Bounded
 from shop.pagecache.render import nobodys
 
 SECONDS: Final = 1.0

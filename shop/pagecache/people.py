@@ -14,8 +14,8 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from accounts import session_rows
+from mirror.bounded import Bounded
 from mirror.prefetch import Asked
-from shop.pagecache.bounded import Bounded
 
 MANY: Final = 4096  # sessions
 PAGES: Final = 1024

@@ -36,9 +36,9 @@ def web(products: list[Product], broker_server: RedisServer, crew: Crew) -> Web:
     return Web(crew)
 
 
-def remembered(cache: Redis) -> list[bytes]:
+def remembered(cache: Redis) -> list[str]:
     """The pages on the cache server."""
-    return [key for key in cache.keys("*cache:*") if not key.endswith(b":lock")]
+    return [key for key in map(str, cache.keys("*cache:*")) if ":lock" not in key]
 
 
 @pytest.mark.parametrize("name", ["", "alice"])

@@ -67,7 +67,7 @@ def test_a_view_that_is_counted_on_the_way_is_theirs(
     readers: tuple[Client, Client], product: Product, redis: Redis
 ) -> None:
     carol, pk = User.objects.get(username="carol").pk, str(product.pk)
-    before = redis.zscore(keys.viewed(), pk)
+    before = redis.zscore(keys.viewed(), pk) or 0
     for _ in range(2):
         text(readers[1], path_of(product))
     assert redis.zscore(keys.viewed(), pk) == before - 1

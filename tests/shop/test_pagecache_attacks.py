@@ -78,7 +78,7 @@ def test_what_one_visitor_sends_changes_nothing_for_the_next(
 ) -> None:
     before = plain(text(Client(), path_of(product), **{"Accept-Language": "en"}))
     store.forget()
-    assert_alike(by_both(path_of(product), **headers))
+    assert_alike(by_both(path_of(product), None, **headers))
     assert plain(text(Client(), path_of(product), **{"Accept-Language": "en"})) == before
     assert "evil" not in before
 
