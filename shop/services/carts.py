@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -41,11 +40,11 @@ def check(product_id: int, quantity: int) -> None:
         raise CartError(_said(error)) from error
 
 
-def set_line(digest: str, product_id: int, quantity: int, *, user_id: int | None = None) -> CartNow:
+def set_line(digest: str, product_id: int, quantity: int) -> CartNow:
     """Have so many copies of a product in a cart; 0 takes it out. Returns the cart as it is then.
 
     Raises CartError: for products that are not for sale (they can still be taken out), for a quantity below 0, and for
-    more copies, or more products, than a cart may have. user_id is not needed: the session says whose it is.
+    more copies, or more products, than a cart may have.
     """
     if quantity < 0:
         raise CartError(_("There cannot be fewer than no copies."))
@@ -53,7 +52,7 @@ def set_line(digest: str, product_id: int, quantity: int, *, user_id: int | None
     return _change(digest, "set", [Change(str(product_id), quantity, price)])
 
 
-def add(digest: str, product_id: int, quantity: int = 1, *, user_id: int | None = None) -> CartNow:
+def add(digest: str, product_id: int, quantity: int = 1) -> CartNow:
     """Put so many more copies of a product into a cart. As ``set_line``."""
     if quantity < 1:
         raise CartError(_("Put at least one copy into the cart."))
@@ -119,7 +118,7 @@ def _by(mode: str, changes: Sequence[Change], key: str, version: int) -> Callabl
 
 
 def _said(error: TooMany) -> str:
-    most: Any = limits()
+    most = limits()
     if error.what == "copies":
         return ngettext(
             "A cart holds at most %(most)d copy of a book.",
