@@ -2,28 +2,23 @@
 
 The names are in README.md. What would be dangerous in production is reported by
 system checks (``manage.py check --deploy``), not silently mended here.
+
+Here is what all of the site has in common; what belongs to one thing is in a module beside this one, and part of these.
 """
 
-import hashlib
-import os
-import tempfile
-from datetime import timedelta
-from pathlib import Path
-from urllib.parse import urlsplit
-
-import environ
 from csp.constants import NONE, SELF
-from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
-from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.retry import Retry
 
+from config import environment
+from config.environment import env
+from config.settings_accounts import *  # noqa: F403
+from config.settings_celery import *  # noqa: F403
+from config.settings_redis import *  # noqa: F403
+from config.settings_shop import *  # noqa: F403
+from config.settings_social import *  # noqa: F403
 from config.unfold import UNFOLD  # noqa: F401
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = BASE_DIR / "var"
-env = environ.Env()
+BASE_DIR, VAR_DIR = environment.BASE_DIR, environment.VAR_DIR
 
 DEBUG = env.bool("DEBUG", default=True)
 # A key for development only: the deploy check refuses it (prefix "django-insecure-").
@@ -106,172 +101,6 @@ else:
     # A database that does not answer must not keep a page (or /readyz) waiting for minutes.
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 3)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-
-# --- Redis: what is read --------------------------------------------------------------------
-
-
-def _embedded(database: int) -> str:
-    """The URL of a database of the embedded Redis (started by ``config.devserver``)."""
-    socket = VAR_DIR / "redis" / "redis.sock"
-    if len(str(socket)) > 100:  # a socket's path has at most 107 bytes
-        digest = hashlib.sha256(bytes(BASE_DIR)).hexdigest()[:12]
-        socket = Path(tempfile.gettempdir()) / f"diptych-{digest}" / "redis.sock"
-    return f"unix://{socket}?db={database}"
-
-
-def _beside(url: str, database: int) -> str:
-    """The URL of another logical database of the same server."""
-    if url.startswith("unix:"):
-        return f"{url.partition('?')[0]}?db={database}"
-    return urlsplit(url)._replace(path=f"/{database}").geturl()
-
-
-REDIS_URL = env.str("REDIS_URL", default=_embedded(0))
-CACHE_URL = env.str("CACHE_URL", default=_beside(REDIS_URL, 1))
-
-
-def _redis(url: str, *, timeout: float) -> dict[str, object]:
-    """One django-redis alias with short, explicit timeouts (redis-py 8 would wait 5 s, thrice)."""
-    return {
-        "BACKEND": "django_redis.cache.RedisCache",
-        "LOCATION": url,
-        "OPTIONS": {
-            "SOCKET_CONNECT_TIMEOUT": timeout,
-            "SOCKET_TIMEOUT": timeout,
-            "CONNECTION_FACTORY": "mirror.redis.PoolFactory",
-            "CONNECTION_POOL_CLASS": "mirror.redis.MirrorPool",
-            "CONNECTION_POOL_KWARGS": {
-                # Once more, at once, for a pooled connection that a restart has closed;
-                # never after a time-out, or a hung server costs twice.
-                "retry": Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
-            },
-        },
-    }
-
-
-if REDIS_URL.startswith("redis+cluster:"):
-    raise ImproperlyConfigured("REDIS_URL: Redis Cluster is not supported yet (docs/decisions.md says what is missing)")
-
-CACHES = {
-    "default": _redis(CACHE_URL, timeout=0.3),
-    "state": _redis(REDIS_URL, timeout=0.3),  # requests
-    "relay": _redis(REDIS_URL, timeout=5.0),  # workers and commands, which can wait
-}
-DJANGO_REDIS_IGNORE_EXCEPTIONS = True  # for the cache API only: a lost cache is a miss
-
-MIRROR = {
-    "ALIAS": "state",
-    "RELAY_ALIAS": "relay",
-    "PREFIX": env.str("REDIS_PREFIX", default=""),
-}
-
-# --- Celery ---------------------------------------------------------------------------------
-
-
-def _broker(url: str) -> str:
-    """Kombu's spelling of a Redis URL (it calls unix sockets ``redis+socket`` and a db ``virtual_host``)."""
-    return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
-
-
-CELERY_BROKER_URL = _broker(env.str("CELERY_BROKER_URL", default=_beside(REDIS_URL, 2)))
-# Celery reads the variable itself, before any setting, and does not know "unix:".
-os.environ["CELERY_BROKER_URL"] = CELERY_BROKER_URL
-CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "socket_connect_timeout": 0.3,
-    "socket_timeout": 5.0,
-    "visibility_timeout": 600,
-}
-CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_ACKS_LATE = True
-CELERY_TASK_REJECT_ON_WORKER_LOST = True
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_TASK_DEFAULT_QUEUE = "default"
-# Rebuild and verify take long: they must not stand in front of the changes that people wait for.
-CELERY_TASK_ROUTES = {
-    "mirror.tasks.rebuild": {"queue": "default"},
-    "mirror.tasks.verify": {"queue": "default"},
-    "mirror.tasks.warm": {"queue": "default"},
-    "mirror.tasks.push": {"queue": "fanout"},
-    "mirror.tasks.*_backup": {"queue": "default"},
-    "mirror.tasks.*": {"queue": "relay"},
-}
-CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
-CELERY_BEAT_SCHEDULE = {
-    "mirror-sweep": {"task": "mirror.tasks.sweep", "schedule": 1.0, "options": {"expires": 5}},
-    "mirror-backups": {"task": "mirror.tasks.flush_backups", "schedule": 1.0, "options": {"expires": 5}},
-    "loginlog-settle": {"task": "loginlog.tasks.settle", "schedule": 5.0, "options": {"expires": 5}},
-    "loginlog-expire": {"task": "loginlog.tasks.expire", "schedule": 86_400.0, "options": {"expires": 3600}},
-    "shop-carts": {"task": "shop.tasks.settle_carts", "schedule": 5.0, "options": {"expires": 5}},
-    "settle-pulled": {"task": "social.tasks.settle_pulled", "schedule": 10.0, "options": {"expires": 10}},
-    "shop-settle": {"task": "shop.tasks.settle", "schedule": 2.0, "options": {"expires": 5}},
-    "rescale-views": {"task": "shop.tasks.rescale_views", "schedule": 10.0, "options": {"expires": 10}},
-    "expire-views": {"task": "shop.tasks.expire_views", "schedule": 3600.0, "options": {"expires": 3600}},
-    "cache-rows": {"task": "shop.tasks.cache_rows", "schedule": 1.0, "options": {"expires": 2}},
-    "recommend": {"task": "shop.tasks.recommend", "schedule": 86_400.0, "options": {"expires": 3600}},
-    "clean-sessions": {"task": "accounts.tasks.clean_sessions", "schedule": 60.0, "options": {"expires": 60}},
-}
-
-# --- people ---------------------------------------------------------------------------------
-AUTH_USER_MODEL = "accounts.User"
-PASSWORD_HASHERS = [
-    "accounts.hashers.Argon2PasswordHasher",
-    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
-]
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
-]
-AUTHENTICATION_BACKENDS = ["accounts.lockout.backend.Backend", "django.contrib.auth.backends.ModelBackend"]
-# Proxies of ours in front of the site: who is asking is that far from the end of X-Forwarded-For. 0: the header,
-# which anybody can write, is not looked at, and who is asking is who is connected.
-PROXY_COUNT = env.int("PROXY_COUNT", default=0)
-AXES_HANDLER = "accounts.lockout.handler.Handler"  # what is counted: accounts/lockout/limits.py
-AXES_LOCKOUT_CALLABLE = "accounts.views.too_many.locked_out"
-AXES_CLIENT_IP_CALLABLE = "accounts.ratelimit.address"
-AXES_FAILURE_LIMIT = 5  # of one name from one address, or of an own device
-AXES_COOLOFF_TIME = timedelta(minutes=15)
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_USERNAME_FORM_FIELD = "username"
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-AXES_ENABLE_ADMIN = False  # its tables stay empty; ours is in the admin
-AXES_VERBOSE = False
-SESSION_ENGINE = "accounts.sessions"
-SESSION_LIMIT = 10_000_000  # sessions that are kept, the newest (``manage.py sessions clean``)
-SESSION_TOUCH_SECONDS = 60  # how exactly it is known when a session was last seen
-FOLLOW_LIMIT = 7_500  # people whom one person may follow
-# How often somebody may follow (and block, and mute): so many times in so many seconds.
-FOLLOW_RATES = ((60, 300), (400, 86_400))
-SOCIAL_PULL_FOLLOWERS = 10_000  # with more of them an author's posts are fetched by their readers, and not delivered
-POST_RATES = ((10, 60), (100, 3600))  # and post
-SHOP_CURRENCY = "EUR"  # what prices are in: whole cents of it
-SHOP_CART_LINES, SHOP_CART_QUANTITY = 100, 99  # products in a cart, and copies of one
-SHOP_SALE_ROW_SECONDS, SHOP_ROW_SECONDS = 3.0, 60.0  # how old cached rows are, of what is on sale and what will be
-SHOP_VIEW_DAYS = 1096  # for which customers' views are kept, and recommendations look back
-SHOP_RESERVATION_SECONDS = 600  # for which a checkout keeps copies while it is paid
-# For which it is believed, without asking SQL, that too few copies are left.
-SHOP_HOLD_SECONDS = env.float("SHOP_HOLD_SECONDS", default=2.0)
-SHOP_PAYMENT_TRIES = 10  # to pay that come to nothing, of one person in ten minutes
-# Who takes the money (shop/payments), and how long a page waits for an answer.
-PAYMENT_PROVIDER = env.str("PAYMENT_PROVIDER", default="shop.payments.fake.FakeProvider")
-PAYMENT_TIMEOUT_SECONDS = env.float("PAYMENT_TIMEOUT_SECONDS", default=4.0)
-# What callbacks are signed with ("": the secret key), and where the fake provider calls back.
-PAYMENT_CALLBACK_SECRET = env.str("PAYMENT_CALLBACK_SECRET", default="")
-PAYMENT_CALLBACK_URL = env.str(
-    "PAYMENT_CALLBACK_URL", default=f"http://127.0.0.1:{os.environ.get('PORT') or 8000}/shop/payments/callback/"
-)
-LOGINLOG_SYNC_SECONDS = 3600.0  # how often logins are taken to SQL
-LOGINLOG_EXPIRE_DAYS = 62  # how long Redis keeps them; at least 31
-LOGINLOG_FOLDER = VAR_DIR / "loginlog"  # where what has expired is written down
-LOGIN_URL = "accounts:login"
-LOGIN_REDIRECT_URL = "/"
-LOGOUT_REDIRECT_URL = "/"
-PASSWORD_RESET_TIMEOUT = 3 * 3600  # seconds for which links in letters are good
 
 # --- mail: EMAIL_URL says by whom (EMAIL_BACKEND, EMAIL_HOST and so on) -------------------------
 globals().update(env.email_url("EMAIL_URL", default="consolemail://"))

@@ -1,0 +1,41 @@
+"""People: passwords, lockouts, sessions."""
+
+from datetime import timedelta
+
+from config.environment import env
+
+AUTH_USER_MODEL = "accounts.User"
+PASSWORD_HASHERS = [
+    "accounts.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+AUTHENTICATION_BACKENDS = ["accounts.lockout.backend.Backend", "django.contrib.auth.backends.ModelBackend"]
+# Proxies of ours in front of the site: who is asking is that far from the end of X-Forwarded-For. 0: the header,
+# which anybody can write, is not looked at, and who is asking is who is connected.
+PROXY_COUNT = env.int("PROXY_COUNT", default=0)
+AXES_HANDLER = "accounts.lockout.handler.Handler"  # what is counted: accounts/lockout/limits.py
+AXES_LOCKOUT_CALLABLE = "accounts.views.too_many.locked_out"
+AXES_CLIENT_IP_CALLABLE = "accounts.ratelimit.address"
+AXES_FAILURE_LIMIT = 5  # of one name from one address, or of an own device
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_FORM_FIELD = "username"
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_ENABLE_ADMIN = False  # its tables stay empty; ours is in the admin
+AXES_VERBOSE = False
+SESSION_ENGINE = "accounts.sessions"
+SESSION_LIMIT = 10_000_000  # sessions that are kept, the newest (``manage.py sessions clean``)
+SESSION_TOUCH_SECONDS = 60  # how exactly it is known when a session was last seen
+LOGIN_URL = "accounts:login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/"
+PASSWORD_RESET_TIMEOUT = 3 * 3600  # seconds for which links in letters are good

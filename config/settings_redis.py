@@ -1,0 +1,69 @@
+"""Redis: what is read, and the cache."""
+
+import hashlib
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.retry import Retry
+
+from config.environment import BASE_DIR, VAR_DIR, env
+
+
+def embedded(database: int) -> str:
+    """The URL of a database of the embedded Redis (started by ``config.devserver``)."""
+    socket = VAR_DIR / "redis" / "redis.sock"
+    if len(str(socket)) > 100:  # a socket's path has at most 107 bytes
+        digest = hashlib.sha256(bytes(BASE_DIR)).hexdigest()[:12]
+        socket = Path(tempfile.gettempdir()) / f"diptych-{digest}" / "redis.sock"
+    return f"unix://{socket}?db={database}"
+
+
+def beside(url: str, database: int) -> str:
+    """The URL of another logical database of the same server."""
+    if url.startswith("unix:"):
+        return f"{url.partition('?')[0]}?db={database}"
+    return urlsplit(url)._replace(path=f"/{database}").geturl()
+
+
+REDIS_URL = env.str("REDIS_URL", default=embedded(0))
+CACHE_URL = env.str("CACHE_URL", default=beside(REDIS_URL, 1))
+
+
+def _redis(url: str, *, timeout: float) -> dict[str, object]:
+    """One django-redis alias with short, explicit timeouts (redis-py 8 would wait 5 s, thrice)."""
+    return {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": url,
+        "OPTIONS": {
+            "SOCKET_CONNECT_TIMEOUT": timeout,
+            "SOCKET_TIMEOUT": timeout,
+            "CONNECTION_FACTORY": "mirror.redis.PoolFactory",
+            "CONNECTION_POOL_CLASS": "mirror.redis.MirrorPool",
+            "CONNECTION_POOL_KWARGS": {
+                # Once more, at once, for a pooled connection that a restart has closed;
+                # never after a time-out, or a hung server costs twice.
+                "retry": Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
+            },
+        },
+    }
+
+
+if REDIS_URL.startswith("redis+cluster:"):
+    raise ImproperlyConfigured("REDIS_URL: Redis Cluster is not supported yet (docs/decisions.md says what is missing)")
+
+CACHES = {
+    "default": _redis(CACHE_URL, timeout=0.3),
+    "state": _redis(REDIS_URL, timeout=0.3),  # requests
+    "relay": _redis(REDIS_URL, timeout=5.0),  # workers and commands, which can wait
+}
+DJANGO_REDIS_IGNORE_EXCEPTIONS = True  # for the cache API only: a lost cache is a miss
+
+MIRROR = {
+    "ALIAS": "state",
+    "RELAY_ALIAS": "relay",
+    "PREFIX": env.str("REDIS_PREFIX", default=""),
+}

@@ -1,0 +1,22 @@
+"""The shop: carts, sales, checkouts, payments."""
+
+import os
+
+from config.environment import env
+
+SHOP_CURRENCY = "EUR"  # what prices are in: whole cents of it
+SHOP_CART_LINES, SHOP_CART_QUANTITY = 100, 99  # products in a cart, and copies of one
+SHOP_SALE_ROW_SECONDS, SHOP_ROW_SECONDS = 3.0, 60.0  # how old cached rows are, of what is on sale and what will be
+SHOP_VIEW_DAYS = 1096  # for which customers' views are kept, and recommendations look back
+SHOP_RESERVATION_SECONDS = 600  # for which a checkout keeps copies while it is paid
+# For which it is believed, without asking SQL, that too few copies are left.
+SHOP_HOLD_SECONDS = env.float("SHOP_HOLD_SECONDS", default=2.0)
+SHOP_PAYMENT_TRIES = 10  # to pay that come to nothing, of one person in ten minutes
+# Who takes the money (shop/payments), and how long a page waits for an answer.
+PAYMENT_PROVIDER = env.str("PAYMENT_PROVIDER", default="shop.payments.fake.FakeProvider")
+PAYMENT_TIMEOUT_SECONDS = env.float("PAYMENT_TIMEOUT_SECONDS", default=4.0)
+# What callbacks are signed with ("": the secret key), and where the fake provider calls back.
+PAYMENT_CALLBACK_SECRET = env.str("PAYMENT_CALLBACK_SECRET", default="")
+PAYMENT_CALLBACK_URL = env.str(
+    "PAYMENT_CALLBACK_URL", default=f"http://127.0.0.1:{os.environ.get('PORT') or 8000}/shop/payments/callback/"
+)
