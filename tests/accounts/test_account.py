@@ -7,10 +7,11 @@ from django.utils import timezone
 from accounts import services
 from accounts.account import logins_of
 from accounts.models import EmailChange, LoginStats, User
-from mirror import rebuild, relay
+from mirror import relay
 from mirror.recorder import record
 from tests.servers import RedisServer
 from tests.site.html import what_the_policy_forbids
+from tests.whole import rebuild
 
 PATH = "/accounts/"
 
@@ -30,7 +31,7 @@ def here(alice: User) -> Client:
 
 
 def warm() -> None:
-    rebuild.rebuild()
+    rebuild()
     relay.drain_all()
 
 

@@ -71,7 +71,7 @@ def test_a_stranger_costs_two_round_trips_and_a_reader_one_more_for_the_session(
 
 def warm_all(client: Client) -> None:
     """The sessions too, and what a first request does."""
-    from mirror.rebuild import rebuild
+    from tests.whole import rebuild
 
     rebuild()
     client.get(BOARD)

@@ -11,11 +11,11 @@ from accounts.models import Session, User
 from accounts.session_services import end_all_sessions
 from accounts.sessions import SessionStore
 from catalog.index import copy
-from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.sql_only import sql_only
 from tests.accounts.sessions import PASSWORD, alice, by_raw_sql, desk, log_in, token_in, who, whole
 from tests.catalog.make import make_book
+from tests.whole import rebuild
 
 __all__ = ["alice", "desk", "whole"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.accounts.session_urls")]

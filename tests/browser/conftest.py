@@ -18,7 +18,9 @@ from django.core import management
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
-from catalog.models import Author, Book, Tag
+from catalog.models import Book, Tag
+from tests.catalog.make import make_books, make_links
+from tests.whole import SITE
 
 FLAGS = [
     "--no-sandbox",  # tests run in containers, as root
@@ -104,17 +106,13 @@ def audit() -> Audit:
 @pytest.fixture
 def books(transactional_db: None) -> list[Book]:
     """Thirty books, whole in Redis: 25 of fantasy, the even ones of those young-adult too, five of history."""
-    names = ("fantasy", "young-adult", "history", "sci-fi")
-    tags = {name: Tag.objects.create(name=name) for name in names}
-    author = Author.objects.create(name="Ursula Example")
-    made = []
-    for n in range(30):
-        year = 1990 + n if n else None
-        book = Book.objects.create(title=f"Book {n:02}", year=year, popularity=1000 - n, rating="4.25")
-        book.authors.add(author)
-        book.tags.add(tags["fantasy"] if n < 25 else tags["history"])
-        if n < 25 and n % 2 == 0:
-            book.tags.add(tags["young-adult"])
-        made.append(book)
-    management.call_command("mirror", "rebuild", verbosity=0)
+    years = [None, *range(1991, 2020)]
+    made = make_books(
+        (Book(title=f"Book {n:02}", year=year, popularity=1000 - n, rating="4.25") for n, year in enumerate(years)),
+        authors="Ursula Example",
+    )
+    make_links((book, "fantasy" if n < 25 else "history") for n, book in enumerate(made))
+    make_links((book, "young-adult") for book in made[:25:2])
+    Tag.objects.create(name="sci-fi")
+    management.call_command("mirror", "rebuild", *SITE, verbosity=0)
     return made

@@ -4,10 +4,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from mirror.rebuild import rebuild
 from social.services import people
 from social.services.posts import post
 from tests.browser.conftest import Audit, OpenPage
+from tests.whole import rebuild
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

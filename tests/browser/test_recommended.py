@@ -6,6 +6,7 @@ from django.core import management
 from catalog.models import Book
 from shop.models import Product, Recommendation
 from tests.browser.conftest import Audit, OpenPage
+from tests.whole import SITE
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def first(books: list[Book]) -> Book:
         bought=[[pk, 30.0 - n, 9] for n, pk in enumerate(others)],
         viewbuy=[[pk, 0.9 - n / 100, 60 - n, 99] for n, pk in enumerate(others)],
     )
-    management.call_command("mirror", "rebuild", verbosity=0)
+    management.call_command("mirror", "rebuild", *SITE, verbosity=0)
     return books[0]
 
 

@@ -16,6 +16,7 @@ from shop.models import Order, Payment, PaymentState, Product, State
 from tests.browser.conftest import Audit, OpenPage
 from tests.browser.test_loginlog import sign_in
 from tests.shop.make import make_order, make_product, make_sale
+from tests.whole import SITE
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PASSWORD = "a quiet bookshop"
@@ -34,7 +35,7 @@ def emma(alice: User) -> Product:
     made = make_product("Emma", price=1250, stock=10)
     make_product(LONG, price=123_450, stock=2)
     make_product("Moss", price=2000, stock=0)
-    management.call_command("mirror", "rebuild", verbosity=0)
+    management.call_command("mirror", "rebuild", *SITE, verbosity=0)
     return made
 
 

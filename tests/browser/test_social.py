@@ -17,6 +17,7 @@ from tests.browser.conftest import Audit, OpenPage
 from tests.browser.test_loginlog import sign_in
 from tests.browser.test_people import tab_to
 from tests.catalog.make import make_book
+from tests.whole import SITE
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -30,7 +31,7 @@ def cast(transactional_db: None) -> tuple[User, User]:
     alice, bob = User.objects.create(username="alice"), User.objects.create(username="bob")
     Follow.objects.create(follower=alice, followee=bob)
     posts.post(bob.pk, "Bob was here")
-    management.call_command("mirror", "rebuild", verbosity=0)
+    management.call_command("mirror", "rebuild", *SITE, verbosity=0)
     assert window.warm(registry.get("timeline"), str(alice.pk))  # type: ignore[arg-type]
     return alice, bob
 

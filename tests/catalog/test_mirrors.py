@@ -12,9 +12,9 @@ from catalog import keys, mirrors
 from catalog.models import Author, Book, Tag
 from mirror import naming, registry, relay
 from mirror.entries import single
-from mirror.rebuild import rebuild
 from mirror.verify import verify
 from tests.catalog.make import make_book
+from tests.whole import rebuild
 
 rows = pytest.mark.django_db
 commits = pytest.mark.django_db(transaction=True)

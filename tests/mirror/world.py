@@ -6,7 +6,8 @@ import orjson
 from redis import Redis
 
 from mirror import naming, rebuild, registry, relay, sweeper
-from mirror.redis import breaker, relay_client
+from mirror.redis import breaker
+from tests import whole
 from tests.mirror.app.models import Follow, Group, Ignoring, Item, Note, Reading
 
 World = dict[str, Any]
@@ -104,7 +105,7 @@ def rest() -> None:
     raise AssertionError("it does not come to rest")
 
 
-def warm() -> None:
-    """Every mirror rebuilt, nothing pending."""
-    rebuild.rebuild(redis=relay_client())
+def warm(names: list[str] = whole.OWN) -> None:
+    """These mirrors rebuilt, by default those of these tests, and nothing pending."""
+    whole.rebuild(names)
     relay.drain_all()

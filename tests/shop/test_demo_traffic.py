@@ -14,12 +14,12 @@ from accounts.models import User
 from catalog.models import Tag
 from config.demo_browser import Gone, Stays
 from config.demo_traffic import Visitor
-from mirror.rebuild import rebuild
 from mirror.relay import drain_all
 from shop.models import Order, Product, State
 from social.models import Follow, Post
 from tests.servers import free_port
 from tests.shop.make import make_product
+from tests.whole import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

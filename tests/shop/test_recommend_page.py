@@ -7,7 +7,6 @@ from django.test import Client
 from django.utils import translation
 
 from catalog.models import Book
-from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
@@ -15,6 +14,7 @@ from shop.models import Product, Recommendation
 from shop.recommend.selectors import SHOWN, Strips, get_recommended
 from tests.shop.make import make_product, make_sale
 from tests.site.html import what_the_policy_forbids
+from tests.whole import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = ["book", "product", "recommendation"]

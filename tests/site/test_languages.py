@@ -11,6 +11,7 @@ from accounts.models import User
 from catalog.models import Book, Tag
 from config import messages
 from tests.site.html import attributes_of
+from tests.whole import SITE
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +42,7 @@ def book(transactional_db: None) -> Book:
     """The only book, with all its facts."""
     book = Book.objects.create(id=1, title="Ruby", year=-750, language="eng", popularity=1234, rating="4.5")
     book.tags.set([Tag.objects.create(name="ruby"), Tag.objects.create(name="web")])
-    management.call_command("mirror", "rebuild", verbosity=0)
+    management.call_command("mirror", "rebuild", *SITE, verbosity=0)
     return book
 
 

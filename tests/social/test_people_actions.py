@@ -7,9 +7,9 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from mirror.rebuild import rebuild
 from social.models import Block, Follow, Mute
 from social.services import people
+from tests.whole import rebuild
 
 JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
 VERBS = ("follow", "unfollow", "block", "unblock", "mute", "unmute")

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from accounts.models import LoginStats, User
-from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
@@ -17,6 +16,7 @@ from social.models import Block, Follow, Mute
 from social.people import profile_of
 from social.people_lists import blocked_by, followers_of, following_of, muted_by
 from tests.accounts.people import NOON
+from tests.whole import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,7 +6,6 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
@@ -14,6 +13,7 @@ from social.services import people
 from social.services.posts import post
 from social.suggestions import suggestions
 from tests.site.html import what_the_policy_forbids
+from tests.whole import rebuild
 
 JSON = {"Accept": "application/json"}
 

@@ -12,13 +12,13 @@ from django.urls import URLPattern, reverse
 from accounts.models import User
 from accounts.services import record_login
 from catalog.models import Book
-from mirror.rebuild import rebuild
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from social.models import Follow, Mention, Post
 from social.services import people
 from social.services.posts import post
 from social.urls import urlpatterns
+from tests.whole import rebuild
 
 ACCEPT: tuple[dict[str, str], ...] = ({}, {"Accept": "application/json"}, {"HX-Request": "true"})
 TAG = "swords"

@@ -8,7 +8,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
-from mirror import push, rebuild, relay, spread
+from mirror import push, relay, spread
 from mirror.models import Change
 from mirror.recorder import record
 from social import keys
@@ -17,6 +17,7 @@ from social.pulled import is_pulled_now, settle
 from social.selectors import home_timeline
 from social.tasks import settle_pulled
 from tests.social.timelines import ids, warm_up
+from tests.whole import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ON, TURNING, EASED = Pulled.State.ON, Pulled.State.TURNING, Pulled.State.EASED
@@ -35,7 +36,7 @@ def people() -> list[User]:
     found = User.objects.bulk_create(User(username=f"reader {n}", password="!") for n in range(7))
     follow(found[1:6], found[0])
     Post.objects.bulk_create([Post(user=found[0], text="once")])
-    rebuild.rebuild()
+    rebuild()
     relay.drain_all()
     return found
 

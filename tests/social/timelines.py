@@ -6,12 +6,12 @@ from typing import Any
 from accounts.models import User
 from mirror import registry, window
 from mirror.declare import WindowMirror
-from mirror.rebuild import rebuild
 from mirror.recorder import Recording, record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from social.models import Follow, Post
 from social.reading import PostPage
+from tests.whole import rebuild
 
 Timeline = Callable[[int | None], PostPage]
 
