@@ -20,6 +20,7 @@ from mirror.relay import Deadline
 from shop.models import View
 
 LEAST_DAYS: Final = 31  # a week in which one may buy, the lists of sessions, and some time to spare
+FOR_EVER_DAYS: Final = 100 * 365
 
 Told = Callable[[int], object]
 
@@ -33,7 +34,7 @@ def kept_since(days: int | None = None) -> datetime:
     days = settings.SHOP_VIEW_DAYS if days is None else days
     if days < LEAST_DAYS:
         raise TooYoung(f"views are kept for {LEAST_DAYS} days at least")
-    return timezone.now() - timedelta(days=days)
+    return timezone.now() - timedelta(days=min(days, FOR_EVER_DAYS))
 
 
 def expire(days: int | None = None, seconds: float | None = None, told: Told = lambda count: None) -> int:

@@ -130,6 +130,8 @@ def test_the_command_says_how_many_went(book: Book, capsys: Capture) -> None:
     assert capsys.readouterr().out == "1 view deleted\n"
     call_command("views", "expire", "--older-than", "49", "--json")
     assert '"views": 1' in capsys.readouterr().out
+    call_command("views", "expire", "--older-than", str(10**12))
+    assert capsys.readouterr().out == "0 views deleted\n"
     with pytest.raises(SystemExit) as stop:
         call_command("views", "expire", "--older-than", "30")
     assert stop.value.code == 2
