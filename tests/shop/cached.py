@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
+from django.test.utils import override_settings
 from redis import Redis
 
 from mirror.rebuild import rebuild
@@ -18,6 +20,7 @@ from tests.shop.make import make_product
 
 MIRRORS = ["user", "session", "book", "product", "recommendation", "shun", "post", "book_posts"]
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([A-Za-z0-9]{64})"')
+WITHOUT = [name for name in settings.MIDDLEWARE if not name.startswith("shop.pagecache")]
 ONCE = re.compile(r'name="key" value="[^"]+"')  # of a form that is good for one post
 
 
@@ -81,3 +84,20 @@ def pages(server: RedisServer) -> list[bytes]:
     """The keys of the pages on the cache server."""
     with server.client(1) as client:
         return [key for key in client.keys("*cache:*") if not key.endswith(b":lock")]
+
+
+def by_both(path: str, client: Client | None = None, **headers: str) -> list[tuple[int, str]]:
+    """What is answered without the cache, with it, and with it once more: the status and the page."""
+    found = []
+    for names in (WITHOUT, settings.MIDDLEWARE, settings.MIDDLEWARE):
+        same = Client(raise_request_exception=False)
+        if client:
+            same.cookies = client.cookies
+        with override_settings(MIDDLEWARE=names):
+            answer = same.get(path, headers=headers)
+        found.append((answer.status_code, plain(answer.content.decode())))
+    return found
+
+
+def assert_alike(answers: list[tuple[int, str]]) -> None:
+    assert answers[0] == answers[1] == answers[2]

@@ -22,12 +22,11 @@ from shop.pagecache import store
 from shop.viewing import popularity
 from social.models import Post
 from tests.servers import RedisServer
-from tests.shop.cached import Made, made, pages, path_of, plain, product, text, warm
+from tests.shop.cached import WITHOUT, Made, made, pages, path_of, plain, product, text, warm
 from tests.shop.make import make_product, make_sale
 
 __all__ = ["made", "product"]
 pytestmark = pytest.mark.django_db(transaction=True)
-WITHOUT = [name for name in settings.MIDDLEWARE if not name.startswith("shop.pagecache")]
 
 
 def test_a_page_is_made_once_and_then_served_to_everybody(product: Product, made: Made, server: RedisServer) -> None:

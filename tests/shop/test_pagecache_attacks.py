@@ -1,42 +1,19 @@
-"""Who wants to break the page cache: by addresses, headers, cookies, broken entries, and what changes under it."""
-
-import re
+"""Who wants to break the page cache: by addresses, headers, cookies, hosts, and broken entries."""
 
 import pytest
-from django.conf import settings
 from django.test import Client
 from django.test.utils import override_settings
-from redis import Redis
 
 from accounts import sessions
 from accounts.models import User
-from catalog.models import Book
 from mirror.relay import drain_all
 from shop.models import Product
 from shop.pagecache import store
 from tests.servers import RedisServer
-from tests.shop.cached import Made, made, pages, path_of, plain, product, text, warm
+from tests.shop.cached import Made, assert_alike, by_both, made, pages, path_of, plain, product, text, warm
 
 __all__ = ["made", "product"]
 pytestmark = pytest.mark.django_db(transaction=True)
-WITHOUT = [name for name in settings.MIDDLEWARE if not name.startswith("shop.pagecache")]
-
-
-def by_both(path: str, client: Client | None = None, **headers: str) -> list[tuple[int, str]]:
-    """What is answered without the cache, with it, and with it once more: the status and the page."""
-    found = []
-    for names in (WITHOUT, settings.MIDDLEWARE, settings.MIDDLEWARE):
-        same = Client(raise_request_exception=False)
-        if client:
-            same.cookies = client.cookies
-        with override_settings(MIDDLEWARE=names):
-            answer = same.get(path, headers=headers)
-        found.append((answer.status_code, plain(answer.content.decode())))
-    return found
-
-
-def assert_alike(answers: list[tuple[int, str]]) -> None:
-    assert answers[0] == answers[1] == answers[2]
 
 
 @pytest.mark.parametrize(
@@ -166,44 +143,3 @@ def test_a_hole_that_fails_is_an_error_of_that_page_alone(
         assert sessions.current.get() is None
     assert text(Client(), path_of(product))
     assert "€9.90" in text(client, path_of(product))
-
-
-def test_who_is_deactivated_is_a_stranger_on_the_next_page(product: Product) -> None:
-    client, user = Client(), User.objects.create_user("alice")
-    client.force_login(user)
-    warm()
-    for _ in range(2):
-        assert "alice" in text(client, path_of(product))
-    User.objects.filter(pk=user.pk).update(is_active=False)
-    drain_all()
-    for _ in range(2):
-        page = text(client, path_of(product))
-        assert "alice" not in page
-        assert "composer" not in re.sub(r"<script.*?</script>", "", page)
-
-
-def test_who_has_become_staff_elsewhere_has_another_token_and_the_link(product: Product) -> None:
-    client, user = Client(), User.objects.create_user("alice")
-    client.force_login(user)
-    warm()
-    assert "/admin/" not in text(client, path_of(product))
-    User.objects.filter(pk=user.pk).update(is_staff=True)
-    drain_all()
-    was = client.cookies["sessionid"].value
-    for _ in range(2):
-        assert 'href="/admin/"' in text(client, path_of(product))
-    assert client.cookies["sessionid"].value != was
-    assert "/admin/" not in text(Client(), path_of(product))
-
-
-def test_a_book_that_is_deleted_and_one_of_the_same_number(product: Product, redis: Redis) -> None:
-    text(Client(), path_of(product))
-    pk = product.pk
-    product.delete()
-    Book.objects.filter(pk=pk).delete()
-    drain_all()
-    assert_alike(by_both(f"/books/{pk}/"))
-    Book.objects.create(pk=pk, title="Another", popularity=1)
-    drain_all()
-    assert_alike(by_both(f"/books/{pk}/"))
-    assert "<h1>Another</h1>" in text(Client(), f"/books/{pk}/")

@@ -1,0 +1,133 @@
+"""What changes while pages are remembered: people, books, prices by the clock, code and translations."""
+
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts.models import User
+from catalog.models import Book
+from mirror.relay import drain_all
+from shop.models import Product
+from shop.pagecache import asked, store, version
+from shop.pagecache import pages as pages_list
+from shop.pagecache.allowed import BOOK
+from tests.servers import wait_until
+from tests.shop.cached import Made, assert_alike, by_both, made, path_of, plain, product, text, warm
+from tests.shop.make import make_sale
+from tests.shop.pagecache_urls import declared
+
+__all__ = ["made", "product"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_who_is_deactivated_is_a_stranger_on_the_next_page(product: Product) -> None:
+    client, user = Client(), User.objects.create_user("alice")
+    client.force_login(user)
+    warm()
+    for _ in range(2):
+        assert "alice" in text(client, path_of(product))
+    User.objects.filter(pk=user.pk).update(is_active=False)
+    drain_all()
+    for _ in range(2):
+        page = text(client, path_of(product))
+        assert "alice" not in page
+        assert "composer" not in re.sub(r"<script.*?</script>", "", page)
+
+
+def test_who_has_become_staff_elsewhere_has_another_token_and_the_link(product: Product) -> None:
+    client, user = Client(), User.objects.create_user("alice")
+    client.force_login(user)
+    warm()
+    assert "/admin/" not in text(client, path_of(product))
+    User.objects.filter(pk=user.pk).update(is_staff=True)
+    drain_all()
+    was = client.cookies["sessionid"].value
+    for _ in range(2):
+        assert 'href="/admin/"' in text(client, path_of(product))
+    assert client.cookies["sessionid"].value != was
+    assert "/admin/" not in text(Client(), path_of(product))
+
+
+def test_a_book_that_is_deleted_and_one_of_the_same_number(product: Product, redis: Redis) -> None:
+    text(Client(), path_of(product))
+    pk = product.pk
+    product.delete()
+    Book.objects.filter(pk=pk).delete()
+    drain_all()
+    assert_alike(by_both(f"/books/{pk}/"))
+    Book.objects.create(pk=pk, title="Another", popularity=1)
+    drain_all()
+    assert_alike(by_both(f"/books/{pk}/"))
+    assert "<h1>Another</h1>" in text(Client(), f"/books/{pk}/")
+
+
+def shows(client: Client, path: str, what: str) -> bool:
+    return what in text(client, path)
+
+
+def test_a_sale_that_begins_shows_though_nobody_writes_anything(product: Product, made: Made) -> None:
+    alice = Client()
+    alice.force_login(User.objects.create_user("alice"))
+    make_sale(product, price=990, starts_in=2 / 3600)
+    warm()
+    for client in (Client(), alice):
+        text(client, path_of(product))
+    for client in (Client(), alice):
+        wait_until(partial(shows, client, path_of(product), "€9.90"), "the price of the sale")
+    assert len(made) == 1
+
+
+def test_other_code_makes_pages_of_its_own(product: Product, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    for code in (b"one", b"other", b"one"):
+        monkeypatch.setattr(asked, "code_version", lambda code=code: code)
+        text(Client(), path_of(product))
+    assert len(made) == 2
+
+
+def test_a_translation_that_is_changed_makes_other_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(version, "_folders", lambda: [tmp_path])
+    found = set()
+    for name, content in (
+        ("django.mo", "a"),
+        ("django.mo", "b"),
+        ("page.html", "b"),
+        ("code.py", "b"),
+        ("notes.md", "b"),
+    ):
+        (tmp_path / name).write_text(content)
+        version.code_version.cache_clear()
+        found.add(version.code_version())
+    version.code_version.cache_clear()
+    assert len(found) == 4  # notes are not served
+
+
+@pytest.mark.parametrize("who", ["", "alice"])
+def test_a_page_without_personal_holes_and_a_head_are_answered_to_whoever_comes(
+    product: Product, made: Made, settings: Settings, who: str
+) -> None:
+    settings.ROOT_URLCONF = "tests.shop.pagecache_urls"
+    page, client = pages_list.register(declared("well", BOOK)), Client()
+    try:
+        if who:
+            client.force_login(User.objects.create_user(who))
+            warm()
+        for ask in (client.get, client.head, client.get):
+            for path in (f"/pages/well/{product.pk}/", path_of(product)):
+                assert ask(path).status_code == 200
+    finally:
+        pages_list.unregister(page)
+
+
+def test_a_page_that_is_too_large_to_be_copied_is_remembered_and_right(
+    product: Product, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "LARGEST", 10)
+    first = plain(text(Client(), path_of(product)))
+    for _ in range(2):
+        assert plain(text(Client(), path_of(product))) == first
+    assert (len(made), len(store._copies)) == (1, 0)
