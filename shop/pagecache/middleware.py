@@ -37,6 +37,8 @@ class PageCache:
         beside = visit.known.beside
         if None in made_of:
             moments.gone(visit.asked.http.path)
+            if visit.is_told and visit.asked.target.member is not None:
+                popularity.gone(visit.asked.target.member)
             return None
         if beside and not popularity.in_top(beside[0]):
             return None

@@ -123,6 +123,18 @@ def rank(book_id: int) -> int | None:
     return None if found is None else int(found)
 
 
+def gone(book_id: int) -> None:
+    """A view was counted on the way to a book that turned out to be no more: nobody looks at it."""
+    if breaker.open():
+        return
+    try:
+        client().zrem(keys.viewed(), str(book_id))
+    except RedisError as error:
+        if is_away(error):
+            breaker.failed()
+        logger.warning("A book that is gone is still among those that are looked at: %s", error)
+
+
 def most_viewed(count: int) -> list[BookRecord]:
     """The books that are looked at most. From Redis, if it is whole: one round trip as long as the same books lead,
     else two; otherwise from SQL.

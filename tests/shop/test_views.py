@@ -14,10 +14,13 @@ from catalog.models import Book
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.backup.verify import verify
+from mirror.rebuild import rebuild
 from mirror.recorder import record
+from mirror.relay import drain_all
 from shop import keys
 from shop.backups.views import Fact
 from shop.models import View
+from shop.pagecache import moments
 from shop.viewing import popularity, visits
 from tests.catalog.make import make_book
 from tests.servers import RedisServer
@@ -124,6 +127,24 @@ def test_neither_a_head_nor_a_book_that_does_not_exist_counts(client: Client, re
     client.head(f"/books/{book.pk}/")
     client.get("/books/999999/")
     assert (scores(redis), marked(redis)) == ({}, 0)
+
+
+def test_nor_does_a_book_that_is_gone_although_its_page_was_served_lately(
+    client: Client, redis: Redis, book: Book
+) -> None:
+    rebuild(["book", "product", "recommendation", "session"])
+    popularity.saw("a" * 64, book.pk)
+    drain_all()
+    look(client, book)
+    pk = book.pk
+    assert moments.plan(f"/books/{pk}/"), "another stranger's view is counted on the way"
+    book.delete()
+    drain_all()
+    for _ in range(2):
+        assert client.get(f"/books/{pk}/", headers=PHONE).status_code == 404
+        assert scores(redis) == {}
+    to_sql()
+    assert not View.objects.exists()
 
 
 def test_views_of_what_is_gone_hold_up_nothing(redis: Redis, book: Book) -> None:
