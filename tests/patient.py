@@ -12,6 +12,7 @@ MIRROR = {
     "BUDGET_SECONDS": 60.0,  # what a request writes is in Redis when it is answered
     "BREAKER_SECONDS": 3600.0,  # once it is open, it is until it is reset
 }
+PAYMENT_TIMEOUT_SECONDS = 60.0  # of a provider that answers
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"]["timeout"] = 120
     # A test's machine does not lose power, or its database with it.
