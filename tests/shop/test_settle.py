@@ -94,9 +94,7 @@ def test_what_one_round_asks_about_another_that_has_read_the_same_list_leaves(or
     pay(order, Card(fake.HANGS))
     ask_again()
     lists = [settling._open(PaymentState.STARTED) for _round in range(2)]
-    asked: list[Payment] = []
-    assert [settling._ask(found, lambda payment: not asked.append(payment)) for found in lists] == [1, 0]
-    assert len(asked) == 1
+    assert [settling._ask(found, lambda payment: True) for found in lists] == [1, 0]
 
 
 def test_a_provider_that_does_not_answer_is_asked_again_ever_later(
