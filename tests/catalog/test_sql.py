@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from catalog import sql
 from catalog.models import Book, Tag
 from catalog.query import Node, evaluate, parse, terms
-from tests.catalog.make import make_book, make_links, make_products
+from tests.catalog.make import make_book, make_books, make_links, make_products
 from tests.catalog.queries import NAMES, ORDERS, nodes
 
 pytestmark = pytest.mark.django_db
@@ -20,10 +20,10 @@ TITLES = ["Zebra", "apple", "Apple", "Ärger", "éclair", "鹿鼎记", "𝔘nico
 @pytest.fixture
 def shelf() -> dict[int, set[str]]:
     """Books with equal titles, years and popularities among them, and the names of each one's tags."""
-    books = [
-        make_book(TITLES[i % len(TITLES)], popularity=i * 7 % 5, year=[None, -300, 0, 1999, 2004][i % 5])
+    books = make_books(
+        Book(title=TITLES[i % len(TITLES)], popularity=i * 7 % 5, year=[None, -300, 0, 1999, 2004][i % 5])
         for i in range(40)
-    ]
+    )
     names = {
         book.pk: {n for j, n in enumerate(NAMES) if (i >> (j % 5)) & 1 or i % 11 == j} for i, book in enumerate(books)
     }

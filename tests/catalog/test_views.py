@@ -101,14 +101,14 @@ def test_a_book_in_json_is_its_record(client: Client, shelf: list[Book]) -> None
     assert response.json().items() >= {"id": shelf[0].pk, "title": "Cat 00", "tags": ["cats", "pets"]}.items()
 
 
-@pytest.mark.parametrize("pk", ["987654321", "0", str(LARGEST), str(LARGEST + 1), "9" * 100, "9" * 5000])
 @pytest.mark.parametrize("accept", ["text/html", JSON])
-def test_an_unknown_book_is_404_and_costs_no_sql(client: Client, shelf: list[Book], pk: str, accept: str) -> None:
-    response, seen = _get(client, f"/books/{pk}/", accept)
-    assert response.status_code == 404
-    assert seen.round_trips <= 1
-    assert seen.sql == []
-    assert response.headers["Content-Type"].startswith(accept)
+def test_an_unknown_book_is_404_and_costs_no_sql(client: Client, shelf: list[Book], accept: str) -> None:
+    for pk in ("987654321", "0", str(LARGEST), str(LARGEST + 1), "9" * 100, "9" * 5000):
+        response, seen = _get(client, f"/books/{pk}/", accept)
+        assert response.status_code == 404, pk
+        assert seen.round_trips <= 1, pk
+        assert seen.sql == [], pk
+        assert response.headers["Content-Type"].startswith(accept), pk
 
 
 def test_an_unknown_book_says_so_in_json(client: Client, shelf: list[Book]) -> None:
@@ -148,11 +148,11 @@ def test_errors_are_said_in_the_readers_language(client: Client) -> None:
     assert response.json()["error"]["message"] == expected
 
 
-@pytest.mark.parametrize("after", ["nonsense", "W10:x", "%00", "%FF", "a" * 5000])
-def test_a_tampered_cursor_is_the_first_page(client: Client, shelf: list[Book], after: str) -> None:
+def test_a_tampered_cursor_is_the_first_page(client: Client, shelf: list[Book]) -> None:
     first = _get(client, "/books/?q=cats", JSON)[0].json()
-    response, _ = _get(client, f"/books/?q=cats&after={after}", JSON)
-    assert response.json() == first
+    for after in ("nonsense", "W10:x", "%00", "%FF", "a" * 5000):
+        response, _ = _get(client, f"/books/?q=cats&after={after}", JSON)
+        assert response.json() == first, after
 
 
 def test_a_real_cursor_with_one_letter_changed_is_the_first_page(client: Client, shelf: list[Book]) -> None:

@@ -13,7 +13,7 @@ from config import messages
 from tests.site.html import attributes_of
 from tests.whole import SITE
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]  # what pages say is no matter of the database
 
 # Of each page: what it says in English, and what in Chinese.
 PAGES = {

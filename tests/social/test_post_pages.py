@@ -55,11 +55,11 @@ def test_one_post_in_json_is_its_record(client: Client, town: Town) -> None:
     assert "Accept" in response.headers["Vary"]
 
 
-@pytest.mark.parametrize("pk", ["987654321", "0", str(2**63), "9" * 40])
 @pytest.mark.parametrize("accept", ["text/html", JSON])
-def test_a_post_that_there_is_not_is_404(client: Client, town: Town, pk: str, accept: str) -> None:
-    response, seen = _get(client, f"/posts/{pk}/", accept)
-    assert (response.status_code, seen.sql) == (404, [])
+def test_a_post_that_there_is_not_is_404(client: Client, town: Town, accept: str) -> None:
+    for pk in ("987654321", "0", str(2**63), "9" * 40):
+        response, seen = _get(client, f"/posts/{pk}/", accept)
+        assert (response.status_code, seen.sql) == (404, []), pk
 
 
 @pytest.mark.parametrize(

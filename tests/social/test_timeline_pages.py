@@ -141,24 +141,24 @@ def test_an_empty_timeline_says_what_to_do_next(alice: User, client: Client) -> 
     assert "What readers say" not in client.get("/").content.decode()
 
 
-@pytest.mark.parametrize("after", ["x", "-1", "0", "1.5", "1e3", "%00", "%ff", "٣", str(2**63), "9" * 5000, ""])
 @pytest.mark.parametrize("path", ["/home/", "/global/"])
-def test_what_is_no_cursor_is_the_first_page(reader: Client, path: str, after: str) -> None:
+def test_what_is_no_cursor_is_the_first_page(reader: Client, path: str) -> None:
     first = found(reader, path)
-    assert found(reader, f"{path}?after={after}") == first
-    with sql_only():
-        assert found(reader, f"{path}?after={after}") == first
+    for after in ("x", "-1", "0", "1.5", "1e3", "%00", "%ff", "٣", str(2**63), "9" * 5000, ""):
+        assert found(reader, f"{path}?after={after}") == first, after
+        with sql_only():
+            assert found(reader, f"{path}?after={after}") == first, after
 
 
-@pytest.mark.parametrize("after", [1, 2**53 + 1, 2**63 - 1])
 @pytest.mark.parametrize("path", ["/home/", "/global/"])
-def test_an_id_that_no_post_has_is_a_place_like_any_other(reader: Client, path: str, after: int) -> None:
-    assert cursor(str(after)) == after
-    page = found(reader, f"{path}?after={after}")
-    with sql_only():
-        assert found(reader, f"{path}?after={after}") == page
-    assert len(page["results"]) == (0 if after == 1 else PAGE)
-    assert reader.get(f"{path}?after={after}").status_code == 200
+def test_an_id_that_no_post_has_is_a_place_like_any_other(reader: Client, path: str) -> None:
+    for after in (1, 2**53 + 1, 2**63 - 1):
+        assert cursor(str(after)) == after
+        page = found(reader, f"{path}?after={after}")
+        with sql_only():
+            assert found(reader, f"{path}?after={after}") == page, after
+        assert len(page["results"]) == (0 if after == 1 else PAGE), after
+        assert reader.get(f"{path}?after={after}").status_code == 200, after
 
 
 def test_nobody_reads_across_a_block(alice: User, bob: User, reader: Client) -> None:
