@@ -22,7 +22,7 @@ from catalog.query import evaluate, parse
 from mirror.models import Change
 
 REAL = settings.BASE_DIR.parent / "shared" / "data" / "goodbooks"
-BOOKS = 1000  # whose import is killed
+BOOKS = 2500  # whose import is killed: more than a transaction
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
