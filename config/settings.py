@@ -18,7 +18,8 @@ from config.settings_shop import *  # noqa: F403
 from config.settings_social import *  # noqa: F403
 from config.unfold import UNFOLD  # noqa: F401
 
-BASE_DIR, VAR_DIR = environment.BASE_DIR, environment.VAR_DIR
+BASE_DIR = environment.BASE_DIR
+VAR_DIR = environment.VAR_DIR
 
 DEBUG = env.bool("DEBUG", default=True)
 # A key for development only: the deploy check refuses it (prefix "django-insecure-").
