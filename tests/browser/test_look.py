@@ -2,10 +2,12 @@
 
 import pytest
 from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from catalog.models import Book
 from tests.browser.conftest import Audit, OpenPage
+from tests.browser.test_loginlog import sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -46,6 +48,24 @@ def test_a_language_can_be_chosen(open_page: OpenPage, java_script: bool) -> Non
     expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
     page.get_by_role("button", name="English").click()
     expect(page.locator("html")).to_have_attribute("lang", "en")
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_the_menu_has_a_row_of_its_own_where_the_window_is_narrow_and_all_of_it_is_in_sight(
+    open_page: OpenPage, live_server: LiveServer, width: int
+) -> None:
+    alice = User.objects.create(username="alice")
+    page = sign_in(open_page(viewport={"width": width, "height": 800}), alice, live_server)
+    page.goto("/books/")
+    links = page.locator(".nav a:visible").all()
+    assert len(links) >= 5
+    brand, boxes = page.locator(".brand").bounding_box(), [link.bounding_box() for link in links]
+    assert brand
+    for box in boxes:
+        assert box
+        assert (box["y"] >= brand["y"] + brand["height"]) == (width < 1000)
+        assert box["x"] + box["width"] <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 PAGES = [
