@@ -107,17 +107,22 @@ def record(key: str, answer: Answer) -> None:
         if answer.outcome is Outcome.SUCCEEDED and payment.state in (PaymentState.STARTED, PaymentState.FAILED):
             _succeeded(order, payment, answer)
         elif answer.outcome is Outcome.FAILED and payment.state == PaymentState.STARTED:
-            _set(payment, PaymentState.FAILED, reason=answer.reason[:200])
-            note(order_id, EventKind.REFUSED, payment=payment, why=answer.reason)
+            _set(payment, PaymentState.FAILED, reason=_text(answer.reason, 200))
+            note(order_id, EventKind.REFUSED, payment=payment, why=_text(answer.reason, 200))
+
+
+def _text(said: str, most: int) -> str:
+    """What the provider says, as SQL can keep it."""
+    return said.replace("\0", "")[:most]
 
 
 def _succeeded(order: Order, payment: Payment, answer: Answer) -> None:
     kind = _sell(order)
     if kind is None:
-        _set(payment, PaymentState.REFUND_DUE, reference=answer.reference[:100], reason="")
+        _set(payment, PaymentState.REFUND_DUE, reference=_text(answer.reference, 100), reason="")
         note(order.pk, EventKind.REFUND_DUE, payment=payment, why=f"the order was {order.state}")
         return
-    _set(payment, PaymentState.SUCCEEDED, reference=answer.reference[:100], reason="")
+    _set(payment, PaymentState.SUCCEEDED, reference=_text(answer.reference, 100), reason="")
     Order.objects.filter(pk=order.pk).update(state=State.PAID, paid_at=timezone.now())
     note(order.pk, kind, payment=payment)
     transaction.on_commit(partial(confirming.soon, order.pk), robust=True)

@@ -378,6 +378,17 @@ def test_what_is_signed_but_is_no_callback_is_refused(client: Client, body: byte
     assert call_back(client, body, signing.sign(body)) == 403
 
 
+@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
+def test_what_a_provider_says_is_kept_without_what_sql_has_no_room_for(
+    client: Client, order: Order, settings: Settings, outcome: Outcome
+) -> None:
+    payment = hang(order, fake.HANGS, settings)
+    body = signing.write(payment.key, Answer(outcome, "a\0b" + "c" * 500, "d\0e" + "f" * 500))
+    assert call_back(client, body, signing.sign(body)) == 204
+    payment.refresh_from_db()
+    assert (payment.reference or payment.reason)[:4] in ("abcc", "deff")
+
+
 def test_a_callback_about_nothing_that_is_known_changes_nothing(client: Client, order: Order) -> None:
     body = signing.write("unknown", PAID)
     assert call_back(client, body, signing.sign(body)) == 204
