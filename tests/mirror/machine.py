@@ -73,7 +73,7 @@ class Machine(RuleBasedStateMachine):
         if not hints_work:
             hints.flush = lambda: None
         self.populate()
-        world.warm()
+        world.warm_own()
         self.open_up()
 
     def teardown(self) -> None:

@@ -109,7 +109,7 @@ def test_of_all_the_rows_of_a_rebuild_those_with_a_pending_change_order_what_com
 
 def test_a_row_that_a_rebuild_repairs_orders_what_comes_after_it(redis: Redis) -> None:
     edges((1, 2))
-    world.warm()
+    world.warm_own()
     redis.sadd(FEED.sources("4")[0], "3")
     before = rows()
     assert rebuild.rebuild(["treading"])[0].strays == 1
@@ -153,7 +153,7 @@ def test_what_is_replayed_orders_what_comes_after_it_again() -> None:
 def test_where_everything_is_made_anew_so_is_what_comes_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """ "Everything" is no row: it has no owner."""
     edges((1, 2))
-    world.warm()
+    world.warm_own()
     monkeypatch.setattr(FeedWindow, "after", [After("treading", lambda edge: edge.split(":")[1])])
     outbox.append("treading", [outbox.WHOLE])
     cold.obey(READING, relay_client())
@@ -164,7 +164,7 @@ def test_where_everything_is_made_anew_so_is_what_comes_after_it(monkeypatch: py
 def test_after_truncate_all_of_it_comes_to_rest(redis: Redis) -> None:
     edges((1, 2))
     Note.objects.create(writer_id=2, topic="a")
-    world.warm()
+    world.warm_own()
     window.warm(FEED, "1")
     run(f"TRUNCATE {Reading._meta.db_table}")
     world.rest()
@@ -188,7 +188,7 @@ def test_other_mirrors_come_in_their_order_when_all_are_rebuilt(monkeypatch: pyt
 
 
 def test_a_mirror_is_not_rebuilt_before_those_that_it_comes_after() -> None:
-    world.warm()
+    world.warm_own()
     cold.make_cold("treading", relay_client())
     cold.make_cold("tfeed", relay_client())
     rebuild.rebuild_if_cold("tfeed")
@@ -210,7 +210,7 @@ class TestInRequests:
         """Notes by writer 2, oldest first; everything is warm, and nobody reads anybody."""
         edges()
         found = Note.objects.bulk_create([Note(writer_id=2, topic="a") for _ in range(3)])
-        world.warm()
+        world.warm_own()
         window.warm(FEED, "1")
         return [note.pk for note in found]
 
@@ -262,7 +262,7 @@ def test_a_feed_is_made_after_the_edge_is_in_redis(redis: Redis, monkeypatch: py
     """Else a note on its way by somebody who was left would find the edge, and stay."""
     edges((1, 2))
     Note.objects.create(writer_id=2, topic="a")
-    world.warm()
+    world.warm_own()
     window.warm(FEED, "1")
     seen: list[bool] = []
     load = type(FEED).load

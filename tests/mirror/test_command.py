@@ -25,7 +25,7 @@ def item() -> Item:
     """An item that is in Redis, in mirrors that are warm."""
     item = Item.objects.create(pk=7, name="a", score=2)
     item.labels.add(Label.objects.create(name="red"))
-    world.warm()
+    world.warm_own()
     return item
 
 

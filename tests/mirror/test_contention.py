@@ -28,7 +28,7 @@ def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_hints")
 def test_the_first_drain_of_a_summary_does_what_all_wait_for(redis: Redis) -> None:
-    world.warm()
+    world.warm_own()
     first, second = Item.objects.create(name="first"), Item.objects.create(name="second")
     drained = apply.drain(registry.get("latest"), [str(first.pk)])
     assert drained.changes == 2
@@ -128,7 +128,7 @@ def test_threads_take_turns_at_what_is_everybodys() -> None:
 
 @pytest.mark.slow
 def test_thirty_threads_that_save_at_once_leave_nothing_undone(redis: Redis) -> None:
-    world.warm()
+    world.warm_own()
 
     numbers = itertools.count()
 

@@ -185,7 +185,7 @@ def test_changes_of_a_mirror_that_is_no_more_are_done() -> None:
 
 
 def test_a_table_that_was_emptied_makes_its_mirror_cold_and_no_other(redis: Redis) -> None:
-    world.warm()
+    world.warm_own()
     outbox.append("tfollow", [outbox.WHOLE])
     relay.drain_all()
     assert not marker.is_warm(client(), "tfollow")

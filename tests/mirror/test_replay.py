@@ -12,7 +12,6 @@ from redis import Redis
 from mirror import marker, naming, outbox, registry, relay, replay, sweeper
 from mirror.models import Change, Identity
 from mirror.redis import client, incarnation, relay_client
-from tests import whole
 from tests.mirror import world
 from tests.mirror.app.models import Follow, Item, Label
 
@@ -42,7 +41,7 @@ def all_warm() -> bool:
 @pytest.fixture
 def lost(redis: Redis) -> list[Item]:
     """Warm mirrors of a Redis that came back without its newest entries."""
-    world.warm(whole.ALL)
+    world.warm()
     items = [Item.objects.create(name=str(n)) for n in range(3)]
     label = Label.objects.create(name="red")
     items[0].labels.add(label)
@@ -63,7 +62,7 @@ def test_the_first_redis_that_is_ever_seen_is_rebuilt_and_not_replayed() -> None
 
 
 def test_the_same_redis_again_is_nothing_new(redis: Redis) -> None:
-    world.warm(whole.ALL)
+    world.warm()
     replay.check(relay_client())
     assert all_warm()
     assert not Change.objects.pending().exists()

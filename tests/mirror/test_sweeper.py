@@ -10,7 +10,6 @@ from mirror import naming, outbox, registry, relay, send, sweeper, tasks
 from mirror.lease import lease
 from mirror.models import Change
 from mirror.redis import client, relay_client
-from tests import whole
 from tests.mirror import world
 from tests.mirror.app.models import Odd
 from tests.servers import RedisServer
@@ -34,7 +33,7 @@ def test_what_was_not_hinted_is_drained() -> None:
 
 
 def test_what_is_cold_is_asked_to_be_rebuilt_and_what_is_warm_is_not(asked: list[str], redis: Redis) -> None:
-    world.warm(whole.ALL)
+    world.warm()
     redis.delete(naming.marker("titem"))
     sweeper.sweep()
     assert asked == ["titem"]

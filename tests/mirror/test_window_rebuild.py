@@ -193,7 +193,7 @@ def truncate(table: str) -> None:
 
 @pytest.mark.parametrize("table", ["mirrortest_note", "mirrortest_reading"])
 def test_a_table_that_was_emptied_empties_windows(table: str, redis: Redis) -> None:
-    world.warm()
+    world.warm_own()
     bob = writer("bob")
     alice = writer("alice", bob)
     notes(bob, 2)
@@ -207,7 +207,7 @@ def test_a_table_that_was_emptied_empties_windows(table: str, redis: Redis) -> N
 
 
 def test_a_change_of_everything_makes_windows_cold_until_they_are_right(redis: Redis) -> None:
-    world.warm()
+    world.warm_own()
     alice = writer("alice")
     (one,) = notes(alice)
     world.rest()
@@ -222,7 +222,7 @@ def test_a_change_of_everything_makes_windows_cold_until_they_are_right(redis: R
 
 
 def test_what_a_mirror_lost_that_windows_come_after_is_lost_to_them_too(redis: Redis) -> None:
-    world.warm()
+    world.warm_own()
     bob = writer("bob")
     alice = writer("alice", bob)
     notes(bob)
@@ -237,7 +237,7 @@ def test_what_a_mirror_lost_that_windows_come_after_is_lost_to_them_too(redis: R
 
 
 def test_after_redis_was_emptied_windows_are_made_by_their_next_readers(redis: Redis) -> None:
-    world.warm()
+    world.warm_own()
     alice = writer("alice")
     ids = notes(alice, FEED.length + 2)
     world.rest()
