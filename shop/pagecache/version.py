@@ -1,6 +1,7 @@
 """Which code and which templates a page was made by: another deployment never serves what an older one made."""
 
 import hashlib
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -14,9 +15,19 @@ from django.utils.autoreload import file_changed
 KINDS: Final = frozenset({".py", ".html", ".mo", ".lua"})
 
 
-@cache
+_reading: Final = threading.Lock()
+
+
 def code_version() -> bytes:
-    """A digest of the site's own sources: code, templates, translations, and names of static files. Read once."""
+    """A digest of the site's own sources: code, templates, translations, and names of static files. Read once: of many
+    requests that come first, by one.
+    """
+    with _reading:
+        return _read()
+
+
+@cache
+def _read() -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     for folder in _folders():
         for file in sorted(file for file in folder.rglob("*") if file.suffix in KINDS):
@@ -29,9 +40,10 @@ def code_version() -> bytes:
 
 
 def _folders() -> list[Path]:
-    """Those of the project's own applications."""
-    own = (Path(app.path) for app in apps.get_app_configs())
-    return sorted(folder for folder in own if folder.is_relative_to(settings.BASE_DIR))
+    """Those of the project's own applications; what is installed may be in a folder of the project, and is not."""
+    all_ = (Path(app.path) for app in apps.get_app_configs())
+    own = (folder for folder in all_ if folder.is_relative_to(settings.BASE_DIR))
+    return sorted(folder for folder in own if "site-packages" not in folder.parts)
 
 
 def _content(file: Path) -> bytes:
@@ -40,7 +52,7 @@ def _content(file: Path) -> bytes:
 
 def _forget(**kwargs: Any) -> None:
     """While the server for developers runs, templates change under it."""
-    code_version.cache_clear()
+    _read.cache_clear()
 
 
 file_changed.connect(_forget, dispatch_uid="shop.pagecache.version")

@@ -1,6 +1,9 @@
 """What changes while pages are remembered: people, books, prices by the clock, code and translations."""
 
 import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -100,10 +103,39 @@ def test_a_translation_that_is_changed_makes_other_pages(tmp_path: Path, monkeyp
         ("notes.md", "b"),
     ):
         (tmp_path / name).write_text(content)
-        version.code_version.cache_clear()
+        version._forget()
         found.add(version.code_version())
-    version.code_version.cache_clear()
+    version._forget()
     assert len(found) == 4  # notes are not served
+
+
+def test_the_sources_are_read_once_by_all_who_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[bytes] = []
+    (tmp_path / "code.py").write_text("a")
+    everybody = threading.Barrier(8)
+
+    def content(file: Path) -> bytes:
+        reads.append(file.read_bytes())
+        time.sleep(0.1)  # as long as the others take to come
+        return reads[-1]
+
+    def come() -> bytes:
+        everybody.wait(60)
+        return version.code_version()
+
+    monkeypatch.setattr(version, "_folders", lambda: [tmp_path])
+    monkeypatch.setattr(version, "_content", content)
+    version._forget()
+    with ThreadPoolExecutor(8) as pool:
+        found = [one.result(60) for one in [pool.submit(come) for _ in range(8)]]
+    version._forget()
+    assert (len(set(found)), reads) == (1, [b"a"])
+
+
+def test_what_is_installed_is_not_the_sites_own(settings: Settings) -> None:
+    settings.BASE_DIR = Path("/")  # everything is below it, as where the environment is in the project's folder
+    own = {folder.name for folder in version._folders()}
+    assert own == {"accounts", "catalog", "config", "loginlog", "mirror", "shop", "social", "app"}
 
 
 @pytest.mark.parametrize("who", ["", "alice"])
