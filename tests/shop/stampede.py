@@ -37,6 +37,7 @@ def main(path: str, threads: int) -> int:
     opened, connecting = threading.Barrier(threads), threading.Lock()
     store.WAIT_SECONDS = PATIENCE
     store.LOCK_SECONDS = PATIENCE  # type: ignore[misc]  # who makes the page has hundreds of threads beside it
+    sys.setswitchinterval(0.05)  # or hundreds that wait for the interpreter do nothing but wake up
     marker.database_identity()  # which is read once a process, and not by each of its first visitors
 
     def counted(*given: Any) -> Any:
