@@ -1,6 +1,7 @@
 """What a process remembers, and no more than so much of it."""
 
 import threading
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 V = TypeVar("V")
@@ -13,6 +14,13 @@ class Bounded(Generic[V]):
         self.most = most
         self._values: dict[str, V] = {}
         self._writing = threading.Lock()
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, the newest last."""
+        return iter(tuple(self._values))
+
+    def __len__(self) -> int:
+        return len(self._values)
 
     def get(self, name: str) -> V | None:
         """None: it is not there."""

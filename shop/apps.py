@@ -12,7 +12,7 @@ class ShopConfig(AppConfig):
         from shop import checks, extras, price_sort  # noqa: F401  (checks register on import)
         from shop.carts import link, receivers  # noqa: F401  (receivers register on import)
         from shop.pagecache import allowed  # noqa: F401  (pages register on import)
-        from shop.viewing import receivers as _  # noqa: F401
+        from shop.viewing import receivers as viewing_receivers  # noqa: F401
 
         link.register()
         extras.register()

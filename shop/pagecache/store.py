@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from django_redis import get_redis_connection
 from redis.exceptions import RedisError
 
+from mirror.bounded import Bounded
 from mirror.redis import Breaker
 from shop import keys
 from shop.pagecache.render import Refused
@@ -33,6 +34,8 @@ REFUSED_SECONDS: Final = 60.0  # how long a page that may not be remembered is n
 COPIES: Final = 512  # in the process
 LARGEST: Final = 200_000  # bytes of a page that is copied
 
+LOOKERS: Final = tuple(threading.Lock() for _ in range(64))  # by page: one visitor of a process looks for all of them
+
 UNLOCK: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
@@ -43,27 +46,19 @@ class Copy(NamedTuple):
     ask_at: float
 
 
-LOOKERS: Final = tuple(threading.Lock() for _ in range(64))  # by page: one visitor of a process looks for all of them
-
 breaker = Breaker()
-_copies: Final[dict[str, Copy]] = {}
-_copying = threading.Lock()
+_copies: Final = Bounded[Copy](COPIES)
 
 
 def _keep(digest: str, shell: Shell | None, seconds: float = 0.0) -> Shell | None:
     if shell is None or sum(map(len, shell.pieces)) <= LARGEST:
-        with _copying:
-            _copies.pop(digest, None)
-            _copies[digest] = Copy(shell, time.monotonic() + seconds)
-            while len(_copies) > COPIES:
-                del _copies[next(iter(_copies))]
+        _copies.put(digest, Copy(shell, time.monotonic() + seconds))
     return shell
 
 
 def forget() -> None:
     """Have no copies (for tests)."""
-    with _copying:
-        _copies.clear()
+    _copies.clear()
     breaker.reset()
 
 

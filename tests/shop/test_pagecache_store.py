@@ -173,7 +173,7 @@ def test_what_is_refused_is_not_tried_again_at_once(cache: Any) -> None:
 
 
 def test_copies_in_the_process_are_bounded(cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "COPIES", 3)
+    monkeypatch.setattr(store._copies, "most", 3)
     for number in range(10):
         store.page(str(number), shell)
     assert list(store._copies) == ["7", "8", "9"]
