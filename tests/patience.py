@@ -4,7 +4,9 @@ A machine that has much to do may keep a healthy server from answering for longe
 site reads SQL, which is as it should be, and not what the tests at hand are about.
 """
 
+from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
@@ -18,6 +20,7 @@ from tests.servers import RedisServer
 SECONDS = 60.0
 _hung: set[str] = set()
 _connections: "WeakSet[PatientConnection]" = WeakSet()
+_adding = Lock()  # others connect while one goes through them
 _haste = dict(send.HASTE)
 
 
@@ -29,7 +32,8 @@ class PatientConnection(redis.LearningUnixConnection):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        _connections.add(self)
+        with _adding:
+            _connections.add(self)
 
     @property
     def socket_timeout(self) -> float | None:
@@ -54,7 +58,8 @@ class PatientConnection(redis.LearningUnixConnection):
         """Have what is connected already wait as long as it should now."""
         socket: Any = self._sock
         if socket is not None:
-            socket.settimeout(self.socket_timeout)
+            with suppress(OSError):  # its thread is closing it just now: the next one will wait as it should
+                socket.settimeout(self.socket_timeout)
 
 
 def install() -> None:
@@ -68,7 +73,9 @@ def install() -> None:
 
 def _note(socket: Path, is_hung: bool) -> None:
     (_hung.add if is_hung else _hung.discard)(str(socket))
-    for connection in list(_connections):
+    with _adding:
+        connected = list(_connections)
+    for connection in connected:
         connection.look_at_the_clock()
     for name in ("socket_timeout", "socket_connect_timeout"):
         send.HASTE[name] = _haste[name] if _hung else SECONDS

@@ -44,3 +44,17 @@ def test_a_server_that_is_well_is_waited_for_and_a_hung_one_is_not(redis_server:
     assert waits() == 0.3
     redis_server.thaw()
     assert waits() == patience.SECONDS
+
+
+def test_a_server_is_killed_while_others_close_their_connections(redis_server: RedisServer) -> None:
+    """Between the look at a connection and the word to it, its own thread may have closed it."""
+    pool = client().connection_pool
+    connection: Any = pool.get_connection()
+    try:
+        connection._sock.close()
+        redis_server.kill()
+        redis_server.start()
+    finally:
+        connection.disconnect()
+        pool.release(connection)
+    assert client().ping()
