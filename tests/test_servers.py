@@ -1,6 +1,8 @@
 """The servers that other tests rely on do what they say."""
 
 import os
+import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror.redis import client
-from tests.servers import RedisServer
+from tests.servers import RedisServer, free_port
 
 
 def test_a_killed_server_comes_back_with_what_it_acknowledged(redis_server: RedisServer) -> None:
@@ -28,6 +30,24 @@ def test_a_frozen_server_does_not_answer_until_it_is_thawed(redis_server: RedisS
         hasty.ping()
     redis_server.thaw()
     assert redis_server.client().ping()
+
+
+def test_a_server_that_was_told_to_stop_has_stopped(redis_server: RedisServer) -> None:
+    for _ in range(20):
+        redis_server.freeze()
+        assert Path(f"/proc/{redis_server.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+        redis_server.thaw()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a port that is held cannot be listened on")
+def test_a_port_is_kept_for_whoever_asked_for_it() -> None:
+    port = free_port()
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(("127.0.0.1", port))
+    with socket.socket() as mine:
+        mine.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        mine.bind(("127.0.0.1", port))
+        mine.listen()
 
 
 def test_an_older_append_only_file_takes_the_server_back_in_time(redis_server: RedisServer, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Self
 
 PATIENCE_SECONDS = 120.0  # others have the processors too
 _PR_SET_PDEATHSIG = 1
+_held: list[socket.socket] = []
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS) -> None:
@@ -29,9 +30,14 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = PATI
 
 
 def free_port() -> int:
-    """A TCP port of the loopback interface that nothing listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    """A TCP port of the loopback interface that nobody else is given, so that whoever sets SO_REUSEADDR may listen."""
+    probe = socket.socket()
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    probe.bind(("127.0.0.1", 0))
+    if sys.platform == "linux":  # where one that is bound, and does not listen, is in nobody's way
+        _held.append(probe)
+        return int(probe.getsockname()[1])
+    with probe:
         return int(probe.getsockname()[1])
 
 
@@ -39,8 +45,9 @@ def die_with_parent(last_signal: signal.Signals = signal.SIGKILL) -> Callable[[]
     """A ``preexec_fn`` that has the kernel send ``last_signal`` to the child when its parent dies."""
     if sys.platform != "linux":
         return None
-    libc = ctypes.CDLL(None, use_errno=True)
-    return lambda: libc.prctl(_PR_SET_PDEATHSIG, int(last_signal)) and None
+    # Looked up here: between fork and exec a child of many threads waits for ever for what another thread had locked.
+    prctl, number = ctypes.CDLL(None, use_errno=True).prctl, int(last_signal)
+    return lambda: prctl(_PR_SET_PDEATHSIG, number) and None
 
 
 def temporary_folder(owner: int | None = None) -> Path:
@@ -108,8 +115,11 @@ class Server:
             self.process.send_signal(number)
 
     def freeze(self) -> None:
-        """Stop it in its tracks (SIGSTOP): it keeps its connections and answers nothing."""
+        """Stop it in its tracks (SIGSTOP): it keeps its connections and answers nothing, from now on."""
         self._signal(signal.SIGSTOP)
+        # The signal may be some time in coming.
+        if self.process is not None and self.process.poll() is None and hasattr(os, "waitid"):
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def thaw(self) -> None:
         """Let it go on (SIGCONT)."""
