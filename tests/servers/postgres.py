@@ -91,7 +91,7 @@ class PostgresServer(Server):
             "shared_buffers": "64MB",
             "timezone": "UTC",
             "dynamic_shared_memory_type": "mmap",
-            "max_connections": "60",
+            "max_connections": "400",
         }
         flags = (part for name, value in options.items() for part in ("-c", f"{name}={value}"))
         return [str(self.binaries / "postgres"), "-D", str(self.data), *flags]
