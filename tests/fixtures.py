@@ -59,7 +59,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
         if connection.vendor == "postgresql":  # threads that tests left to themselves may have connections
             with connection.cursor() as cursor:
                 others = "datname = current_database() AND pid <> pg_backend_pid()"
-                cursor.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+                cursor.execute(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE {others}")
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +124,7 @@ def redis_server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield mine
         mine.thaw()
         use_broker(broker)
-        for url in [url for url in ConnectionFactory._pools if str(mine.socket) in url]:
+        for url in [url for url in list(ConnectionFactory._pools) if str(mine.socket) in url]:  # others may add some
             ConnectionFactory._pools.pop(url).disconnect()
 
 
