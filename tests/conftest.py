@@ -35,8 +35,8 @@ from django.conf import settings as django_settings
 from tests.servers import PostgresServer, find_postgres, temporary_folder
 from tests.servers.redis import main_server
 
-# How long an example takes depends on what else the machine does.
-hypothesis.settings.register_profile("diptych", deadline=None)
+# How long an example takes, or is in the making, depends on what else the machine does.
+hypothesis.settings.register_profile("diptych", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("diptych")
 ON = "DIPTYCH_TESTS_ON"  # for the workers of xdist: the first process has started PostgreSQL already
 

@@ -68,7 +68,7 @@ def test_redis_and_sql_show_the_same_on_every_page_to_the_end(shelf: None, text:
 
 
 def test_redis_and_sql_show_the_same_for_any_query(shelf: None) -> None:
-    @trying(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.nested_given])
+    @trying(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.nested_given, HealthCheck.too_slow])
     @given(node=nodes())
     def same(node: Node) -> None:
         both(to_text(node), random.choice(ORDERS))

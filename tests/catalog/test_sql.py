@@ -38,7 +38,9 @@ def _matching(node: Node | None, shelf: dict[int, set[str]]) -> set[int]:
     return evaluate(node, lambda name: {pk for pk, names in shelf.items() if name in names}, lambda: set(shelf))
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(node=nodes())
 def test_sql_finds_and_counts_what_the_sets_say(shelf: dict[int, set[str]], node: Node) -> None:
     truth = _matching(node, shelf)
