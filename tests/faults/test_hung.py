@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from http.client import HTTPException
 from http.cookiejar import CookieJar
 from typing import Any
 from urllib.error import URLError
@@ -10,6 +11,7 @@ from urllib.request import HTTPCookieProcessor, build_opener
 
 import orjson
 import pytest
+from django.db import connection
 from redis import Redis
 
 from catalog.models import Book
@@ -24,6 +26,15 @@ from tests.servers import PATIENCE_SECONDS, RedisServer, free_port, wait_until
 
 WEB = "granian --interface wsgi --workers 1 --blocking-threads 4 --log-level warning config.wsgi:application"
 BOUND_SECONDS = 1.0  # the promise itself
+
+
+def database_pids() -> list[int]:
+    """The processes of the database that answer the site."""
+    if connection.vendor != "postgresql":
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pid FROM pg_stat_activity WHERE datname = CURRENT_DATABASE()")
+        return [pid for (pid,) in cursor.fetchall()]
 
 
 class Web:
@@ -42,7 +53,7 @@ class Web:
     def is_up(self) -> bool:
         try:
             return self.ask("/healthz", seconds=5) is not None
-        except (URLError, OSError):
+        except (URLError, OSError, HTTPException):
             return False
 
     def ask(self, path: str, form: Mapping[str, str] | None = None, *, seconds: float = BOUND_SECONDS) -> str:
@@ -51,7 +62,7 @@ class Web:
         What others take of the processors does not count.
         """
         data = urlencode(form).encode() if form else None
-        watch = Stopwatch(self.child.pid)
+        watch = Stopwatch(self.child.pid, *database_pids())
         with self.visitor.open(self.address + path, data, timeout=PATIENCE_SECONDS) as response:
             text: str = response.read().decode()
         if (took := watch.seconds()) > seconds:
