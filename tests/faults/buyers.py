@@ -17,7 +17,7 @@ from shop.models import Product
 from shop.payments import fake
 from shop.services import carts
 from tests.faults.crew import Crew
-from tests.servers import free_port, wait_until
+from tests.servers import PATIENCE_SECONDS, free_port, wait_until
 from tests.shop.carts import flush_carts, trust
 
 WEB = (
@@ -25,7 +25,6 @@ WEB = (
     " --port {port} config.wsgi:application"
 )
 BACKEND = "django.contrib.auth.backends.ModelBackend"
-PATIENCE_SECONDS = 60.0
 CSRF = "c" * 32
 
 

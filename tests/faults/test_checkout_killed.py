@@ -8,9 +8,9 @@ from accounts.session_rows import digest_of
 from shop.carts import cart
 from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
 from shop.services.settle import settle
-from tests.faults.buyers import PATIENCE_SECONDS, Buyer, Page, make_people, start_site
+from tests.faults.buyers import Buyer, Page, make_people, start_site
 from tests.faults.crew import Crew
-from tests.servers import wait_until
+from tests.servers import PATIENCE_SECONDS, wait_until
 from tests.shop.checkouts import ask_again, assert_right, assert_settled, together
 from tests.shop.make import make_product
 
