@@ -43,6 +43,11 @@ class Shown:
         return sum(line.total for line in self.lines)
 
     @property
+    def is_free(self) -> bool:
+        """Whether it costs nothing: then no card is asked for."""
+        return self.total == 0
+
+    @property
     def is_short(self) -> bool:
         """Whether there are too few of anything."""
         return any(line.is_short for line in self.lines)

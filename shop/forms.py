@@ -21,7 +21,7 @@ class CardInput(forms.TextInput):
 
 
 class CardField(forms.CharField):
-    """The number of a card. Gives a ``Card``."""
+    """The number of a card. Gives a ``Card``; None for none, where none is required."""
 
     def __init__(self) -> None:
         attrs = {"autocomplete": "cc-number", "inputmode": "numeric", "list": "test-cards", "spellcheck": "false"}
@@ -29,7 +29,10 @@ class CardField(forms.CharField):
         self.error_messages["required"] = _("Type the number of your card.")
 
     def clean(self, value: Any) -> Any:
-        typed = "".join(super().clean(value).replace("-", " ").split())
+        said = super().clean(value)
+        if not said:
+            return None
+        typed = "".join(said.replace("-", " ").split())
         if not (typed.isascii() and typed.isdecimal() and 12 <= len(typed) <= 19 and adds_up(typed)):
             raise forms.ValidationError(_("That is not the number of a card: a digit is missing or wrong."))
         return Card(typed)
@@ -60,7 +63,7 @@ class PayForm(forms.Form):
 
 
 class CheckoutForm(PayForm):
-    """Where an order goes, and a card. version, total: of the cart as it was shown."""
+    """Where an order goes, and a card, unless it costs nothing. version, total: of the cart as it was shown."""
 
     name = forms.CharField(
         label=pgettext_lazy("of who gets a parcel", "Name"),
@@ -83,3 +86,7 @@ class CheckoutForm(PayForm):
     version = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**63 - 1)
     total = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**63 - 1)
     field_order = ("name", "email", "address", "card")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["card"].required = self.data.get("total") != "0"

@@ -76,7 +76,7 @@ class OrderView:
         times = (
             (_("Ordered"), order.created_at),
             (_("Not paid in time"), order.reserved_until if is_expired else None),
-            (_("Paid"), order.paid_at),
+            (_("Paid") if order.total else _("Nothing to pay"), order.paid_at),
             (_("Sent"), order.sent_at),
             (_("Cancelled"), order.cancelled_at),
         )

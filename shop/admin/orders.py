@@ -73,21 +73,29 @@ class PaymentInline(_OfOrder):
 
     model = Payment
     ordering: ClassVar[Any] = ["pk"]
-    fields = readonly_fields = ["state", "sum", "reference", "reason", "created_at", "updated_at"]
+    fields = readonly_fields = ["state", "sum", "reference", "failure", "created_at", "updated_at"]
 
     @display(description=_("amount"))
     def sum(self, payment: Payment) -> str:
         return money(payment.amount)
+
+    @display(description=_("reason"))
+    def failure(self, payment: Payment) -> str:
+        return payment.why
 
 
 class EventInline(_OfOrder):
     """What happened to it, step by step."""
 
     model = OrderEvent
-    fields = readonly_fields = ["created_at", "kind", "by", "note"]
+    fields = readonly_fields = ["created_at", "kind", "by", "remark"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[OrderEvent]:
         return super().get_queryset(request).select_related("by")
+
+    @display(description=_("note"))
+    def remark(self, event: OrderEvent) -> str:
+        return event.why
 
 
 class Ledger(Bounded):
@@ -216,7 +224,7 @@ class PaymentAdmin(ReadOnly):
     list_filter = ["state"]
     search_fields = ["key"]
     search_help_text = _("an order's number, or the provider's whole key")
-    fields = ["order", "state", "sum", "key", "reference", "reason", "created_at", "updated_at", "ask_at"]
+    fields = ["order", "state", "sum", "key", "reference", "failure", "created_at", "updated_at", "ask_at"]
     readonly_fields = fields
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
@@ -234,6 +242,10 @@ class PaymentAdmin(ReadOnly):
     @display(description=_("state"), label=MONEY)
     def standing(self, payment: Payment) -> tuple[str, str]:
         return payment.state, payment.get_state_display()
+
+    @display(description=_("reason"))
+    def failure(self, payment: Payment) -> str:
+        return payment.why
 
     @display(description=_("amount"))
     def sum(self, payment: Payment) -> str:

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext as translated
 from django.utils.translation import gettext_lazy as _
 
 from shop.models.order import Order
@@ -13,16 +14,17 @@ class EventKind(models.TextChoices):
     """What can happen to an order."""
 
     ORDERED = "ordered", _("ordered, and its copies set aside")
-    ASKED = "asked", _("the provider was asked for the money")
-    REFUSED = "refused", _("the payment was refused")
+    ASKED = "asked", _("the payment provider was asked for the money")
+    REFUSED = "refused", _("the payment failed")
     PAID = "paid", _("paid")
-    PAID_LATE = "paid late", _("paid after the time, and there were copies left")
+    FREE = "free", _("sold, with nothing to pay")
+    PAID_LATE = "paid late", _("paid too late, but copies were left")
     EXPIRED = "expired", _("not paid in time, and its copies given back")
     CANCELLED = "cancelled", _("cancelled, and its copies given back")
     SENT = "sent", _("sent")
-    REFUND_DUE = "refund due", _("money that has to go back")
-    REFUNDED = "refunded", _("refunded")
-    CONFIRMED = "confirmed", _("its customer was written to")
+    REFUND_DUE = "refund due", _("the money has to go back")
+    REFUNDED = "refunded", _("the money went back")
+    CONFIRMED = "confirmed", _("the confirmation was sent")
 
 
 class OrderEvent(models.Model):
@@ -58,3 +60,8 @@ class OrderEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.order}: {self.get_kind_display()}"
+
+    @property
+    def why(self) -> str:
+        """The note, in the reader's language where the words are known."""
+        return translated(self.note) if self.note else ""

@@ -15,8 +15,8 @@ from shop.models.product import Product
 class State(models.TextChoices):
     """How far an order is.
 
-    reserved -> paid -> sent; reserved -> expired (and -> paid after all, if the money came and copies are left);
-    reserved or paid -> cancelled.
+    reserved -> paid -> sent (paid at once, if it costs nothing); reserved -> expired (and -> paid after all, if the
+    money came and copies are left); reserved or paid -> cancelled.
     """
 
     RESERVED = "reserved", _("waiting for payment")

@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as translated
 from django.utils.translation import gettext_lazy as _
 
 from shop.models.order import Order
@@ -11,9 +12,9 @@ from shop.models.order import Order
 class PaymentState(models.TextChoices):
     """How far a payment is. started: asked for, and no answer is known yet."""
 
-    STARTED = "started", _("waiting for the provider")
+    STARTED = "started", _("waiting for the payment provider")
     SUCCEEDED = "succeeded", _("paid")
-    FAILED = "failed", _("refused")
+    FAILED = "failed", _("failed")
     REFUND_DUE = "refund due", _("to be refunded")
     REFUNDED = "refunded", _("refunded")
 
@@ -26,7 +27,7 @@ class Payment(models.Model):
     state = models.CharField(_("state"), max_length=10, choices=PaymentState, default=PaymentState.STARTED)
     amount = models.PositiveBigIntegerField(_("amount"), help_text=_("In cents."))
     reference = models.CharField(_("reference"), max_length=100, blank=True, help_text=_("The provider's."))
-    reason = models.CharField(_("reason"), max_length=200, blank=True, help_text=_("Why it was refused."))
+    reason = models.CharField(_("reason"), max_length=200, blank=True, help_text=_("Why it failed."))
     created_at = models.DateTimeField(_("asked for"), default=timezone.now)
     updated_at = models.DateTimeField(_("last heard of"), default=timezone.now)
     # When the provider is to be asked next (what became of it, or to refund it), while it is open.
@@ -48,3 +49,8 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.order}: {self.get_state_display()}"
+
+    @property
+    def why(self) -> str:
+        """Why it failed, in the reader's language where the words are known."""
+        return translated(self.reason) if self.reason else ""

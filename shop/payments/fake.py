@@ -16,6 +16,7 @@ from django.db import connections
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from shop.models import FakeCharge
 from shop.payments import Answer, Card, Outcome, TestCard, signing
@@ -72,7 +73,7 @@ class FakeProvider:
 
     def _enter(self, key: str, amount: int, does: Behaviour) -> Answer:
         late = timedelta(seconds=settings.SHOP_RESERVATION_SECONDS + 5 if does.late else 0)
-        reason = "" if does.succeeds else "The card was refused."
+        reason = "" if does.succeeds else gettext_noop("the card was refused")
         row = FakeCharge(amount=amount, succeeds=does.succeeds, reason=reason, answers_at=timezone.now() + late)
         return self._once(key, row)
 
@@ -87,7 +88,7 @@ class FakeProvider:
 
     def give_up(self, key: str) -> Answer:
         """Write down that nothing is charged under this key, unless it is written down what was."""
-        return self._once(key, FakeCharge(amount=0, succeeds=False, reason="It was given up."))
+        return self._once(key, FakeCharge(amount=0, succeeds=False, reason=gettext_noop("nothing was taken")))
 
     def refund(self, key: str) -> None:
         """Give it back. Raises FakeCharge.DoesNotExist when there is nothing to give back."""

@@ -25,7 +25,7 @@ from shop.records import load_products, product_record
 from shop.services import carts, stock
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, Shortage, SoldOut
 from shop.services.orders import cancel, expire, send
-from shop.services.payments import pay
+from shop.services.payments import pay, sell_free
 from shop.services.trace import note
 
 __all__ = ["Address", "begin", "cancel", "expire", "finish", "key_of", "pay", "send"]
@@ -54,6 +54,7 @@ def key_of(digest: str, version: int) -> str:
 def begin(user: User, digest: str, *, version: int, total: int, address: Address) -> Order:
     """Make the order of a cart as it was shown, with its copies set aside; or give the one that it made before.
 
+    What costs nothing is paid with that.
     version, total: of the cart as shown; total in cents. Raises CartChanged (CartEmpty), PriceRose, SoldOut: nothing
     is set aside then.
     """
@@ -120,6 +121,8 @@ def _write(user: User, key: str, lines: Mapping[int, int], total: int, address: 
     OrderLine.objects.bulk_create(made)
     order.save(update_fields=["total"])
     note(order.pk, EventKind.ORDERED, by=user)
+    if order.total == 0:
+        sell_free(order)
     return order
 
 

@@ -41,7 +41,7 @@ def cancel(order_id: int, by: User) -> Order:
         Order.objects.filter(pk=order_id).update(state=State.CANCELLED, cancelled_at=now)
         _free(stock.give_back if order.state == State.RESERVED else stock.take_back, order)
         note(order_id, EventKind.CANCELLED, by=by)
-        payments.give_back_money(order, "the order was cancelled")
+        payments.give_back_money(order)
         letters.tell_soon("cancelled", order_id)
     order.state, order.cancelled_at = State.CANCELLED, now
     return order

@@ -14,6 +14,7 @@ from typing import Final
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from shop.models import EventKind, Order, Payment, PaymentState, State
 from shop.payments import Answer, Card, NoAnswer, Outcome, calls
@@ -24,6 +25,14 @@ from shop.services.trace import locked, note
 logger = logging.getLogger("shop")
 SLACK_SECONDS: Final = 1.0  # after its time-out, before somebody else asks what became of a charge
 TRIES_SECONDS: Final = 600
+GIVEN_UP: Final = gettext_noop("no answer came in time, and nothing was taken")
+# Why money has to go back, by what the order was when it came.
+NOT_WANTED: Final = {
+    State.PAID: gettext_noop("the order was paid already"),
+    State.SENT: gettext_noop("the order was paid already"),
+    State.CANCELLED: gettext_noop("the order was cancelled"),
+    State.EXPIRED: gettext_noop("it came too late, and too few copies were left"),
+}
 
 
 def pay(order: Order, card: Card) -> Order:
@@ -58,7 +67,7 @@ def look_into(payment: Payment) -> bool:
     try:
         answer = calls.find(payment.key)
         if answer is None:
-            answer = calls.give_up(payment.key)
+            answer = calls.give_up(payment.key)._replace(reason=GIVEN_UP)
     except NoAnswer:
         return False
     record(payment.key, answer)
@@ -120,12 +129,23 @@ def _succeeded(order: Order, payment: Payment, answer: Answer) -> None:
     kind = _sell(order)
     if kind is None:
         _set(payment, PaymentState.REFUND_DUE, reference=_text(answer.reference, 100), reason="")
-        note(order.pk, EventKind.REFUND_DUE, payment=payment, why=f"the order was {order.state}")
+        note(order.pk, EventKind.REFUND_DUE, payment=payment, why=NOT_WANTED[State(order.state)])
         return
     _set(payment, PaymentState.SUCCEEDED, reference=_text(answer.reference, 100), reason="")
-    Order.objects.filter(pk=order.pk).update(state=State.PAID, paid_at=timezone.now())
+    _paid(order, kind, payment)
+
+
+def _paid(order: Order, kind: EventKind, payment: Payment | None = None) -> None:
+    order.state, order.paid_at = State.PAID, timezone.now()
+    Order.objects.filter(pk=order.pk).update(state=order.state, paid_at=order.paid_at)
     note(order.pk, kind, payment=payment)
     transaction.on_commit(partial(confirming.soon, order.pk), robust=True)
+
+
+def sell_free(order: Order) -> None:
+    """Sell an order that costs nothing: the provider has no part in it. In the transaction that makes the order."""
+    stock.sell(stock.lines_of(order.pk))
+    _paid(order, EventKind.FREE)
 
 
 def _sell(order: Order) -> EventKind | None:
@@ -139,11 +159,11 @@ def _sell(order: Order) -> EventKind | None:
     return None
 
 
-def give_back_money(order: Order, why: str) -> None:
-    """What was paid for an order that is not to be has to go back. In the transaction that has locked the order."""
+def give_back_money(order: Order) -> None:
+    """What was paid for an order that was cancelled has to go back. In the transaction that has locked the order."""
     for payment in Payment.objects.filter(order=order, state=PaymentState.SUCCEEDED):
         _set(payment, PaymentState.REFUND_DUE)
-        note(order.pk, EventKind.REFUND_DUE, payment=payment, why=why)
+        note(order.pk, EventKind.REFUND_DUE, payment=payment, why=NOT_WANTED[State.CANCELLED])
 
 
 def refund(payment: Payment) -> bool:

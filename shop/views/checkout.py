@@ -118,8 +118,13 @@ class Pay(LoginRequiredMixin, View):
         return render(request, "shop/pay.html", {"form": form, "error": error, "view": self.view})
 
 
-def pay_and_tell(request: HttpRequest, order: Order, card: Card) -> HttpResponse:
-    """Try to be paid, and lead to where it goes on."""
+def pay_and_tell(request: HttpRequest, order: Order, card: Card | None) -> HttpResponse:
+    """Try to be paid, and lead to where it goes on. card: None for an order that was shown as costing nothing."""
+    if order.total == 0 and order.state == State.PAID:
+        messages.success(request, _("Thank you for your order. It costs nothing."))
+        return redirect("shop:order", order.pk)
+    if card is None:  # made before, from another page, when it cost something
+        return redirect("shop:pay", order.pk)
     try:
         order = services.pay(order, card)
     except Refused as refusal:

@@ -32,7 +32,7 @@ def order() -> Order:
     [
         ("confirmed", "Your order {} at Diptych", "is paid"),
         ("cancelled", "Your order {} is cancelled", "goes back the way it came"),
-        ("sent", "Your order {} is on its way", "left the house"),
+        ("sent", "Your order {} is on its way", "has been sent"),
     ],
 )
 def test_a_letter_says_what_was_ordered_and_where_to_look(order: Order, about: str, subject: str, says: str) -> None:

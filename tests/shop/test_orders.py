@@ -117,7 +117,7 @@ def test_an_order_says_in_json_what_the_page_says(shopper: Client, alice: User) 
     assert said["lines"] == [{"product": emma.pk, "title": "Emma", "quantity": 2, "price": 1250}]
     assert [(p["state"], p["amount"], p["reason"]) for p in said["payments"]] == [("failed", 2500, "No money.")]
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
-    for words in ("Emma", "2 × €12.50", "€25.00", "refused (No money.)", "waiting for payment", "9 minutes more"):
+    for words in ("Emma", "2 × €12.50", "€25.00", "failed (No money.)", "waiting for payment", "9 minutes more"):
         assert words in html
     assert f'href="/shop/orders/{order.pk}/cancel/"' in html
 

@@ -106,8 +106,8 @@ def test_a_refused_card_leaves_the_copies_set_aside_for_another(order: Order, bo
     assert pay(order, Card("4000056655665556")).state == State.RESERVED  # that the provider does not know
     assert pay(order, GOOD).state == State.PAID
     assert list(Payment.objects.order_by("pk").values_list("state", "reason")) == [
-        (PaymentState.FAILED, "The card was refused."),
-        (PaymentState.FAILED, "The card was refused."),
+        (PaymentState.FAILED, "the card was refused"),
+        (PaymentState.FAILED, "the card was refused"),
         (PaymentState.SUCCEEDED, ""),
     ]
     assert len(set(Payment.objects.values_list("key", flat=True))) == 3

@@ -1,0 +1,161 @@
+"""What costs nothing is ordered without a card: paid at once, and the provider has no part in it."""
+
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import Client
+
+from accounts.models import User
+from shop.carts import cart
+from shop.models import EventKind, Order, Payment, Product, State
+from shop.payments import fake
+from shop.services import carts
+from shop.services.checkout import begin, cancel, pay, send
+from shop.services.confirming import confirm
+from shop.services.settle import Settled, settle
+from shop.tasks import tell
+from tests.accounts.mail import hinted
+from tests.shop.checkouts import HOME, assert_right, make_cart, order_of, together
+from tests.shop.make import make_product, make_sale
+from tests.shop.test_checkout_page import GIVEN, desk, digest_in, hidden, text_of
+
+__all__ = ["desk"]  # a fixture
+pytestmark = pytest.mark.django_db(transaction=True)
+NO_CARD = {name: value for name, value in GIVEN.items() if name != "card"}
+
+
+@pytest.fixture(autouse=True)
+def no_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks the provider for anything fails."""
+
+    def asked(*_args: Any) -> None:
+        raise AssertionError("the provider was asked")
+
+    for name in ("charge", "find", "give_up", "refund"):
+        monkeypatch.setattr(f"shop.payments.calls.{name}", asked)
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice")
+
+
+@pytest.fixture
+def gift() -> Product:
+    return make_product("A gift", price=0, stock=3)
+
+
+def test_it_is_paid_as_it_is_made_and_told_once(alice: User, gift: Product) -> None:
+    digest = make_cart("alice", gift, quantity=2)
+    order = order_of(alice, digest)
+    stored = Order.objects.get()
+    assert (order.state, order.paid_at) == (stored.state, stored.paid_at)
+    assert (stored.state, stored.total, stored.paid_at is None) == (State.PAID, 0, False)
+    assert [event.kind for event in stored.events.all()] == [EventKind.ORDERED, EventKind.FREE]
+    assert cart.read(digest).lines == {}
+    assert not Payment.objects.exists()
+    assert_right({gift.pk: 3})
+    assert hinted(start="shop.tasks.confirm") == [("shop.tasks.confirm", [order.pk])]
+    assert [confirm(order.pk), confirm(order.pk)] == [True, False]
+    assert ["cost nothing" in letter.body for letter in mail.outbox] == [True]
+    assert pay(order, None).state == State.PAID  # type: ignore[arg-type]
+    assert settle() == Settled()
+
+
+def test_it_is_cancelled_with_nothing_to_refund(alice: User, gift: Product) -> None:
+    order = order_of(alice, make_cart("alice", gift, quantity=2))
+    for _ in range(2):
+        assert cancel(order.pk, alice).state == State.CANCELLED
+    assert_right({gift.pk: 3})
+    assert not Payment.objects.exists()
+    assert settle() == Settled()
+    assert tell("cancelled", order.pk) == 1
+    assert "Nothing was paid for it." in mail.outbox[-1].body
+    assert "goes back" not in mail.outbox[-1].body
+
+
+def test_it_is_sent_as_any_other(alice: User, gift: Product) -> None:
+    order = order_of(alice, make_cart("alice", gift))
+    assert send(order.pk).state == State.SENT
+    assert_right({gift.pk: 3})
+
+
+def test_one_checkout_from_eight_windows_at_once_is_one_order(alice: User, gift: Product) -> None:
+    digest = make_cart("alice", gift)
+    version = cart.read(digest).version
+
+    def submit(_n: int) -> int:
+        return begin(alice, digest, version=version, total=0, address=HOME).pk
+
+    assert set(together(8, submit)) == {Order.objects.get().pk}
+    assert_right({gift.pk: 3})
+    assert len(hinted(start="shop.tasks.confirm")) == 1
+
+
+def test_a_rush_gives_away_what_there_is(alice: User, gift: Product) -> None:
+    digests = [make_cart(f"cart {n}", gift) for n in range(8)]
+    found = together(8, lambda n: order_of(alice, digests[n]))
+    assert sorted(type(one).__name__ for one in found) == ["Order"] * 3 + ["SoldOut"] * 5
+    assert_right({gift.pk: 3})
+
+
+def test_the_page_asks_for_no_card(desk: Client, gift: Product) -> None:
+    carts.set_line(digest_in(desk), gift.pk, 1)
+    page = desk.get("/shop/checkout/")
+    assert "no card is needed" in text_of(page)
+    for words in ("Card number", fake.SUCCEEDS, "Order and pay"):
+        assert words not in text_of(page)
+    response = desk.post("/shop/checkout/", NO_CARD | hidden(page))
+    order = Order.objects.get()
+    assert (response.status_code, response["Location"]) == (302, f"/shop/orders/{order.pk}/")
+    said = text_of(desk.get(response["Location"]))
+    assert "Thank you for your order. It costs nothing." in said
+    assert "Nothing to pay" in said
+    assert "Payments" not in said
+    assert "your money" not in text_of(desk.get(f"/shop/orders/{order.pk}/cancel/"))
+    desk.post(f"/shop/orders/{order.pk}/cancel/")
+    assert_right({gift.pk: 3})
+
+
+def test_an_address_is_still_asked_for(desk: Client, gift: Product) -> None:
+    carts.set_line(digest_in(desk), gift.pk, 1)
+    shown = hidden(desk.get("/shop/checkout/"))
+    page = desk.post("/shop/checkout/", NO_CARD | shown | {"address": ""})
+    assert page.status_code == 200
+    assert 'id="id_address-errors"' in page.content.decode()
+    assert "Card number" not in text_of(page)
+    assert not Order.objects.exists()
+
+
+def test_who_says_that_it_costs_nothing_is_shown_what_it_costs_and_asked_for_a_card(desk: Client) -> None:
+    book = make_product(price=1250, stock=3)
+    carts.set_line(digest_in(desk), book.pk, 1)
+    shown = hidden(desk.get("/shop/checkout/")) | {"total": "0"}
+    page = desk.post("/shop/checkout/", NO_CARD | shown)
+    assert page.status_code == 409
+    assert "A price has risen" in text_of(page)
+    assert "Card number" in text_of(page)
+    assert not Order.objects.exists()
+    assert_right({book.pk: 3})
+
+
+def test_no_card_is_charged_when_the_price_fell_to_nothing(desk: Client) -> None:
+    book = make_product(price=1250, stock=3)
+    carts.set_line(digest_in(desk), book.pk, 1)
+    shown = hidden(desk.get("/shop/checkout/"))
+    make_sale(book, price=0)
+    desk.post("/shop/checkout/", GIVEN | shown)
+    assert Order.objects.get().state == State.PAID
+    assert_right({book.pk: 3})
+
+
+def test_an_order_that_costs_is_not_had_by_saying_that_it_does_not(desk: Client) -> None:
+    book = make_product(price=1250, stock=3)
+    carts.set_line(digest_in(desk), book.pk, 1)
+    shown = hidden(desk.get("/shop/checkout/"))
+    order = order_of(User.objects.get(), digest_in(desk))
+    response = desk.post("/shop/checkout/", NO_CARD | shown | {"total": "0"})
+    assert response["Location"] == f"/shop/orders/{order.pk}/pay/"
+    assert Order.objects.get().state == State.RESERVED
+    assert_right({book.pk: 3})
