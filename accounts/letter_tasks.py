@@ -16,7 +16,7 @@ def send_letter(about: str, to: str, language: str, context: dict[str, Any]) -> 
     return letters.write(about, to, language, **context).send()
 
 
-@shared_task(name="accounts.tasks.send_reset_links", expires=3600, **AGAIN)
+@shared_task(name="accounts.tasks.send_reset_links", **AGAIN)
 def send_reset_links(email: str, site: str, language: str) -> int:
     """Send links to who has this address, if anybody has. Returns how many."""
     return passwords.send_reset_links(email, site, language)

@@ -10,6 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from celery import current_app
 from django.core.mail import EmailMultiAlternatives
 from django.db import connections, transaction
 from django.http import HttpRequest
@@ -47,16 +48,17 @@ def notify(about: str, to: str, request: HttpRequest, **context: Any) -> None:
 
     context: what its templates say; as JSON can say it.
     """
-    from accounts.letter_tasks import send_letter
-
     if to:
         arguments = (about, to, get_language(), {**context, "site": site(request)})
-        transaction.on_commit(lambda: post(send_letter, *arguments))
+        transaction.on_commit(lambda: post("accounts.tasks.send_letter", *arguments))
 
 
-def post(task: Any, *arguments: Any) -> None:
-    """Have ``task`` done by a worker, or, when the broker is away, by this process in a moment. Never raises."""
-    if send.task(task.apply_async, args=arguments):
+def post(task: str, *arguments: Any, expires: float | None = None) -> None:
+    """Have the task of this name done by a worker, or, when the broker is away, by this process in a moment.
+
+    expires: after how many seconds no worker needs to begin it any more. Never raises.
+    """
+    if send.task(task, args=arguments, expires=expires):
         return
     if not _waiting.acquire(blocking=False):
         logger.error("The broker is away and %s letters wait already: one is lost", MOST_WAITING)
@@ -64,10 +66,11 @@ def post(task: Any, *arguments: Any) -> None:
     _thread.submit(_do, task, arguments, time.monotonic() + AFTER_SECONDS)
 
 
-def _do(task: Any, arguments: tuple[Any, ...], at: float) -> None:
+def _do(task: str, arguments: tuple[Any, ...], at: float) -> None:
     try:
         time.sleep(max(0.0, at - time.monotonic()))
-        task(*arguments)
+        current_app.loader.import_default_modules()  # as a worker does; who only sends tasks knows none
+        current_app.tasks[task](*arguments)
     except Exception:
         logger.exception("A letter could not be sent")
     finally:

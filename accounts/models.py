@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models.functions import Cast, Upper
 from django.utils import timezone
 from django.utils.crypto import get_random_string, salted_hmac
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -158,9 +159,7 @@ class Session(AbstractBaseSession):
     @classmethod
     def get_session_store_class(cls) -> Any:
         """The engine that reads and writes these rows."""
-        from accounts.sessions import SessionStore
-
-        return SessionStore
+        return import_string("accounts.sessions.SessionStore")  # by name: it is made of these rows
 
 
 class LastSeen(models.Model):

@@ -7,8 +7,7 @@ while; the sweep that beat starts does what was not sent.
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import kombu.pools
@@ -83,24 +82,22 @@ def verify_backup(backup: str) -> bool:
     return _hint("verify_backup", args=(backup,), expires=600)
 
 
-def task(apply_async: Callable[..., Any], **options: Any) -> bool:
-    """Send any task, by its ``apply_async``, in the same way. Returns whether the broker took it; never raises."""
-    return _send(apply_async, **options)
+def _hint(name: str, **options: Any) -> bool:
+    return task(f"mirror.tasks.{name}", **options)
 
 
-def _hint(task: str, **options: Any) -> bool:
-    """By name: what drains, pushes and rebuilds asks for tasks, and the tasks are made of it."""
-    return _send(partial(current_app.send_task, f"mirror.tasks.{task}"), **options)
+def task(name: str, **options: Any) -> bool:
+    """Send any task, by its name: what asks for a task is often what the task is made of, and cannot import it.
 
-
-def _send(apply_async: Callable[..., Any], **options: Any) -> bool:
+    options: as Celery's ``send_task`` takes them. Returns whether the broker took it; never raises.
+    """
     global failures
     if broker.open():
         return False
     try:
         connection = current_app.connection_for_write(transport_options=HASTE)
         with kombu.pools.producers[connection].acquire(block=True, timeout=HASTE["socket_timeout"]) as producer:
-            apply_async(producer=producer, retry=False, ignore_result=True, **options)
+            current_app.send_task(name, producer=producer, retry=False, ignore_result=True, **options)
     except Exception as error:  # whatever kombu and its transports raise
         failures += 1
         broker.failed()

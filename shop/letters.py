@@ -42,6 +42,4 @@ def tell(about: str, order_id: int) -> int:
 
 def tell_soon(about: str, order_id: int) -> None:
     """Have a worker tell it after the commit. Never raises, never waits for the mail server."""
-    from shop.tasks import tell as task
-
-    transaction.on_commit(partial(post, task, about, order_id), robust=True)
+    transaction.on_commit(partial(post, "shop.tasks.tell", about, order_id), robust=True)

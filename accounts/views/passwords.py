@@ -13,7 +13,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from accounts import letter_tasks, letters, passwords
+from accounts import letters, passwords
 from accounts.account_forms import ChangePasswordForm, NewPasswordForm, ResetForm
 from accounts.names import fold
 from accounts.ratelimit import address
@@ -43,9 +43,8 @@ class Reset(Limited, auth_views.PasswordResetView):
         ]
 
     def form_valid(self, form: Any) -> HttpResponse:
-        letters.post(
-            letter_tasks.send_reset_links, form.cleaned_data["email"], letters.site(self.request), get_language() or ""
-        )
+        arguments = (form.cleaned_data["email"], letters.site(self.request), get_language() or "")
+        letters.post("accounts.tasks.send_reset_links", *arguments, expires=HOUR)
         return HttpResponseRedirect(self.get_success_url())
 
 

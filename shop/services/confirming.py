@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from accounts.ratelimit import allow
 from mirror import send
+from shop import letters
 from shop.models import EventKind, Order
 from shop.services.trace import note
 
@@ -26,15 +27,11 @@ ROUND_SECONDS: Final = 12.0  # then no other letter is begun: a mail server that
 
 def soon(order_id: int) -> None:
     """Have a worker write to an order's customer. Never raises, never takes long."""
-    from shop.tasks import confirm as task
-
-    send.task(task.apply_async, args=(order_id,))
+    send.task("shop.tasks.confirm", args=(order_id,))
 
 
 def confirm(order_id: int) -> bool:
     """Write to the customer of a paid order. False: they have been written to, or it is cancelled by now."""
-    from shop import letters
-
     order = Order.objects.to_confirm().filter(pk=order_id).first()
     if order is None:
         return False

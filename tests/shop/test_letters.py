@@ -14,6 +14,7 @@ from shop.models import Order, State
 from shop.services.orders import cancel, send
 from shop.tasks import tell
 from tests.accounts.mail import hinted
+from tests.servers import wait_until
 from tests.shop.make import make_order, make_product
 
 pytestmark = pytest.mark.django_db
@@ -69,6 +70,16 @@ def test_who_bought_is_told_once_and_only_if_it_was_committed(act: Act, about: s
     ((_name, arguments),) = hinted(start="shop.tasks.tell")
     assert tell(*arguments) == 1
     assert [about in letter.subject for letter in mail.outbox] == [True]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_a_broker_this_process_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mirror.send.task", lambda *_args, **_options: False)
+    monkeypatch.setattr("accounts.letters.AFTER_SECONDS", 0)
+    order = make_order(None, make_product(), state=State.PAID, paid_at=timezone.now())
+    send(order.pk)
+    wait_until(lambda: len(mail.outbox) == 1, "the letter", 60)
+    assert mail.outbox[0].subject == f"Your order {order.pk} is on its way"
 
 
 def test_without_a_site_there_is_no_link(order: Order) -> None:
