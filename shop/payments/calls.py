@@ -45,11 +45,12 @@ def refund(key: str) -> None:
 def _ask(do: Callable[[], T]) -> T:
     if connection.in_atomic_block:
         raise RuntimeError("The provider is asked outside every transaction: it may take its time.")
-    if not _room.acquire(blocking=False):
+    room = _room
+    if not room.acquire(blocking=False):
         raise NoAnswer("too many calls wait for the provider")
     said: list[T] = []
     context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(_carry_out, do, said), daemon=True, name="payment")
+    thread = threading.Thread(target=context.run, args=(_carry_out, do, said, room), daemon=True, name="payment")
     thread.start()
     thread.join(settings.PAYMENT_TIMEOUT_SECONDS)
     if not said:
@@ -57,11 +58,11 @@ def _ask(do: Callable[[], T]) -> T:
     return said[0]
 
 
-def _carry_out(do: Callable[[], T], said: list[T]) -> None:
+def _carry_out(do: Callable[[], T], said: list[T], room: threading.BoundedSemaphore) -> None:
     try:
         said.append(do())
     except Exception as error:  # whatever its network raises; the text could hold what was sent
         logger.warning("The payment provider did not answer: %s", type(error).__name__)
     finally:
         connections.close_all()
-        _room.release()
+        room.release()  # which it took: there may be another by now

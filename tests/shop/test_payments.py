@@ -2,6 +2,7 @@
 
 import threading
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.db import transaction
@@ -16,7 +17,7 @@ from shop.services.errors import NotPayable
 from shop.services.orders import cancel, expire
 from shop.services.payments import pay, record
 from shop.services.settle import settle
-from tests.servers import wait_until
+from tests.servers import PATIENCE_SECONDS, wait_until
 from tests.shop.checkouts import ask_again, assert_right, assert_settled, let_time_pass, make_cart, order_of, together
 from tests.shop.make import make_product
 
@@ -53,12 +54,17 @@ def steps(order: Order) -> list[str]:
     return list(OrderEvent.objects.filter(order=order).values_list("kind", flat=True))
 
 
-def hang(order: Order, card: str, settings: Settings) -> Payment:
-    """A payment to which there was no answer in time."""
-    patience, settings.PAYMENT_TIMEOUT_SECONDS = settings.PAYMENT_TIMEOUT_SECONDS, 0.05
-    assert pay(order, Card(card)).state == State.RESERVED
-    settings.PAYMENT_TIMEOUT_SECONDS = patience
-    return Payment.objects.latest("pk")
+def hang(order: Order, card: str, monkeypatch: pytest.MonkeyPatch) -> Payment:
+    """A payment to which there was no answer in time. If it was charged, that is in the provider's books by now; when
+    it is asked about is as far away as ever.
+    """
+    with monkeypatch.context() as patch:
+        patch.setattr(calls, "settings", SimpleNamespace(PAYMENT_TIMEOUT_SECONDS=0.05))
+        assert pay(order, Card(card)).state == State.RESERVED
+    payment = Payment.objects.latest("pk")
+    if fake.CARDS[card].charges:
+        wait_until(FakeCharge.objects.filter(pk=payment.key).exists, "the charge")
+    return payment
 
 
 def let_it_run_out() -> None:
@@ -124,10 +130,9 @@ def test_paid_from_eight_windows_at_once_is_charged_once(order: Order, book: Pro
 
 
 def test_a_provider_that_hangs_and_charges_is_asked_what_became_of_it(
-    order: Order, book: Product, settings: Settings
+    order: Order, book: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    payment = hang(order, fake.HANGS_CHARGES, settings)
-    wait_until(FakeCharge.objects.exists, "the charge")
+    payment = hang(order, fake.HANGS_CHARGES, monkeypatch)
     assert settle().asked == 0  # it is not time yet
     ask_again()
     assert settle().asked == 1
@@ -138,8 +143,10 @@ def test_a_provider_that_hangs_and_charges_is_asked_what_became_of_it(
     assert_settled()
 
 
-def test_what_the_provider_never_heard_of_is_given_up_for_good(order: Order, book: Product, settings: Settings) -> None:
-    payment = hang(order, fake.HANGS, settings)
+def test_what_the_provider_never_heard_of_is_given_up_for_good(
+    order: Order, book: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payment = hang(order, fake.HANGS, monkeypatch)
     ask_again()
     settle()
     payment.refresh_from_db()
@@ -151,25 +158,24 @@ def test_what_the_provider_never_heard_of_is_given_up_for_good(order: Order, boo
     assert_right({book.pk: 3})
 
 
-def test_while_a_try_may_still_succeed_there_is_no_other(order: Order, settings: Settings) -> None:
-    hang(order, fake.HANGS, settings)
+def test_while_a_try_may_still_succeed_there_is_no_other(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    hang(order, fake.HANGS, monkeypatch)
     assert pay(order, GOOD).state == State.RESERVED
     assert Payment.objects.count() == 1
 
 
-def test_a_new_try_first_finds_out_about_the_one_before(order: Order, book: Product, settings: Settings) -> None:
-    hang(order, fake.HANGS_CHARGES, settings)
-    wait_until(FakeCharge.objects.exists, "the charge")
+def test_a_new_try_first_finds_out_about_the_one_before(
+    order: Order, book: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hang(order, fake.HANGS_CHARGES, monkeypatch)
     ask_again()
     assert pay(order, GOOD).state == State.PAID
     assert Payment.objects.count() == FakeCharge.objects.count() == 1
     assert_right({book.pk: 3})
 
 
-def test_a_new_try_waits_for_a_provider_that_is_silent(
-    order: Order, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hang(order, fake.HANGS, settings)
+def test_a_new_try_waits_for_a_provider_that_is_silent(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    hang(order, fake.HANGS, monkeypatch)
     ask_again()
     monkeypatch.setattr(fake.FakeProvider, "find", lambda self, key: 1 / 0)
     assert pay(order, GOOD).state == State.RESERVED
@@ -187,9 +193,8 @@ def test_an_answer_that_comes_again_and_again_sells_once(order: Order, book: Pro
     assert_settled()
 
 
-def test_answers_that_come_at_once_sell_once(order: Order, book: Product, settings: Settings) -> None:
-    payment = hang(order, fake.HANGS_CHARGES, settings)
-    wait_until(FakeCharge.objects.exists, "the charge")
+def test_answers_that_come_at_once_sell_once(order: Order, book: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+    payment = hang(order, fake.HANGS_CHARGES, monkeypatch)
     assert together(8, lambda n: record(payment.key, PAID)) == [None] * 8
     assert_right({book.pk: 3})
     assert steps(order).count(EventKind.PAID) == 1
@@ -286,10 +291,9 @@ def test_a_cancelled_order_gives_copies_and_money_back_once(order: Order, alice:
 
 
 def test_money_for_an_order_that_was_cancelled_meanwhile_goes_back(
-    order: Order, alice: User, book: Product, settings: Settings
+    order: Order, alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hang(order, fake.HANGS_CHARGES, settings)
-    wait_until(FakeCharge.objects.exists, "the charge")
+    hang(order, fake.HANGS_CHARGES, monkeypatch)
     cancel(order.pk, alice)
     for _round in range(2):
         ask_again()
@@ -330,7 +334,7 @@ def test_calls_that_hang_do_not_pile_up(monkeypatch: pytest.MonkeyPatch, setting
 
     def hangs(self: object, key: str) -> None:
         asked.append(key)
-        done.wait(60)
+        done.wait(PATIENCE_SECONDS)
 
     monkeypatch.setattr(fake.FakeProvider, "find", hangs)
     for n in range(4):
@@ -342,6 +346,21 @@ def test_calls_that_hang_do_not_pile_up(monkeypatch: pytest.MonkeyPatch, setting
     wait_until(lambda: calls._room._value == 2, "the end of the calls")
 
 
+def test_a_call_that_ends_late_gives_back_the_room_that_it_took(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.PAYMENT_TIMEOUT_SECONDS = 0.01
+    first, second, done = threading.BoundedSemaphore(1), threading.BoundedSemaphore(1), threading.Event()
+    monkeypatch.setattr(fake.FakeProvider, "find", lambda self, key: done.wait(PATIENCE_SECONDS))
+    monkeypatch.setattr(calls, "_room", first)
+    with pytest.raises(NoAnswer):
+        calls.find("key")
+    monkeypatch.setattr(calls, "_room", second)
+    done.set()
+    wait_until(lambda: first._value == 1, "the end of the call")
+    assert second._value == 1
+
+
 # --- callbacks ----------------------------------------------------------------------------------
 
 
@@ -351,9 +370,9 @@ def call_back(client: Client, body: bytes, signature: str) -> int:
 
 
 def test_a_callback_pays_once_however_often_it_comes(
-    client: Client, order: Order, book: Product, settings: Settings
+    client: Client, order: Order, book: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    payment = hang(order, fake.HANGS_CHARGES, settings)
+    payment = hang(order, fake.HANGS_CHARGES, monkeypatch)
     body = signing.write(payment.key, PAID)
     client = Client(enforce_csrf_checks=True)
     assert [call_back(client, body, signing.sign(body)) for _ in range(3)] == [204] * 3
@@ -362,8 +381,10 @@ def test_a_callback_pays_once_however_often_it_comes(
     assert_right({book.pk: 3})
 
 
-def test_a_callback_with_a_bad_signature_is_refused(client: Client, order: Order, settings: Settings) -> None:
-    payment = hang(order, fake.HANGS_CHARGES, settings)
+def test_a_callback_with_a_bad_signature_is_refused(
+    client: Client, order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payment = hang(order, fake.HANGS_CHARGES, monkeypatch)
     body = signing.write(payment.key, PAID)
     of_another = signing.sign(signing.write("another", PAID))
     for signature in ("", "x", of_another, signing.sign(body)[:-1], "ü"):
@@ -380,9 +401,9 @@ def test_what_is_signed_but_is_no_callback_is_refused(client: Client, body: byte
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
 def test_what_a_provider_says_is_kept_without_what_sql_has_no_room_for(
-    client: Client, order: Order, settings: Settings, outcome: Outcome
+    client: Client, order: Order, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
 ) -> None:
-    payment = hang(order, fake.HANGS, settings)
+    payment = hang(order, fake.HANGS, monkeypatch)
     body = signing.write(payment.key, Answer(outcome, "a\0b" + "c" * 500, "d\0e" + "f" * 500))
     assert call_back(client, body, signing.sign(body)) == 204
     payment.refresh_from_db()
