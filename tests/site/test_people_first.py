@@ -14,7 +14,7 @@ from django.test import RequestFactory
 from catalog.models import Author
 from config import people_first
 from config.people_first import PeopleFirst, in_turn, somebody_waits
-from tests.servers import wait_until
+from tests.servers import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OTHERS = 8
@@ -26,7 +26,7 @@ def file() -> Path:
 
 
 @contextmanager
-def thread(job: Callable[[], object]) -> Iterator[None]:
+def thread(job: Callable[[], object]) -> Iterator[threading.Thread]:
     """The job in a thread and on a connection of its own; the block's end waits for its end."""
 
     def work() -> None:
@@ -38,9 +38,9 @@ def thread(job: Callable[[], object]) -> Iterator[None]:
     made = threading.Thread(target=work)
     made.start()
     try:
-        yield
+        yield made
     finally:
-        made.join(60)
+        made.join(PATIENCE_SECONDS)
 
 
 def add(name: str) -> None:
@@ -58,9 +58,9 @@ def add_in_a_request(name: str) -> None:
 
 
 @pytest.fixture
-def waiting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many tries to write have found the lock taken."""
-    tries: list[int] = []
+def waiting(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """The threads whose tries to write have found the lock taken: each as often as it tried."""
+    tries: list[int | None] = []
 
     def is_busy(error: OperationalError, true: Callable[[OperationalError], bool] = people_first._is_busy) -> bool:
         tries.append(threading.get_ident())
@@ -87,13 +87,16 @@ def giving_way(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 
 @pytest.mark.on_sqlite
-def test_a_request_that_came_last_writes_first(waiting: list[int], giving_way: set[int]) -> None:
+def test_a_request_that_came_last_writes_first(waiting: list[int | None], giving_way: set[int]) -> None:
     with ExitStack() as stack, transaction.atomic():
         for n in range(OTHERS):
             stack.enter_context(thread(lambda n=n: add(f"other{n}")))  # type: ignore[misc]
-        wait_until(lambda: len(set(waiting)) == OTHERS, "all others find the lock taken", 60)
-        stack.enter_context(thread(lambda: add_in_a_request("person")))
-        wait_until(lambda: len(giving_way) == OTHERS, "all others see that a request waits", 60)
+        wait_until(lambda: len(set(waiting)) == OTHERS, "all others find the lock taken")
+        person = stack.enter_context(thread(lambda: add_in_a_request("person")))
+        # The second time it finds the lock taken it is known to wait. Until then the others take one another for it.
+        wait_until(lambda: waiting.count(person.ident) > 1, "the request waits")
+        giving_way.clear()
+        wait_until(lambda: len(giving_way) == OTHERS, "all others see that a request waits")
     names = list(Author.objects.order_by("pk").values_list("name", flat=True))
     assert names[0] == "person"
     assert len(names) == 1 + OTHERS
@@ -127,7 +130,7 @@ def test_who_waited_for_long_is_told_that_the_lock_is_taken(monkeypatch: pytest.
             raised.append(str(error))
 
     with transaction.atomic(), thread(late):
-        wait_until(lambda: bool(raised), "an answer", 60)
+        wait_until(lambda: bool(raised), "an answer")
     assert raised == ["database is locked"]
     assert not Author.objects.exists()
 
