@@ -19,7 +19,7 @@ from shop.models import Product
 from shop.pagecache import asked, store, version
 from shop.pagecache import pages as pages_list
 from shop.pagecache.allowed import BOOK
-from tests.servers import wait_until
+from tests.servers import PATIENCE_SECONDS, wait_until
 from tests.shop.cached import Made, assert_alike, by_both, made, path_of, plain, product, text, warm
 from tests.shop.make import make_sale
 from tests.shop.pagecache_urls import declared
@@ -120,14 +120,14 @@ def test_the_sources_are_read_once_by_all_who_come_first(tmp_path: Path, monkeyp
         return reads[-1]
 
     def come() -> bytes:
-        everybody.wait(60)
+        everybody.wait(PATIENCE_SECONDS)
         return version.code_version()
 
     monkeypatch.setattr(version, "_folders", lambda: [tmp_path])
     monkeypatch.setattr(version, "_content", content)
     version._forget()
     with ThreadPoolExecutor(8) as pool:
-        found = [one.result(60) for one in [pool.submit(come) for _ in range(8)]]
+        found = [one.result(PATIENCE_SECONDS) for one in [pool.submit(come) for _ in range(8)]]
     version._forget()
     assert (len(set(found)), reads) == (1, [b"a"])
 

@@ -20,7 +20,7 @@ from accounts.models import User
 from mirror.relay import drain_all
 from shop.models import Product
 from social.models import Post
-from tests.servers import RedisServer
+from tests.servers import PATIENCE_SECONDS, RedisServer
 from tests.shop.cached import TOKEN, Made, made, pages, path_of, product, warm
 from tests.shop.carts import trust
 
@@ -51,7 +51,7 @@ class Person:
         cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         request = Request(self.url + path, urlencode(form).encode() if form else None, {"Cookie": cookies})
         try:
-            answer = build_opener(_Stays).open(request, timeout=60)
+            answer = build_opener(_Stays).open(request, timeout=PATIENCE_SECONDS)
         except HTTPError as error:
             answer = error
         with answer:

@@ -18,7 +18,7 @@ from shop import keys, tasks
 from shop.models import Product, Sale
 from shop.rowcache import daemon, plan, rows
 from shop.rowcache.daemon import Daemon, run_once
-from tests.servers import RedisServer, wait_until
+from tests.servers import PATIENCE_SECONDS, RedisServer, wait_until
 from tests.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -294,9 +294,9 @@ def test_the_daemon_goes_on_until_it_is_stopped(redis: Redis) -> None:
 
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(run)
-        wait_until(lambda: daemon.rows >= 3, "three times the same row", 60)
+        wait_until(lambda: daemon.rows >= 3, "three times the same row")
         daemon.stop()
-        done.result(60)
+        done.result(PATIENCE_SECONDS)
 
 
 def test_the_commands_say_what_they_did(redis: Redis, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,7 +30,7 @@ def cluster() -> Generator[RedisCluster, None, None]:
             one.execute_command("CLUSTER ADDSLOTS", *range(number * SLOTS // MASTERS, (number + 1) * SLOTS // MASTERS))
             for port in ports:
                 one.execute_command("CLUSTER MEET", "127.0.0.1", port)
-        wait_until(lambda: all(map(_is_whole, clients)), "all masters know of all slots", 60)
+        wait_until(lambda: all(map(_is_whole, clients)), "all masters know of all slots")
         client = stack.enter_context(RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", port) for port in ports]))
         yield client
 
