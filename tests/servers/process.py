@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-PATIENCE_SECONDS = 120.0  # others have the processors too
+PATIENCE_SECONDS = 300.0  # others have the processors too
 _PR_SET_PDEATHSIG = 1
 _held: list[socket.socket] = []
 
