@@ -16,7 +16,7 @@ from types import FrameType
 
 HEALTHY_SECONDS = 10.0  # a command that ran this long has started well
 PATIENCE = 6  # starts in a row that may fail, at longer and longer intervals
-GRACE_SECONDS = 4.0  # between asking a command to stop and making it; honcho waits for 5
+GRACE_SECONDS = 4.0  # between asking a command to stop and making it
 
 stopping = False
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from honcho import manager
 from honcho.environ import parse_procfile
 from honcho.manager import Manager
 from honcho.printer import Printer
@@ -24,6 +25,9 @@ from config.devserver.embedded import KEEP, EmbeddedRedis
 from config.devserver.logins import known_logins
 
 HOST = "127.0.0.1"
+# Keepers end what they keep (``keep.GRACE_SECONDS``). One that is killed before that, on a machine with much to do,
+# leaves it behind for ever.
+manager.KILL_WAIT = 60
 
 
 class CannotRun(Exception):
