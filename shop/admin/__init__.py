@@ -1,3 +1,3 @@
 """The shop in the admin."""
 
-from shop.admin import looked, orders, products, sales  # noqa: F401  (each registers its pages)
+from shop.admin import looked, orders, payments, products, sales  # noqa: F401  (each registers its pages)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.forms import ActionForm
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
+from shop.admin.shown import ShownForm
 from shop.models import Product, SaleItem
 from shop.services.products import MOST
 
@@ -38,18 +39,18 @@ class MoneyField(forms.DecimalField):
         return super().has_changed(self.to_python(self.prepare_value(initial)), data)
 
 
-class ProductForm(forms.ModelForm):
-    """Price and stock, and whether it is for sale. What is as it was shown is not written: others may have changed it.
+class ProductForm(ShownForm):
+    """Price and stock, and whether it is for sale.
 
     Who changes the stock says how many more or less than were shown: meanwhile some may be sold.
     """
 
-    price = MoneyField(label=PRICE, show_hidden_initial=True)
+    counted = ("stock",)
+    price = MoneyField(label=PRICE)
     stock = forms.IntegerField(
         label=_("In stock"),
         min_value=0,
         max_value=MOST,
-        show_hidden_initial=True,
         widget=UnfoldAdminIntegerFieldWidget(),
         help_text=_("All copies in the house, those that are set aside for orders too."),
     )
@@ -58,11 +59,6 @@ class ProductForm(forms.ModelForm):
     class Meta:
         model = Product
         fields: tuple[str, ...] = ()
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        if "is_active" in self.fields:
-            self.fields["is_active"].show_hidden_initial = True
 
     def clean_stock(self) -> int:
         typed: int = self.cleaned_data["stock"]
@@ -86,7 +82,7 @@ class ProductForm(forms.ModelForm):
         return int(self.instance.stock) if shown is None else int(shown)
 
 
-class SaleItemForm(forms.ModelForm):
+class SaleItemForm(ShownForm):
     """A product and what it costs in a sale. Which product it is does not change: that would be another line."""
 
     price = MoneyField(label=PRICE)
@@ -101,7 +97,7 @@ class SaleItemForm(forms.ModelForm):
         if item.pk is not None:
             # Not the widget that looks its one choice up, each by itself.
             product = self.fields["product"]
-            product.disabled = True
+            product.disabled, product.show_hidden_initial = True, False
             product.widget = UnfoldAdminSelectWidget(choices=[(item.product_id, str(item.product))])
 
 

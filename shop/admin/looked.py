@@ -14,7 +14,7 @@ from unfold.decorators import display
 from accounts.models import User
 from accounts.names import fold
 from catalog.models import Book
-from shop.admin.orders import ReadOnly
+from shop.admin.ledger import ReadOnly
 from shop.models import Cart, Recommendation, View
 
 

@@ -1,9 +1,9 @@
-"""Orders and payments in the admin: the ledger. What becomes of an order the services do, and nothing is deleted."""
+"""Orders in the admin. What becomes of an order the services do, and nothing is deleted."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE
 from django.db.models import Q, QuerySet
@@ -17,23 +17,17 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 from unfold.decorators import display
 
-from accounts.admin_base import Bounded
 from accounts.models import User
 from accounts.names import fold
-from shop.models import FakeCharge, Order, OrderEvent, OrderLine, Payment
+from shop.admin.each import for_each, say
+from shop.admin.ledger import Ledger
+from shop.admin.shown import OneAtATime, ShownForm
+from shop.models import Order, OrderEvent, OrderLine, Payment
 from shop.money import money
-from shop.services.errors import Refused
 from shop.services.orders import cancel, send
 
 SEARCHED: Final = 50_000  # newest orders whose addresses are searched
 STATES: Final = {"reserved": "warning", "paid": "info", "sent": "success", "cancelled": "danger", "expired": "danger"}
-MONEY: Final = {
-    "started": "warning",
-    "succeeded": "success",
-    "failed": "danger",
-    "refund due": "warning",
-    "refunded": "info",
-}
 
 
 class _OfOrder(TabularInline):
@@ -98,17 +92,11 @@ class EventInline(_OfOrder):
         return event.why
 
 
-class Ledger(Bounded):
-    """Rows that are written by the shop alone, and stay."""
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
 @admin.register(Order)
-class OrderAdmin(Ledger):
+class OrderAdmin(OneAtATime, Ledger):
     """Orders: found, sent, cancelled. Where one goes may be put right."""
 
+    form = ShownForm
     list_display = ["number", "customer", "standing", "sum", "created_at", "paid_at"]
     list_display_links = ["number"]
     list_filter = ["state"]
@@ -192,76 +180,14 @@ class OrderAdmin(Ledger):
         return TemplateResponse(request, "admin/shop/cancel_orders.html", context) if found else None
 
     def _each(self, request: HttpRequest, rows: QuerySet[Order], do: Callable[[int, Any], Order], said: str) -> int:
-        """Do it to each, and say of which it could not be done; how many it was."""
-        found, refused = [], []
-        for order in self.chosen(request, rows):
-            try:
-                do(order.pk, request.user)
-            except Refused:
-                refused.append(order)
-            else:
-                found.append(order)
-        self.log(request, found, CHANGE, said)
-        if refused:
-            names = ", ".join(str(order) for order in refused)
-            text = gettext("These are too far for that, and stay as they are: %(orders)s")
-            self.message_user(request, text % {"orders": names}, messages.WARNING)
-        return len(found)
+        """Do it to each, and say with which it could not be done; with how many it was."""
+        done, undone = for_each(self.chosen(request, rows), lambda order: do(order.pk, request.user), _standing)
+        self.log(request, done, CHANGE, said)
+        say(self, request, undone)
+        return len(done)
 
 
-class ReadOnly(Ledger):
-    """To be looked at."""
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
-@admin.register(Payment)
-class PaymentAdmin(ReadOnly):
-    """What the provider was asked for, and what became of it."""
-
-    list_display = ["order_number", "standing", "sum", "reference", "created_at", "updated_at"]
-    list_filter = ["state"]
-    search_fields = ["key"]
-    search_help_text = _("an order's number, or the provider's whole key")
-    fields = ["order", "state", "sum", "key", "reference", "failure", "created_at", "updated_at", "ask_at"]
-    readonly_fields = fields
-
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        term = search_term.strip().removeprefix("#")
-        if not term:
-            return queryset, False
-        if term.isascii() and term.isdecimal() and len(term) < 19:
-            return queryset.filter(order=int(term)), False
-        return queryset.filter(key=term), False
-
-    @display(description=_("order"))
-    def order_number(self, payment: Payment) -> str:
-        return f"#{payment.order_id}"
-
-    @display(description=_("state"), label=MONEY)
-    def standing(self, payment: Payment) -> tuple[str, str]:
-        return payment.state, payment.get_state_display()
-
-    @display(description=_("reason"))
-    def failure(self, payment: Payment) -> str:
-        return payment.why
-
-    @display(description=_("amount"))
-    def sum(self, payment: Payment) -> str:
-        return money(payment.amount)
-
-
-@admin.register(FakeCharge)
-class FakeChargeAdmin(ReadOnly):
-    """The fake provider's own books."""
-
-    list_display = ["key", "sum", "succeeds", "reason", "answers_at", "refunded_at"]
-    ordering: ClassVar[Any] = ["-created_at"]
-    search_fields = ["key"]
-    fields = ["key", "sum", "succeeds", "reason", "answers_at", "refunded_at", "created_at"]
-    readonly_fields = fields
-
-    @display(description=_("amount"))
-    def sum(self, charge: FakeCharge) -> str:
-        return money(charge.amount)
+def _standing(order: Order) -> str:
+    """How far it is by now."""
+    now = Order.objects.filter(pk=order.pk).first()
+    return now.get_state_display() if now else gettext("it is gone")

@@ -14,7 +14,9 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from accounts.admin_base import Bounded
+from shop.admin.each import Undone, say
 from shop.admin.forms import CopiesForm, ProductForm
+from shop.admin.shown import OneAtATime
 from shop.buying import FEW
 from shop.models import Product
 from shop.money import money
@@ -41,7 +43,7 @@ class LeftFilter(admin.SimpleListFilter):
 
 
 @admin.register(Product)
-class ProductAdmin(Bounded):
+class ProductAdmin(OneAtATime, Bounded):
     """What is sold, for how much, and how many there are. What has been sold is not deleted: it is not for sale."""
 
     form = ProductForm
@@ -96,16 +98,20 @@ class ProductAdmin(Bounded):
     def add_copies(self, request: HttpRequest, rows: QuerySet[Product]) -> None:
         try:
             field = forms.IntegerField(min_value=1, max_value=MOST_AT_ONCE)
-            count = field.clean(request.POST.get("copies"))
+            copies = field.clean(request.POST.get("copies"))
         except ValidationError:
             text = gettext("Say how many: write a number up to %(n)d beside the action.") % {"n": MOST_AT_ONCE}
             self.message_user(request, text, messages.WARNING)
             return
         found = self.chosen(request, rows)
-        self.log(request, found, CHANGE, gettext("%(n)d copies more.") % {"n": count})
-        changed = services.add_copies([product.pk for product in found], count)
-        text = ngettext("There are more copies of %(n)d product.", "There are more copies of %(n)d products.", changed)
-        self.done(request, text, changed)
+        changed = services.add_copies([product.pk for product in found], copies)
+        done = [product for product in found if product.pk in changed]
+        self.log(request, done, CHANGE, gettext("%(n)d copies more.") % {"n": copies})
+        text = ngettext(
+            "There are more copies of %(n)d product.", "There are more copies of %(n)d products.", len(done)
+        )
+        self.done(request, text, len(done))
+        say(self, request, [Undone(row, gettext("that would be too many")) for row in found if row not in done])
 
     @admin.action(description=_("Offer selected products for sale"), permissions=["change"])
     def offer(self, request: HttpRequest, rows: QuerySet[Product]) -> None:
@@ -117,8 +123,8 @@ class ProductAdmin(Bounded):
 
     def _offer(self, request: HttpRequest, rows: QuerySet[Product], *, is_active: bool) -> None:
         found = [product for product in self.chosen(request, rows) if product.is_active != is_active]
-        self.log(request, found, CHANGE, gettext("For sale.") if is_active else gettext("Not for sale."))
         count = services.offer([product.pk for product in found], is_active=is_active)
+        self.log(request, found, CHANGE, gettext("For sale.") if is_active else gettext("Not for sale."))
         if is_active:
             text = ngettext("%(n)d product is for sale now.", "%(n)d products are for sale now.", count)
         else:

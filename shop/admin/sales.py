@@ -15,6 +15,7 @@ from unfold.decorators import display
 
 from accounts.admin_base import Bounded
 from shop.admin.forms import SaleItemForm
+from shop.admin.shown import OneAtATime, ShownForm
 from shop.models import Sale, SaleItem
 
 NAMED: Final = 5  # products that a warning names
@@ -37,9 +38,10 @@ class ItemInline(TabularInline):
 
 
 @admin.register(Sale)
-class SaleAdmin(Bounded):
+class SaleAdmin(OneAtATime, Bounded):
     """Sales, with their products."""
 
+    form = ShownForm
     list_display = ["name", "starts_at", "ends_at", "standing", "products"]
     search_fields = ["name"]
     fields = ["name", "starts_at", "ends_at"]
@@ -63,6 +65,10 @@ class SaleAdmin(Bounded):
         counts = {str(Sale._meta.verbose_name_plural): len(objs), str(SaleItem._meta.verbose_name_plural): count}
         lacking = set() if self.has_delete_permission(request) else {str(Sale._meta.verbose_name)}
         return [str(sale) for sale in objs], counts, lacking, []
+
+    def save_model(self, request: HttpRequest, obj: Sale, form: Any, change: bool) -> None:
+        # Only what was typed: the rest may have changed since it was shown.
+        obj.save(update_fields=form.changed_data if change else None)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)

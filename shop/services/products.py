@@ -26,10 +26,11 @@ def change_stock(product_id: int, by: int) -> bool:
 
 
 @transaction.atomic
-def add_copies(ids: Sequence[int], count: int) -> int:
-    """So many copies more of each. Returns how many products it was (none has more than MOST copies)."""
-    changed = _locked(ids).filter(stock__lte=MOST - count).update(stock=F("stock") + count)
-    hint("product", "", map(str, ids))
+def add_copies(ids: Sequence[int], count: int) -> set[int]:
+    """So many copies more of each. Returns of which (none has more than MOST copies)."""
+    changed = set(_locked(ids).filter(stock__lte=MOST - count).values_list("pk", flat=True))
+    Product.objects.filter(pk__in=changed).update(stock=F("stock") + count)
+    hint("product", "", map(str, changed))
     return changed
 
 

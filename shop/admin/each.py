@@ -1,0 +1,55 @@
+"""Actions on many rows: each is done for itself, and staff are told which were not, and why."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
+
+from django.contrib import messages
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from unfold.admin import ModelAdmin
+
+from shop.services.errors import Refused
+from shop.services.stock import LedgerError
+
+logger = logging.getLogger("shop")
+T = TypeVar("T")
+
+
+class Undone(NamedTuple):
+    """A row that stays as it was."""
+
+    row: Any
+    why: str
+
+
+def for_each(rows: Iterable[T], do: Callable[[T], Any], standing: Callable[[T], str]) -> tuple[list[T], list[Undone]]:
+    """Do it to each, in a transaction of its own. With which it was done, and the others.
+
+    standing: how a row is now, in words: why it was refused.
+    """
+    done, undone = [], []
+    for row in rows:
+        try:
+            do(row)
+        except Refused:
+            undone.append(Undone(row, standing(row)))
+        except Exception as error:  # its own fault: the others go on
+            logger.exception("%r: an action of the admin failed", row)
+            ledger = isinstance(error, LedgerError)
+            why = gettext("the stock does not have its copies") if ledger else gettext("an error: see the log")
+            undone.append(Undone(row, why))
+        else:
+            done.append(row)
+    return done, undone
+
+
+def say(admin: ModelAdmin, request: HttpRequest, undone: Iterable[Undone]) -> None:
+    """Tell staff what was not done."""
+    reasons = defaultdict(list)
+    for row, why in undone:
+        reasons[why].append(str(row))
+    if reasons:
+        words = "; ".join(f"{', '.join(rows)} ({why})" for why, rows in reasons.items())
+        admin.message_user(request, gettext("These stay as they are: %(rows)s") % {"rows": words}, messages.WARNING)

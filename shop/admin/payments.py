@@ -1,0 +1,71 @@
+"""Payments in the admin, and the fake provider's books."""
+
+from typing import Any, ClassVar, Final
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import display
+
+from shop.admin.ledger import ReadOnly
+from shop.models import FakeCharge, Payment
+from shop.money import money
+
+MONEY: Final = {
+    "started": "warning",
+    "succeeded": "success",
+    "failed": "danger",
+    "refund due": "warning",
+    "refunded": "info",
+}
+
+
+@admin.register(Payment)
+class PaymentAdmin(ReadOnly):
+    """What the provider was asked for, and what became of it."""
+
+    list_display = ["order_number", "standing", "sum", "reference", "created_at", "updated_at"]
+    list_filter = ["state"]
+    search_fields = ["key"]
+    search_help_text = _("an order's number, or the provider's whole key")
+    fields = ["order", "state", "sum", "key", "reference", "failure", "created_at", "updated_at", "ask_at"]
+    readonly_fields = fields
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        term = search_term.strip().removeprefix("#")
+        if not term:
+            return queryset, False
+        if term.isascii() and term.isdecimal() and len(term) < 19:
+            return queryset.filter(order=int(term)), False
+        return queryset.filter(key=term), False
+
+    @display(description=_("order"))
+    def order_number(self, payment: Payment) -> str:
+        return f"#{payment.order_id}"
+
+    @display(description=_("state"), label=MONEY)
+    def standing(self, payment: Payment) -> tuple[str, str]:
+        return payment.state, payment.get_state_display()
+
+    @display(description=_("reason"))
+    def failure(self, payment: Payment) -> str:
+        return payment.why
+
+    @display(description=_("amount"))
+    def sum(self, payment: Payment) -> str:
+        return money(payment.amount)
+
+
+@admin.register(FakeCharge)
+class FakeChargeAdmin(ReadOnly):
+    """The fake provider's own books."""
+
+    list_display = ["key", "sum", "succeeds", "reason", "answers_at", "refunded_at"]
+    ordering: ClassVar[Any] = ["-created_at"]
+    search_fields = ["key"]
+    fields = ["key", "sum", "succeeds", "reason", "answers_at", "refunded_at", "created_at"]
+    readonly_fields = fields
+
+    @display(description=_("amount"))
+    def sum(self, charge: FakeCharge) -> str:
+        return money(charge.amount)

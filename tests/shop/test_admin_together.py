@@ -1,0 +1,204 @@
+"""Several of the staff at the same rows, and actions on many: nobody's work undoes another's, nothing fails unsaid."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from shop.models import Order, Product, Sale, SaleItem, State
+from shop.services import products as services
+from tests.shop.checkouts import together
+from tests.shop.make import make_order, make_product, make_sale
+from tests.shop.test_shop_admin import ORDERS, PRODUCTS, SALES, act
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TOLD = "Somebody else has changed this meanwhile"
+
+
+@pytest.fixture
+def carol() -> User:
+    return User.objects.create_superuser("carol")
+
+
+@pytest.fixture
+def staff(client: Client, carol: User) -> Client:
+    client.force_login(carol)
+    return client
+
+
+def page_of(row: Any) -> str:
+    """Where a row is edited."""
+    return f"/admin/shop/{row._meta.model_name}/{row.pk}/change/"
+
+
+def form_in(response: Any) -> dict[str, str]:
+    """What a browser would send of the page, if nothing were touched."""
+    form = response.context["adminform"].form
+    forms = [form, *(item for inline in response.context["inline_admin_formsets"] for item in inline.formset)]
+    managers = [inline.formset.management_form for inline in response.context["inline_admin_formsets"]]
+    html = "".join(str(bound) for one in [*forms, *managers] for bound in one)
+    found = {}
+    for tag in re.findall(r"<(?:input|textarea)[^>]*>(?:[^<]*</textarea>)?", html):
+        (name,) = re.findall(r' name="([^"]+)"', tag)
+        is_box = 'type="checkbox"' in tag
+        value = re.search(r' value="([^"]*)"', tag) or re.search(r">\n?([^<]*)</textarea>", tag)
+        if not is_box or " checked" in tag:
+            found[name] = value[1] if value else "on" if is_box else ""
+    return found
+
+
+def save(staff: Client, row: Any, sent: dict[str, str]) -> str:
+    """Send a form; what the page says then."""
+    response = staff.post(page_of(row), sent, follow=True)
+    assert response.status_code == 200
+    row.refresh_from_db()
+    return response.content.decode()
+
+
+# --- two at one row -------------------------------------------------------------------------------
+
+
+def test_what_was_not_touched_of_an_order_is_not_put_back(staff: Client) -> None:
+    order = make_order(None, make_product())
+    shown = form_in(staff.get(page_of(order)))
+    assert (shown["address"], shown["initial-address"]) == ("B", "B")
+    Order.objects.update(address="9 Far Street", email="new@example.org")
+    assert TOLD not in save(staff, order, shown | {"name": "Ann"})
+    assert (order.name, order.address, order.email) == ("Ann", "9 Far Street", "new@example.org")
+
+
+def test_what_was_not_touched_of_a_sale_is_not_put_back(staff: Client) -> None:
+    """A sale that a colleague has ended must not go on because its name is put right."""
+    emma = make_product("Emma")
+    sale = make_sale(emma, price=500)
+    shown = form_in(staff.get(page_of(sale)))
+    act(staff, SALES, "end_now", sale)
+    ended = Sale.objects.get().ends_at
+    SaleItem.objects.update(price=300)
+    assert TOLD not in save(staff, sale, shown | {"name": "Autumn"})
+    assert (sale.name, sale.ends_at, sale.items.get().price) == ("Autumn", ended, 300)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "theirs", "shown_as", "mine"),
+    [
+        ("order", "address", "9 Far Street", "9 Far Street", "1 Near Street"),
+        ("product", "price", 999, "9.99", "7.00"),
+        ("sale", "name", "Summer", "Summer", "Autumn"),
+    ],
+)
+def test_who_changes_what_a_colleague_has_changed_is_told_and_may_insist(
+    staff: Client, kind: str, field: str, theirs: Any, shown_as: str, mine: str
+) -> None:
+    product = make_product()
+    row: Any = {"order": make_order(None, product), "product": product, "sale": make_sale(product)}[kind]
+    shown = form_in(staff.get(page_of(row)))
+    type(row).objects.filter(pk=row.pk).update(**{field: theirs})
+    response = staff.post(page_of(row), shown | {field: mine})
+    assert response.status_code == 200
+    assert f"{TOLD}, to: {shown_as}." in response.content.decode()
+    row.refresh_from_db()
+    assert getattr(row, field) == theirs
+    again = form_in(response)
+    assert again[field] == mine
+    assert TOLD not in save(staff, row, again)
+    assert str(getattr(row, field)) == mine.replace(".", "")
+
+
+def test_a_sale_whose_end_a_colleague_moved_is_said_to_end_then(staff: Client) -> None:
+    sale = make_sale(make_product())
+    shown = form_in(staff.get(page_of(sale)))
+    Sale.objects.update(ends_at="2031-05-06T07:08:09.5Z")
+    page = save(staff, sale, shown | {"ends_at_0": "2032-01-01"})
+    assert re.search(rf"{TOLD}, to: 2031-05-0\d \d\d:\d\d:09\.", page)
+    assert sale.ends_at.year == 2031
+
+
+def test_the_same_change_twice_is_no_matter(staff: Client) -> None:
+    order = make_order(None, make_product())
+    shown = form_in(staff.get(page_of(order)))
+    Order.objects.update(address="9 Far Street")
+    assert TOLD not in save(staff, order, shown | {"address": "9 Far Street"})
+
+
+def test_of_two_who_save_at_once_one_is_told(carol: User) -> None:
+    order = make_order(None, make_product())
+    desks = [Client(), Client()]
+    for desk in desks:
+        desk.force_login(carol)
+    shown = form_in(desks[0].get(page_of(order)))
+
+    def submit(n: int) -> int:
+        return desks[n].post(page_of(order), shown | {"name": f"Name {n}"}).status_code
+
+    assert sorted(together(2, submit), key=str) == [200, 302]
+
+
+def test_a_product_of_a_sale_that_a_colleague_took_out_is_said(staff: Client) -> None:
+    sale = make_sale(make_product("Emma"))
+    shown = form_in(staff.get(page_of(sale)))
+    SaleItem.objects.all().delete()
+    response = staff.post(page_of(sale), shown | {"items-0-price": "3.00"})
+    assert response.status_code == 200
+    assert not SaleItem.objects.exists()
+
+
+# --- actions on many ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("broken_first", [True, False])
+def test_an_order_whose_copies_are_not_there_stops_no_other(staff: Client, broken_first: bool) -> None:
+    """Its product says that fewer are set aside than its orders say."""
+    good, bad = make_product(stock=5, reserved=1), make_product(stock=5)
+    orders = {p: make_order(None, p, key=str(p.pk)) for p in ([bad, good] if broken_first else [good, bad])}
+    page = act(staff, ORDERS, "cancel_orders", *orders.values(), confirmed="yes")
+    assert "1 order is cancelled." in page
+    assert f"These stay as they are: #{orders[bad].pk} (the stock does not have its copies)" in page
+    states = dict(Order.objects.values_list("pk", "state"))
+    assert states == {orders[good].pk: State.CANCELLED, orders[bad].pk: State.RESERVED}
+    good.refresh_from_db()
+    assert (good.stock, good.reserved) == (5, 0)
+    assert LogEntry.objects.get().object_id == str(orders[good].pk)
+
+
+def test_each_that_stays_is_named_with_why(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    product = make_product(stock=5)
+    paid, odd = (make_order(None, product, key=k, state=State.PAID, paid_at=timezone.now()) for k in "12")
+    waiting, gone = make_order(None, product, key="3"), make_order(None, product, key="4", state=State.CANCELLED)
+    monkeypatch.setattr("shop.admin.orders.send", failing_for(odd))
+    page = act(staff, ORDERS, "mark_sent", paid, odd, waiting, gone)
+    assert "1 order is sent." in page
+    for words in (
+        f"#{odd.pk} (an error: see the log)",
+        f"#{waiting.pk} (waiting for payment)",
+        f"#{gone.pk} (cancelled)",
+    ):
+        assert words in page
+    assert set(Order.objects.values_list("key", "state")) == {
+        ("1", State.SENT), ("2", State.PAID), ("3", State.RESERVED), ("4", State.CANCELLED),
+    }  # fmt: skip
+
+
+def failing_for(order: Order) -> Any:
+    """``send``, but for this order."""
+    from shop.services.orders import send
+
+    def one(pk: int, by: User) -> Order:
+        if pk == order.pk:
+            raise RuntimeError
+        return send(pk, by)
+
+    return one
+
+
+def test_a_product_that_would_have_too_many_copies_is_named(staff: Client) -> None:
+    few, most = make_product("Few", stock=1), make_product("Most", stock=services.MOST)
+    page = act(staff, PRODUCTS, "add_copies", few, most, copies="5")
+    assert "more copies of 1 product." in page
+    assert "These stay as they are: Most (that would be too many)" in page
+    assert dict(Product.objects.values_list("pk", "stock")) == {few.pk: 6, most.pk: services.MOST}
+    assert LogEntry.objects.get().object_id == str(few.pk)
