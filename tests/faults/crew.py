@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 from mirror import naming
-from tests.servers import RedisServer, die_with_parent
+from tests.faults.standing import SAYS
+from tests.servers import RedisServer, die_with_parent, wait_until
 
 WORKER = "celery -A config worker -Q relay,fanout,default -c 2 --without-mingle --without-gossip -l warning"
+ALONE = WORKER.replace("-c 2", "-c 1")  # who counts what it does: all of it is done by one process
 BEAT = "celery -A config beat --pidfile= -l warning"
 
 
@@ -37,6 +39,15 @@ class Crew:
     def worker(self) -> None:
         """Start a Celery worker with two processes."""
         self.start("worker", WORKER)
+
+    def kill_standing(self, name: str, command: str, where: str) -> None:
+        """Run this command until it stands still at ``where`` (see ``tests.faults.standing``), and kill it there."""
+        before = self.said(name).count(SAYS)
+        child = self.start(name, command, STANDS_STILL=where)
+        wait_until(lambda: self.said(name).count(SAYS) > before or child.poll() is not None, f"{name} at {where}")
+        assert child.poll() is None, self.said(name)
+        self.kill(name)
+        self.let_go()
 
     def beat(self) -> None:
         """Start the clock that asks for a sweep every second."""
@@ -66,5 +77,6 @@ class Crew:
             print(f"--- {log.stem}", self.said(log.stem)[-5000:], sep="\n")
 
     def said(self, name: str) -> str:
-        """What a child has printed."""
-        return (self.folder / f"{name}.log").read_text(errors="replace")
+        """What a child has printed; nothing if there was none."""
+        log = self.folder / f"{name}.log"
+        return log.read_text(errors="replace") if log.exists() else ""

@@ -1,6 +1,5 @@
 """Flushers that are killed, and a Redis that is killed, lose nothing that Redis kept."""
 
-import random
 import signal
 from functools import partial
 
@@ -9,13 +8,15 @@ from redis import Redis
 
 from mirror.backup.flush import flush
 from tests.faults.backups import Shoppers, assert_comes_to_rest
-from tests.faults.crew import Crew
+from tests.faults.crew import ALONE, Crew
 from tests.faults.tools import again_and_again
 from tests.mirror.app.backups import baskets, best
 from tests.mirror.backup_world import lines, marked
-from tests.servers import RedisServer, wait_until
+from tests.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
 KILLS = 4
+# Before another batch is claimed, checked, or no longer marked.
+MOMENTS = ("mirror.backup.marks.oldest 2", "mirror.backup.marks.versions 2", "mirror.backup.marks.clear 2")
 # What SQL has, and whether items are marked, when a flusher dies before a step.
 AFTER = {
     "claim": (False, True),
@@ -33,7 +34,7 @@ def test_a_flusher_killed_before_any_step_leaves_it_to_the_next(step: str, crew:
     for _ in range(10):
         shoppers.write()
     child = crew.start("flusher", f"tests.faults.flusher tbasket {step}")
-    assert child.wait(60) == -signal.SIGKILL
+    assert child.wait(PATIENCE_SECONDS) == -signal.SIGKILL
     assert (bool(lines()), bool(marked(state, baskets()))) == AFTER[step]
     flush(baskets())
     assert marked(state, baskets()) == set()
@@ -42,28 +43,15 @@ def test_a_flusher_killed_before_any_step_leaves_it_to_the_next(step: str, crew:
 
 @pytest.mark.slow
 def test_workers_killed_in_the_middle_of_flushes_lose_nothing(crew: Crew, state: Redis) -> None:
-    shoppers, moments, hit = Shoppers(2, state), random.Random(3), 0
+    shoppers = Shoppers(2, state)
     crew.beat()
-    for _ in range(KILLS):
+    for moment in MOMENTS:
         for _ in range(400):
             shoppers.write()
-        moment = partial(_at_most_marked, state, _marked(state) * moments.uniform(0.3, 0.9))
-        crew.worker()
-        wait_until(moment, "the middle of a flush")
-        crew.kill("worker")
-        crew.let_go()
-        hit += bool(_marked(state))
-    assert hit > 1, "the workers were killed when all was done"
+        crew.kill_standing("worker", ALONE, moment)
+        assert marked(state, best()) | marked(state, baskets())
     crew.worker()
     assert_comes_to_rest(shoppers)
-
-
-def _marked(state: Redis) -> int:
-    return len(marked(state, best())) + len(marked(state, baskets()))
-
-
-def _at_most_marked(state: Redis, count: float) -> bool:
-    return _marked(state) <= count
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from shop import keys
 from shop.models import Product
 from shop.rowcache import rows
 from tests.faults.crew import Crew
-from tests.servers import RedisServer, wait_until
+from tests.servers import PATIENCE_SECONDS, RedisServer, wait_until
 from tests.shop.make import make_product
 
 DAEMON = "django rowcache run"
@@ -41,25 +41,25 @@ def make_scheduled(delay: float, number: int = 1) -> list[Product]:
 def test_rows_go_when_their_daemon_is_killed_and_come_back_with_another(crew: Crew, state: Redis) -> None:
     [product] = make_scheduled(0.5)
     crew.start("daemon", DAEMON)
-    wait_until(partial(is_cached, state, product), "a row", 90)
+    wait_until(partial(is_cached, state, product), "a row")
     crew.kill("daemon")
-    wait_until(partial(is_not_cached, state, product), "its end", 60)
+    wait_until(partial(is_not_cached, state, product), "its end")
     assert state.zscore(keys.schedule(), str(product.pk)) is not None
     crew.start("daemon", DAEMON)
-    wait_until(partial(is_cached, state, product), "another daemon's row", 90)
+    wait_until(partial(is_cached, state, product), "another daemon's row")
 
 
 def test_two_daemons_write_each_row_once_and_ctrl_c_ends_them_well(crew: Crew, state: Redis) -> None:
     products, delay = make_scheduled(0.5, 10), 0.5
     start = time.monotonic()
     children = [crew.start(name, DAEMON) for name in ("one", "other")]
-    wait_until(lambda: all("Ctrl-C" in crew.said(name) for name in ("one", "other")), "both at work", 90)
+    wait_until(lambda: all("Ctrl-C" in crew.said(name) for name in ("one", "other")), "both at work")
     for _ in range(4):
         newest = max((found["cached_at"] for found in _rows(state, products)), default=0.0)
-        wait_until(partial(_has_newer, state, products, newest), "newer rows", 60)
+        wait_until(partial(_has_newer, state, products, newest), "newer rows")
     for child in children:
         child.send_signal(signal.SIGINT)
-    assert [child.wait(60) for child in children] == [0, 0]
+    assert [child.wait(PATIENCE_SECONDS) for child in children] == [0, 0]
     rounds = (time.monotonic() - start) / delay + 1
     written = [int(found) for name in ("one", "other") for found in re.findall(r"(\d+) rows? cached", crew.said(name))]
     assert len(written) == 2
@@ -77,11 +77,11 @@ def _has_newer(state: Redis, products: list[Product], moment: float) -> bool:
 def test_a_daemon_whose_redis_is_killed_waits_and_goes_on(crew: Crew, state: Redis, redis_server: RedisServer) -> None:
     [product] = make_scheduled(0.5)
     child = crew.start("daemon", DAEMON)
-    wait_until(partial(is_cached, state, product), "a row", 90)
+    wait_until(partial(is_cached, state, product), "a row")
     redis_server.kill()
-    wait_until(lambda: "Rows wait" in crew.said("daemon"), "the daemon to notice", 60)
+    wait_until(lambda: "Rows wait" in crew.said("daemon"), "the daemon to notice")
     redis_server.start()
     state.flushdb()
     rows.schedule(product.pk, 0.5)
-    wait_until(partial(is_cached, state, product), "a row again", 60)
+    wait_until(partial(is_cached, state, product), "a row again")
     assert child.poll() is None

@@ -40,12 +40,12 @@ class Readers:
     def take_more(self, looks: int) -> None:
         """Wait until Redis has taken so many more."""
         wanted = self.taken + looks
-        wait_until(lambda: self.taken >= wanted, "some looks", 60)
+        wait_until(lambda: self.taken >= wanted, "some looks")
 
     def are_refused(self) -> None:
         """Wait until Redis has not taken one."""
         before = self.refused
-        wait_until(lambda: self.refused > before, "a look that nobody takes", 60)
+        wait_until(lambda: self.refused > before, "a look that nobody takes")
 
 
 def let_go(state: Redis) -> None:
@@ -68,7 +68,7 @@ def has_come_to_rest(state: Redis) -> bool:
 
 def assert_comes_to_rest(state: Redis) -> None:
     """By itself Redis says what the formula makes of SQL."""
-    wait_until(partial(has_come_to_rest, state), "coming to rest", 60)
+    wait_until(partial(has_come_to_rest, state), "coming to rest")
     assert scores(state) == pytest.approx(by_formula(looks_in_sql(), period_of(state)), rel=1e-12)
 
 
@@ -80,7 +80,7 @@ def test_redis_killed_under_load_loses_no_view_that_it_kept(redis_server: RedisS
     with again_and_again(readers.look, keep_up):
         for _ in range(2):
             readers.take_more(50)
-            wait_until(View.objects.exists, "views in SQL", 60)
+            wait_until(View.objects.exists, "views in SQL")
             redis_server.kill()
             readers.are_refused()
             redis_server.start()
@@ -96,7 +96,7 @@ def test_an_emptied_redis_costs_only_the_views_that_sql_did_not_have_yet(
     readers = Readers()
     with again_and_again(readers.look, keep_up):
         readers.take_more(50)
-        wait_until(View.objects.exists, "views in SQL", 60)
+        wait_until(View.objects.exists, "views in SQL")
         in_sql = View.objects.count()
         state.flushdb()
         after = readers.taken

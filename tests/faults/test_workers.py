@@ -1,6 +1,5 @@
 """Workers that are killed in the middle of a batch lose time, and nothing else."""
 
-import random
 import signal
 from functools import partial
 
@@ -12,13 +11,14 @@ from redis import Redis
 
 from mirror import rebuild, relay
 from mirror.models import Change, State
-from tests.faults.crew import Crew
+from tests.faults.crew import ALONE, Crew
 from tests.faults.tools import Storm, assert_comes_to_rest, assert_exact
 from tests.mirror import world
 from tests.mirror.app.models import Item
-from tests.servers import wait_until
+from tests.servers import PATIENCE_SECONDS, wait_until
 
-KILLS = 3
+# Of the batches that there are in the least: before the second, or the last but one, is marked.
+MOMENTS = ("mirror.chains.mark 2", "mirror.apply.land 3", "mirror.chains.mark 4")
 CUTS = 6
 # Whether Redis was written to, and whether changes are pending, when a drain dies before a step.
 AFTER = {
@@ -33,21 +33,16 @@ AFTER = {
 @pytest.mark.slow
 def test_workers_killed_again_and_again_leave_nothing_undone(crew: Crew, state: Redis) -> None:
     """Each kill finds rows of its own half done: nothing that comes later would heal what it lost."""
-    storm, moments, hit = Storm(seed=1, size=1500), random.Random(2), 0
+    storm = Storm(seed=1, size=1500)
     storm.create()
     world.warm()
     crew.beat()
-    for kill in range(KILLS):
+    for kill, moment in enumerate(MOMENTS):
         for strike in (storm.link, storm.follow, storm.delete, storm.rename) if kill == 0 else ():
             strike()
         storm.third(kill).update(score=F("score") + 1)
-        moment = partial(_at_most_pending, Change.objects.pending().count() * moments.uniform(0.3, 0.9))
-        crew.worker()
-        wait_until(moment, "the middle of the work")
-        crew.kill("worker")
-        crew.let_go()
-        hit += Change.objects.pending().exists()
-    assert hit > 1, "the workers were killed when all was done"
+        crew.kill_standing("worker", ALONE, moment)
+        assert Change.objects.pending().exists()
     crew.worker()
     assert_comes_to_rest(state)
 
@@ -83,10 +78,7 @@ def _at_most_pending(count: float) -> bool:
 def test_a_killed_rebuild_goes_on_where_it_was(crew: Crew, state: Redis) -> None:
     Storm(seed=3, size=2000).create()
     rebuilding = State.objects.filter(mirror="titem", rebuild_cursor__isnull=False)
-    crew.start("rebuild", "django mirror rebuild titem")
-    wait_until(rebuilding.exists, "the middle of a rebuild")
-    crew.kill("rebuild")
-    crew.let_go()
+    crew.kill_standing("rebuild", "django mirror rebuild titem", "mirror.apply.launch 5")
     stopped = rebuilding.get()
     assert 0 < stopped.rebuild_rows < 2000
     done: list[int] = []
@@ -104,7 +96,7 @@ def test_a_drain_that_is_killed_at_any_step_is_harmless(crew: Crew, state: Redis
     Item.objects.filter(pk__gt=0).update(name=Concat(Value("new "), "name"))
     before = world.dump(state)
     child = crew.start("drain", f"tests.faults.drainer die {step}")
-    assert child.wait(60) == -signal.SIGKILL, crew.said("drain")
+    assert child.wait(PATIENCE_SECONDS) == -signal.SIGKILL, crew.said("drain")
     written, pending = world.dump(state) != before, Change.objects.pending().filter(mirror="titem").exists()
     assert (written, pending) == AFTER[step]
     relay.drain_all()
