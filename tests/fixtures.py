@@ -15,9 +15,10 @@ from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 from redis import Redis
 
+from accounts import ratelimit
 from config.celery import app
 from config.views import FRONT
-from mirror import capture, marker, send
+from mirror import capture, marker, send, window
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
 from shop.pagecache import moments, people, store
@@ -37,6 +38,8 @@ def _forget() -> None:
     moments.forget()
     people.forget()
     FRONT.forget()
+    ratelimit._local.clear()
+    window._asked.clear()  # by ids, which SQLite gives again after a rollback
 
 
 def _uses_database(request: pytest.FixtureRequest) -> bool:

@@ -12,11 +12,6 @@ from mirror.recorder import record
 from tests.servers import RedisServer
 
 
-@pytest.fixture(autouse=True)
-def _nothing_counted_here() -> None:
-    ratelimit._local.clear()
-
-
 def limit_keys(redis: Redis) -> list[bytes]:
     return list(redis.scan_iter(keys.limit("*", "*")))
 

@@ -8,7 +8,6 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
-from accounts.ratelimit import _local
 from mirror.redis import breaker
 from social.models import Post
 from tests.servers import RedisServer
@@ -22,7 +21,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def alice(client: Client, settings: Settings) -> User:
     """Somebody who may post twice an hour."""
     settings.POST_RATES = ((2, 3600), (100, 7200))
-    _local.clear()
     user = people("alice")[0]
     client.force_login(user)
     return user
