@@ -12,6 +12,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror.redis import client
 from tests.servers import RedisServer, free_port
+from tests.stack import LEFT_OUT
 
 
 def test_a_killed_server_comes_back_with_what_it_acknowledged(redis_server: RedisServer) -> None:
@@ -48,6 +49,12 @@ def test_a_port_is_kept_for_whoever_asked_for_it() -> None:
         mine.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         mine.bind(("127.0.0.1", port))
         mine.listen()
+
+
+def test_what_is_just_being_written_is_not_copied_with_the_site() -> None:
+    """It has another name a moment later."""
+    files = ["urls.cpython-311.pyc", "urls.cpython-311.pyc.140735", "django.4711.tmp", "django.po"]
+    assert LEFT_OUT("shop", files) == {"urls.cpython-311.pyc.140735", "django.4711.tmp"}
 
 
 def test_an_older_append_only_file_takes_the_server_back_in_time(redis_server: RedisServer, tmp_path: Path) -> None:

@@ -34,11 +34,12 @@ def free_port() -> int:
     probe = socket.socket()
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     probe.bind(("127.0.0.1", 0))
+    port = int(probe.getsockname()[1])
     if sys.platform == "linux":  # where one that is bound, and does not listen, is in nobody's way
         _held.append(probe)
-        return int(probe.getsockname()[1])
-    with probe:
-        return int(probe.getsockname()[1])
+    else:
+        probe.close()
+    return port
 
 
 def die_with_parent(last_signal: signal.Signals = signal.SIGKILL) -> Callable[[], None] | None:
