@@ -104,6 +104,8 @@ class Pay(LoginRequiredMixin, View):
         return super().dispatch(request, *args, **kwargs)
 
     def get(self, request: HttpRequest, pk: int) -> HttpResponse:
+        if not self.view.can_be_paid:  # the order's page says why
+            return redirect("shop:order", pk)
         return self._page(request, PayForm())
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -136,8 +138,6 @@ def pay_and_tell(request: HttpRequest, order: Order, card: Card | None) -> HttpR
     elif last.state == PaymentState.FAILED:
         messages.error(request, _("Your card was refused, and nothing was taken. You can try another."))
         return redirect("shop:pay", order.pk)
-    elif last.state == PaymentState.STARTED:
-        messages.info(request, _("The payment provider has not answered yet. We find out, and tell you here."))
     return redirect("shop:order", order.pk)
 
 

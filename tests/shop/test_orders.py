@@ -135,7 +135,7 @@ def test_while_the_provider_is_asked_nobody_is_led_to_pay_again(shopper: Client,
     Payment.objects.create(order=order, key="p", amount=1)
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
     assert "/pay/" not in html
-    assert "wait for the answer" in html
+    assert "has not answered yet" in html
 
 
 def test_cancelling_is_asked_first_and_then_done_once(shopper: Client, alice: User) -> None:

@@ -1,0 +1,37 @@
+"""The page to pay an order is there while paying makes sense; else the order's page says why not."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from shop.models import Order, Payment, PaymentState, State
+from tests.shop.make import make_order, make_product
+from tests.shop.test_checkout_page import text_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def order(client: Client) -> Order:
+    alice = User.objects.create_user("alice")
+    client.force_login(alice)
+    return make_order(alice, make_product())
+
+
+def test_while_the_provider_is_asked_no_other_card_is_asked_for(client: Client, order: Order) -> None:
+    payment = Payment.objects.create(order=order, key="p", amount=order.total)
+    page = client.get(f"/shop/orders/{order.pk}/pay/", follow=True)
+    assert page.redirect_chain == [(f"/shop/orders/{order.pk}/", 302)]
+    assert text_of(page).count("The payment provider has not answered yet") == 1
+    Payment.objects.filter(pk=payment.pk).update(state=PaymentState.FAILED)
+    assert "Card number" in text_of(client.get(f"/shop/orders/{order.pk}/pay/"))
+
+
+def test_when_the_time_is_over_no_card_is_asked_for(client: Client, order: Order) -> None:
+    Order.objects.update(reserved_until=timezone.now() - timedelta(seconds=1))
+    assert "The time to pay is over" in text_of(client.get(f"/shop/orders/{order.pk}/pay/", follow=True))
+    Order.objects.update(state=State.EXPIRED)
+    assert "The time to pay was over" in text_of(client.get(f"/shop/orders/{order.pk}/pay/", follow=True))
