@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.ratelimit import allow
 from accounts.views.too_many import in_words
 from config.answers import is_partial, json, wants_json
+from mirror.middleware import done_before
 from mirror.sql_only import sql_only
 from social.models import Post
 from social.reading import PostRecord, records
@@ -39,7 +40,9 @@ def posts(request: HttpRequest) -> HttpResponse:
     try:
         draft.check()
         made = draft.key and post_by_key(request.user.pk, draft.key)
-        if not made and (seconds := _wait(request.user.pk)):
+        if made:
+            done_before(request)
+        elif seconds := _wait(request.user.pk):
             return _too_often(request, draft, seconds)
         made = made or post(request.user.pk, draft.text, book_id=draft.book_id, key=draft.key)
     except ValidationError as error:
@@ -67,9 +70,10 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     if not request.user.is_authenticated:
         return must_log_in(request)
     if request.method == "POST":
-        # One that is gone already was deleted by the first of two clicks.
-        if not delete_post(pk, by=request.user.pk) and Post.objects.filter(pk=pk).exists():
-            raise Http404
+        if not delete_post(pk, by=request.user.pk):
+            if Post.objects.filter(pk=pk).exists():
+                raise Http404
+            done_before(request)  # of two clicks the first has deleted it
         if wants_json(request):
             return json({"id": pk, "is_deleted": True})
         messages.success(request, _("Your post is deleted."))

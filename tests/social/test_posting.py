@@ -8,9 +8,11 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from mirror import hints
+from mirror.middleware import COOKIE
 from mirror.models import Change
 from social.models import Hashtag, Mention, Post, Pulled
 from social.services.posts import delete_post, post
@@ -151,6 +153,22 @@ def test_htmx_gets_the_card_and_an_empty_composer(client: Client, alice: User) -
     assert "<textarea" in html
     assert ">hello" not in html.split("</form>")[0]
     assert f'href="/posts/{Post.objects.get().pk}/delete/"' in html
+
+
+@pytest.mark.parametrize("what", ["post", "delete"])
+def test_whoever_clicks_twice_reads_what_the_first_click_did(
+    client: Client, alice: User, settings: Settings, what: str
+) -> None:
+    """A browser drops the answer to the first, with the cookie in it, while Redis has nothing of it yet."""
+    settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0}
+    path, form = "/posts/", {"text": "hello", "key": "once"}
+    if what == "delete":
+        path, form = f"/posts/{post(alice.pk, 'hello').pk}/delete/", {}
+    for _ in range(2):
+        response = client.post(path, form)
+        assert response.headers["Location"] == "/home/"
+        assert client.cookies.pop(COOKIE).value
+    assert Post.objects.exists() == (what == "post")
 
 
 def test_a_form_that_is_sent_twice_posts_once(client: Client, alice: User) -> None:
