@@ -55,5 +55,6 @@ def test_progress_of_an_unknown_number_of_rows_has_no_time_left(monkeypatch: pyt
     assert "left" not in err.getvalue()
 
 
-def test_a_command_says_nothing_on_the_way_when_it_is_quick(rows: None) -> None:
+def test_a_command_says_nothing_on_the_way_when_it_is_quick(rows: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 3600.0)
     assert run("rebuild", "t'odd").err == ""

@@ -163,7 +163,7 @@ def test_reading_is_one_round_trip_with_the_marker() -> None:
 def test_whoever_reads_a_window_keeps_it(redis: Redis) -> None:
     alice = writer("alice")
     warm(alice)
-    redis.expire(feed(alice), 5)
+    redis.expire(feed(alice), 400)
     pipe = client().pipeline(transaction=False)
     window.keep(pipe, FEED, str(alice.pk))
     pipe.execute()
@@ -187,7 +187,7 @@ def test_a_warm_up_of_a_warm_window_reads_nothing_and_keeps_it(redis: Redis) -> 
     alice = writer("alice")
     warm(alice)
     redis.zadd(feed(alice), {"7": 7})
-    redis.expire(feed(alice), 5)
+    redis.expire(feed(alice), 400)
     assert warm(alice)
     assert held(alice) == whole(7)
     assert about(redis.ttl(feed(alice))) == LIFE
