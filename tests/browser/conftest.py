@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.core import management
+from django.core.signals import request_finished, request_started
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Book, Tag
 from tests.catalog.make import make_books, make_links
+from tests.servers import wait_until
 from tests.whole import SITE
 
 FLAGS = [
@@ -50,7 +52,26 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, live_server: LiveServer) -> Iterator[OpenPage]:
+def all_answered() -> Iterator[None]:
+    """In the end nobody is at work on a page that was asked for: what they write would be the next test's."""
+    begun, ended = list[object](), list[object]()  # which threads may add to, all at once
+
+    def begins(**options: Any) -> None:
+        begun.append(options["sender"])
+
+    def ends(**options: Any) -> None:
+        ended.append(options["sender"])
+
+    request_started.connect(begins)
+    request_finished.connect(ends)
+    yield
+    wait_until(lambda: len(begun) <= len(ended), "the end of all requests")
+    request_started.disconnect(begins)
+    request_finished.disconnect(ends)
+
+
+@pytest.fixture
+def open_page(browser: Browser, live_server: LiveServer, all_answered: None) -> Iterator[OpenPage]:
     """``open_page(color_scheme="dark", java_script_enabled=False, ...)``: a page in a window of its own."""
     wrong: list[str] = []
     contexts = []
