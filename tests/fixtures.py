@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import SimpleNamespace
 
 import kombu.pools
 import pytest
 from django.conf import settings
 from django.db import connection
 from django.test import override_settings
-from django.utils import translation
+from django.utils import timezone, translation
 from django_redis.pool import ConnectionFactory
 from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
@@ -18,10 +19,12 @@ from redis import Redis
 from accounts import ratelimit
 from config.celery import app
 from config.views import FRONT
+from loginlog import days
 from mirror import capture, marker, send, window
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
 from shop.pagecache import moments, people, store
+from shop.viewing import visits
 from tests import flush
 from tests.servers import RedisServer
 from tests.servers.redis import main_server
@@ -52,6 +55,16 @@ def _undrained() -> override_settings:
     return override_settings(MIRROR={**settings.MIRROR, "BUDGET_SECONDS": 0.0})
 
 
+@contextmanager
+def _one_day() -> Iterator[None]:
+    """It is the same day from a test's beginning to its end, also where that is at midnight."""
+    began = timezone.now()
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (days, visits):
+            patch.setattr(module, "timezone", SimpleNamespace(**vars(timezone) | {"now": lambda: began}))
+        yield
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """The test database; in the end every trigger is as it was."""
@@ -73,14 +86,15 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
     """
     main_server().flush()
     _forget()
+    undrained: AbstractContextManager[None] = nullcontext()
     if _uses_database(request):
         request.getfixturevalue("db")
         Change.objects.all()._raw_delete(Change.objects.db)
         State.objects.all()._raw_delete(State.objects.db)
         Identity.objects.get_or_create(pk=1)
-        with _undrained() if connection.in_atomic_block else nullcontext():
-            yield
-    else:
+        if connection.in_atomic_block:
+            undrained = _undrained()
+    with _one_day(), undrained:
         yield
     _forget()
     translation.deactivate()  # a page leaves its language on

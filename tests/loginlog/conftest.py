@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from loginlog import days, hooks, numbers
+from loginlog import hooks, numbers
 from loginlog.direct import owing
 
 
@@ -23,10 +21,3 @@ def forgetful(settings: Settings, tmp_path: Path) -> Iterator[None]:
     numbers.known.clear()
     hooks.recent.clear()
     owing.maybe = False
-
-
-@pytest.fixture(autouse=True)
-def one_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the same day from a test's beginning to its end, also where that is at midnight."""
-    began = timezone.now()
-    monkeypatch.setattr(days, "timezone", SimpleNamespace(**vars(timezone) | {"now": lambda: began}))
