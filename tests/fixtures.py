@@ -86,7 +86,7 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
     """
     main_server().flush()
     _forget()
-    undrained: AbstractContextManager[None] = nullcontext()
+    undrained: AbstractContextManager[object] = nullcontext()
     if _uses_database(request):
         request.getfixturevalue("db")
         Change.objects.all()._raw_delete(Change.objects.db)
