@@ -19,13 +19,14 @@ from unfold.decorators import display
 
 from accounts.models import User
 from accounts.names import fold
-from shop.admin.each import for_each, say
+from shop.admin.each import Undone, for_each, say
 from shop.admin.ledger import Ledger
 from shop.admin.shown import OneAtATime, ShownForm
-from shop.models import Order, OrderEvent, OrderLine, Payment
+from shop.models import Order, OrderEvent, OrderLine, Payment, State
 from shop.money import money
 from shop.services.orders import cancel, send
 
+Act = Callable[[int, Any], Order]
 SEARCHED: Final = 50_000  # newest orders whose addresses are searched
 STATES: Final = {"reserved": "warning", "paid": "info", "sent": "success", "cancelled": "danger", "expired": "danger"}
 
@@ -51,6 +52,7 @@ class LineInline(_OfOrder):
     """Its books, at the prices of then."""
 
     model = OrderLine
+    verbose_name_plural = _("books")
     fields = readonly_fields = ["title", "quantity", "each", "together"]
 
     @display(description=_("price"))
@@ -82,6 +84,7 @@ class EventInline(_OfOrder):
     """What happened to it, step by step."""
 
     model = OrderEvent
+    verbose_name_plural = _("what happened")
     fields = readonly_fields = ["created_at", "kind", "by", "remark"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[OrderEvent]:
@@ -155,14 +158,14 @@ class OrderAdmin(OneAtATime, Ledger):
 
     @admin.action(description=_("Mark selected orders as sent"), permissions=["change"])
     def mark_sent(self, request: HttpRequest, rows: QuerySet[Order]) -> None:
-        count = self._each(request, rows, send, gettext("Marked as sent."))
+        count = self._each(request, rows, send, State.SENT, gettext("Marked as sent."))
         self.done(request, ngettext("%(n)d order is sent.", "%(n)d orders are sent.", count), count)
 
     @admin.action(description=_("Cancel selected orders and refund them"), permissions=["change"])
     def cancel_orders(self, request: HttpRequest, rows: QuerySet[Order]) -> HttpResponse | None:
         if request.POST.get("confirmed") != "yes":
             return self._asked(request, rows)
-        count = self._each(request, rows, cancel, gettext("Cancelled."))
+        count = self._each(request, rows, cancel, State.CANCELLED, gettext("Cancelled."))
         self.done(request, ngettext("%(n)d order is cancelled.", "%(n)d orders are cancelled.", count), count)
         return None
 
@@ -179,11 +182,14 @@ class OrderAdmin(OneAtATime, Ledger):
         }
         return TemplateResponse(request, "admin/shop/cancel_orders.html", context) if found else None
 
-    def _each(self, request: HttpRequest, rows: QuerySet[Order], do: Callable[[int, Any], Order], said: str) -> int:
-        """Do it to each, and say with which it could not be done; with how many it was."""
-        done, undone = for_each(self.chosen(request, rows), lambda order: do(order.pk, request.user), _standing)
+    def _each(self, request: HttpRequest, rows: QuerySet[Order], do: Act, state: State, said: str) -> int:
+        """Do to each what gives it this state, and say with which it was not done; with how many it was."""
+        found = self.chosen(request, rows)
+        done, undone = for_each(
+            [order for order in found if order.state != state], lambda order: do(order.pk, request.user), _standing
+        )
         self.log(request, done, CHANGE, said)
-        say(self, request, undone)
+        say(self, request, [*undone, *(Undone(order, str(state.label)) for order in found if order.state == state)])
         return len(done)
 
 

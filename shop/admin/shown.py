@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 
@@ -36,23 +36,30 @@ class ShownForm(forms.ModelForm):
 
     def _was_changed(self, name: str) -> bool:
         """Whether somebody else has made something else of it than what was shown, and than what was typed."""
-        bound, field = self[name], self.fields[name]
-        hidden = field.hidden_widget()
-        if hidden.value_omitted_from_data(self.data, self.files, bound.html_initial_name):
-            return False
-        shown = hidden.value_from_datadict(self.data, self.files, bound.html_initial_name)
-        return field.has_changed(bound.initial, shown) and field.has_changed(bound.initial, bound.data)
+        bound, now = self[name], self._as_shown(name)
+        is_same = all(_lines(self.data.get(key, value)) == _lines(value) for key, value in now.items())
+        return not is_same and self.fields[name].has_changed(bound.initial, bound.data)
 
-    def _refuse(self, name: str) -> None:
+    def _as_shown(self, name: str) -> dict[str, str]:
+        """The hidden fields of a page that shows it as it is now: names and values."""
         bound, field = self[name], self.fields[name]
         value = field.prepare_value(bound.initial)
         widget = field.hidden_widget().get_context(bound.html_initial_name, value, {})["widget"]
-        now = {part["name"]: part["value"] or "" for part in widget.get("subwidgets", [widget])}
-        data: Any = self.data
-        self.data = data = data.copy()
-        data.update(now)
+        return {part["name"]: part["value"] or "" for part in widget.get("subwidgets", [widget])}
+
+    def _refuse(self, name: str) -> None:
+        now, data = self._as_shown(name), QueryDict(mutable=True)
+        data.update(self.data)
+        for key, value in now.items():
+            data[key] = value
+        self.data = data
         text = gettext("Somebody else has changed this meanwhile, to: %(now)s. If yours is right, save again.")
         self.add_error(name, text % {"now": " ".join(now.values())})
+
+
+def _lines(text: str) -> str:
+    """With the ends of lines as everywhere but in what browsers send."""
+    return text.replace("\r\n", "\n")
 
 
 class OneAtATime(ModelAdmin):

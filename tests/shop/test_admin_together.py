@@ -47,7 +47,7 @@ def form_in(response: Any) -> dict[str, str]:
         is_box = 'type="checkbox"' in tag
         value = re.search(r' value="([^"]*)"', tag) or re.search(r">\n?([^<]*)</textarea>", tag)
         if not is_box or " checked" in tag:
-            found[name] = value[1] if value else "on" if is_box else ""
+            found[name] = value[1].replace("\n", "\r\n") if value else "on" if is_box else ""
     return found
 
 
@@ -81,6 +81,15 @@ def test_what_was_not_touched_of_a_sale_is_not_put_back(staff: Client) -> None:
     SaleItem.objects.update(price=300)
     assert TOLD not in save(staff, sale, shown | {"name": "Autumn"})
     assert (sale.name, sale.ends_at, sale.items.get().price) == ("Autumn", ended, 300)
+
+
+def test_an_address_of_two_lines_is_as_it_was_shown(staff: Client) -> None:
+    """Browsers end lines in another way than what is kept."""
+    order = make_order(None, make_product())
+    Order.objects.update(address="1 Long Lane\nLondon ")
+    shown = form_in(staff.get(page_of(order)))
+    assert TOLD not in save(staff, order, shown | {"address": "2 Long Lane\r\nLondon"})
+    assert order.address == "2 Long Lane\r\nLondon"
 
 
 @pytest.mark.parametrize(
@@ -181,6 +190,14 @@ def test_each_that_stays_is_named_with_why(staff: Client, monkeypatch: pytest.Mo
     assert set(Order.objects.values_list("key", "state")) == {
         ("1", State.SENT), ("2", State.PAID), ("3", State.RESERVED), ("4", State.CANCELLED),
     }  # fmt: skip
+
+
+def test_what_is_so_already_is_not_counted_as_done(staff: Client) -> None:
+    sent = make_order(None, make_product(), state=State.SENT, paid_at=timezone.now())
+    page = act(staff, ORDERS, "mark_sent", sent)
+    assert "0 orders are sent." in page
+    assert f"These stay as they are: #{sent.pk} (sent)" in page
+    assert not LogEntry.objects.exists()
 
 
 def failing_for(order: Order) -> Any:
