@@ -30,6 +30,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror import recorder
 from mirror.conf import setting
+from mirror.session import Session
 
 # What says "Redis is away", as opposed to "this command is wrong". redis-py has classes for some error replies, and
 # takes the word that they begin with off their text; the others are known by it.
@@ -209,7 +210,9 @@ def incarnation(redis: Any, *, ask: bool = False) -> str:
     """
     pool = redis.connection_pool
     if ask or not pool.incarnation:
-        found = incarnation_of(redis.info("server") | redis.info("replication"))
+        with Session(redis) as session:
+            server, replication = map(_parse_info, session.ask([("INFO", "server"), ("INFO", "replication")]))
+        found = incarnation_of(server | replication)
         if found != pool.incarnation:  # idle connections learned another name: let them learn again
             pool.disconnect(inuse_connections=False)
             pool.incarnation = found

@@ -54,8 +54,7 @@ def _begin(redis: Any, identity: Identity, now: str) -> None:
     if since is None or since < sql_now - float(setting("KEEP_SECONDS")) or float(remembered) > sql_now + 1:
         if identity.incarnation:  # else it is the first one there is
             logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
-        for mirror in registry.all_mirrors():
-            cold.make_cold(mirror.name, redis)
+        cold.make_all_cold((mirror.name for mirror in registry.all_mirrors()), redis)
         identity.replay_from = None
     else:
         logger.warning("Redis came back as it was %.1f s ago: replaying", sql_now - float(remembered))

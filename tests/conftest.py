@@ -22,6 +22,7 @@ transaction that is rolled back, and ``on_commit`` does not run.
 """
 
 import atexit
+import gc
 import os
 import secrets
 import shutil
@@ -134,6 +135,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = [item for item in items if not item.get_closest_marker(other)]
     # What takes long comes first, so that no process is left alone with it in the end.
     items[:] = sorted(kept, key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays: the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
