@@ -134,7 +134,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left_out)
     kept = [item for item in items if not item.get_closest_marker(other)]
     # What takes long comes first, so that no process is left alone with it in the end.
-    items[:] = sorted(kept, key=lambda item: item.get_closest_marker("slow") is None)
+    items[:] = sorted(kept, key=_seconds, reverse=True)
+
+
+def _seconds(item: pytest.Item) -> int:
+    """About how long a test takes, if that is long."""
+    marker = item.get_closest_marker("slow")
+    return (marker.args or (10,))[0] if marker else 0
 
 
 def pytest_collection_finish() -> None:

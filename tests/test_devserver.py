@@ -16,7 +16,7 @@ from config.devserver.redis_server import NoRedis, find_redis, version_of, wheel
 from tests.servers import free_port, wait_until
 from tests.stack import START_SECONDS, Site, copy_of_the_site
 
-pytestmark = [pytest.mark.slow, pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.slow(30), pytest.mark.on_sqlite]
 
 
 @pytest.fixture

@@ -225,7 +225,7 @@ def test_without_redis_people_log_in_and_the_page_answers(redis_server: RedisSer
     assert client.get("/").status_code == client.get(BOARD).status_code == 200
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 @pytest.mark.on_postgres  # which writes for all of them at the same time
 def test_a_thousand_logins_by_fifty_threads_all_count(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings

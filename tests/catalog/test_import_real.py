@@ -24,7 +24,7 @@ from mirror.models import Change
 REAL = settings.BASE_DIR.parent / "shared" / "data" / "goodbooks"
 BOOKS = 2500  # whose import is killed: more than a transaction
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow(20),
     pytest.mark.skipif(
         not REAL.exists() and "CI" not in os.environ, reason="needs the goodbooks files in ../shared/data/goodbooks"
     ),

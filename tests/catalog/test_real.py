@@ -20,7 +20,7 @@ __all__ = ["own_copy"]
 REAL = settings.BASE_DIR.parent / "shared" / "data" / "goodbooks"
 QUERIES = 40
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow(50),
     pytest.mark.on_postgres,  # on SQLite: a smaller catalogue in test_selectors, and this one in a browser
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("own_copy"),
