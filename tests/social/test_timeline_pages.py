@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from catalog.index import copy
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
@@ -31,10 +32,11 @@ def bob(alice: User) -> User:
 
 @pytest.fixture
 def reader(alice: User, bob: User, client: Client) -> Client:
-    """Alice's browser; everything is warm, and asked for once."""
+    """Alice's browser; everything is warm, the process's copy of the catalogue too, and asked for once."""
     client.force_login(alice)
     warm_up(alice)
     halving.rebuild()
+    assert copy.ensure_loaded()
     for path in ("/home/", "/global/", "/"):
         client.get(path)
     return client
