@@ -25,16 +25,20 @@ COUNT, LIMIT, THREADS, AT_MOST = 3000, 1500, 8, 1000
 
 
 class Crowd:
-    """Threads that touch sessions among the oldest. acknowledged: those that were told that they are still here."""
+    """Threads that touch sessions among the oldest. acknowledged: those that were told that they are still here.
+
+    They begin when they are first waited for: all that they may touch could be touched before the limit is looked at.
+    """
 
     def __init__(self) -> None:
         self.acknowledged: set[str] = set()
         self.refused: set[str] = set()
-        self._stop = threading.Event()
+        self._begin, self._stop = threading.Event(), threading.Event()
 
     def touch(self, seed: int) -> None:
         """Touch until told to stop, or until so many were touched that the limit would reach them."""
         picked = random.Random(seed)
+        self._begin.wait()
         while not self._stop.is_set() and len(self.acknowledged) < AT_MOST:
             oldest = client().zrange(keys.recent(), 0, 199)
             session = picked.choice(oldest).decode()
@@ -42,6 +46,7 @@ class Crowd:
 
     def wait_for_touches(self, *args: Any, **kwargs: Any) -> None:
         """Until a few more sessions have been touched, or none is any more."""
+        self._begin.set()
         before = len(self.acknowledged) + len(self.refused)
         wait_until(
             lambda: len(self.acknowledged) + len(self.refused) >= before + THREADS or len(self.acknowledged) >= AT_MOST,
@@ -64,6 +69,7 @@ class Crowd:
                 yield
             finally:
                 self._stop.set()
+                self._begin.set()
             for each in done:
                 each.result()
 
