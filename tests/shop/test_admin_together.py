@@ -19,17 +19,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TOLD = "Somebody else has changed this meanwhile"
 
 
-@pytest.fixture
-def carol() -> User:
-    return User.objects.create_superuser("carol")
-
-
-@pytest.fixture
-def staff(client: Client, carol: User) -> Client:
-    client.force_login(carol)
-    return client
-
-
 def page_of(row: Any) -> str:
     """Where a row is edited."""
     return f"/admin/shop/{row._meta.model_name}/{row.pk}/change/"

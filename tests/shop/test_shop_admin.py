@@ -39,17 +39,6 @@ LOOKED = [f"/admin/shop/{name}/" for name in ("cart", "view", "recommendation", 
 EVERY = [ORDERS, PAYMENTS, PRODUCTS, SALES, *LOOKED]
 
 
-@pytest.fixture
-def carol() -> User:
-    return User.objects.create_superuser("carol")
-
-
-@pytest.fixture
-def staff(client: Client, carol: User) -> Client:
-    client.force_login(carol)
-    return client
-
-
 def fill(first: int, count: int) -> list[str]:
     """So many rows of everything; the addresses of the last ones' pages."""
     for n in range(first, first + count):
