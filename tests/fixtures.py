@@ -16,16 +16,18 @@ from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from accounts import ratelimit
+from accounts import ratelimit, selectors
 from config.celery import app
 from config.views import FRONT
-from loginlog import days
-from mirror import capture, marker, send, window
+from loginlog import days, direct, hooks, numbers
+from mirror import capture, hints, marker, send, window
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
+from shop import sales
 from shop.pagecache import moments, people, store
-from shop.viewing import visits
-from tests import flush
+from shop.viewing import popularity, visits
+from social import home
+from tests import flush, scripts
 from tests.servers import RedisServer
 from tests.servers.redis import main_server
 
@@ -42,7 +44,11 @@ def _forget() -> None:
     people.forget()
     FRONT.forget()
     ratelimit._local.clear()
-    window._asked.clear()  # by ids, which SQLite gives again after a rollback
+    hints._due.__init__()  # type: ignore[misc]  # what was rolled back: when that is much, nothing more is taken
+    # By ids, which SQLite gives again after a rollback:
+    for known in (window._asked, home._fetched._authors, popularity._leaders, numbers.known, hooks.recent):
+        known.clear()
+    selectors._expected, sales._guess, direct.owing.maybe = [], ([], []), False
 
 
 def _uses_database(request: pytest.FixtureRequest) -> bool:
@@ -85,6 +91,7 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
     The flush after a transactional test fires the triggers, and takes the identity's row away.
     """
     main_server().flush()
+    scripts.load(main_server()._own)
     _forget()
     undrained: AbstractContextManager[object] = nullcontext()
     if _uses_database(request):
@@ -137,6 +144,7 @@ def redis_server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterato
             for alias, cache in settings.CACHES.items()
         }
         use_broker(f"redis+socket://{mine.socket}?virtual_host=2")
+        scripts.load(mine._own)
         _forget()
         yield mine
         mine.thaw()
