@@ -14,13 +14,13 @@ from mirror import apply, hints, registry, relay
 from mirror.models import Change
 from mirror.session import Conflict
 from tests.faults.crew import Crew
-from tests.faults.tools import assert_exact, at_once
+from tests.faults.tools import again_and_again, assert_exact, at_once
 from tests.mirror import world
 from tests.mirror.app.mirrors import ItemMirror
 from tests.mirror.app.models import Follow, Group, Item, Label
-from tests.servers import wait_until
+from tests.servers import PATIENCE_SECONDS, wait_until
 
-THREADS, DRAINS = 8, 150
+THREADS, DRAINS, WRITES = 8, 150, 20
 PROCESSES, DRAINS_OF_EACH = 3, 100
 STEPS = ("watch", "read", "write", "mark", "done")
 
@@ -52,19 +52,21 @@ def write(item: Item, number: int) -> None:
 @pytest.mark.slow
 def test_many_threads_that_drain_one_row_leave_it_as_sql_has_it(item: Item, redis: Redis) -> None:
     world.warm()
-    drains, numbers = count(), count()
+    drains, numbers = list[None](), count()
 
     def drain() -> None:
-        while next(drains) < THREADS * DRAINS:
-            for name, pk in (("titem", str(item.pk)), ("tfollow", "1:2"), ("latest", "")):
-                with suppress(Conflict):  # the others were there twenty times: theirs is as good
-                    apply.drain(registry.get(name), [pk])
+        for name, pk in (("titem", str(item.pk)), ("tfollow", "1:2"), ("latest", "")):
+            with suppress(Conflict):  # the others were there twenty times: theirs is as good
+                apply.drain(registry.get(name), [pk])
+        drains.append(None)
 
-    with at_once(*[drain] * THREADS):
-        while next(drains) < THREADS * DRAINS:
-            write(item, next(numbers))
+    def all_is_done() -> bool:
+        write(item, number := next(numbers))
+        return len(drains) >= THREADS * DRAINS and number >= WRITES
+
+    with again_and_again(*[drain] * THREADS):
+        wait_until(all_is_done, "so many drains, and so many writes meanwhile")
     relay.drain_all()
-    assert next(numbers) > 20
     assert_exact(redis)
 
 
@@ -103,7 +105,7 @@ class Standing(threading.Event):
         if step == self.step and not self.stands.is_set():
             connection.ensure_connection()
             self.stands.set()
-            self.wait()
+            assert self.wait(PATIENCE_SECONDS), "it is not let go"
             if self.dies:
                 assert connection.connection is not None
                 connection.connection.close()  # Django does not know
@@ -130,7 +132,7 @@ def test_a_drain_that_stands_still_overwrites_nothing_newer(
     ]
     with at_once(*(drain.drain for drain in drains)):
         for drain in drains:
-            drain.stands.wait()
+            assert drain.stands.wait(PATIENCE_SECONDS), f"{drain.name} does not come to {step}"
         write(item, 2)
         gone.delete()
         Item.objects.filter(pk=one.pk).update(name="third")
