@@ -14,10 +14,17 @@ from tests.faults.tools import make_still
 from tests.fixtures import use_broker
 from tests.mirror import world
 from tests.mirror.app.models import Item
-from tests.servers import RedisServer
+from tests.servers import PATIENCE_SECONDS, RedisServer
 
 # Small steps, to be killed between; and no slack, so that a replay is only as good as the mark.
 SMALL: dict[str, object] = {"CHUNK": 100, "BATCH": 100, "SLACK_SECONDS": 0}
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep in this process comes to its end, however long the machine keeps it from it."""
+    for module in ("mirror.sweeper", "mirror.backup.sweep"):
+        monkeypatch.setattr(f"{module}.SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
