@@ -4,10 +4,14 @@ import json
 import os
 
 from tests.settings import *  # noqa: F403
-from tests.settings import DATABASES
+from tests.settings import CACHES, DATABASES
 from tests.settings import MIRROR as _MIRROR
 
 MIRROR = {**_MIRROR, **json.loads(os.environ.get("MIRROR_SETTINGS", "{}"))}
 # Other tests have the processors and the disk too, also while somebody holds SQLite's lock.
 DATABASES["default"]["OPTIONS"]["timeout" if "sqlite3" in DATABASES["default"]["ENGINE"] else "connect_timeout"] = 120
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"  # as in tests.patient
+# Workers and commands wait for a server that is well, however long it is kept from answering; requests do as ever.
+CACHES["relay"]["OPTIONS"]["SOCKET_TIMEOUT"] = CACHES["relay"]["OPTIONS"]["SOCKET_CONNECT_TIMEOUT"] = 60.0
 ROOT_URLCONF = "tests.faults.urls"
