@@ -17,7 +17,7 @@ from tests.faults.crew import Crew
 from tests.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest, assert_exact
 from tests.mirror.app.mirrors import ItemMirror
 from tests.mirror.app.models import Item
-from tests.servers import wait_until
+from tests.servers import PATIENCE_SECONDS, wait_until
 
 
 def test_readers_of_an_emptied_redis_are_answered_by_sql_at_once(still: list[Item], state: Redis) -> None:
@@ -75,7 +75,7 @@ def test_a_rebuild_does_not_spoil_the_progress_of_one_that_began_after_a_flush(
 
     def load_in_a_bad_moment(self: ItemMirror, pks: Sequence[str]) -> Mapping[str, Item]:
         if threading.current_thread() is second:
-            go_on.wait()
+            assert go_on.wait(PATIENCE_SECONDS), "it is not let go"
         elif next(parts) == 1:
             state.flushall()
             second.start()
@@ -89,7 +89,7 @@ def test_a_rebuild_does_not_spoil_the_progress_of_one_that_began_after_a_flush(
         watcher.look()
     finally:
         go_on.set()
-        second.join()
+        second.join(PATIENCE_SECONDS)
     watcher.look()
     assert watcher.by_redis
 

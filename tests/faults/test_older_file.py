@@ -17,7 +17,7 @@ from tests.faults.crew import Crew
 from tests.faults.tools import Storm, Watcher, assert_comes_to_rest, assert_exact, is_at_rest
 from tests.mirror import world
 from tests.mirror.app.models import Item
-from tests.servers import RedisServer, wait_until
+from tests.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
 
 class Past:
@@ -106,7 +106,7 @@ def test_without_a_clock_that_can_be_trusted_everything_is_rebuilt(
     if clock == "absent":
         state.delete(naming.clock())
     else:
-        state.set(naming.clock(), outbox.clock() + (-601 if clock == "older than what is kept" else 60))
+        state.set(naming.clock(), outbox.clock() + (-601 if clock == "older than what is kept" else 3600))
     past = Past(redis_server, tmp_path)
     strike(storm, 3)
     past.comes_back()
@@ -173,12 +173,13 @@ class LateDrain(threading.Thread):
     def step(self, name: str) -> None:
         if name == "mark":
             self.answered.set()
-            self.may_mark.wait()
+            assert self.may_mark.wait(PATIENCE_SECONDS), "it is not let go"
 
     def goes_on(self) -> None:
         """Let it mark, and wait until it has."""
         self.may_mark.set()
-        self.join()
+        self.join(PATIENCE_SECONDS)
+        assert not self.is_alive()
 
 
 @pytest.mark.parametrize("moment", ["before", "after unapply_since", "after drain_all"])
@@ -190,7 +191,7 @@ def test_a_drain_of_the_former_redis_that_marks_late_is_done_again(
     Item.objects.filter(pk=item.pk).update(name="renamed in between")
     late = LateDrain(item.pk)
     late.start()
-    late.answered.wait()
+    assert late.answered.wait(PATIENCE_SECONDS), "the drain is not answered"
     past.comes_back()
 
     def goes_on_after(module: object, name: str) -> None:

@@ -173,9 +173,10 @@ def at_once(*jobs: Callable[[], None]) -> Generator[None, None, None]:
         yield
     finally:
         for thread in threads:
-            thread.join()
+            thread.join(PATIENCE_SECONDS)
     if errors:
         raise errors[0]
+    assert not any(thread.is_alive() for thread in threads), "a job does not end"
 
 
 @contextmanager
