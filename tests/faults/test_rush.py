@@ -100,7 +100,7 @@ def test_of_500_buyers_10_get_a_copy_and_every_other_is_told(
 
 def test_50_identical_submits_at_once_are_one_order_and_one_charge(book: Product, crew: Crew) -> None:
     [token] = make_people(1, book)
-    buyer = Buyer(start_site(crew), token)
+    buyer = Buyer(start_site(crew, PAYMENT_TIMEOUT_SECONDS="600"), token)
     buyer.look()
     with ThreadPoolExecutor(50) as pool:
         pages = list(pool.map(lambda n: buyer.buy(), range(50)))
