@@ -35,6 +35,9 @@ def main(step: str, limit: int) -> None:
     from importlib import import_module
 
     from accounts.cleaning import clean
+    from tests import patience
+
+    patience.install()  # it ends by being killed, and not because a server is slow
 
     module, path = STEPS[step]
     *owners, name = path.split(".")

@@ -31,7 +31,8 @@ def test_it_is_finished_by_the_next(redis: Redis, environment: dict[str, str], s
     tokens.touch(sessions[0], 1.0)
     going, staying = set(sessions[1:2001]), {sessions[0], *sessions[2001:]}
     command = [sys.executable, "-m", "tests.accounts.killed", step, str(len(staying))]
-    killed = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.patient"}
+    killed = subprocess.run(command, cwd=ROOT, env=patient, capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
 
     assert rows() == (going | staying if step in ROWS_LEFT else staying)
