@@ -8,7 +8,7 @@ import pytest
 from accounts.lockout.models import FailedLogins
 from accounts.models import User
 from tests.faults.crew import Crew
-from tests.faults.test_hung import Web
+from tests.faults.test_hung import AT_LEISURE, Web
 from tests.servers import RedisServer
 
 LOGIN = "/accounts/login/"
@@ -39,7 +39,7 @@ def web(transactional_db: None, broker_server: RedisServer, crew: Crew) -> Web:
     User.objects.create_user("alice", password=PASSWORD)
     User.objects.create_user("bob", password=PASSWORD)
     site = Web(crew)
-    site.ask(LOGIN, seconds=30)
+    site.ask(LOGIN, seconds=AT_LEISURE)
     return site
 
 

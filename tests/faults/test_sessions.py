@@ -13,7 +13,7 @@ from mirror.redis import breaker
 from mirror.verify import verify
 from tests.accounts.sessions import PASSWORD, digest_in, log_in
 from tests.faults.crew import Crew
-from tests.faults.test_hung import Web
+from tests.faults.test_hung import AT_LEISURE, Web
 from tests.faults.test_older_file import Past
 from tests.faults.tools import is_at_rest
 from tests.mirror import world
@@ -30,7 +30,7 @@ def alice(still: list[Item]) -> User:
 
 def csrf(web: Web, path: str) -> str:
     """The token that a form of this page carries."""
-    return web.ask(path, seconds=30).partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
+    return web.ask(path, seconds=AT_LEISURE).partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
 
 
 def is_in(web: Web) -> bool:
@@ -43,9 +43,9 @@ def web(alice: User, broker_server: RedisServer, crew: Crew) -> Web:
     """A site in which alice is logged in, and which has shown its pages from Redis."""
     web = Web(crew)
     form = {"username": "alice", "password": PASSWORD, "csrfmiddlewaretoken": csrf(web, "/accounts/login/")}
-    web.ask("/accounts/login/", form, seconds=30)
+    web.ask("/accounts/login/", form, seconds=AT_LEISURE)
     for path in ("/", "/books/", SESSIONS):
-        web.ask(path, seconds=30)
+        web.ask(path, seconds=AT_LEISURE)
     world.rest()
     return web
 
