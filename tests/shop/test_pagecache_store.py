@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 from redis import Redis
 
+from mirror.recorder import record
 from mirror.relay import drain_all
 from shop import keys
 from shop.models import Product
@@ -58,11 +60,19 @@ def test_a_page_is_as_it_was_when_it_comes_back_from_the_cache_server() -> None:
     assert one.filled([b"-"]) == "a-é".encode()
 
 
-def test_a_page_lives_for_five_minutes_and_as_long_again_while_it_is_made_anew(cache: Any) -> None:
-    assert store.page("d", shell) is not None
-    assert 590_000 < cache.pttl(keys.page("d")) <= 600_000
-    assert (shell(age=299).is_fresh, shell(age=301).is_fresh, shell(age=301).is_over) == (True, False, False)
-    assert shell(age=601).is_over
+def test_a_page_lives_for_five_minutes_and_as_long_again_while_it_is_made_anew(
+    cache: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with record() as seen:
+        assert store.page("d", shell) is not None
+    (kept,) = [command for command in seen.commands if command.named() == [keys.page("d")] and command.name == "SET"]
+    assert kept.args[2:] == ("PX", 600_000)
+    assert 0 < cache.pttl(keys.page("d")) <= 600_000
+    now = time.time()
+    monkeypatch.setattr(shells, "time", SimpleNamespace(time=lambda: now))
+    aged = [Shell([b"a"], [], [], {}, now - age) for age in (0, 299, 301, 599, 601)]
+    assert [one.is_fresh for one in aged] == [True, True, False, False, False]
+    assert [one.is_over for one in aged] == [False, False, False, False, True]
 
 
 def test_a_page_that_is_old_is_made_anew_by_who_asks_first(cache: Any) -> None:
@@ -140,9 +150,11 @@ def test_the_lock_of_who_was_killed_ends_by_itself(cache: Any) -> None:
     assert cache.exists(keys.page("d"))
 
 
-def test_the_lock_that_is_taken_ends_by_itself(cache: Any) -> None:
+def test_the_lock_that_is_taken_ends_by_itself(cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "LOCK_SECONDS", 3600.0)  # not before it has been looked at
+
     def make() -> Shell:
-        assert 0 < cache.pttl(keys.page_lock("d")) <= store.LOCK_SECONDS * 1000
+        assert 0 < cache.pttl(keys.page_lock("d")) <= 3_600_000
         return shell()
 
     assert store.page("d", make)
