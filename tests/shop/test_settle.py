@@ -215,7 +215,8 @@ def test_who_paid_is_written_to_once(order: Order) -> None:
     assert Order.objects.get().confirmed_at is not None
 
 
-def test_a_letter_that_did_not_go_out_is_sent_by_the_next_round(order: Order) -> None:
+def test_a_letter_that_did_not_go_out_is_sent_by_the_next_round(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirming, "SOON_SECONDS", 3600)  # it is not over before it is looked for
     pay(order, GOOD)
     assert settle().letters == 0  # the worker has a moment
     Order.objects.update(paid_at=timezone.now() - timedelta(seconds=confirming.SOON_SECONDS))
