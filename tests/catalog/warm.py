@@ -12,13 +12,14 @@ from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
+from tests.servers import PATIENCE_SECONDS
 
 
 def warm_up() -> None:
     """Bring everything up to date: Redis, and this process's copy."""
     rebuild(["book", "tag", "product", "recommendation"])
     drain_all()
-    assert copy.ensure_loaded()
+    assert copy.ensure_loaded(PATIENCE_SECONDS)
 
 
 @pytest.fixture
