@@ -46,7 +46,7 @@ def browser() -> Iterator[Browser]:
     if executable is None:
         pytest.skip("no Chromium on PATH: the browser tests cannot run")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS, timeout=5 * PATIENCE_MS)
         yield chromium
         chromium.close()
 
@@ -86,7 +86,9 @@ def open_page(browser: Browser, live_server: LiveServer, all_answered: None) -> 
             wrong.append(message.text)
 
     def make(**options: Any) -> Page:
-        options = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB"} | options
+        # Without motion nobody looks at a colour on its way to another one.
+        still = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB", "reduced_motion": "reduce"}
+        options = still | options
         context = browser.new_context(base_url=live_server.url, **options)
         context.set_default_timeout(PATIENCE_MS)
         context.on("request", note_request)
@@ -112,12 +114,21 @@ def plain(open_page: OpenPage) -> Page:
     return open_page(java_script_enabled=False)
 
 
+def settled(page: Page) -> None:
+    """Wait until the page is read, with its styles and scripts, and htmx is done with what it has put there: shortly
+    after it is there, htmx moves the focus, and only then its links and buttons are htmx's.
+    """
+    page.wait_for_load_state()
+    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-added, .htmx-settling")).to_have_count(0)
+
+
 @pytest.fixture(scope="session")
 def audit() -> Audit:
     """What axe-core finds wrong with a page, one line for each thing."""
     axe = Axe()
 
     def findings(page: Page) -> list[str]:
+        settled(page)
         found = axe.run(page).response["violations"]
         return [f"{v['id']}: {node['html'][:160]}: {node['failureSummary']}" for v in found for node in v["nodes"]]
 

@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from social.services import people
 from social.services.posts import post
-from tests.browser.conftest import Audit, OpenPage
+from tests.browser.conftest import Audit, OpenPage, settled
 from tests.whole import rebuild
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -76,6 +76,7 @@ def test_a_button_that_was_pressed_keeps_the_focus(town: dict[str, User], person
         person.get_by_role("button", name=f"{name} Döra O'Neil", exact=True).focus()
         person.keyboard.press("Enter")
         expect(person.get_by_role("button", name=f"{next_name} Döra O'Neil", exact=True)).to_be_focused()
+        settled(person)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -6,7 +6,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from catalog.models import Book
-from tests.browser.conftest import Audit, OpenPage
+from tests.browser.conftest import Audit, OpenPage, settled
 from tests.browser.test_loginlog import sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -15,6 +15,7 @@ PAPER = {"light": "rgb(250, 246, 238)", "dark": "rgb(25, 23, 20)"}
 
 
 def paper(page: Page) -> str:
+    settled(page)
     return str(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
 
 

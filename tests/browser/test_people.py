@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
+from tests.browser.conftest import settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -72,6 +73,7 @@ def test_after_logging_in_one_is_where_one_was(page: Page) -> None:
 
 def tab_to(page: Page, name: str) -> None:
     """Press Tab until what is called ``name`` has the focus."""
+    settled(page)
     for _ in range(40):
         page.keyboard.press("Tab")
         focused = page.locator(":focus")
@@ -103,6 +105,7 @@ def test_the_first_tab_skips_to_the_content(person: Page) -> None:
     expect(skip).to_have_text("Skip to the content")
     expect(skip).to_be_in_viewport()
     person.keyboard.press("Enter")
+    expect(person).to_have_url("/#content")
     person.keyboard.press("Tab")
     assert person.evaluate("document.querySelector('main').contains(document.activeElement)")
 
