@@ -13,7 +13,7 @@ from accounts.models import User
 from mirror import push, registry, relay, window
 from social.models import Follow, Post
 from social.services import people, posts
-from tests.browser.conftest import Audit, OpenPage
+from tests.browser.conftest import Audit, OpenPage, settled
 from tests.browser.test_loginlog import sign_in
 from tests.browser.test_people import tab_to
 from tests.catalog.make import make_book
@@ -87,6 +87,7 @@ def test_the_poll_slows_down_while_nobody_looks(cast: tuple[User, User], as_some
     alice, _ = (as_somebody(user) for user in cast)
     alice.add_init_script("Object.defineProperty(document, 'hidden', {get: () => sessionStorage.isHidden === 'yes'})")
     alice.clock.install(time=0)
+    alice.clock.pause_at(10)
     alice.goto("/home/")
     asked: list[str] = []
     alice.on("request", lambda request: asked.append(request.url) if "/home/new/" in request.url else None)
@@ -99,7 +100,7 @@ def test_the_poll_slows_down_while_nobody_looks(cast: tuple[User, User], as_some
 
     look("yes")
     with alice.expect_response("**/home/new/**"):
-        alice.clock.pause_at(3_600)
+        alice.clock.fast_forward(61_000)
     asked.clear()
     alice.clock.fast_forward(50_000)
     with alice.expect_response("**/home/new/**"):
@@ -198,13 +199,14 @@ def test_the_keyboard_alone_is_enough_to_post_and_to_read_on(cast: tuple[User, U
     tab_to(page, "Post")
     page.keyboard.press("Enter")
     expect(page.locator(".post").first).to_contain_text("Typed")
+    settled(page)  # the focus is given to the composer, and to nothing else from then on
     before = page.locator(".post").count()
     older = page.get_by_role("link", name="Older posts")
     older.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_text("Bob was here")).to_be_visible()
     assert page.locator(".post").count() > before
-    page.wait_for_function("document.activeElement.matches('.post')")  # else the focus is lost
+    expect(page.locator(".post:focus")).to_have_count(1)  # else the focus is lost
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
