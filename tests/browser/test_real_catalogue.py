@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Browser
 
+from tests.browser.conftest import PATIENCE_MS
 from tests.stack import copy_of_the_site
 
 REAL = settings.BASE_DIR.parent / "shared" / "data" / "goodbooks"
@@ -58,6 +59,7 @@ def test_the_demo_on_the_real_files_shows_the_books_that_the_files_say(browser: 
     with copy_of_the_site() as site:
         site.start("demo", DATA=str(files))
         page = browser.new_page(base_url=f"http://127.0.0.1:{site.port}", java_script_enabled=False)
+        page.set_default_timeout(PATIENCE_MS)
         page.goto("/books/?q=" + quote("fantasy & young-adult"))
         assert page.locator("#results").inner_text().split()[0].replace(",", "") == str(len(expected))
         shown: list[int] = []
