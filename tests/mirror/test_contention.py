@@ -111,7 +111,7 @@ def test_threads_take_turns_at_what_is_everybodys() -> None:
     got: list[bool] = []
 
     def second() -> None:
-        with relay.turn(30) as mine:
+        with relay.turn(3600) as mine:
             got.append(mine)
 
     with relay.turn(0) as mine:
