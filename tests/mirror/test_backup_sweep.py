@@ -21,6 +21,13 @@ from tests.servers import RedisServer
 pytestmark = pytest.mark.usefixtures("committed")
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep comes to an end, however long it takes, and what it put off is not due meanwhile."""
+    monkeypatch.setattr(sweeping, "SECONDS", 3600.0)
+    monkeypatch.setattr(sweeping, "AGAIN_SECONDS", 3600.0)
+
+
 def due(redis: Redis) -> None:
     """As if their time had come."""
     for backup in (best(), baskets()):
@@ -71,7 +78,7 @@ def test_what_could_not_be_done_in_its_time_is_due_at_once(redis: Redis, monkeyp
 def test_while_another_is_at_a_backup_it_is_left_alone(redis: Redis) -> None:
     play(redis, "alice", 3)
     put("b", "x", 1)
-    with lease(client(), "backup:tbest", 30):
+    with lease(client(), "backup:tbest", 3600):
         assert sweep() == 1
     assert marked(redis, best()) == {"alice"}
 
@@ -95,7 +102,7 @@ def test_what_was_set_aside_is_tried_again_once_in_a_while(redis: Redis) -> None
     redis.zadd(naming.key("tbest"), {"alice": 5})
     due(redis)
     assert sweep() == 0
-    assert 0 < redis.pttl(naming.lease("again:tbest")) <= 60_000
+    assert 0 < redis.pttl(naming.lease("again:tbest")) <= 3600_000
     redis.delete(naming.lease("again:tbest"))
     due(redis)
     assert sweep() == 1
