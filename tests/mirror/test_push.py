@@ -165,7 +165,11 @@ def poisoned(readers: list[Writer], monkeypatch: pytest.MonkeyPatch) -> Note:
 
 
 class TestOthersAtTheSameRow:
-    def test_what_others_are_at_now_is_left_to_them(self, readers: list[Writer]) -> None:
+    def test_what_others_are_at_now_is_left_to_them(
+        self, readers: list[Writer], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(deliver, "GUARD_SECONDS", 7200)
+        monkeypatch.setattr(deliver, "BUSY_SECONDS", 3600)  # however long it takes to ask
         write(readers[0])
         with pytest.raises(Killed):
             push.run(pending(), at=before("deliver", kill))

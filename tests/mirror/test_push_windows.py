@@ -108,9 +108,9 @@ class TestCold:
         assert not redis.exists(feed().key(str(readers[1].pk)))
 
     def test_its_life_is_not_prolonged(self, readers: list[Writer], redis: Redis) -> None:
-        redis.expire(feed().key(str(readers[1].pk)), 100)
+        redis.expire(feed().key(str(readers[1].pk)), 1000)
         write(readers[0], FEED + 1)
-        assert 0 < redis.ttl(feed().key(str(readers[1].pk))) <= 100
+        assert 0 < redis.ttl(feed().key(str(readers[1].pk))) <= 1000
 
     def test_a_window_in_the_making_gets_it(self, readers: list[Writer], redis: Redis) -> None:
         key = feed().key(str(readers[1].pk))
@@ -197,7 +197,7 @@ class TestMeanwhile:
                 Reading.objects.filter(reader=readers[1]).delete()
             else:
                 Ignoring.objects.create(reader=readers[1], writer=readers[0])
-            relay.drain_all(seconds=10)
+            relay.drain_all(seconds=3600)
 
         push.run(pending(), at=before(when, turn_away))
         assert says(redis, readers[1]) == []
@@ -228,7 +228,7 @@ class TestMeanwhile:
             Writer.objects.filter(pk=readers[0].pk).update(active=False)
             while group := spread.next_group():
                 spread.step(group)
-            relay.drain_all(seconds=10)
+            relay.drain_all(seconds=3600)
 
         assert push.run(pending(), at=before("deliver", leave)).outcome is Outcome.LOST
         assert [says(redis, reader) for reader in readers[1:]] == [[]] * (READERS - 1)
@@ -249,7 +249,7 @@ class TestMeanwhile:
 
         after_reading(monkeypatch, change_back)
         Change.objects.create(mirror="tfeed", key=str(readers[1].pk))
-        relay.drain_all(seconds=10)
+        relay.drain_all(seconds=3600)
         assert says(redis, readers[1]) == ([note] if shown else [])
 
 
