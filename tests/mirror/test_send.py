@@ -72,7 +72,8 @@ def test_a_broker_that_is_back_is_asked_again(redis_server: RedisServer) -> None
 def test_readers_of_a_cold_mirror_do_not_ask_one_after_the_other(
     broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(send, "_asked_at", -send.EVERY_SECONDS)
+    monkeypatch.setattr(send, "EVERY_SECONDS", 3600.0)
+    monkeypatch.setattr(send, "_asked_at", -3600.0)
     for _ in range(5):
         send.sweep_soon()
     assert len(queued(broker)) == 1

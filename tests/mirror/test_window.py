@@ -301,7 +301,10 @@ def test_a_change_that_is_drained_while_a_window_is_made_is_in_it(
     assert ids
 
 
-def test_a_warm_up_that_was_killed_leaves_a_window_that_is_cold_and_runs_out(redis: Redis) -> None:
+def test_a_warm_up_that_was_killed_leaves_a_window_that_is_cold_and_runs_out(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "CLAIM_SECONDS", 3600)  # it is looked at before that
     alice = writer("alice")
     (one,) = notes(alice)
     with pytest.MonkeyPatch.context() as patch:
@@ -451,6 +454,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(send, "warm", take)
     monkeypatch.setattr(window, "_asked", {})
+    monkeypatch.setattr(window, "EVERY_SECONDS", 3600.0)
     return found
 
 
@@ -466,6 +470,7 @@ def test_a_cold_window_is_asked_for_once_whoever_reads_it(sent: list[str], monke
 def test_with_the_broker_away_another_process_tries_again(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
     tried: list[str] = []
     monkeypatch.setattr(send, "warm", lambda mirror, owner: tried.append(owner))
+    monkeypatch.setattr(window, "EVERY_SECONDS", 3600.0)
     for _ in range(2):
         monkeypatch.setattr(window, "_asked", {})
         window.warm_soon(FEED, "1")

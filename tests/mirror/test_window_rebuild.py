@@ -304,7 +304,7 @@ def test_what_was_left_in_the_making_is_made_by_nobody_but_a_warm_up(redis: Redi
     rebuild.rebuild(LAZY)
     alice = writer("alice")
     redis.zadd(feed(alice), {"0": -2})
-    redis.expire(feed(alice), 50)
+    redis.expire(feed(alice), 5000)
     rebuild.rebuild(["tfeed"])
     assert held(alice) == {"0": -2.0}
     assert window.warm(FEED, str(alice.pk), relay_client())
