@@ -203,7 +203,7 @@ class TestInRequests:
 
     @pytest.fixture(autouse=True)
     def no_hurry(self, settings: Any) -> None:
-        settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 30.0}
+        settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 3600.0}
 
     @pytest.fixture
     def notes(self) -> list[int]:
