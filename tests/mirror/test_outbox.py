@@ -124,9 +124,9 @@ def test_a_failure_is_counted_for_all_changes_of_the_key_and_the_third_sets_them
 
 
 def test_old_applied_changes_are_purged_some_at_a_time_and_others_are_kept(settings: Any) -> None:
-    settings.MIRROR = {**settings.MIRROR, "KEEP_SECONDS": 100}
+    settings.MIRROR = {**settings.MIRROR, "KEEP_SECONDS": 10_000}
     now = datetime.now(UTC)
-    make(*map(str, range(7)), applied_at=now - timedelta(seconds=200))
+    make(*map(str, range(7)), applied_at=now - timedelta(seconds=20_000))
     kept = make("new", applied_at=now - timedelta(seconds=10)) + make("waits")
     assert [outbox.purge(5), outbox.purge(5), outbox.purge(5)] == [5, 2, 0]
     assert set(Change.objects.values_list("id", flat=True)) == set(kept)

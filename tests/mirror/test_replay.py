@@ -69,22 +69,22 @@ def test_the_same_redis_again_is_nothing_new(redis: Redis) -> None:
 
 
 def test_what_was_applied_since_the_clock_is_applied_again_and_then_all_is_warm(lost: list[Item], redis: Redis) -> None:
-    clock(seconds_ago=60)
+    clock(seconds_ago=300)
     assert replay.check(relay_client()) == incarnation(client())
     assert world.dump(redis) == world.by_orm()
     assert all_warm()
 
 
 def test_what_was_applied_before_the_clock_is_left_alone(lost: list[Item]) -> None:
-    Change.objects.update(applied_at=datetime.now(UTC) - timedelta(seconds=120))
-    clock(seconds_ago=60)
+    Change.objects.update(applied_at=datetime.now(UTC) - timedelta(seconds=500))
+    clock(seconds_ago=300)
     replay.check(relay_client())
     assert {change.incarnation for change in Change.objects.exclude(incarnation="")} == {OLD}
 
 
 def test_a_little_more_than_what_the_clock_says_is_applied_again(lost: list[Item]) -> None:
     """It is written at intervals, and the clock of a mark is read a little after its EXEC."""
-    clock(seconds_ago=60)
+    clock(seconds_ago=300)
     said: Any = client().get(naming.clock())
     Change.objects.update(applied_at=datetime.fromtimestamp(float(said), UTC) - timedelta(seconds=2))
     replay.check(relay_client())
@@ -94,7 +94,7 @@ def test_a_little_more_than_what_the_clock_says_is_applied_again(lost: list[Item
 @pytest.mark.parametrize("remembered", ["nothing", "too little", "the future"])
 def test_a_redis_that_remembers_too_little_or_too_much_is_rebuilt(remembered: str, lost: list[Item]) -> None:
     if remembered != "nothing":
-        clock(seconds_ago=700 if remembered == "too little" else -60)
+        clock(seconds_ago=700 if remembered == "too little" else -3600)
     replay.check(relay_client())
     assert not any(client().exists(naming.marker(mirror.name)) for mirror in registry.all_mirrors())
     assert Identity.objects.get().replay_from is None
@@ -107,7 +107,7 @@ def test_a_replay_that_was_killed_goes_on(lost: list[Item], redis: Redis, monkey
     def kill(**options: object) -> None:
         raise Killed
 
-    clock(seconds_ago=60)
+    clock(seconds_ago=300)
     with monkeypatch.context() as patch:
         patch.setattr(relay, "drain_all", kill)
         with pytest.raises(Killed):
@@ -122,7 +122,7 @@ def test_what_a_late_drain_of_the_former_redis_marks_meanwhile_is_applied_again(
     lost: list[Item], redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was paused between its EXEC, which is lost, and its mark."""
-    clock(seconds_ago=60)
+    clock(seconds_ago=300)
     drain_all, late = relay.drain_all, [str(lost[0].pk)]
 
     def marked_meanwhile(**options: object) -> int:
@@ -139,7 +139,7 @@ def test_what_a_late_drain_of_the_former_redis_marks_meanwhile_is_applied_again(
 def test_a_replay_without_end_is_not_called_done_and_the_clock_is_not_written(
     lost: list[Item], monkeypatch: pytest.MonkeyPatch, redis: Redis
 ) -> None:
-    clock(seconds_ago=60)
+    clock(seconds_ago=300)
     before = redis.get(naming.clock())
     monkeypatch.setattr(outbox, "unapply_since", lambda moment, incarnation: 1)
     sweeper.sweep()
@@ -151,7 +151,7 @@ def test_sources_and_changes_of_lost_mirrors_make_no_replay_go_round(lost: list[
     outbox.append("gone", ["1"])
     relay.drain_all()
     assert Change.objects.filter(incarnation="", applied_at__isnull=False).count() > 1
-    moment = datetime.now(UTC) - timedelta(seconds=60)
+    moment = datetime.now(UTC) - timedelta(hours=1)
     assert outbox.unapply_since(moment, incarnation(client())) > 0
     relay.drain_all()
     assert outbox.unapply_since(moment, incarnation(client())) == 0
@@ -165,7 +165,7 @@ def test_a_table_that_was_emptied_is_emptied_again(lost: list[Item], redis: Redi
     assert found is not None
     redis.set(naming.marker("tfollow"), found)
     Change.objects.filter(key=outbox.WHOLE).update(incarnation=OLD)
-    clock(seconds_ago=60)
+    clock(seconds_ago=300)
     replay.check(relay_client())
     assert not marker.is_warm(client(), "tfollow")
     assert marker.is_warm(client(), "titem")
@@ -173,7 +173,7 @@ def test_a_table_that_was_emptied_is_emptied_again(lost: list[Item], redis: Redi
 
 def test_a_mirror_that_was_cold_before_is_not_called_warm(lost: list[Item], redis: Redis) -> None:
     redis.delete(naming.marker("tgroup"))
-    clock(seconds_ago=60)
+    clock(seconds_ago=300)
     replay.check(relay_client())
     assert not marker.is_warm(client(), "tgroup")
     assert marker.is_warm(client(), "titem")
@@ -183,15 +183,18 @@ def test_the_clock_is_not_written_into_another_redis_than_was_checked(redis: Red
     """It may have come back from an older file since, and would not be replayed any more."""
     replay.write_clock(relay_client(), "another:one")
     assert not redis.exists(naming.clock())
+    before = outbox.clock()
     replay.write_clock(relay_client(), incarnation(client(), ask=True))
     written: Any = redis.get(naming.clock())
-    assert abs(float(written) - outbox.clock()) < 60
+    assert before <= float(written) <= outbox.clock()
 
 
 def test_sql_s_clock_is_the_time(postgres: bool) -> None:
-    assert abs(outbox.clock() - datetime.now(UTC).timestamp()) < 60
+    before = datetime.now(UTC).timestamp()
+    now = outbox.clock()
+    assert before - 1 <= now <= datetime.now(UTC).timestamp() + 1
     Follow.objects.create(follower=1, followed=2)
     relay.drain_all()
     applied = Change.objects.get().applied_at
     assert applied is not None
-    assert abs(outbox.clock() - applied.timestamp()) < 60
+    assert now - 1 <= applied.timestamp() <= outbox.clock() + 1
