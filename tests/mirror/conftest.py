@@ -7,11 +7,12 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 from mirror import capture, hints, registry, signals
+from mirror.management import progress
 from mirror.models import Identity
 from tests import flush
 from tests.mirror.backup_world import lives
 
-__all__ = ["committed", "lives", "no_hints", "own_registry"]
+__all__ = ["committed", "lives", "no_hints", "no_news", "own_registry"]
 
 
 def _empty() -> None:
@@ -43,6 +44,14 @@ def committed(_database: None, django_db_blocker: DjangoDbBlocker) -> Iterator[N
 def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is drained after a commit: changes wait until the test has them drained."""
     monkeypatch.setattr(hints, "flush", lambda: None)
+
+
+@pytest.fixture(autouse=True)
+def no_news() -> Iterator[None]:
+    """Commands say nothing on the way, however long they take."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "EVERY_SECONDS", 3600.0)
+        yield
 
 
 @pytest.fixture
