@@ -26,8 +26,9 @@ class Lives:
         self.server, self.number = server, 0
 
     def past(self) -> dict[bytes, Any]:
-        """Everything that there is now."""
-        return {name: self.server.dump(name) for name in self.server.scan_iter(count=1000)}
+        """Everything that there is now. What runs out meanwhile is not."""
+        found = {name: self.server.dump(name) for name in self.server.scan_iter(count=1000)}
+        return {name: dumped for name, dumped in found.items() if dumped is not None}
 
     def come_back(self, past: dict[bytes, Any]) -> None:
         """Redis was restarted, from an older file."""
