@@ -1,7 +1,8 @@
 """A Redis Cluster of three masters, each a process of its own, and what was sent to one Redis sent to it again."""
 
+import socket
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any, Final
 
 from redis import Redis
@@ -9,7 +10,7 @@ from redis.cluster import ClusterNode, RedisCluster
 
 from mirror.recorder import Command
 from mirror.scripts import Script
-from tests.servers import RedisServer, free_port, wait_until
+from tests.servers import PATIENCE_SECONDS, RedisServer, free_port, wait_until
 from tests.social import slots
 
 MASTERS: Final = 3
@@ -23,7 +24,7 @@ FENCE: Final = {"MULTI", "EXEC", "WATCH", "UNWATCH"}
 def cluster() -> Generator[RedisCluster, None, None]:
     """Three masters that share the slots, as soon as all of them know it."""
     with ExitStack() as stack:
-        ports = [_port() for _ in range(MASTERS)]
+        ports = [_port(stack) for _ in range(MASTERS)]
         servers = [stack.enter_context(RedisServer(options=_options(port))) for port in ports]
         clients = [stack.enter_context(server.client()) for server in servers]
         for number, one in enumerate(clients):
@@ -31,18 +32,24 @@ def cluster() -> Generator[RedisCluster, None, None]:
             for port in ports:
                 one.execute_command("CLUSTER MEET", "127.0.0.1", port)
         wait_until(lambda: all(map(_is_whole, clients)), "all masters know of all slots")
-        client = stack.enter_context(RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", port) for port in ports]))
-        yield client
+        nodes = [ClusterNode("127.0.0.1", port) for port in ports]
+        yield stack.enter_context(RedisCluster(startup_nodes=nodes, socket_timeout=PATIENCE_SECONDS))
 
 
-def _port() -> int:
-    while (port := free_port()) + BUS > 65_535:
-        pass
-    return port
+def _port(stack: ExitStack) -> int:
+    """One whose bus is free as well, and stays so: else a connection of somebody's may be given that port."""
+    while True:
+        bus = stack.enter_context(closing(socket.socket()))
+        bus.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError, OverflowError):
+            bus.bind(("127.0.0.1", (port := free_port()) + BUS))
+            return port
 
 
 def _options(port: int) -> dict[str, str]:
-    return {"port": str(port), "bind": "127.0.0.1", "cluster-enabled": "yes"}
+    # Nobody who is only kept from answering is taken for dead.
+    patience = str(int(PATIENCE_SECONDS * 1000))
+    return {"port": str(port), "bind": "127.0.0.1", "cluster-enabled": "yes", "cluster-node-timeout": patience}
 
 
 def _is_whole(node: Redis) -> bool:
