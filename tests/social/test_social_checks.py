@@ -8,13 +8,20 @@ from django.core.checks import CheckMessage, run_checks
 from redis import Redis
 from redis.exceptions import NoPermissionError
 
+from config import checks as site_checks
 from config.devserver.redis_server import find_redis, wheel_redis
 from mirror.declare import SENTINEL
 from social import checks, keys
 from social.mirrors.windows import TIMELINE
-from tests.servers import RedisServer
+from tests.servers import PATIENCE_SECONDS, RedisServer
 
 SERVERS = [find_redis(), *([wheel] if (wheel := wheel_redis()) else [])]
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is well is waited for, however long others keep it from answering."""
+    monkeypatch.setattr(site_checks, "ASK_SECONDS", PATIENCE_SECONDS)
 
 
 def told() -> list[CheckMessage]:
@@ -56,10 +63,12 @@ def test_a_timeline_stays_compact_while_a_hundred_posts_are_delivered_at_once(re
     assert redis.object("encoding", key) == b"skiplist"
 
 
+@pytest.mark.usefixtures("patient")
 def test_the_servers_that_the_demo_and_the_tests_start_are_fine(redis_server: RedisServer) -> None:
     assert told() == []
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(("ending", "value"), [("-entries", "511"), ("-value", "19")])
 def test_a_server_that_would_blow_timelines_up_is_told_of(redis_server: RedisServer, ending: str, value: str) -> None:
     with redis_server.client() as client:
@@ -71,6 +80,7 @@ def test_a_server_that_would_blow_timelines_up_is_told_of(redis_server: RedisSer
     assert "45 kB instead of 5" in str(found.hint)
 
 
+@pytest.mark.usefixtures("patient")
 def test_nothing_is_said_where_the_server_does_not_tell(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
