@@ -52,9 +52,9 @@ def _each(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> di
     return found
 
 
-def newest_of_all(limit: int, below: int = LARGEST_ID) -> list[int]:
+def newest_of_all(limit: int) -> list[int]:
     """The newest posts of all."""
-    return _ids(_posts().shown().filter(pk__lt=below), limit)
+    return _ids(_posts().shown(), limit)
 
 
 def newest_about(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
