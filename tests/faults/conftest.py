@@ -31,7 +31,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def small_steps(settings: Settings) -> dict[str, object]:
     """The mirror's settings in this process; the crew has them too."""
     settings.MIRROR = {**settings.MIRROR, **SMALL}
-    return SMALL
+    return dict(SMALL)  # who takes something out of it takes it out of their own test's
 
 
 @pytest.fixture
