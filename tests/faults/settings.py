@@ -3,6 +3,7 @@
 import json
 import os
 
+from tests.faults.standing import PATIENT_SECONDS
 from tests.settings import *  # noqa: F403
 from tests.settings import CACHES, DATABASES
 from tests.settings import MIRROR as _MIRROR
@@ -13,5 +14,7 @@ DATABASES["default"]["OPTIONS"]["timeout" if "sqlite3" in DATABASES["default"]["
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"  # as in tests.patient
 # Workers and commands wait for a server that is well, however long it is kept from answering; requests do as ever.
-CACHES["relay"]["OPTIONS"]["SOCKET_TIMEOUT"] = CACHES["relay"]["OPTIONS"]["SOCKET_CONNECT_TIMEOUT"] = 60.0
+for alias in CACHES if "PATIENT" in os.environ else ["relay"]:
+    for option in ("SOCKET_TIMEOUT", "SOCKET_CONNECT_TIMEOUT"):
+        CACHES[alias]["OPTIONS"][option] = PATIENT_SECONDS  # type: ignore[index]
 ROOT_URLCONF = "tests.faults.urls"
