@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from catalog.models import Book
+from mirror.relay import drain_all
 from tests.browser.conftest import OpenPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -119,7 +120,10 @@ def test_titles_stay_inside_their_covers(person: Page, books: list[Book]) -> Non
     titles = ["MMMMMMMM WWWWWWWWWWW", "Donaudampfschifffahrtsgesellschaftskapitän", "三体" * 40, "Word " * 60]
     for book, title in zip(books, titles, strict=False):
         Book.objects.filter(pk=book.pk).update(title=title)
+    drain_all()
     person.goto("/books/")
+    for title in titles:
+        expect(person.get_by_role("link", name=title.strip()).first).to_be_visible()
     outside = """() => [...document.querySelectorAll('.cover text')].filter(text => {
         const box = text.getBBox();
         return box.x < 4 || box.x + box.width > 116 || box.y < 4 || box.y + box.height > 178;
