@@ -26,9 +26,8 @@ from tests.servers import PATIENCE_SECONDS, RedisServer, free_port, wait_until
 
 WEB = "granian --interface wsgi --workers 1 --blocking-threads 4 --log-level warning config.wsgi:application"
 BOUND_SECONDS = 1.0  # the promise itself
-AT_LEISURE = (
-    PATIENCE_SECONDS  # for what is not looked at with a watch: the first of each page, and before or after the fault
-)
+# For what is not looked at with a watch: the first of each page, and what comes before or after the fault.
+AT_LEISURE = PATIENCE_SECONDS
 
 
 def database_pids() -> list[int]:

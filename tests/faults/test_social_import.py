@@ -51,9 +51,8 @@ def bob(transactional_db: None, crew: Crew, small_steps: dict[str, object]) -> I
     """Somebody with many followers, whose timelines are warm; each queue but the relay's has its worker."""
     small_steps.clear()
     crew.environment["MIRROR_SETTINGS"] = "{}"
-    crew.environment["PATIENT"] = (
-        "yes"  # a hint that is lost waits for a sweep, and half of the time nobody sweeps here
-    )
+    # A hint that is lost waits for a sweep, and half of the time nobody sweeps here.
+    crew.environment["PATIENT"] = "yes"
     bob, *others = User.objects.bulk_create(User(username=f"reader {n}") for n in range(FOLLOWERS + 1))
     Follow.objects.bulk_create(Follow(follower=one, followee=bob) for one in others)
     world.warm()
