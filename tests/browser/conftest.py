@@ -9,13 +9,13 @@ audit       axe-core on a page: a list of what it finds wrong, in words.
 
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.core import management
-from django.core.signals import request_finished, request_started
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
@@ -54,20 +54,14 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def all_answered() -> Iterator[None]:
     """In the end nobody is at work on a page that was asked for: what they write would be the next test's."""
-    begun, ended = list[object](), list[object]()  # which threads may add to, all at once
-
-    def begins(**options: Any) -> None:
-        begun.append(options["sender"])
-
-    def ends(**options: Any) -> None:
-        ended.append(options["sender"])
-
-    request_started.connect(begins)
-    request_finished.connect(ends)
+    before = _connections()
     yield
-    wait_until(lambda: len(begun) <= len(ended), "the end of all requests")
-    request_started.disconnect(begins)
-    request_finished.disconnect(ends)
+    wait_until(lambda: _connections() <= before, "the end of all requests")
+
+
+def _connections() -> set[threading.Thread]:
+    """The site's threads: there is one for each connection, until the browser ends it."""
+    return {thread for thread in threading.enumerate() if "process_request_thread" in thread.name}
 
 
 @pytest.fixture
