@@ -19,6 +19,7 @@ from mirror.backup.flush import flush
 from mirror.backup.restore import put_right, restore
 from mirror.backup.verify import verify
 from tests.accounts.digests import age, digest, make_sessions, rows
+from tests.locks import somebody_waits
 from tests.servers import wait_until
 
 pytestmark = pytest.mark.django_db
@@ -133,14 +134,6 @@ def test_a_digest_without_a_session_is_a_stray(redis: Redis) -> None:
     assert redis.zrange(keys.recent(), 0, -1) == [session.encode()]
 
 
-def _is_waiting_for_us() -> bool:
-    """Other tests, which wait for one another on the same server, do not count."""
-    with connection.cursor() as cursor:
-        for_us = "pg_backend_pid() = ANY(pg_blocking_pids(pid))"
-        cursor.execute(f"SELECT count(*) FROM pg_locks WHERE NOT granted AND {for_us}")
-        return bool(cursor.fetchone()[0])
-
-
 @contextmanager
 def _beside(work: Callable[[], object]) -> Iterator[None]:
     """``work`` in a thread of its own, which by the end of the block waits for what the block has locked."""
@@ -155,7 +148,7 @@ def _beside(work: Callable[[], object]) -> Iterator[None]:
         with transaction.atomic():
             yield
             done = pool.submit(run)
-            wait_until(_is_waiting_for_us, "a lock that is waited for")
+            wait_until(somebody_waits, "a lock that is waited for")
         done.result()
 
 

@@ -7,6 +7,7 @@ from django.db import connection, transaction
 
 from mirror import capture
 from mirror.models import Change
+from tests.locks import somebody_waits
 from tests.mirror.app.models import Item
 from tests.mirror.outbox import changes, of_items, orders, run
 from tests.servers import wait_until
@@ -75,7 +76,7 @@ def test_an_order_to_rebuild_comes_after_those_who_began_to_write_without_the_tr
     with transaction.atomic():
         run(f"INSERT INTO {Item._meta.db_table} (name, score, hidden) VALUES ('missed', 0, FALSE)")
         installing.start()
-        wait_until(_somebody_waits_for_a_table, "waiting for the writer")
+        wait_until(somebody_waits, "waiting for the writer")
         assert changes() == []
     installing.join()
     assert orders() == ["titem", "tgroup", "latest"]
@@ -84,10 +85,3 @@ def test_an_order_to_rebuild_comes_after_those_who_began_to_write_without_the_tr
 def _install_and_hang_up() -> None:
     capture.install()
     connection.close()
-
-
-def _somebody_waits_for_a_table() -> bool:
-    with connection.cursor() as cursor:
-        ours = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"  # other tests have theirs
-        cursor.execute(f"SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND locktype = 'relation' AND {ours})")
-        return bool(cursor.fetchone()[0])

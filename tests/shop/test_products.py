@@ -4,24 +4,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connections, transaction
 
 from shop.models import Product
 from shop.services import products, stock
-from tests.servers import wait_until
+from tests.locks import somebody_waits
+from tests.servers import PATIENCE_SECONDS, wait_until
 from tests.shop.make import make_product
-
-PATIENCE_SECONDS = 60.0
-
-
-def somebody_waits() -> bool:
-    """Whether a transaction waits for another, in this database: others' tests have theirs."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)"
-            " WHERE NOT granted AND datname = current_database()"
-        )
-        return bool(cursor.fetchone()[0])
 
 
 @pytest.mark.on_postgres
@@ -40,7 +29,7 @@ def test_who_orders_and_who_changes_many_products_do_not_wait_for_each_other(way
         with transaction.atomic():
             stock.reserve({ids[0]: 1})
             has_begun.set()
-            wait_until(somebody_waits, "the other one", PATIENCE_SECONDS)
+            wait_until(somebody_waits, "the other one")
             stock.reserve({ids[2]: 1})
 
     def change() -> int:

@@ -16,6 +16,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from social.models import Block, Follow, Mute
 from social.services import people
+from tests.locks import somebody_waits
 from tests.servers import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -156,7 +157,7 @@ def test_a_block_waits_for_a_follow_that_has_looked_already(
     def look(blocker: int, blocked: int) -> bool:
         found = real(blocker, blocked)
         looked.set()
-        wait_until(_somebody_waits, "the block to wait")
+        wait_until(somebody_waits, "the block to wait")
         return found
 
     def block() -> bool:
@@ -166,12 +167,6 @@ def test_a_block_waits_for_a_follow_that_has_looked_already(
     monkeypatch.setattr(people, "is_blocked", look)
     assert at_once(lambda: people.follow(alice, bob), block) == [True, True]
     assert not Follow.objects.exists()
-
-
-def _somebody_waits() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-        return bool(cursor.fetchone()[0])
 
 
 def test_who_is_deleted_while_they_are_followed_is_not_there(
