@@ -38,6 +38,11 @@ OpenPage = Callable[..., Page]
 Audit = Callable[[Page], list[str]]
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """All tests in this folder are a browser's."""
+    item.add_marker("browser")
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium (or Chrome) on PATH, or the one that CHROMIUM names."""

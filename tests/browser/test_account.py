@@ -10,7 +10,7 @@ from mirror.rebuild import rebuild
 from tests.accounts.mail import delivered, link_in
 from tests.browser.conftest import Audit, OpenPage
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD, NEW, ADDRESS = "a quiet bookshop", "an even quieter one", "alice@example.org"
 
 

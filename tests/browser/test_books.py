@@ -9,7 +9,7 @@ from catalog.models import Book
 from mirror.relay import drain_all
 from tests.browser.conftest import OpenPage
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(params=["person", "plain"])

@@ -12,7 +12,7 @@ from tests.browser.conftest import Audit, OpenPage
 from tests.shop.carts import trust
 from tests.shop.make import make_product, make_sale
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from social.services.posts import post
 from tests.browser.conftest import Audit, OpenPage, settled
 from tests.whole import rebuild
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 PASSWORD = "a quiet bookshop"
 DORA = "/u/D%C3%B6ra%20O%27Neil/"

@@ -13,7 +13,7 @@ from loginlog.days import A_DAY, today
 from tests.browser.conftest import Audit, OpenPage
 from tests.loginlog import filled
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 PAGES = ["/loginlog/", "/loginlog/?from=soon", "/loginlog/report/", "/loginlog/report/?by=month&reading=after"]
 

@@ -10,7 +10,7 @@ from mirror.relay import drain_all
 from tests.browser.conftest import Audit, OpenPage, settled
 from tests.browser.test_loginlog import sign_in
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 PAPER = {"light": "rgb(250, 246, 238)", "dark": "rgb(25, 23, 20)"}
 

@@ -12,7 +12,7 @@ from tests.browser.conftest import Audit, OpenPage
 from tests.catalog.make import make_book
 from tests.social.timelines import warm_up
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 FAMILY = "👩‍👩‍👧‍👦"
 
 

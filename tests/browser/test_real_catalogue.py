@@ -17,7 +17,6 @@ REAL = settings.BASE_DIR.parent / "shared" / "data" / "goodbooks"
 HISTORY = 2000  # lines
 
 pytestmark = [
-    pytest.mark.browser,
     pytest.mark.slow(80),
     pytest.mark.skipif(not REAL.is_dir(), reason=f"the real files are not in {REAL.relative_to(REAL.parents[3])}"),
 ]

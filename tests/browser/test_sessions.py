@@ -10,7 +10,7 @@ from accounts.session_services import end_all_sessions
 from mirror.rebuild import rebuild
 from tests.browser.conftest import Audit, OpenPage
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "a quiet bookshop"
 PHONE = {
     "viewport": {"width": 390, "height": 844},

@@ -18,7 +18,7 @@ from tests.browser.test_loginlog import sign_in
 from tests.shop.make import make_order, make_product, make_sale
 from tests.whole import SITE
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "a quiet bookshop"
 PLAIN = {"java_script_enabled": False}
 LONG = "A Very Long Title of a Book That Goes On and On: Being the Whole History of Everything, Newly Told"

@@ -19,7 +19,7 @@ from tests.browser.test_people import tab_to
 from tests.catalog.make import make_book
 from tests.whole import SITE
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 AsSomebody = Callable[..., Page]
 PLAIN = {"java_script_enabled": False}
