@@ -1,6 +1,5 @@
 """The fixtures that ``conftest.py`` describes."""
 
-import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -83,24 +82,6 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
             with connection.cursor() as cursor:
                 others = "datname = current_database() AND pid <> pg_backend_pid()"
                 cursor.execute(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE {others}")
-
-
-@contextmanager
-def outside_a_loop() -> Iterator[None]:
-    """Asynchronous code can be run by this thread, also when the loop of a browser runs in it for good."""
-    loop = asyncio._get_running_loop()
-    asyncio._set_running_loop(None)
-    try:
-        yield
-    finally:
-        asyncio._set_running_loop(loop)
-
-
-@pytest.fixture(autouse=True)
-def no_loop(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whether a process has had a browser before depends on the order of the tests: only a browser's tests notice."""
-    with nullcontext() if request.node.get_closest_marker("browser") else outside_a_loop():
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
-"""What tests leave behind, and how long they wait: ``tests.flush``, ``tests.fixtures`` and ``tests.patience``."""
+"""What tests leave behind, and how long they wait: ``tests.flush`` and ``tests.patience``."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from accounts.models import User
 from mirror.models import Change
 from mirror.redis import client
 from tests import flush, patience
-from tests.fixtures import outside_a_loop
 from tests.servers import RedisServer
 
 
@@ -60,14 +58,3 @@ def test_a_server_is_killed_while_others_close_their_connections(redis_server: R
         connection.disconnect()
         pool.release(connection)
     assert client().ping()
-
-
-def test_asynchronous_code_can_be_run_after_a_browser_s_tests() -> None:
-    """Playwright's loop runs in the thread of the tests, once there has been a browser."""
-
-    async def like_a_browser_s() -> bool:
-        with outside_a_loop():
-            asyncio.run(asyncio.sleep(0))
-        return asyncio.get_running_loop().is_running()
-
-    assert asyncio.run(like_a_browser_s())
