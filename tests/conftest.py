@@ -33,8 +33,8 @@ import hypothesis
 import pytest
 from django.conf import settings as django_settings
 
-from tests.servers import PostgresServer, find_postgres, temporary_folder
-from tests.servers.redis import main_server
+from tests.support.servers import PostgresServer, find_postgres, temporary_folder
+from tests.support.servers.redis import main_server
 
 # How long an example takes, or is in the making, depends on what else the machine does.
 hypothesis.settings.register_profile("diptych", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -75,7 +75,7 @@ os.environ.update(_redis.environment())
 os.environ["REDIS_PREFIX"] = f"t{secrets.token_hex(3)}:"
 if django_settings.configured:
     raise pytest.UsageError("the tests choose their settings: unset DJANGO_SETTINGS_MODULE")
-os.environ["DJANGO_SETTINGS_MODULE"] = "tests.patient"
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.support.patient_settings"
 # Async-unsafe checks would fail tests that drive a browser: Playwright runs a loop of its own.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
@@ -90,8 +90,8 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
-from tests import flush, hashes, patience
-from tests.fixtures import (
+from tests.support import flush, hashes, patience
+from tests.support.fixtures import (
     django_db_setup,
     environment,
     fresh,

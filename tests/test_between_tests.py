@@ -1,4 +1,4 @@
-"""What tests leave behind, and how long they wait: ``tests.flush`` and ``tests.patience``."""
+"""What tests leave behind, and how long they wait: ``tests.support.flush`` and ``tests.support.patience``."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from django.db import connection
 from accounts.models import User
 from mirror.models import Change
 from mirror.redis import client
-from tests import flush, patience
-from tests.servers import RedisServer
+from tests.support import flush, patience
+from tests.support.servers import RedisServer
 
 
 def rows(table: str) -> int:

@@ -14,8 +14,8 @@ from redis.exceptions import RedisError
 
 from config.devserver import keep
 from config.devserver.redis_server import NoRedis, find_redis, version_of, wheel_redis
-from tests.servers import free_port, wait_until
-from tests.stack import START_SECONDS, Site, copy_of_the_site
+from tests.support.servers import free_port, wait_until
+from tests.support.stack import START_SECONDS, Site, copy_of_the_site
 
 pytestmark = [pytest.mark.slow(30), pytest.mark.on_sqlite]
 

@@ -5,7 +5,7 @@ import os
 import psycopg
 import pytest
 
-from tests.stack import copy_of_the_site
+from tests.support.stack import copy_of_the_site
 
 pytestmark = [pytest.mark.slow, pytest.mark.on_postgres]
 

@@ -8,8 +8,8 @@ from redis import Redis
 from mirror.backup.restore import restore
 from mirror.models import Change
 from mirror.recorder import record
-from tests.mirror.app.backups import best
-from tests.servers import RedisServer
+from tests.support.mirror.app.backups import best
+from tests.support.servers import RedisServer
 
 
 def test_alive_asks_neither_redis_nor_sql(client: Client) -> None:

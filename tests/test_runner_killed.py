@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.servers import wait_until
+from tests.support.servers import wait_until
 
 RUNNER = """
 import sys

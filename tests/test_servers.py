@@ -11,8 +11,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror.redis import client
-from tests.servers import RedisServer, free_port
-from tests.stack import LEFT_OUT
+from tests.support.servers import RedisServer, free_port
+from tests.support.stack import LEFT_OUT
 
 
 def test_a_killed_server_comes_back_with_what_it_acknowledged(redis_server: RedisServer) -> None:

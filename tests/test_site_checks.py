@@ -5,7 +5,7 @@ from django.core.checks import CheckMessage, run_checks
 from pytest_django.fixtures import Settings
 
 from config import checks
-from tests.servers import PATIENCE_SECONDS, RedisServer
+from tests.support.servers import PATIENCE_SECONDS, RedisServer
 
 
 @pytest.fixture

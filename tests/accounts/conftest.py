@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.hashers import Argon2PasswordHasher
-from tests import hashes
+from tests.support import hashes
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from django.test import Client
 from accounts.models import User
 from accounts.views import entry
 from mirror.recorder import record
-from tests.accounts.lockout import LOGIN, PASSWORD, hashing, is_in, log_in
+from tests.support.accounts.lockout import LOGIN, PASSWORD, hashing, is_in, log_in
 
 REGISTER = "/accounts/register/"
 FORM = "application/x-www-form-urlencoded"

@@ -9,9 +9,9 @@ from accounts.account import logins_of
 from accounts.models import EmailChange, LoginStats, User
 from mirror import relay
 from mirror.recorder import record
-from tests.servers import RedisServer
-from tests.site.html import what_the_policy_forbids
-from tests.whole import rebuild
+from tests.support.servers import RedisServer
+from tests.support.site.html import what_the_policy_forbids
+from tests.support.whole import rebuild
 
 PATH = "/accounts/"
 

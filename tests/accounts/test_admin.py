@@ -14,8 +14,8 @@ from accounts.models import LoginStats, Session, User
 from accounts.selectors import user_id_of
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.accounts.people import make_people, warm
-from tests.servers import RedisServer
+from tests.support.accounts.people import make_people, warm
+from tests.support.servers import RedisServer
 
 USERS, SESSIONS = "/admin/accounts/user/", "/admin/accounts/session/"
 PASSWORD = "a quiet bookshop"

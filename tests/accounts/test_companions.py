@@ -11,7 +11,7 @@ from accounts.sessions import SessionStore
 from mirror.naming import key
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.accounts.sessions import alice, desk, token_in, whole
+from tests.support.accounts.sessions import alice, desk, token_in, whole
 
 __all__ = ["alice", "desk", "whole"]
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.devices import LONGEST, device_of, in_words
-from tests.accounts.sessions import FIREFOX, SAFARI
+from tests.support.accounts.sessions import FIREFOX, SAFARI
 
 MOZILLA = "Mozilla/5.0"
 CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0"

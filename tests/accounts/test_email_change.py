@@ -12,8 +12,8 @@ from pytest_django.fixtures import Settings
 from accounts import emails
 from accounts.models import EmailChange, User
 from accounts.session_services import end_all_sessions
-from tests.accounts.mail import delivered, hinted, link_in
-from tests.servers import RedisServer
+from tests.support.accounts.mail import delivered, hinted, link_in
+from tests.support.servers import RedisServer
 
 PATH = "/accounts/email/"
 PASSWORD, OLD, NEW = "a quiet bookshop", "alice@example.org", "alice@example.net"

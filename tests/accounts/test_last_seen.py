@@ -18,9 +18,9 @@ from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.backup.restore import put_right, restore
 from mirror.backup.verify import verify
-from tests.accounts.digests import age, digest, make_sessions, rows
-from tests.locks import somebody_waits
-from tests.servers import wait_until
+from tests.support.accounts.digests import age, digest, make_sessions, rows
+from tests.support.locks import somebody_waits
+from tests.support.servers import wait_until
 
 pytestmark = pytest.mark.django_db
 backup = LastSeenBackup()

@@ -13,7 +13,7 @@ from accounts.services import record_login
 from mirror.recorder import record
 from mirror.redis import client as redis_client
 from mirror.sql_only import sql_only
-from tests.accounts.people import NOON, assert_exact, make_people, warm
+from tests.support.accounts.people import NOON, assert_exact, make_people, warm
 
 KINDS: tuple[Kind, ...] = ("after", "before")
 

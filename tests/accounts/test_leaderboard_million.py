@@ -14,7 +14,7 @@ from accounts.selectors import leaderboard
 from mirror.recorder import record
 from mirror.redis import relay_client
 from mirror.session import Session
-from tests.accounts.people import warm
+from tests.support.accounts.people import warm
 
 MILLION, CHUNK = 1_000_000, 50_000
 Board = list[tuple[int, str]]

@@ -9,8 +9,8 @@ from accounts.leaderboard import PAGE
 from accounts.models import User
 from mirror.recorder import record
 from mirror.sql_only import sql_only
-from tests.accounts.people import NOON, make_people, warm
-from tests.site.html import what_the_policy_forbids
+from tests.support.accounts.people import NOON, make_people, warm
+from tests.support.site.html import what_the_policy_forbids
 
 BOARD, JSON = "/accounts/leaderboard/", {"Accept": "application/json"}
 
@@ -71,7 +71,7 @@ def test_a_stranger_costs_two_round_trips_and_a_reader_one_more_for_the_session(
 
 def warm_all(client: Client) -> None:
     """The sessions too, and what a first request does."""
-    from tests.whole import rebuild
+    from tests.support.whole import rebuild
 
     rebuild()
     client.get(BOARD)

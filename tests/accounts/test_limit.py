@@ -15,7 +15,7 @@ from accounts.models import LastSeen, Session, User
 from accounts.session_signals import sessions_ending
 from mirror import relay
 from mirror.models import Change
-from tests.accounts.digests import age, digest, left, make_sessions, rows
+from tests.support.accounts.digests import age, digest, left, make_sessions, rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

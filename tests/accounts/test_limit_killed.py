@@ -13,8 +13,8 @@ from accounts.cleaning import clean
 from accounts.models import LastSeen, Session, User
 from mirror import relay
 from mirror.models import Change
-from tests.accounts.digests import age, left, make_sessions, rows
-from tests.accounts.killed import STEPS
+from tests.support.accounts.digests import age, left, make_sessions, rows
+from tests.support.accounts.killed import STEPS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # What is left of the sessions beyond the limit after the kill: in SQL, and in Redis.
@@ -30,8 +30,8 @@ def test_it_is_finished_by_the_next(redis: Redis, environment: dict[str, str], s
     age(redis, sessions)
     tokens.touch(sessions[0], 1.0)
     going, staying = set(sessions[1:2001]), {sessions[0], *sessions[2001:]}
-    command = [sys.executable, "-m", "tests.accounts.killed", step, str(len(staying))]
-    patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.patient"}
+    command = [sys.executable, "-m", "tests.support.accounts.killed", step, str(len(staying))]
+    patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.support.patient_settings"}
     killed = subprocess.run(command, cwd=ROOT, env=patient, capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
 

@@ -17,8 +17,8 @@ from redis import Redis
 from accounts import cleaning, ending, keys, tokens
 from accounts.cleaning import clean
 from mirror.redis import client
-from tests.accounts.digests import age, left, make_sessions, rows
-from tests.servers import wait_until
+from tests.support.accounts.digests import age, left, make_sessions, rows
+from tests.support.servers import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 COUNT, LIMIT, THREADS, AT_MOST = 3000, 1500, 8, 1000

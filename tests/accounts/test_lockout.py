@@ -14,8 +14,8 @@ from accounts import keys
 from accounts.lockout import limits
 from accounts.lockout.models import FailedLogins
 from accounts.models import User
-from tests.accounts.lockout import ELSEWHERE, HOME, LOGIN, PASSWORD, fail, hashing, is_in, log_in
-from tests.servers import RedisServer, wait_until
+from tests.support.accounts.lockout import ELSEWHERE, HOME, LOGIN, PASSWORD, fail, hashing, is_in, log_in
+from tests.support.servers import RedisServer, wait_until
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ from django.test import Client
 from accounts.lockout.models import FailedLogins
 from accounts.models import User
 from mirror.recorder import record
-from tests.accounts.lockout import PASSWORD, fail, is_in, log_in
+from tests.support.accounts.lockout import PASSWORD, fail, is_in, log_in
 
 PATH = "/admin/accounts/failedlogins/"
 

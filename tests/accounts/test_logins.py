@@ -18,9 +18,9 @@ from accounts.models import LoginStats, Session, User
 from accounts.sessions import SessionStore
 from mirror.models import Change
 from mirror.recorder import record
-from tests.accounts.people import NOON, assert_exact, make_people, warm
-from tests.faults.tools import at_once
-from tests.servers import RedisServer
+from tests.support.accounts.people import NOON, assert_exact, make_people, warm
+from tests.support.faults.tools import at_once
+from tests.support.servers import RedisServer
 
 PASSWORD = "a quiet bookshop"
 PEOPLE, THREADS = 40, 50

@@ -15,8 +15,8 @@ from accounts.names import fold
 from accounts.selectors import user_id_of
 from mirror.recorder import record
 from mirror.sql_only import sql_only
-from tests.accounts.people import assert_exact, warm
-from tests.servers import RedisServer
+from tests.support.accounts.people import assert_exact, warm
+from tests.support.servers import RedisServer
 
 SAME = ["ken thompson", "KEN Thompson", "\uff4b\uff45\uff4e thompson"]
 STRONG = "a quiet bookshop"

@@ -8,8 +8,8 @@ from django.test import Client
 
 from accounts import passwords
 from accounts.models import EmailChange, Session, User
-from tests.accounts.mail import delivered
-from tests.servers import RedisServer
+from tests.support.accounts.mail import delivered
+from tests.support.servers import RedisServer
 
 PATH = "/accounts/password_change/"
 PASSWORD, NEW = "a quiet bookshop", "an even quieter one"

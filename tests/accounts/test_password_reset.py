@@ -17,8 +17,8 @@ from accounts import tasks as accounts_tasks
 from accounts.models import EmailChange, Session, User
 from accounts.session_services import end_all_sessions
 from mirror.recorder import Recording, record
-from tests.accounts.mail import delivered, hinted, link_in
-from tests.servers import RedisServer, wait_until
+from tests.support.accounts.mail import delivered, hinted, link_in
+from tests.support.servers import RedisServer, wait_until
 
 PATH, DONE = "/accounts/password_reset/", "/accounts/password_reset/done/"
 PASSWORD, NEW = "a quiet bookshop", "an even quieter one"

@@ -11,7 +11,7 @@ from accounts.models import LoginStats, User
 from accounts.selectors import leaderboard, user_id_of
 from mirror.models import Change
 from mirror.recorder import record
-from tests.accounts.people import assert_exact, warm
+from tests.support.accounts.people import assert_exact, warm
 
 JANUARY, MARCH = datetime(2011, 1, 1, tzinfo=UTC), datetime(2011, 3, 1, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from redis import Redis
 from accounts import keys, ratelimit
 from accounts.ratelimit import LocalCounters, address, allow, give_back
 from mirror.recorder import record
-from tests.servers import RedisServer
+from tests.support.servers import RedisServer
 
 
 def limit_keys(redis: Redis) -> list[bytes]:

@@ -14,7 +14,7 @@ from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.redis import breaker
 from mirror.relay import drain_all
-from tests.accounts.sessions import (
+from tests.support.accounts.sessions import (
     alice,
     desk,
     digest_in,
@@ -23,10 +23,10 @@ from tests.accounts.sessions import (
     who,
     whole,
 )
-from tests.servers import RedisServer
+from tests.support.servers import RedisServer
 
 __all__ = ["alice", "desk", "whole"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.accounts.session_urls")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]
 
 
 def test_redis_emptied_logs_nobody_out(desk: Client, redis: Redis) -> None:

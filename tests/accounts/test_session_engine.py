@@ -23,7 +23,7 @@ from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
-from tests.faults.tools import at_once
+from tests.support.faults.tools import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Told = list[tuple[object, ...]]

@@ -12,7 +12,7 @@ from redis import Redis
 from accounts import middleware
 from accounts.models import Session, User
 from mirror.relay import drain_all
-from tests.accounts.sessions import (
+from tests.support.accounts.sessions import (
     PASSWORD,
     alice,
     desk,
@@ -26,7 +26,7 @@ from tests.accounts.sessions import (
 )
 
 __all__ = ["alice", "desk", "whole"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.accounts.session_urls")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]
 STAFF_PAGE = "/admin/auth/group/"
 
 

@@ -13,13 +13,13 @@ from accounts.sessions import SessionStore
 from catalog.index import copy
 from mirror.recorder import record
 from mirror.sql_only import sql_only
-from tests.accounts.sessions import PASSWORD, alice, by_raw_sql, desk, log_in, token_in, who, whole
-from tests.catalog.make import make_book
-from tests.faults.tools import at_once
-from tests.whole import rebuild
+from tests.support.accounts.sessions import PASSWORD, alice, by_raw_sql, desk, log_in, token_in, who, whole
+from tests.support.catalog.make import make_book
+from tests.support.faults.tools import at_once
+from tests.support.whole import rebuild
 
 __all__ = ["alice", "desk", "whole"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.accounts.session_urls")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]
 
 
 def test_session_and_user_are_one_round_trip_and_no_sql(desk: Client) -> None:

@@ -16,10 +16,10 @@ from accounts import cleaning, tasks
 from accounts.management.commands.sessions import a_limit
 from mirror.lease import lease
 from mirror.redis import relay_client
-from tests.accounts.digests import age, digest, left, make_sessions, rows
-from tests.mirror.command import Ran
-from tests.mirror.command import run as run_command
-from tests.servers import RedisServer
+from tests.support.accounts.digests import age, digest, left, make_sessions, rows
+from tests.support.mirror.command import Ran
+from tests.support.mirror.command import run as run_command
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +40,7 @@ def run(*arguments: str) -> Ran:
 
 def from_shell(*arguments: str) -> Ran:
     """The command as a shell runs it, without any database that it could use."""
-    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.support.settings"}
     command = [sys.executable, "-W", "ignore", "manage.py", "sessions", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     return Ran(done.returncode, done.stdout, done.stderr)

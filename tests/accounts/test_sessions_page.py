@@ -15,8 +15,8 @@ from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
-from tests.accounts.sessions import FIREFOX, SAFARI, digest_in, log_in
-from tests.servers import RedisServer
+from tests.support.accounts.sessions import FIREFOX, SAFARI, digest_in, log_in
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATH = "/accounts/sessions/"

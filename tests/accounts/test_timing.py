@@ -13,8 +13,8 @@ from accounts.lockout.models import FailedLogins
 from accounts.models import User
 from mirror.models import Change
 from mirror.recorder import record
-from tests.accounts.lockout import HOME, LOGIN, PASSWORD, fail, hashing
-from tests.servers import RedisServer
+from tests.support.accounts.lockout import HOME, LOGIN, PASSWORD, fail, hashing
+from tests.support.servers import RedisServer
 
 REGISTER = "/accounts/register/"
 CLOCKS = ("Expires", "Retry-After", "Content-Length")  # and what was typed, which may be longer

@@ -8,8 +8,8 @@ from redis import Redis
 
 from accounts import keys, tokens
 from mirror.recorder import record
-from tests.accounts.digests import age, digest, left, make_sessions
-from tests.servers import RedisServer
+from tests.support.accounts.digests import age, digest, left, make_sessions
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from django.db.models import BooleanField, DateTimeField, Field
 from accounts.models import Session, User
 from mirror import SummaryMirror, registry
 from mirror.models import Change
-from tests.accounts.people import NOON, make_people
+from tests.support.accounts.people import NOON, make_people
 
 pytestmark = pytest.mark.django_db
 COLUMNS = [field for field in User._meta.concrete_fields if not field.primary_key and not field.generated]

@@ -12,8 +12,8 @@ from itertools import chain
 from pathlib import Path
 
 from tests.bench.table import measure, render
-from tests.servers import PostgresServer, find_postgres, temporary_folder
-from tests.servers.redis import RedisServer
+from tests.support.servers import PostgresServer, find_postgres, temporary_folder
+from tests.support.servers.redis import RedisServer
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULT = ROOT / "var" / "bench.json"

@@ -6,7 +6,7 @@ from typing import Any, LiteralString, Self
 
 import psycopg
 
-from tests.servers import PostgresServer
+from tests.support.servers import PostgresServer
 
 
 class LoginTable:

@@ -18,8 +18,8 @@ from redis import Redis
 
 from tests.bench.login_table import LoginTable
 from tests.bench.table import Comparison, Row, measure, render
-from tests.servers import PostgresServer, find_postgres, temporary_folder
-from tests.servers.redis import RedisServer
+from tests.support.servers import PostgresServer, find_postgres, temporary_folder
+from tests.support.servers.redis import RedisServer
 
 DAYS: Final = 31
 MARKED: Final = 20_000  # users who are marked, on five days each

@@ -18,8 +18,8 @@ import numpy as np
 
 from tests.bench import implicit_side
 from tests.bench.table import Row, render
-from tests.servers import temporary_folder
-from tests.servers.redis import RedisServer
+from tests.support.servers import temporary_folder
+from tests.support.servers.redis import RedisServer
 
 DATA: Final = Path(__file__).resolve().parents[3] / "shared" / "data" / "goodbooks"
 TEN: Final = 10

@@ -19,8 +19,8 @@ from mirror.redis import relay_client
 from shop.carts.cart import backup, read
 from shop.models import Cart, Product
 from shop.services.carts import set_line
-from tests.accounts.digests import digest
 from tests.bench.table import Comparison
+from tests.support.accounts.digests import digest
 
 CARTS, LINES = 100, 4
 

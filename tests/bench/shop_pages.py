@@ -22,8 +22,8 @@ from shop.models import Product
 from social.models import Post
 from tests.bench.load import ask
 from tests.bench.table import Comparison
-from tests.servers import die_with_parent, free_port, wait_until
-from tests.shop.make import make_product
+from tests.support.servers import die_with_parent, free_port, wait_until
+from tests.support.shop.make import make_product
 
 REQUESTS = 1_000
 WEB = "granian --interface wsgi --workers 2 --blocking-threads 4 --log-level warning config.wsgi:application"

@@ -15,8 +15,8 @@ from shop.models import Order, Product
 from shop.services import carts, checkout
 from shop.services.errors import SoldOut
 from tests.bench.table import Comparison
-from tests.shop.carts import flush_carts, make_visitor, trust
-from tests.shop.make import make_product
+from tests.support.shop.carts import flush_carts, make_visitor, trust
+from tests.support.shop.make import make_product
 
 LATE, AT_ONCE = 500, 8
 NOWHERE = checkout.Address("", "", "")

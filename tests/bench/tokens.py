@@ -13,8 +13,8 @@ from accounts.models import LastSeen, Session
 from mirror.backup.restore import restore
 from mirror.models import Change
 from mirror.redis import client, relay_client
-from tests.accounts.digests import digest
 from tests.bench.table import Comparison
+from tests.support.accounts.digests import digest
 
 IN_REDIS, IN_SQL, TOUCHES, PIPE = 200_000, 20_000, 5_000, 1000
 PROMISED = 100_000

@@ -20,9 +20,9 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, 
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Book, Tag
-from tests.catalog.make import make_books, make_links
-from tests.servers import wait_until
-from tests.whole import SITE
+from tests.support.catalog.make import make_books, make_links
+from tests.support.servers import wait_until
+from tests.support.whole import SITE
 
 FLAGS = [
     "--no-sandbox",  # tests run in containers, as root

@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from mirror.rebuild import rebuild
-from tests.accounts.mail import delivered, link_in
 from tests.browser.conftest import Audit, OpenPage
+from tests.support.accounts.mail import delivered, link_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD, NEW, ADDRESS = "a quiet bookshop", "an even quieter one", "alice@example.org"

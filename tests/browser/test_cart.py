@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 from mirror.relay import drain_all
 from shop.models import Product
 from tests.browser.conftest import Audit, OpenPage
-from tests.shop.carts import trust
-from tests.shop.make import make_product, make_sale
+from tests.support.shop.carts import trust
+from tests.support.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,7 +7,7 @@ from accounts.models import User
 from social.services import people
 from social.services.posts import post
 from tests.browser.conftest import Audit, OpenPage, settled
-from tests.whole import rebuild
+from tests.support.whole import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,7 +11,7 @@ from pytest_django.live_server_helper import LiveServer
 from accounts.models import User
 from loginlog.days import A_DAY, today
 from tests.browser.conftest import Audit, OpenPage
-from tests.loginlog import filled
+from tests.support.loginlog import filled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

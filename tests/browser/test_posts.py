@@ -9,8 +9,8 @@ from accounts.models import User
 from social.models import Post
 from social.services.posts import post
 from tests.browser.conftest import Audit, OpenPage
-from tests.catalog.make import make_book
-from tests.social.timelines import warm_up
+from tests.support.catalog.make import make_book
+from tests.support.social.timelines import warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FAMILY = "👩‍👩‍👧‍👦"

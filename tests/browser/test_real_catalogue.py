@@ -11,7 +11,7 @@ from django.conf import settings
 from playwright.sync_api import Browser
 
 from tests.browser.conftest import PATIENCE_MS
-from tests.stack import copy_of_the_site
+from tests.support.stack import copy_of_the_site
 
 REAL = settings.BASE_DIR.parent / "shared" / "data" / "goodbooks"
 HISTORY = 2000  # lines

@@ -6,7 +6,7 @@ from django.core import management
 from catalog.models import Book
 from shop.models import Product, Recommendation
 from tests.browser.conftest import Audit, OpenPage
-from tests.whole import SITE
+from tests.support.whole import SITE
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from shop.models import Product, Sale
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once
 from tests.browser.conftest import Audit, OpenPage
-from tests.shop.make import make_product, make_sale
+from tests.support.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,8 +15,8 @@ from mirror.relay import drain_all
 from shop.models import Order, Payment, PaymentState, Product, State
 from tests.browser.conftest import Audit, OpenPage
 from tests.browser.test_loginlog import sign_in
-from tests.shop.make import make_order, make_product, make_sale
-from tests.whole import SITE
+from tests.support.shop.make import make_order, make_product, make_sale
+from tests.support.whole import SITE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "a quiet bookshop"

@@ -16,8 +16,8 @@ from social.services import people, posts
 from tests.browser.conftest import Audit, OpenPage, settled
 from tests.browser.test_loginlog import sign_in
 from tests.browser.test_people import tab_to
-from tests.catalog.make import make_book
-from tests.whole import SITE
+from tests.support.catalog.make import make_book
+from tests.support.whole import SITE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

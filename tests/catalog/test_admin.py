@@ -8,8 +8,8 @@ from django.test import Client
 from accounts.models import User
 from catalog.models import Author, Book, Tag
 from mirror.recorder import record
-from tests.catalog.make import make_book
-from tests.whole import rebuild
+from tests.support.catalog.make import make_book
+from tests.support.whole import rebuild
 
 BOOKS, AUTHORS, TAGS = "/admin/catalog/book/", "/admin/catalog/author/", "/admin/catalog/tag/"
 rows = pytest.mark.django_db

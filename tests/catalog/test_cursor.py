@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog import cursor
-from tests.catalog.queries import ORDERS
+from tests.support.catalog.queries import ORDERS
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from catalog.importer import books as importing
 from catalog.importer import tags as tagging
 from catalog.models import Author, Book, Tag
 from mirror.models import Change
-from tests.catalog.goodbooks import books_csv, links_csv, tags_csv, write
-from tests.catalog.make import make_book
+from tests.support.catalog.goodbooks import books_csv, links_csv, tags_csv, write
+from tests.support.catalog.make import make_book
 
 pytestmark = pytest.mark.django_db
 Capture = pytest.CaptureFixture[str]

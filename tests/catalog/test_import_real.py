@@ -92,7 +92,7 @@ def test_killed_in_the_middle_of_anything_it_goes_on(environment: dict[str, str]
         )  # fmt: skip
 
     for what in ("books", "tags", "taggings"):
-        with run("-m", "tests.catalog.stopping", what, *asked) as process:
+        with run("-m", "tests.support.catalog.stopping", what, *asked) as process:
             assert process.stdout
             assert process.stdout.readline() == "in the middle\n"
             process.kill()

@@ -20,7 +20,7 @@ from mirror.entries import Contribution, Member
 from mirror.loading import news_of
 from mirror.plan import difference, news
 from shop.mirrors import ProductMirror
-from tests.catalog.queries import NAMES, ORDERS, nodes
+from tests.support.catalog.queries import NAMES, ORDERS, nodes
 
 Records = dict[int, dict[str, Any]]
 YEARS = st.none() | st.integers(-400, 2030)

@@ -13,8 +13,8 @@ from catalog.models import Author, Book, Tag
 from mirror import naming, registry, relay
 from mirror.entries import single
 from mirror.verify import verify
-from tests.catalog.make import make_book
-from tests.whole import rebuild
+from tests.support.catalog.make import make_book
+from tests.support.whole import rebuild
 
 rows = pytest.mark.django_db
 commits = pytest.mark.django_db(transaction=True)

@@ -12,7 +12,7 @@ from catalog.languages import language_name
 from catalog.models import Author, Book, Tag
 from catalog.results import BookRecord
 from catalog.templatetags.books import _cards, year
-from tests.site.html import what_the_policy_forbids
+from tests.support.site.html import what_the_policy_forbids
 
 pytestmark = pytest.mark.django_db
 

@@ -30,7 +30,7 @@ from catalog.query import (
     with_term,
     without_term,
 )
-from tests.catalog.queries import NAMES, nodes
+from tests.support.catalog.queries import NAMES, nodes
 
 A, B, C = Tag("a"), Tag("b"), Tag("c")
 

@@ -12,9 +12,9 @@ from catalog.index import copy
 from catalog.models import Book
 from catalog.query import And, Node, Not, Or
 from shop.models import Product
-from tests.catalog.make import make_products
-from tests.catalog.queries import ORDERS
-from tests.catalog.warm import all_pages, both, own_copy, warm_up
+from tests.support.catalog.make import make_products
+from tests.support.catalog.queries import ORDERS
+from tests.support.catalog.warm import all_pages, both, own_copy, warm_up
 
 __all__ = ["own_copy"]
 REAL = settings.BASE_DIR.parent / "shared" / "data" / "goodbooks"

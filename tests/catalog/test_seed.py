@@ -13,7 +13,7 @@ from catalog.demo import BOOKS, demo_books
 from catalog.models import Author, Book, Tag
 from catalog.query import parse
 from mirror.models import Change
-from tests.catalog.make import make_book
+from tests.support.catalog.make import make_book
 
 pytestmark = pytest.mark.django_db
 

@@ -20,10 +20,10 @@ from mirror.recorder import Recording, record
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
-from tests.catalog.make import make_authors, make_book, make_books, make_links, make_products
-from tests.catalog.queries import NAMES, ORDERS, nodes
-from tests.catalog.warm import all_pages, both, own_copy, shown, warm_up
-from tests.servers import RedisServer
+from tests.support.catalog.make import make_authors, make_book, make_books, make_links, make_products
+from tests.support.catalog.queries import NAMES, ORDERS, nodes
+from tests.support.catalog.warm import all_pages, both, own_copy, shown, warm_up
+from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
 __all__ = ["own_copy"]

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from catalog import sql
 from catalog.models import Book, Tag
 from catalog.query import Node, evaluate, parse, terms
-from tests.catalog.make import make_book, make_books, make_links, make_products
-from tests.catalog.queries import NAMES, ORDERS, nodes
+from tests.support.catalog.make import make_book, make_books, make_links, make_products
+from tests.support.catalog.queries import NAMES, ORDERS, nodes
 
 pytestmark = pytest.mark.django_db
 TITLES = ["Zebra", "apple", "Apple", "Ärger", "éclair", "鹿鼎记", "𝔘nicode", "zoo", "Zoo", "a b", "ab", "a-b", "_x"]

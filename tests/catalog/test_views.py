@@ -14,9 +14,9 @@ from mirror.rebuild import rebuild
 from mirror.recorder import Recording, record
 from mirror.redis import breaker
 from mirror.sql_only import sql_only
-from tests.catalog.make import make_book, make_books
-from tests.catalog.warm import own_copy, warm_up
-from tests.servers import RedisServer
+from tests.support.catalog.make import make_book, make_books
+from tests.support.catalog.warm import own_copy, warm_up
+from tests.support.servers import RedisServer
 
 __all__ = ["own_copy"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]

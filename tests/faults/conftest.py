@@ -9,12 +9,12 @@ import pytest
 from pytest_django.fixtures import Settings
 from redis import Redis
 
-from tests.faults.crew import Crew
-from tests.faults.tools import make_still
-from tests.fixtures import use_broker
-from tests.mirror import world
-from tests.mirror.app.models import Item
-from tests.servers import PATIENCE_SECONDS, RedisServer
+from tests.support.faults.crew import Crew
+from tests.support.faults.tools import make_still
+from tests.support.fixtures import use_broker
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Item
+from tests.support.servers import PATIENCE_SECONDS, RedisServer
 
 # Small steps, to be killed between; and no slack, so that a replay is only as good as the mark.
 SMALL: dict[str, object] = {"CHUNK": 100, "BATCH": 100, "SLACK_SECONDS": 0}
@@ -44,7 +44,7 @@ def crew(
             **environment,
             **redis_server.environment(),
             "CELERY_BROKER_URL": os.environ["CELERY_BROKER_URL"],
-            "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.support.faults.settings",
             "MIRROR_SETTINGS": json.dumps(small_steps),
         },
         tmp_path,

@@ -7,12 +7,12 @@ import pytest
 from redis import Redis
 
 from mirror.backup.flush import flush
-from tests.faults.backups import Shoppers, assert_comes_to_rest
-from tests.faults.crew import ALONE, Crew
-from tests.faults.tools import again_and_again
-from tests.mirror.app.backups import baskets, best
-from tests.mirror.backup_world import lines, marked
-from tests.servers import PATIENCE_SECONDS, RedisServer, wait_until
+from tests.support.faults.backups import Shoppers, assert_comes_to_rest
+from tests.support.faults.crew import ALONE, Crew
+from tests.support.faults.tools import again_and_again
+from tests.support.mirror.app.backups import baskets, best
+from tests.support.mirror.backup_world import lines, marked
+from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
 KILLS = 4
 # Before another batch is claimed, checked, or no longer marked.
@@ -33,7 +33,7 @@ def test_a_flusher_killed_before_any_step_leaves_it_to_the_next(step: str, crew:
     shoppers = Shoppers(1, state, size=5)
     for _ in range(10):
         shoppers.write()
-    child = crew.start("flusher", f"tests.faults.flusher tbasket {step}")
+    child = crew.start("flusher", f"tests.support.faults.flusher tbasket {step}")
     assert child.wait(PATIENCE_SECONDS) == -signal.SIGKILL
     assert (bool(lines()), bool(marked(state, baskets()))) == AFTER[step]
     flush(baskets())

@@ -8,11 +8,11 @@ from redis import Redis
 from mirror.backup.flush import flush
 from mirror.backup.registry import get
 from mirror.backup.sweep import sweep
-from tests.faults.backups import Shoppers, assert_comes_to_rest, is_at_rest
-from tests.faults.crew import Crew
 from tests.faults.test_older_file import Past
-from tests.mirror.backup_world import marked
-from tests.servers import RedisServer
+from tests.support.faults.backups import Shoppers, assert_comes_to_rest, is_at_rest
+from tests.support.faults.crew import Crew
+from tests.support.mirror.backup_world import marked
+from tests.support.servers import RedisServer
 
 
 def flush_both() -> None:

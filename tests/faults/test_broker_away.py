@@ -6,10 +6,10 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import send
-from tests.faults.crew import Crew
-from tests.faults.tools import assert_comes_to_rest
-from tests.mirror.app.models import Item
-from tests.servers import RedisServer
+from tests.support.faults.crew import Crew
+from tests.support.faults.tools import assert_comes_to_rest
+from tests.support.mirror.app.models import Item
+from tests.support.servers import RedisServer
 
 WRITES = 30
 
@@ -17,7 +17,7 @@ WRITES = 30
 @pytest.fixture
 def one_attempt(settings: Settings, small_steps: dict[str, object]) -> None:
     """No write fits the budget, so each wants to send a hint; the breaker stays open, so attempts can be counted."""
-    settings.ROOT_URLCONF = "tests.faults.urls"
+    settings.ROOT_URLCONF = "tests.support.faults.urls"
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0, "BREAKER_SECONDS": 600}
 
 

@@ -15,12 +15,12 @@ from shop.carts.cart import backup
 from shop.carts.settling import settle_all
 from shop.models import Cart
 from shop.services.carts import add, set_line
-from tests.faults.crew import Crew
 from tests.faults.test_older_file import Past
-from tests.mirror.backup_world import marked
-from tests.servers import RedisServer, wait_until
-from tests.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
-from tests.shop.make import make_product
+from tests.support.faults.crew import Crew
+from tests.support.mirror.backup_world import marked
+from tests.support.servers import RedisServer, wait_until
+from tests.support.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
+from tests.support.shop.make import make_product
 
 LOSSES = ["killed", "emptied", "older file", "no file"]
 

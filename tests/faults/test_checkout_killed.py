@@ -8,11 +8,11 @@ from accounts.session_rows import digest_of
 from shop.carts import cart
 from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
 from shop.services.settle import settle
-from tests.faults.buyers import Buyer, Page, make_people, start_site
-from tests.faults.crew import Crew
-from tests.servers import PATIENCE_SECONDS, wait_until
-from tests.shop.checkouts import ask_again, assert_right, assert_settled, together
-from tests.shop.make import make_product
+from tests.support.faults.buyers import Buyer, Page, make_people, start_site
+from tests.support.faults.crew import Crew
+from tests.support.servers import PATIENCE_SECONDS, wait_until
+from tests.support.shop.checkouts import ask_again, assert_right, assert_settled, together
+from tests.support.shop.make import make_product
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_process_that_dies_while_it_asks_for_the_money_leaves_a_right_ledger(
     book: Product, crew: Crew, deadly: dict[str, str], moment: str
 ) -> None:
     [token] = make_people(1, book)
-    port = start_site(crew, workers=1, PAYMENT_PROVIDER=f"tests.faults.deadly.{moment}", **deadly)
+    port = start_site(crew, workers=1, PAYMENT_PROVIDER=f"tests.support.faults.deadly.{moment}", **deadly)
     buyer = Buyer(port, token)
     buyer.look()
     with pytest.raises(OSError, match=r"."):

@@ -13,11 +13,11 @@ from redis import Redis
 
 from mirror import marker, naming, rebuild
 from mirror.declare import Mirror
-from tests.faults.crew import Crew
-from tests.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest, assert_exact
-from tests.mirror.app.mirrors import ItemMirror
-from tests.mirror.app.models import Item
-from tests.servers import PATIENCE_SECONDS, wait_until
+from tests.support.faults.crew import Crew
+from tests.support.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest, assert_exact
+from tests.support.mirror.app.mirrors import ItemMirror
+from tests.support.mirror.app.models import Item
+from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 
 def test_readers_of_an_emptied_redis_are_answered_by_sql_at_once(still: list[Item], state: Redis) -> None:

@@ -6,10 +6,10 @@ from redis import Redis
 from mirror import rebuild, registry, relay
 from mirror.declare import CUT, SENTINEL, WindowMirror
 from mirror.models import Change
-from tests.faults.crew import ALONE, Crew
-from tests.mirror.app.models import Note, Reading, Writer
-from tests.mirror.app.windows import FEED, feed_of
-from tests.servers import wait_until
+from tests.support.faults.crew import ALONE, Crew
+from tests.support.mirror.app.models import Note, Reading, Writer
+from tests.support.mirror.app.windows import FEED, feed_of
+from tests.support.servers import wait_until
 
 READERS = 5_000  # the worker takes a thousand at a time
 SOURCE = Note._meta.db_table

@@ -16,13 +16,13 @@ from redis import Redis
 
 from catalog.models import Book
 from mirror.redis import client, relay_client
-from tests.catalog.make import make_book
-from tests.faults.crew import Crew
-from tests.faults.stopwatch import Stopwatch
-from tests.faults.tools import assert_comes_to_rest
-from tests.mirror import world
-from tests.mirror.app.models import Item
-from tests.servers import PATIENCE_SECONDS, RedisServer, free_port, wait_until
+from tests.support.catalog.make import make_book
+from tests.support.faults.crew import Crew
+from tests.support.faults.stopwatch import Stopwatch
+from tests.support.faults.tools import assert_comes_to_rest
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Item
+from tests.support.servers import PATIENCE_SECONDS, RedisServer, free_port, wait_until
 
 WEB = "granian --interface wsgi --workers 1 --blocking-threads 4 --log-level warning config.wsgi:application"
 BOUND_SECONDS = 1.0  # the promise itself

@@ -7,9 +7,9 @@ import pytest
 
 from accounts.lockout.models import FailedLogins
 from accounts.models import User
-from tests.faults.crew import Crew
 from tests.faults.test_hung import AT_LEISURE, Web
-from tests.servers import RedisServer
+from tests.support.faults.crew import Crew
+from tests.support.servers import RedisServer
 
 LOGIN = "/accounts/login/"
 PASSWORD = "a quiet bookshop"

@@ -13,12 +13,12 @@ from redis import Redis
 from mirror import apply, hints, registry, relay
 from mirror.models import Change
 from mirror.session import Conflict
-from tests.faults.crew import Crew
-from tests.faults.tools import again_and_again, assert_exact, at_once
-from tests.mirror import world
-from tests.mirror.app.mirrors import ItemMirror
-from tests.mirror.app.models import Follow, Group, Item, Label
-from tests.servers import PATIENCE_SECONDS, wait_until
+from tests.support.faults.crew import Crew
+from tests.support.faults.tools import again_and_again, assert_exact, at_once
+from tests.support.mirror import world
+from tests.support.mirror.app.mirrors import ItemMirror
+from tests.support.mirror.app.models import Follow, Group, Item, Label
+from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 THREADS, DRAINS, WRITES = 8, 150, 20
 PROCESSES, DRAINS_OF_EACH = 3, 100
@@ -75,7 +75,7 @@ def test_many_processes_that_drain_one_row_leave_it_as_sql_has_it(crew: Crew, it
     world.warm()
     numbers = count()
     for n in range(PROCESSES):
-        crew.start(f"drainer {n}", f"tests.faults.drainer on {item.pk}")
+        crew.start(f"drainer {n}", f"tests.support.faults.drainer on {item.pk}")
 
     def all_have_drained() -> bool:
         write(item, next(numbers))

@@ -13,11 +13,11 @@ from redis import Redis
 from mirror import apply, marker, naming, outbox, registry, relay, sweeper
 from mirror.models import Change, State
 from mirror.redis import relay_client
-from tests.faults.crew import Crew
-from tests.faults.tools import Storm, Watcher, assert_comes_to_rest, assert_exact, is_at_rest
-from tests.mirror import world
-from tests.mirror.app.models import Item
-from tests.servers import PATIENCE_SECONDS, RedisServer, wait_until
+from tests.support.faults.crew import Crew
+from tests.support.faults.tools import Storm, Watcher, assert_comes_to_rest, assert_exact, is_at_rest
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Item
+from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
 
 class Past:

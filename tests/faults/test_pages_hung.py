@@ -9,11 +9,11 @@ from redis import Redis
 from accounts.models import User
 from shop import keys
 from shop.models import Product
-from tests.faults.crew import Crew
 from tests.faults.test_hung import AT_LEISURE, Web
-from tests.servers import RedisServer, wait_until
-from tests.shop.cached import path_of, warm
-from tests.shop.make import make_product
+from tests.support.faults.crew import Crew
+from tests.support.servers import RedisServer, wait_until
+from tests.support.shop.cached import path_of, warm
+from tests.support.shop.make import make_product
 
 pytestmark = pytest.mark.slow
 CACHE = 1  # the cache's database

@@ -7,10 +7,10 @@ from mirror import hints, rebuild, sweeper
 from mirror.conf import setting
 from mirror.declare import Record
 from mirror.models import Change
-from tests.faults.tools import assert_exact
-from tests.mirror import world
-from tests.mirror.app.mirrors import ItemMirror
-from tests.mirror.app.models import Item, Label
+from tests.support.faults.tools import assert_exact
+from tests.support.mirror import world
+from tests.support.mirror.app.mirrors import ItemMirror
+from tests.support.mirror.app.models import Item, Label
 
 ROWS = 20
 

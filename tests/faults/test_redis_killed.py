@@ -8,10 +8,10 @@ from mirror import naming, sweeper
 from mirror.conf import setting
 from mirror.models import Change
 from mirror.redis import breaker
-from tests.faults.crew import Crew
-from tests.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest
-from tests.mirror.app.models import Item
-from tests.servers import RedisServer, wait_until
+from tests.support.faults.crew import Crew
+from tests.support.faults.tools import Storm, Watcher, again_and_again, assert_comes_to_rest
+from tests.support.mirror.app.models import Item
+from tests.support.servers import RedisServer, wait_until
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ from redis import Redis
 from shop import keys
 from shop.models import Product
 from shop.rowcache import rows
-from tests.faults.crew import Crew
-from tests.servers import PATIENCE_SECONDS, RedisServer, wait_until
-from tests.shop.make import make_product
+from tests.support.faults.crew import Crew
+from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
+from tests.support.shop.make import make_product
 
 DAEMON = "django rowcache run"
 

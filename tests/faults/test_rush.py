@@ -15,11 +15,11 @@ from shop.carts import cart
 from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
 from shop.payments import fake
 from shop.services.settle import settle
-from tests.faults.buyers import Buyer, Page, make_people, start_site
-from tests.faults.crew import Crew
-from tests.servers import PATIENCE_SECONDS, RedisServer, wait_until
-from tests.shop.checkouts import ask_again, assert_right, assert_settled
-from tests.shop.make import make_product
+from tests.support.faults.buyers import Buyer, Page, make_people, start_site
+from tests.support.faults.crew import Crew
+from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
+from tests.support.shop.checkouts import ask_again, assert_right, assert_settled
+from tests.support.shop.make import make_product
 
 BUYERS = int(os.environ.get("RUSH_BUYERS", "500"))
 COPIES, AT_ONCE = 10, 40

@@ -11,14 +11,14 @@ from accounts.session_services import end_session
 from mirror import sweeper
 from mirror.redis import breaker
 from mirror.verify import verify
-from tests.accounts.sessions import PASSWORD, digest_in, log_in
-from tests.faults.crew import Crew
 from tests.faults.test_hung import AT_LEISURE, Web
 from tests.faults.test_older_file import Past
-from tests.faults.tools import is_at_rest
-from tests.mirror import world
-from tests.mirror.app.models import Item
-from tests.servers import RedisServer
+from tests.support.accounts.sessions import PASSWORD, digest_in, log_in
+from tests.support.faults.crew import Crew
+from tests.support.faults.tools import is_at_rest
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Item
+from tests.support.servers import RedisServer
 
 SESSIONS = "/accounts/sessions/"
 

@@ -19,12 +19,12 @@ from mirror import registry, window
 from social import keys
 from social.models import Follow, Post
 from social.services import posts
-from tests.catalog.make import make_book
-from tests.faults.crew import Crew
 from tests.faults.test_hung import AT_LEISURE, Web
-from tests.faults.tools import assert_comes_to_rest
-from tests.mirror import world
-from tests.servers import RedisServer, wait_until
+from tests.support.catalog.make import make_book
+from tests.support.faults.crew import Crew
+from tests.support.faults.tools import assert_comes_to_rest
+from tests.support.mirror import world
+from tests.support.servers import RedisServer, wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -23,11 +23,11 @@ from mirror.models import Change
 from mirror.redis import relay_client
 from social import keys
 from social.models import Follow, Post
-from tests.faults.crew import BEAT, Crew
 from tests.faults.test_hung import AT_LEISURE, Web
 from tests.faults.test_social_away import be, draft
-from tests.mirror import world
-from tests.servers import wait_until
+from tests.support.faults.crew import BEAT, Crew
+from tests.support.mirror import world
+from tests.support.servers import wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import stopwatch
-from tests.faults.stopwatch import Stopwatch
+from tests.support.faults import stopwatch
+from tests.support.faults.stopwatch import Stopwatch
 
 
 def test_what_has_ended_meanwhile_does_not_count_as_time_that_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -13,7 +13,7 @@ def test_what_has_ended_meanwhile_does_not_count_as_time_that_was_taken(monkeypa
     threads = {"quick": 0, "ends": 3600 * 10**9}
     monkeypatch.setattr(stopwatch, "_tasks", lambda pid: [Path(name) for name in threads])
     monkeypatch.setattr(stopwatch, "_read", lambda path: f"1 {threads[path.parts[0]]} 1")
-    monkeypatch.setattr("tests.faults.stopwatch.time.monotonic", lambda: 100.0)
+    monkeypatch.setattr("tests.support.faults.stopwatch.time.monotonic", lambda: 100.0)
     watch = Stopwatch()
     del threads["ends"]
     threads["quick"] += 5 * 10**9

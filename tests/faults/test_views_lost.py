@@ -12,10 +12,10 @@ from mirror.redis import breaker, relay_client
 from shop import tasks
 from shop.models import View
 from shop.viewing import halving, popularity
-from tests.catalog.make import make_book
-from tests.faults.tools import again_and_again
-from tests.servers import RedisServer, wait_until
-from tests.shop.looks import by_formula, looks_in_sql, marked, period_of, scores
+from tests.support.catalog.make import make_book
+from tests.support.faults.tools import again_and_again
+from tests.support.servers import RedisServer, wait_until
+from tests.support.shop.looks import by_formula, looks_in_sql, marked, period_of, scores
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,7 +8,7 @@ from redis import Redis, WatchError
 
 from config.devserver.redis_server import find_redis, version_of, wheel_redis
 from mirror.shapes import _touch
-from tests.servers import RedisServer
+from tests.support.servers import RedisServer
 
 BINARIES = sorted({path for path in (find_redis(), wheel_redis()) if path})
 

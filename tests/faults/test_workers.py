@@ -11,11 +11,11 @@ from redis import Redis
 
 from mirror import rebuild, relay
 from mirror.models import Change, State
-from tests.faults.crew import ALONE, Crew
-from tests.faults.tools import Storm, assert_comes_to_rest, assert_exact
-from tests.mirror import world
-from tests.mirror.app.models import Item
-from tests.servers import PATIENCE_SECONDS, wait_until
+from tests.support.faults.crew import ALONE, Crew
+from tests.support.faults.tools import Storm, assert_comes_to_rest, assert_exact
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Item
+from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 # Of the batches that there are in the least: before the second, or the last but one, is marked.
 MOMENTS = ("mirror.chains.mark 2", "mirror.apply.land 3", "mirror.chains.mark 4")
@@ -98,7 +98,7 @@ def test_a_drain_that_is_killed_at_any_step_is_harmless(crew: Crew, state: Redis
     world.warm()
     Item.objects.filter(pk__gt=0).update(name=Concat(Value("new "), "name"))
     before = world.dump(state)
-    child = crew.start("drain", f"tests.faults.drainer die {step}")
+    child = crew.start("drain", f"tests.support.faults.drainer die {step}")
     assert child.wait(PATIENCE_SECONDS) == -signal.SIGKILL, crew.said("drain")
     written, pending = world.dump(state) != before, Change.objects.pending().filter(mirror="titem").exists()
     assert (written, pending) == AFTER[step]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from loginlog import analytics, cohorts
 from loginlog.cohorts import KINDS, READINGS, Kind, Reading
 from loginlog.selectors import Span
-from tests.loginlog import naive
-from tests.loginlog.naive import A_DAY, Mark, bitmap
+from tests.support.loginlog import naive
+from tests.support.loginlog.naive import A_DAY, Mark, bitmap
 
 TYPES = ("client", "office")
 LAST = date(2024, 3, 14)

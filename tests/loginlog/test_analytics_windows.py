@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loginlog import windows
-from tests.loginlog.naive import bitmap
+from tests.support.loginlog.naive import bitmap
 
 DAYS = st.lists(st.sets(st.integers(0, 300), max_size=30), min_size=1, max_size=45)
 

@@ -14,9 +14,9 @@ from loginlog.days import A_DAY, floor, today
 from loginlog.ranges import Range
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.loginlog import filled, naive
-from tests.servers.redis import main_server
-from tests.site.html import what_the_policy_forbids
+from tests.support.loginlog import filled, naive
+from tests.support.servers.redis import main_server
+from tests.support.site.html import what_the_policy_forbids
 
 pytestmark = pytest.mark.django_db
 

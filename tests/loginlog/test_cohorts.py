@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from loginlog import cohorts, windows
 from loginlog.cohorts import KINDS, READINGS, Kind, Period, Reading
-from tests.loginlog import naive
-from tests.loginlog.naive import Mark, bitmap
+from tests.support.loginlog import naive
+from tests.support.loginlog.naive import Mark, bitmap
 
 LAST = date(2024, 3, 14)  # a Thursday; a leap day lies shortly before
 MARKS = st.sets(

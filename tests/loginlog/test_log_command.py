@@ -12,7 +12,7 @@ from django.core.management import call_command
 from redis import Redis
 
 from loginlog import selectors, services
-from tests.loginlog.tools import ago, keys_of, person, put_back, sync
+from tests.support.loginlog.tools import ago, keys_of, person, put_back, sync
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

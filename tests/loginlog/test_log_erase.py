@@ -9,8 +9,8 @@ from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.naming import key
 from mirror.redis import breaker
-from tests.loginlog.tools import ago, backup, keys_of, person, put_back, sync
-from tests.servers import RedisServer
+from tests.support.loginlog.tools import ago, backup, keys_of, person, put_back, sync
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

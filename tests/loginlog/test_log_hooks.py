@@ -8,7 +8,7 @@ from django.test import Client
 
 from loginlog import days, hooks, selectors, services
 from mirror.recorder import record
-from tests.loginlog.tools import person
+from tests.support.loginlog.tools import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

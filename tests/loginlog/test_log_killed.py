@@ -18,7 +18,7 @@ from loginlog.bitmaps import SEGMENT
 from loginlog.models import DayBits, MonthBits
 from mirror.backup import marks
 from mirror.backup.verify import verify
-from tests.loginlog.tools import At, Row, Stopped, ago, backup, compare, keys_of, person, put_back, sync
+from tests.support.loginlog.tools import At, Row, Stopped, ago, backup, compare, keys_of, person, put_back, sync
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,13 +99,13 @@ def test_an_expiry_that_is_killed_loses_nothing(
         "from pathlib import Path\n"
         "from django.conf import settings\n"
         "from loginlog import expiry\n"
-        "from tests import patience\n"
+        "from tests.support import patience\n"
         "patience.install()\n"  # it ends by being killed, and not because a server is slow
         "settings.LOGINLOG_FOLDER = Path(sys.argv[1])\n"
         "die = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == sys.argv[2] else None\n"
         "expiry.expire(31, step=die)\n"
     )
-    patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.patient"}
+    patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.support.patient_settings"}
     done = subprocess.run([sys.executable, "-c", code, str(folder), step], cwd=ROOT, env=patient, check=False)
     assert done.returncode == -signal.SIGKILL
     redis.delete(*(name for name in redis.scan_iter("*mirror:lease*")))  # it would run out

@@ -21,8 +21,8 @@ from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.models import BackupState
 from mirror.redis import breaker, relay_client
-from tests import machines
-from tests.loginlog.tools import TYPES, At, Row, Stopped, ago, backup, compare, person, put_back, sync
+from tests.support import machines
+from tests.support.loginlog.tools import TYPES, At, Row, Stopped, ago, backup, compare, person, put_back, sync
 
 FLUSH_STEPS = ["claim", "read", "check", "save", "keep", "clear"]
 EXPIRY_STEPS = ["flush", "write", "remove", "removed", "forget"]

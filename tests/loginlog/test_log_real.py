@@ -12,7 +12,7 @@ from accounts.models import User
 from config.collegemsg import messages, name
 from loginlog import expiry, selectors, services
 from loginlog.reading import Span
-from tests.loginlog.tools import put_back, sync
+from tests.support.loginlog.tools import put_back, sync
 
 FILE = settings.BASE_DIR.parent / "shared" / "data" / "collegemsg" / "CollegeMsg.txt"
 pytestmark = [

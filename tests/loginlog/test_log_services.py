@@ -13,8 +13,8 @@ from loginlog import bitmaps, days, filling, keys, numbers, scripts, selectors, 
 from loginlog.models import Number, Owed
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.loginlog.tools import ago, backup, keys_of, person, put_back, sync
-from tests.servers import RedisServer
+from tests.support.loginlog.tools import ago, backup, keys_of, person, put_back, sync
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

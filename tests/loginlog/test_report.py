@@ -14,9 +14,9 @@ from loginlog import analytics, cohorts, report, selectors
 from loginlog.days import A_DAY, today
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.loginlog import filled, naive
-from tests.loginlog.naive import Mark
-from tests.site.html import what_the_policy_forbids
+from tests.support.loginlog import filled, naive
+from tests.support.loginlog.naive import Mark
+from tests.support.site.html import what_the_policy_forbids
 
 pytestmark = pytest.mark.django_db
 

@@ -9,8 +9,8 @@ from accounts.models import User
 from loginlog import dashboard
 from loginlog.days import today
 from mirror.recorder import record
-from tests.loginlog import filled, naive
-from tests.site.html import what_the_policy_forbids
+from tests.support.loginlog import filled, naive
+from tests.support.site.html import what_the_policy_forbids
 
 pytestmark = pytest.mark.django_db
 

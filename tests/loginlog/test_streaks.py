@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loginlog import streaks
-from tests.loginlog import naive
+from tests.support.loginlog import naive
 
 FIRST = date(2023, 12, 20)  # before a year's turn and a leap day
 DAYS = st.sets(st.integers(0, 120).map(lambda n: FIRST + timedelta(days=n)))

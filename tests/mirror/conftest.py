@@ -9,8 +9,8 @@ from pytest_django import DjangoDbBlocker
 from mirror import capture, hints, registry, signals
 from mirror.management import progress
 from mirror.models import Identity
-from tests import flush
-from tests.mirror.backup_world import lives
+from tests.support import flush
+from tests.support.mirror.backup_world import lives
 
 __all__ = ["committed", "lives", "no_hints", "no_news", "own_registry"]
 

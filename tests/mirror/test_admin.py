@@ -11,7 +11,7 @@ from django.test import Client
 from mirror import naming, outbox, rebuild, registry, send, tasks, verify
 from mirror.models import Change, State
 from mirror.recorder import record
-from tests.servers import RedisServer
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.django_db
 CHANGES, STATES = "/admin/mirror/change/", "/admin/mirror/state/"

@@ -10,10 +10,10 @@ from mirror import apply, outbox, registry, relay
 from mirror.models import Change
 from mirror.recorder import record
 from mirror.session import Conflict
-from tests.mirror import world
-from tests.mirror.app.mirrors import ItemMirror
-from tests.mirror.app.models import Group, Item, Label, Odd
-from tests.mirror.items import drained, make
+from tests.support.mirror import world
+from tests.support.mirror.app.mirrors import ItemMirror
+from tests.support.mirror.app.models import Group, Item, Label, Odd
+from tests.support.mirror.items import drained, make
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 ITEM, ODD = registry.get("titem"), registry.get("t'odd")

@@ -13,10 +13,10 @@ from mirror import Member, Scored, Value, apply, outbox, plan, registry, relay
 from mirror.entries import Entry
 from mirror.models import Change
 from mirror.naming import key
-from tests.mirror import world
-from tests.mirror.app.mirrors import ItemMirror
-from tests.mirror.app.models import Item
-from tests.mirror.items import drained, make
+from tests.support.mirror import world
+from tests.support.mirror.app.mirrors import ItemMirror
+from tests.support.mirror.app.models import Item
+from tests.support.mirror.items import drained, make
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 ITEM = registry.get("titem")

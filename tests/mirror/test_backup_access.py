@@ -12,10 +12,10 @@ from mirror.backup.access import ensure, fetch
 from mirror.backup.flush import flush
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.mirror.app.backups import BestBackup, Content, baskets, best, play, put
-from tests.mirror.app.models import Best
-from tests.mirror.backup_world import Lives, lines, scores_in, warm
-from tests.servers import RedisServer
+from tests.support.mirror.app.backups import BestBackup, Content, baskets, best, play, put
+from tests.support.mirror.app.models import Best
+from tests.support.mirror.backup_world import Lives, lines, scores_in, warm
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed")
 

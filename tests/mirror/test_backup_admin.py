@@ -12,8 +12,8 @@ from mirror import send
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.models import BackupState
-from tests.mirror.app.backups import best, play
-from tests.servers import RedisServer
+from tests.support.mirror.app.backups import best, play
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/mirror/backupstate/"

@@ -7,7 +7,7 @@ import pytest
 from django.core.checks import CheckMessage, run_checks
 
 from mirror.backup import Backup, register, registry
-from tests.mirror.app.backups import BestBackup
+from tests.support.mirror.app.backups import BestBackup
 
 
 @pytest.fixture(autouse=True)

@@ -9,12 +9,12 @@ from redis import Redis
 from mirror import naming
 from mirror.backup import verify
 from mirror.management.commands.backup import Command
-from tests.mirror import command
-from tests.mirror.app.backups import BestBackup, best, play
-from tests.mirror.app.models import Best
-from tests.mirror.backup_world import marked, scores, scores_in, warm
-from tests.mirror.command import Terminal
-from tests.servers import RedisServer
+from tests.support.mirror import command
+from tests.support.mirror.app.backups import BestBackup, best, play
+from tests.support.mirror.app.models import Best
+from tests.support.mirror.backup_world import marked, scores, scores_in, warm
+from tests.support.mirror.command import Terminal
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed")
 ACTIONS = ("status", "flush", "verify", "restore")

@@ -16,9 +16,9 @@ from mirror.backup.epoch import Over
 from mirror.backup.flush import flush
 from mirror.models import BackupState
 from mirror.redis import relay_client
-from tests.mirror.app.backups import BestBackup, baskets, best, play, put
-from tests.mirror.backup_world import Stop, lines, marked, scores, warm
-from tests.servers import RedisServer
+from tests.support.mirror.app.backups import BestBackup, baskets, best, play, put
+from tests.support.mirror.backup_world import Stop, lines, marked, scores, warm
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed")
 STEPS = ["claim", "read", "check", "save", "keep", "clear"]

@@ -19,10 +19,10 @@ from mirror.backup.restore import restore
 from mirror.backup.sweep import sweep
 from mirror.backup.verify import verify
 from mirror.models import BackupState
-from tests import machines
-from tests.mirror.app.backups import Content, baskets, best, play, put
-from tests.mirror.app.models import Basket, Best
-from tests.mirror.backup_world import Lives, Stop, marked
+from tests.support import machines
+from tests.support.mirror.app.backups import Content, baskets, best, play, put
+from tests.support.mirror.app.models import Basket, Best
+from tests.support.mirror.backup_world import Lives, Stop, marked
 
 PLAYERS, BASKETS = ("alice", "bob", "carol"), ("a", "b")
 STEPS = ("claim", "read", "check", "save", "keep", "clear")

@@ -13,9 +13,9 @@ from mirror.backup.flush import flush
 from mirror.backup.restore import restore
 from mirror.models import BackupState
 from mirror.redis import relay_client
-from tests.mirror.app.backups import BestBackup, baskets, best, play, put
-from tests.mirror.app.models import Basket, Best
-from tests.mirror.backup_world import Lives, Stop, is_warm, lines, marked, scores, scores_in, warm
+from tests.support.mirror.app.backups import BestBackup, baskets, best, play, put
+from tests.support.mirror.app.models import Basket, Best
+from tests.support.mirror.backup_world import Lives, Stop, is_warm, lines, marked, scores, scores_in, warm
 
 pytestmark = pytest.mark.usefixtures("committed")
 

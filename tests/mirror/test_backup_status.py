@@ -6,9 +6,9 @@ from redis import Redis
 from mirror.backup.flush import flush
 from mirror.backup.status import BackupStatus, statuses
 from mirror.recorder import record
-from tests.mirror.app.backups import baskets, best, play
-from tests.mirror.backup_world import warm
-from tests.servers import RedisServer
+from tests.support.mirror.app.backups import baskets, best, play
+from tests.support.mirror.backup_world import warm
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed")
 

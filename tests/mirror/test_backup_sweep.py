@@ -13,10 +13,10 @@ from mirror.backup.sweep import sweep
 from mirror.lease import lease
 from mirror.recorder import record
 from mirror.redis import client
-from tests.mirror.app.backups import BestBackup, baskets, best, play, put
-from tests.mirror.app.models import Best
-from tests.mirror.backup_world import is_warm, lines, marked, scores, scores_in, warm
-from tests.servers import RedisServer
+from tests.support.mirror.app.backups import BestBackup, baskets, best, play, put
+from tests.support.mirror.app.models import Best
+from tests.support.mirror.backup_world import is_warm, lines, marked, scores, scores_in, warm
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed")
 

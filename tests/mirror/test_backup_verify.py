@@ -14,9 +14,9 @@ from mirror.backup.flush import flush
 from mirror.backup.restore import put_right
 from mirror.backup.verify import verify
 from mirror.models import BackupState
-from tests.mirror.app.backups import BestBackup, baskets, best, play, put
-from tests.mirror.app.models import Basket, Best
-from tests.mirror.backup_world import lines, marked, scores, scores_in, warm
+from tests.support.mirror.app.backups import BestBackup, baskets, best, play, put
+from tests.support.mirror.app.models import Basket, Best
+from tests.support.mirror.backup_world import lines, marked, scores, scores_in, warm
 
 pytestmark = pytest.mark.usefixtures("committed")
 

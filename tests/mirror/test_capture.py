@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pytest
 from django.db.models import F
 
-from tests.mirror.app.models import Follow, Group, Item, Label, Odd
-from tests.mirror.outbox import changes, of_items, run
+from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
+from tests.support.mirror.outbox import changes, of_items, run
 
 pytestmark = pytest.mark.django_db
 

@@ -13,8 +13,8 @@ from mirror import Mirror, Watch, capture, register, registry
 from mirror.capture_plan import LONGEST_NAME, trigger_name
 from mirror.capture_postgres import PostgresCapture
 from mirror.models import Change
-from tests.mirror.app.models import Follow, Group, Item
-from tests.mirror.outbox import orders, run
+from tests.support.mirror.app.models import Follow, Group, Item
+from tests.support.mirror.outbox import orders, run
 
 ITEM = Item._meta.db_table
 OURS = ["titem", "tgroup", "latest"]  # what watches the table of items, in the order of registration
@@ -158,7 +158,7 @@ def test_without_triggers_nothing_is_captured_and_other_peoples_triggers_stay() 
 
 @pytest.mark.django_db
 def test_a_table_that_is_not_there_yet_waits_for_the_next_migrate() -> None:
-    with isolate_apps("tests.mirror.app"):
+    with isolate_apps("tests.support.mirror.app"):
 
         class Later(models.Model):  # noqa: DJ008
             class Meta:
@@ -193,7 +193,7 @@ def test_a_watch_on_a_column_that_the_model_does_not_have_is_refused_before_anyt
 @pytest.mark.on_sqlite
 @pytest.mark.django_db
 def test_a_key_that_differs_only_by_its_columns_collation_is_another_key() -> None:
-    with isolate_apps("tests.mirror.app"):
+    with isolate_apps("tests.support.mirror.app"):
 
         class Nocase(models.Model):  # noqa: DJ008
             name = models.CharField(max_length=10, db_collation="NOCASE")

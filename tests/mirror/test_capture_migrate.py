@@ -8,8 +8,8 @@ from django.db.migrations import Migration
 
 from mirror import capture, registry
 from mirror.models import Change
-from tests.mirror.app.models import Item, Odd
-from tests.mirror.outbox import orders, run
+from tests.support.mirror.app.models import Item, Odd
+from tests.support.mirror.outbox import orders, run
 
 pytestmark = pytest.mark.usefixtures("own_registry")
 

@@ -9,8 +9,8 @@ from django.db.models import F
 from django.test.utils import isolate_apps
 
 from mirror import Mirror, Watch, capture, register, registry
-from tests.mirror.app.models import Follow, Group, Item, Label
-from tests.mirror.outbox import changes, orders, run
+from tests.support.mirror.app.models import Follow, Group, Item, Label
+from tests.support.mirror.outbox import changes, orders, run
 
 ITEM = Item._meta.db_table
 Watching = Callable[..., None]
@@ -168,7 +168,7 @@ class TestOnly:
 
     @pytest.mark.on_sqlite
     def test_columns_are_compared_byte_by_byte_whatever_their_collation(self, watching: Watching) -> None:
-        with isolate_apps("tests.mirror.app"):
+        with isolate_apps("tests.support.mirror.app"):
 
             class Nocase(models.Model):  # noqa: DJ008
                 name = models.CharField(max_length=10, db_collation="NOCASE")
@@ -323,7 +323,7 @@ def test_a_watch_that_wants_less_has_missed_nothing(watching: Watching) -> None:
 
 
 def test_a_column_that_is_not_there_yet_waits_for_the_next_migrate(watching: Watching) -> None:
-    with isolate_apps("tests.mirror.app"):
+    with isolate_apps("tests.support.mirror.app"):
 
         class Later(models.Model):  # noqa: DJ008
             something = models.IntegerField()
@@ -340,7 +340,7 @@ def test_a_column_that_is_not_there_yet_waits_for_the_next_migrate(watching: Wat
 
 @pytest.mark.on_postgres
 def test_columns_of_types_that_cannot_be_compared_are(watching: Watching) -> None:
-    with isolate_apps("tests.mirror.app"):
+    with isolate_apps("tests.support.mirror.app"):
 
         class Plain(models.Model):  # noqa: DJ008
             value = models.TextField()

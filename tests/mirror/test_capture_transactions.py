@@ -7,10 +7,10 @@ from django.db import connection, transaction
 
 from mirror import capture
 from mirror.models import Change
-from tests.locks import somebody_waits
-from tests.mirror.app.models import Item
-from tests.mirror.outbox import changes, of_items, orders, run
-from tests.servers import wait_until
+from tests.support.locks import somebody_waits
+from tests.support.mirror.app.models import Item
+from tests.support.mirror.outbox import changes, of_items, orders, run
+from tests.support.servers import wait_until
 
 pytestmark = pytest.mark.django_db
 

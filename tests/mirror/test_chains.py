@@ -13,10 +13,10 @@ from mirror.declare import WindowMirror
 from mirror.models import Change
 from mirror.recorder import record
 from mirror.redis import relay_client
-from tests.mirror import world
-from tests.mirror.app.models import Ignoring, Note, Odd, Reading, Writer
-from tests.mirror.app.windows import FeedWindow
-from tests.mirror.outbox import run
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Ignoring, Note, Odd, Reading, Writer
+from tests.support.mirror.app.windows import FeedWindow
+from tests.support.mirror.outbox import run
 
 pytestmark = pytest.mark.usefixtures("committed")
 READING = registry.get("treading")

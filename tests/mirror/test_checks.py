@@ -25,7 +25,7 @@ from mirror import (
     register,
     signals,
 )
-from tests.mirror.app.models import Follow, Item
+from tests.support.mirror.app.models import Follow, Item
 
 pytestmark = pytest.mark.usefixtures("own_registry")
 
@@ -275,7 +275,7 @@ def test_nothing_comes_after_itself() -> None:
 
 
 def test_keys_are_made_of_whole_numbers_and_text() -> None:
-    with isolate_apps("tests.mirror.app"):
+    with isolate_apps("tests.support.mirror.app"):
 
         class Uuid(models.Model):  # noqa: DJ008
             id = models.UUIDField(primary_key=True)

@@ -5,7 +5,7 @@ from redis import Redis
 
 from mirror import send
 from mirror.read import read
-from tests.servers import RedisServer
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

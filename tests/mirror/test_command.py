@@ -8,9 +8,9 @@ from redis import Redis
 from mirror import apply, compare, rebuild, registry
 from mirror.models import Change
 from mirror.naming import key
-from tests.mirror import world
-from tests.mirror.app.models import Item, Label, Odd
-from tests.mirror.command import ACTIONS, run
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Item, Label, Odd
+from tests.support.mirror.command import ACTIONS, run
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 

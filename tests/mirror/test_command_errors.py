@@ -8,10 +8,10 @@ from mirror import rebuild, verify
 from mirror.management.commands.mirror import Command
 from mirror.naming import key
 from mirror.redis import client
-from tests.mirror import world
-from tests.mirror.app.models import Item, Label, Odd
-from tests.mirror.command import ACTIONS, from_shell, run
-from tests.servers import RedisServer
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Item, Label, Odd
+from tests.support.mirror.command import ACTIONS, from_shell, run
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 

@@ -7,8 +7,8 @@ import pytest
 
 from mirror import relay
 from mirror.management import progress
-from tests.mirror.app.models import Odd
-from tests.mirror.command import Terminal, run
+from tests.support.mirror.app.models import Odd
+from tests.support.mirror.command import Terminal, run
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 

@@ -12,10 +12,10 @@ from mirror import apply, hints, outbox, registry, relay
 from mirror.models import Change
 from mirror.recorder import record
 from mirror.session import Conflict
-from tests.faults.tools import at_once
-from tests.mirror import world
-from tests.mirror.app.models import Item
-from tests.servers import wait_until
+from tests.support.faults.tools import at_once
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Item
+from tests.support.servers import wait_until
 
 pytestmark = pytest.mark.usefixtures("committed")
 

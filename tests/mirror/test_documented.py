@@ -11,7 +11,7 @@ import pytest
 from mirror.conf import DEFAULTS
 from mirror.declare import Watch
 from mirror.management.commands.mirror import Command
-from tests.mirror.command import ACTIONS
+from tests.support.mirror.command import ACTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "mirror.md").read_text(encoding="utf-8")

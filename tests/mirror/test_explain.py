@@ -6,7 +6,7 @@ from redis import Redis
 from mirror import explain, relay, scan
 from mirror.explain import NothingToExplain
 from mirror.naming import key
-from tests.mirror.app.models import Follow, Item, Label
+from tests.support.mirror.app.models import Follow, Item, Label
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 

@@ -12,9 +12,9 @@ from mirror.declare import Watch
 from mirror.models import Change
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.mirror import world
-from tests.mirror.app.models import Group, Item, Label, Odd
-from tests.servers import RedisServer
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Group, Item, Label, Odd
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed")
 Sent = list[tuple[str, list[str]]]

@@ -19,9 +19,9 @@ from mirror.recorder import record
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
-from tests.mirror.app.mirrors import ItemMirror
-from tests.mirror.app.models import Item, Label
-from tests.servers import PATIENCE_SECONDS, RedisServer, wait_until
+from tests.support.mirror.app.mirrors import ItemMirror
+from tests.support.mirror.app.models import Item, Label
+from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_registry")]
 

@@ -12,8 +12,8 @@ from mirror import marker, naming, rebuild, registry
 from mirror.models import Identity
 from mirror.recorder import record
 from mirror.redis import client, incarnation
-from tests.mirror.app.mirrors import ItemMirror
-from tests.servers import RedisServer
+from tests.support.mirror.app.mirrors import ItemMirror
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 NAME = "t'odd"

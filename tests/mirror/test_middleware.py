@@ -14,8 +14,8 @@ from mirror.middleware import COOKIE, ReadYourWrites
 from mirror.models import Change
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.mirror.app.models import Odd
-from tests.servers import RedisServer
+from tests.support.mirror.app.models import Odd
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 

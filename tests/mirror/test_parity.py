@@ -8,9 +8,9 @@ from django.db import connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from tests.mirror.app.models import Follow, Group, Item, Label
-from tests.mirror.machine import numbers, pick, run
-from tests.mirror.note_rules import NoteRules
+from tests.support.mirror.app.models import Follow, Group, Item, Label
+from tests.support.mirror.machine import numbers, pick, run
+from tests.support.mirror.note_rules import NoteRules
 
 
 def items() -> list[Item]:

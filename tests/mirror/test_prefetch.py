@@ -12,8 +12,8 @@ from mirror.read import read
 from mirror.recorder import record
 from mirror.redis import breaker
 from mirror.sql_only import sql_only
-from tests.mirror.app.models import Odd
-from tests.servers import RedisServer
+from tests.support.mirror.app.models import Odd
+from tests.support.servers import RedisServer
 
 NAME = "t'odd"
 

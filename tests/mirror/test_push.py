@@ -8,8 +8,18 @@ from mirror.declare import Reached, WindowMirror
 from mirror.models import Change
 from mirror.redis import relay_client
 from mirror.slices import Outcome
-from tests.mirror.app.models import Note, Reading, Writer
-from tests.mirror.pushing import Killed, all_right, before, feed, kill, make_readers, pending, push_pending, says
+from tests.support.mirror.app.models import Note, Reading, Writer
+from tests.support.mirror.pushing import (
+    Killed,
+    all_right,
+    before,
+    feed,
+    kill,
+    make_readers,
+    pending,
+    push_pending,
+    says,
+)
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 READERS = 13

@@ -6,9 +6,9 @@ from redis import Redis
 from mirror import progress, push, slices, window
 from mirror.recorder import record
 from mirror.slices import Outcome
-from tests.mirror.app.models import Note, Writer
-from tests.mirror.app.windows import FEED
-from tests.mirror.pushing import all_right, before, feed, make_readers, pending, says
+from tests.support.mirror.app.models import Note, Writer
+from tests.support.mirror.app.windows import FEED
+from tests.support.mirror.pushing import all_right, before, feed, make_readers, pending, says
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 READERS, NOTES = 13, 30

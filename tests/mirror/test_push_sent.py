@@ -12,8 +12,8 @@ from redis import Redis
 from mirror import marker, naming, outbox, push, relay, replay, send, sweeper, tasks
 from mirror.models import Change, Identity
 from mirror.redis import relay_client
-from tests.mirror.app.models import Note, Writer
-from tests.mirror.pushing import SOURCE, all_right, feed, make_readers, pending, push_pending, says
+from tests.support.mirror.app.models import Note, Writer
+from tests.support.mirror.pushing import SOURCE, all_right, feed, make_readers, pending, push_pending, says
 
 pytestmark = pytest.mark.usefixtures("committed")
 READERS = 6

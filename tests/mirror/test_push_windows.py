@@ -12,9 +12,9 @@ from mirror.models import Change
 from mirror.redis import relay_client
 from mirror.session import Session
 from mirror.slices import Outcome
-from tests.mirror.app.models import Ignoring, Note, Reading, Writer
-from tests.mirror.app.windows import FEED
-from tests.mirror.pushing import (
+from tests.support.mirror.app.models import Ignoring, Note, Reading, Writer
+from tests.support.mirror.app.windows import FEED
+from tests.support.mirror.pushing import (
     all_right,
     before,
     feed,

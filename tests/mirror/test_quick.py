@@ -8,7 +8,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from mirror import quick
 from mirror.recorder import record
 from mirror.redis import client
-from tests.servers import RedisServer
+from tests.support.servers import RedisServer
 
 
 def fill(redis: Redis) -> None:

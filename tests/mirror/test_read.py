@@ -11,8 +11,8 @@ from mirror.read import Reading, read
 from mirror.recorder import record
 from mirror.redis import breaker, client
 from mirror.sql_only import sql_only, wanted
-from tests.mirror.app.models import Odd
-from tests.servers import RedisServer
+from tests.support.mirror.app.models import Odd
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 NAME = "t'odd"

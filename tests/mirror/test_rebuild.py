@@ -14,9 +14,9 @@ from mirror import apply, marker, naming, rebuild, registry, relay, replay, stra
 from mirror.lease import lease
 from mirror.models import Change, State
 from mirror.redis import client, relay_client
-from tests.mirror import world
-from tests.mirror.app.models import Follow, Group, Item, Label, Odd
-from tests.servers import RedisServer
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 

@@ -8,9 +8,9 @@ from redis import Redis
 from mirror import marker, naming, rebuild, registry, relay, scan, verify
 from mirror.models import Change
 from mirror.redis import client, relay_client
-from tests.mirror import world
-from tests.mirror.app.mirrors import GroupHash
-from tests.mirror.app.models import Group, Item, Label, Odd
+from tests.support.mirror import world
+from tests.support.mirror.app.mirrors import GroupHash
+from tests.support.mirror.app.models import Group, Item, Label, Odd
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 

@@ -10,7 +10,7 @@ from mirror.redis import breaker, client
 from mirror.registry import get
 from mirror.relay import drain_all
 from mirror.verify import verify
-from tests.mirror.app.models import Item, Label
+from tests.support.mirror.app.models import Item, Label
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,7 +8,7 @@ from django.db import connection
 from mirror.recorder import active, record
 from mirror.redis import client
 from mirror.session import Session
-from tests.mirror.app.models import Odd
+from tests.support.mirror.app.models import Odd
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from mirror.recorder import record
 from mirror.redis import Breaker, client, incarnation, is_away
 from mirror.session import Session
-from tests.servers import RedisServer
+from tests.support.servers import RedisServer
 
 
 @pytest.mark.parametrize("error", [RedisConnectionError("gone"), RedisTimeoutError("slow")])

@@ -13,9 +13,9 @@ from mirror.models import Change
 from mirror.recorder import record
 from mirror.redis import client, relay_client
 from mirror.session import Conflict
-from tests.mirror import world
-from tests.mirror.app.models import Follow, Item, Odd
-from tests.servers import RedisServer
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Follow, Item, Odd
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 

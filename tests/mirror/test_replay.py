@@ -12,8 +12,8 @@ from redis import Redis
 from mirror import marker, naming, outbox, registry, relay, replay, sweeper
 from mirror.models import Change, Identity
 from mirror.redis import client, incarnation, relay_client
-from tests.mirror import world
-from tests.mirror.app.models import Follow, Item, Label
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Follow, Item, Label
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 OLD = "the:former"

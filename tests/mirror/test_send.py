@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from mirror import send
-from tests.servers import RedisServer
+from tests.support.servers import RedisServer
 
 
 @pytest.fixture

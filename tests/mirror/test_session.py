@@ -8,8 +8,8 @@ from redis.exceptions import ResponseError
 from mirror.recorder import record
 from mirror.redis import client, incarnation
 from mirror.session import Conflict, Session
-from tests.servers import RedisServer
-from tests.servers.process import wait_until
+from tests.support.servers import RedisServer
+from tests.support.servers.process import wait_until
 
 
 def held() -> int:

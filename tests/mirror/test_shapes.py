@@ -8,7 +8,7 @@ from mirror.naming import key
 from mirror.redis import client
 from mirror.session import Session
 from mirror.shapes import ABSENT, EdgeShape, HashShape, JsonShape, SummaryShape, shape_of
-from tests.mirror.app.models import Follow, Group, Item
+from tests.support.mirror.app.models import Follow, Group, Item
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 

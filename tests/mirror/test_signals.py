@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from mirror import Mirror, Watch, register, registry, signals
-from tests.mirror.app.models import Follow, Group, Item, Label, Odd
+from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
 
 Hint = tuple[str, str, str]
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,8 @@ from redis import Redis
 from mirror import outbox, registry, relay, spread
 from mirror.declare import Watch
 from mirror.models import Change
-from tests.mirror import world
-from tests.mirror.app.models import Item, Label
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Item, Label
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 SOURCE = Label._meta.db_table

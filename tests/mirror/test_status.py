@@ -10,9 +10,9 @@ from mirror.models import Change, State
 from mirror.recorder import record
 from mirror.redis import breaker, client
 from mirror.status import Status
-from tests.mirror.app.mirrors import LatestItems
-from tests.mirror.app.models import Item, Odd
-from tests.servers import RedisServer
+from tests.support.mirror.app.mirrors import LatestItems
+from tests.support.mirror.app.models import Item, Odd
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 

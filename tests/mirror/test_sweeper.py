@@ -10,9 +10,9 @@ from mirror import naming, outbox, registry, relay, send, sweeper, tasks
 from mirror.lease import lease
 from mirror.models import Change
 from mirror.redis import client, relay_client
-from tests.mirror import world
-from tests.mirror.app.models import Odd
-from tests.servers import RedisServer
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Odd
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 

@@ -11,8 +11,8 @@ from mirror.compare import Difference
 from mirror.models import Change, State
 from mirror.naming import key
 from mirror.redis import relay_client
-from tests.mirror import world
-from tests.mirror.app.models import Follow, Group, Item, Label
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Follow, Group, Item, Label
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 

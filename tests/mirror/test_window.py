@@ -13,8 +13,8 @@ from mirror.redis import breaker, client
 from mirror.session import Conflict
 from mirror.window import Slice
 from mirror.window_shapes import LazyShape
-from tests.mirror.app.models import Note, Reading, Writer
-from tests.mirror.notes import (
+from tests.support.mirror.app.models import Note, Reading, Writer
+from tests.support.mirror.notes import (
     FEED,
     LIFE,
     about,

@@ -12,10 +12,10 @@ from mirror.declare import CUT, WHOLE
 from mirror.models import Change
 from mirror.redis import client, relay_client
 from mirror.window_shapes import LazyShape
-from tests.mirror import world
-from tests.mirror.app.models import Reading
-from tests.mirror.command import run
-from tests.mirror.notes import FEED, about, cut, feed, held, is_right, notes, sliced, warm, whole, writer
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Reading
+from tests.support.mirror.command import run
+from tests.support.mirror.notes import FEED, about, cut, feed, held, is_right, notes, sliced, warm, whole, writer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 LAZY = ["treading", "tignoring", "tfeed"]

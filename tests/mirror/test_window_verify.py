@@ -12,10 +12,23 @@ from mirror.declare import MAKING
 from mirror.models import Change
 from mirror.redis import relay_client
 from mirror.window_shapes import LazyShape
-from tests.mirror.app.models import Note, Reading, Writer
-from tests.mirror.command import run
-from tests.mirror.notes import FEED, about, cut, drained, feed, forget_pushes, held, notes, warm, whole, windows, writer
-from tests.mirror.outbox import run as execute
+from tests.support.mirror.app.models import Note, Reading, Writer
+from tests.support.mirror.command import run
+from tests.support.mirror.notes import (
+    FEED,
+    about,
+    cut,
+    drained,
+    feed,
+    forget_pushes,
+    held,
+    notes,
+    warm,
+    whole,
+    windows,
+    writer,
+)
+from tests.support.mirror.outbox import run as execute
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 OURS = ("tfeed", "tnotes", "ttopic", "tnewest")

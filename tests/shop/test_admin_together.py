@@ -11,9 +11,9 @@ from django.utils import timezone
 from accounts.models import User
 from shop.models import Order, Product, Sale, SaleItem, State
 from shop.services import products as services
-from tests.shop.checkouts import together
-from tests.shop.make import make_order, make_product, make_sale
 from tests.shop.test_shop_admin import ORDERS, PRODUCTS, SALES, act
+from tests.support.shop.checkouts import together
+from tests.support.shop.make import make_order, make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TOLD = "Somebody else has changed this meanwhile"

@@ -12,10 +12,10 @@ from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from shop.buying import render_buy_box
 from shop.models import Product, Sale
-from tests.catalog.make import make_book
-from tests.catalog.warm import own_copy, warm_up
-from tests.shop.make import make_product, make_sale
-from tests.site.html import what_the_policy_forbids
+from tests.support.catalog.make import make_book
+from tests.support.catalog.warm import own_copy, warm_up
+from tests.support.shop.make import make_product, make_sale
+from tests.support.site.html import what_the_policy_forbids
 
 pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["own_copy"]

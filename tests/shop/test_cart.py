@@ -12,9 +12,9 @@ from shop import keys
 from shop.carts.cart import backup, read
 from shop.models import Cart, Product
 from shop.services.carts import CartError, add, set_line, take_out
-from tests.mirror.backup_world import marked
-from tests.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
-from tests.shop.make import make_product
+from tests.support.mirror.backup_world import marked
+from tests.support.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
+from tests.support.shop.make import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

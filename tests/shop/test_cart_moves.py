@@ -21,9 +21,9 @@ from shop.carts.cart import read
 from shop.carts.settling import SPARED, settle_all
 from shop.models import Cart, Product
 from shop.services.carts import add, set_line, take_out
-from tests.accounts.sessions import PASSWORD, alice, digest_in, log_in, whole
-from tests.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
-from tests.shop.make import make_product
+from tests.support.accounts.sessions import PASSWORD, alice, digest_in, log_in, whole
+from tests.support.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
+from tests.support.shop.make import make_product
 
 __all__ = ["alice", "whole"]
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,9 +14,9 @@ from mirror.recorder import record
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from shop.models import Cart, Product
-from tests.accounts.sessions import alice, digest_in, log_in, whole
-from tests.shop.carts import flush_carts, in_cart, trust
-from tests.shop.make import make_product, make_sale
+from tests.support.accounts.sessions import alice, digest_in, log_in, whole
+from tests.support.shop.carts import flush_carts, in_cart, trust
+from tests.support.shop.make import make_product, make_sale
 
 __all__ = ["alice", "whole"]
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -22,10 +22,10 @@ from shop.carts import direct, moves
 from shop.carts.settling import settle_all
 from shop.models import Cart
 from shop.services import carts
-from tests import machines
-from tests.mirror.backup_world import Lives, lives
-from tests.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
-from tests.shop.make import make_product
+from tests.support import machines
+from tests.support.mirror.backup_world import Lives, lives
+from tests.support.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
+from tests.support.shop.make import make_product
 
 __all__ = ["lives"]
 Lines = dict[str, tuple[int, int]]  # by product, or order: how many copies, since when

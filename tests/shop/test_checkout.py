@@ -13,8 +13,8 @@ from shop.models import Order, OrderLine, Product, State
 from shop.services import carts, checkout, stock
 from shop.services.checkout import begin
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
-from tests.shop.checkouts import HOME, assert_right, make_cart, order_of, together
-from tests.shop.make import make_product, make_sale
+from tests.support.shop.checkouts import HOME, assert_right, make_cart, order_of, together
+from tests.support.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

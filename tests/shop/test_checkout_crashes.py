@@ -17,7 +17,7 @@ from shop.services.checkout import begin
 from shop.services.orders import cancel
 from shop.services.payments import pay
 from shop.services.settle import settle
-from tests.shop.checkouts import (
+from tests.support.shop.checkouts import (
     HOME,
     ask_again,
     assert_right,
@@ -26,8 +26,8 @@ from tests.shop.checkouts import (
     make_cart,
     order_of,
 )
-from tests.shop.make import make_product
-from tests.shop.remote import Crash
+from tests.support.shop.make import make_product
+from tests.support.shop.remote import Crash
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STOCK, FEWEST = 500, 5  # copies; writes of the shortest life

@@ -14,9 +14,9 @@ from shop.carts import cart
 from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
 from shop.payments import fake
 from shop.services import carts, checkout
-from tests.shop.carts import trust
-from tests.shop.checkouts import assert_right, order_of
-from tests.shop.make import make_product
+from tests.support.shop.carts import trust
+from tests.support.shop.checkouts import assert_right, order_of
+from tests.support.shop.make import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 GIVEN = {"name": "Alice", "email": "alice@example.org", "address": "1 Long Lane", "card": fake.SUCCEEDS}

@@ -16,7 +16,7 @@ from shop.models import Order, OrderLine, Product, Recommendation, Sale, State, 
 from shop.recommend import build
 from shop.recommend.selectors import get_recommended
 from shop.viewing import popularity
-from tests.shop.looks import PERIOD
+from tests.support.shop.looks import PERIOD
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = timezone.now()

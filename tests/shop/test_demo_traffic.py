@@ -18,9 +18,9 @@ from config.demo_traffic import Visitor
 from mirror.relay import drain_all
 from shop.models import Order, Product, State
 from social.models import Follow, Post
-from tests.servers import PATIENCE_SECONDS, free_port
-from tests.shop.make import make_product
-from tests.whole import rebuild
+from tests.support.servers import PATIENCE_SECONDS, free_port
+from tests.support.shop.make import make_product
+from tests.support.whole import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,10 +15,10 @@ from shop.services.checkout import begin, cancel, pay, send
 from shop.services.confirming import confirm
 from shop.services.settle import Settled, settle
 from shop.tasks import tell
-from tests.accounts.mail import hinted
-from tests.shop.checkouts import HOME, assert_right, make_cart, order_of, together
-from tests.shop.make import make_product, make_sale
 from tests.shop.test_checkout_page import GIVEN, desk, digest_in, hidden, text_of
+from tests.support.accounts.mail import hinted
+from tests.support.shop.checkouts import HOME, assert_right, make_cart, order_of, together
+from tests.support.shop.make import make_product, make_sale
 
 __all__ = ["desk"]  # a fixture
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -15,10 +15,10 @@ from shop.models import Order, Product, State
 from shop.services import carts
 from shop.services.errors import SoldOut
 from shop.services.orders import cancel, expire
-from tests.servers import RedisServer, wait_until
-from tests.shop.carts import flush_carts, make_visitor, trust
-from tests.shop.checkouts import assert_right, make_cart, order_of
-from tests.shop.make import make_product
+from tests.support.servers import RedisServer, wait_until
+from tests.support.shop.carts import flush_carts, make_visitor, trust
+from tests.support.shop.checkouts import assert_right, make_cart, order_of
+from tests.support.shop.make import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,7 +16,7 @@ from shop.importer import history, invented
 from shop.importer.invented import END
 from shop.importer.put import put
 from shop.models import Order, OrderLine, Product, State, View
-from tests.catalog.goodbooks import books_csv, write
+from tests.support.catalog.goodbooks import books_csv, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Capture = pytest.CaptureFixture[str]

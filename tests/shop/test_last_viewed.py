@@ -19,9 +19,9 @@ from mirror.sql_only import sql_only
 from shop import keys
 from shop.models import View
 from shop.viewing import popularity, visits
-from tests.catalog.make import make_book
-from tests.servers import RedisServer
-from tests.shop.looks import seen_by, to_sql
+from tests.support.catalog.make import make_book
+from tests.support.servers import RedisServer
+from tests.support.shop.looks import seen_by, to_sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ME = "a" * 64

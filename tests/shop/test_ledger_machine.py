@@ -26,10 +26,10 @@ from shop.services.errors import Refused
 from shop.services.orders import cancel, expire, send
 from shop.services.payments import pay, record
 from shop.services.settle import settle
-from tests import machines
-from tests.shop.checkouts import HOME, assert_right
-from tests.shop.make import make_product
-from tests.shop.remote import Crash, Remote
+from tests.support import machines
+from tests.support.shop.checkouts import HOME, assert_right
+from tests.support.shop.make import make_product
+from tests.support.shop.remote import Crash, Remote
 
 EXAMPLES, STEPS = int(os.environ.get("LEDGER_EXAMPLES", "10")), 120
 MODELS = (OrderEvent, Payment, Order, Product)

@@ -13,9 +13,9 @@ from shop import letters
 from shop.models import Order, State
 from shop.services.orders import cancel, send
 from shop.tasks import tell
-from tests.accounts.mail import hinted
-from tests.servers import wait_until
-from tests.shop.make import make_order, make_product
+from tests.support.accounts.mail import hinted
+from tests.support.servers import wait_until
+from tests.support.shop.make import make_order, make_product
 
 pytestmark = pytest.mark.django_db
 Act = Callable[[int, User], Order]

@@ -10,8 +10,8 @@ from accounts.models import User
 from mirror.recorder import record
 from shop.models import Order, Payment, Product, State
 from shop.models.payment import PaymentState
-from tests.shop.make import make_order, make_product
-from tests.site.html import what_the_policy_forbids
+from tests.support.shop.make import make_order, make_product
+from tests.support.site.html import what_the_policy_forbids
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JSON = {"Accept": "application/json"}

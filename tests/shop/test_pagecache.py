@@ -21,9 +21,9 @@ from shop.models import Product
 from shop.pagecache import store
 from shop.viewing import popularity
 from social.models import Post
-from tests.servers import RedisServer
-from tests.shop.cached import WITHOUT, Made, made, pages, path_of, plain, product, text, warm
-from tests.shop.make import make_product, make_sale
+from tests.support.servers import RedisServer
+from tests.support.shop.cached import WITHOUT, Made, made, pages, path_of, plain, product, text, warm
+from tests.support.shop.make import make_product, make_sale
 
 __all__ = ["made", "product"]
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,8 +12,8 @@ from shop import keys
 from shop.models import Product
 from shop.pagecache import people
 from social.models import Block, Post
-from tests.shop.cached import made, path_of, product, text, warm
-from tests.shop.make import make_product
+from tests.support.shop.cached import made, path_of, product, text, warm
+from tests.support.shop.make import make_product
 
 __all__ = ["made", "product"]
 pytestmark = pytest.mark.django_db(transaction=True)

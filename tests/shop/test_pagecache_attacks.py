@@ -9,8 +9,8 @@ from accounts.models import User
 from mirror.relay import drain_all
 from shop.models import Product
 from shop.pagecache import store
-from tests.servers import RedisServer
-from tests.shop.cached import Made, assert_alike, by_both, made, pages, path_of, plain, product, text, warm
+from tests.support.servers import RedisServer
+from tests.support.shop.cached import Made, assert_alike, by_both, made, pages, path_of, plain, product, text, warm
 
 __all__ = ["made", "product"]
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -19,10 +19,10 @@ from shop.models import Product
 from shop.pagecache import asked, store, version
 from shop.pagecache import pages as pages_list
 from shop.pagecache.allowed import BOOK
-from tests.servers import PATIENCE_SECONDS, wait_until
-from tests.shop.cached import Made, assert_alike, by_both, made, path_of, plain, product, text, warm
-from tests.shop.make import make_sale
-from tests.shop.pagecache_urls import declared
+from tests.support.servers import PATIENCE_SECONDS, wait_until
+from tests.support.shop.cached import Made, assert_alike, by_both, made, path_of, plain, product, text, warm
+from tests.support.shop.make import make_sale
+from tests.support.shop.pagecache_urls import declared
 
 __all__ = ["made", "product"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -142,7 +142,7 @@ def test_what_is_installed_is_not_the_sites_own(settings: Settings) -> None:
 def test_a_page_without_personal_holes_and_a_head_are_answered_to_whoever_comes(
     product: Product, made: Made, settings: Settings, who: str
 ) -> None:
-    settings.ROOT_URLCONF = "tests.shop.pagecache_urls"
+    settings.ROOT_URLCONF = "tests.support.shop.pagecache_urls"
     page, client = pages_list.register(declared("well", BOOK)), Client()
     try:
         if who:

@@ -12,7 +12,7 @@ from mirror.relay import drain_all
 from shop.models import Product
 from shop.pagecache import moments
 from shop.pagecache.holes import Cut, Hole, NotCuttable, cutting, node_of
-from tests.shop.cached import Made, made, path_of, product, text
+from tests.support.shop.cached import Made, made, path_of, product, text
 
 __all__ = ["made", "product"]
 HOLE = Hole("a.html", "a", frozenset({"person"}))

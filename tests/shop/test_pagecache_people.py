@@ -20,9 +20,9 @@ from accounts.models import User
 from mirror.relay import drain_all
 from shop.models import Product
 from social.models import Post
-from tests.servers import PATIENCE_SECONDS, RedisServer
-from tests.shop.cached import TOKEN, Made, made, pages, path_of, product, warm
-from tests.shop.carts import trust
+from tests.support.servers import PATIENCE_SECONDS, RedisServer
+from tests.support.shop.cached import TOKEN, Made, made, pages, path_of, product, warm
+from tests.support.shop.carts import trust
 
 __all__ = ["made", "product"]
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,9 +12,9 @@ from mirror.relay import drain_all
 from shop.models import Product
 from shop.pagecache import pages as allowed
 from shop.pagecache.allowed import BOOK
-from tests.servers import RedisServer
-from tests.shop.cached import Made, made, pages, path_of, product, text, warm
-from tests.shop.pagecache_urls import VIEWS, declared
+from tests.support.servers import RedisServer
+from tests.support.shop.cached import Made, made, pages, path_of, product, text, warm
+from tests.support.shop.pagecache_urls import VIEWS, declared
 
 __all__ = ["made", "product"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def own_pages(settings: Settings) -> Iterator[None]:
     """The pages of ``pagecache_urls`` are on the list."""
-    settings.ROOT_URLCONF = "tests.shop.pagecache_urls"
+    settings.ROOT_URLCONF = "tests.support.shop.pagecache_urls"
     found = [allowed.register(declared(name, BOOK)) for name in ("well", *VIEWS)]
     yield
     for page in found:

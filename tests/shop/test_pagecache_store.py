@@ -21,9 +21,9 @@ from shop.pagecache import shells, store
 from shop.pagecache.holes import Hole
 from shop.pagecache.render import Refused
 from shop.pagecache.shells import Shell
-from tests.servers import RedisServer, wait_until
-from tests.shop import stampede_keys as signs
-from tests.shop.cached import Made, made, pages, path_of, product, text
+from tests.support.servers import RedisServer, wait_until
+from tests.support.shop import stampede_keys as signs
+from tests.support.shop.cached import Made, made, pages, path_of, product, text
 
 __all__ = ["made", "product"]
 PROCESSES, THREADS = 4, 250
@@ -246,7 +246,7 @@ def test_a_thousand_who_come_at_once_have_the_page_made_once(
     product: Product, redis: Redis, server: RedisServer, environment: dict[str, str]
 ) -> None:
     """In four processes of different hash seeds, with threads."""
-    command = [sys.executable, "-m", "tests.shop.stampede", path_of(product), str(THREADS)]
+    command = [sys.executable, "-m", "tests.support.shop.stampede", path_of(product), str(THREADS)]
     drain_all()
     children = [
         subprocess.Popen(command, env={**environment, "PYTHONHASHSEED": str(seed)}, stdout=subprocess.PIPE)

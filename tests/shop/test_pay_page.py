@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from accounts.models import User
 from shop.models import Order, Payment, PaymentState, State
-from tests.shop.make import make_order, make_product
 from tests.shop.test_checkout_page import text_of
+from tests.support.shop.make import make_order, make_product
 
 pytestmark = pytest.mark.django_db
 

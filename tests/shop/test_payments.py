@@ -17,9 +17,17 @@ from shop.services.errors import NotPayable
 from shop.services.orders import cancel, expire
 from shop.services.payments import pay, record
 from shop.services.settle import settle
-from tests.servers import PATIENCE_SECONDS, wait_until
-from tests.shop.checkouts import ask_again, assert_right, assert_settled, let_time_pass, make_cart, order_of, together
-from tests.shop.make import make_product
+from tests.support.servers import PATIENCE_SECONDS, wait_until
+from tests.support.shop.checkouts import (
+    ask_again,
+    assert_right,
+    assert_settled,
+    let_time_pass,
+    make_cart,
+    order_of,
+    together,
+)
+from tests.support.shop.make import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 GOOD, BAD = Card(fake.SUCCEEDS), Card(fake.REFUSED)

@@ -23,9 +23,9 @@ from mirror.sql_only import sql_only
 from shop import keys, tasks
 from shop.models import View
 from shop.viewing import halving, popularity
-from tests.catalog.make import make_book
-from tests.servers import RedisServer
-from tests.shop.looks import PERIOD, by_formula, looks_in_sql, period_of, scores, to_sql
+from tests.support.catalog.make import make_book
+from tests.support.servers import RedisServer
+from tests.support.shop.looks import PERIOD, by_formula, looks_in_sql, period_of, scores, to_sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WORKERS, PERIODS, MISSED = 8, 20, {5: 2, 12: 1}  # after which period how many are missed

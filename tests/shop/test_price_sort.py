@@ -17,9 +17,9 @@ from mirror.redis import relay_client
 from mirror.relay import drain_all
 from mirror.verify import verify
 from shop.models import Product
-from tests.catalog.make import make_book
-from tests.catalog.warm import all_pages, both, own_copy, warm_up
-from tests.shop.make import make_product, make_sale
+from tests.support.catalog.make import make_book
+from tests.support.catalog.warm import all_pages, both, own_copy, warm_up
+from tests.support.shop.make import make_product, make_sale
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
 __all__ = ["own_copy"]

@@ -14,7 +14,7 @@ from mirror.verify import verify
 from shop import keys
 from shop.models import Product, Recommendation, Sale
 from shop.selectors import get_products
-from tests.shop.make import make_product, make_sale
+from tests.support.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = ["product", "sale", "recommendation"]

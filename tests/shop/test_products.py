@@ -8,9 +8,9 @@ from django.db import connections, transaction
 
 from shop.models import Product
 from shop.services import products, stock
-from tests.locks import somebody_waits
-from tests.servers import PATIENCE_SECONDS, wait_until
-from tests.shop.make import make_product
+from tests.support.locks import somebody_waits
+from tests.support.servers import PATIENCE_SECONDS, wait_until
+from tests.support.shop.make import make_product
 
 
 @pytest.mark.on_postgres

@@ -12,9 +12,9 @@ from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from shop.models import Product, Recommendation
 from shop.recommend.selectors import SHOWN, Strips, get_recommended
-from tests.shop.make import make_product, make_sale
-from tests.site.html import what_the_policy_forbids
-from tests.whole import rebuild
+from tests.support.shop.make import make_product, make_sale
+from tests.support.site.html import what_the_policy_forbids
+from tests.support.whole import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = ["book", "product", "recommendation"]

@@ -19,8 +19,8 @@ from mirror.verify import verify
 from shop import keys, tasks
 from shop.models import Order, OrderLine, Product, Recommendation, State, View
 from shop.recommend import build, history
-from tests.accounts.people import make_people
-from tests.shop.make import make_product
+from tests.support.accounts.people import make_people
+from tests.support.shop.make import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = timezone.now()

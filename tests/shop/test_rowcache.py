@@ -18,8 +18,8 @@ from shop import keys, tasks
 from shop.models import Product, Sale
 from shop.rowcache import daemon, plan, rows
 from shop.rowcache.daemon import Daemon, run_once
-from tests.servers import PATIENCE_SECONDS, RedisServer, wait_until
-from tests.shop.make import make_product, make_sale
+from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
+from tests.support.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

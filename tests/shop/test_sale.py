@@ -20,8 +20,8 @@ from shop import keys, sales
 from shop.models import Product, Sale
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once
-from tests.servers import RedisServer
-from tests.shop.make import make_product, make_sale
+from tests.support.servers import RedisServer
+from tests.support.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JSON = {"Accept": "application/json"}

@@ -22,9 +22,17 @@ from shop.services.payments import pay
 from shop.services.settle import Settled, settle
 from shop.tasks import confirm as confirm_task
 from shop.tasks import settle as settle_task
-from tests.servers import RedisServer
-from tests.shop.checkouts import ask_again, assert_right, assert_settled, let_time_pass, make_cart, order_of, together
-from tests.shop.make import make_order, make_product
+from tests.support.servers import RedisServer
+from tests.support.shop.checkouts import (
+    ask_again,
+    assert_right,
+    assert_settled,
+    let_time_pass,
+    make_cart,
+    order_of,
+    together,
+)
+from tests.support.shop.make import make_order, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 GOOD = Card(fake.SUCCEEDS)

@@ -29,8 +29,8 @@ from shop.models import (
 )  # fmt: skip
 from shop.services import products as services
 from shop.services.trace import note
-from tests.catalog.make import make_book
-from tests.shop.make import make_order, make_product, make_sale
+from tests.support.catalog.make import make_book
+from tests.support.shop.make import make_order, make_product, make_sale
 
 pytestmark = pytest.mark.django_db
 commits = pytest.mark.django_db(transaction=True)

@@ -23,9 +23,9 @@ from shop.backups.views import Fact
 from shop.models import View
 from shop.pagecache import moments
 from shop.viewing import popularity, visits
-from tests.catalog.make import make_book
-from tests.servers import RedisServer
-from tests.shop.looks import half_an_hour_later, marked, scores, seen_by, to_sql
+from tests.support.catalog.make import make_book
+from tests.support.servers import RedisServer
+from tests.support.shop.looks import half_an_hour_later, marked, scores, seen_by, to_sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PHONE = {"User-Agent": "Mozilla/5.0 (Phone)"}

@@ -18,11 +18,11 @@ from shop.importer import invented
 from shop.models import Order, Recommendation, View
 from shop.recommend import build
 from shop.viewing import halving, keeping
-from tests.accounts.people import make_people
-from tests.catalog.make import make_book
-from tests.shop.looks import PERIOD
-from tests.shop.make import make_order, make_product
 from tests.shop.test_import_history import files, load, pairs
+from tests.support.accounts.people import make_people
+from tests.support.catalog.make import make_book
+from tests.support.shop.looks import PERIOD
+from tests.support.shop.make import make_order, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Capture = pytest.CaptureFixture[str]

@@ -9,8 +9,8 @@ from django.test import Client, override_settings
 from django.urls import include, path
 
 from mirror.recorder import record
-from tests.servers import RedisServer
-from tests.site.html import attributes_of, what_the_policy_forbids
+from tests.support.servers import RedisServer
+from tests.support.site.html import attributes_of, what_the_policy_forbids
 
 
 def _bad(request: HttpRequest) -> HttpResponse:

@@ -25,8 +25,8 @@ from mirror.rebuild import rebuild
 from social import feeds
 from social.models import Follow, Post
 from social.selectors import home_timeline
-from tests.mirror.command import run
-from tests.social.timelines import everything, timeline_mirror
+from tests.support.mirror.command import run
+from tests.support.social.timelines import everything, timeline_mirror
 
 REAL = settings.BASE_DIR.parent / "shared" / "data" / "collegemsg" / "CollegeMsg.txt"
 LINES = "1 2 1082040961\n2 3 1082040962\n1 3 1082127361\n"

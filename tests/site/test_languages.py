@@ -10,8 +10,8 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from catalog.models import Book, Tag
 from config import messages
-from tests.site.html import attributes_of
-from tests.whole import SITE
+from tests.support.site.html import attributes_of
+from tests.support.whole import SITE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]  # what pages say is no matter of the database
 

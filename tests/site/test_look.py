@@ -4,7 +4,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from tests.site.html import attributes_of
+from tests.support.site.html import attributes_of
 
 pytestmark = pytest.mark.django_db
 

@@ -11,9 +11,9 @@ from mirror.recorder import record
 from shop.rowcache.daemon import run_once
 from shop.viewing import halving
 from social.models import Post
-from tests.accounts.people import make_people, warm
-from tests.shop.make import make_product, make_sale
-from tests.site.html import what_the_policy_forbids
+from tests.support.accounts.people import make_people, warm
+from tests.support.shop.make import make_product, make_sale
+from tests.support.site.html import what_the_policy_forbids
 
 PUBLIC = ["/", "/accounts/login/", "/accounts/register/", "/no-such-page/"]
 

@@ -14,7 +14,7 @@ from django.test import RequestFactory
 from catalog.models import Author
 from config import people_first
 from config.people_first import PeopleFirst, in_turn, somebody_waits
-from tests.servers import PATIENCE_SECONDS, wait_until
+from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OTHERS = 8

@@ -4,7 +4,7 @@ import pytest
 
 from accounts.models import User
 from social import home
-from tests.social.timelines import people, timeline_mirror
+from tests.support.social.timelines import people, timeline_mirror
 
 
 @pytest.fixture

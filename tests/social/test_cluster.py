@@ -14,8 +14,8 @@ from mirror.recorder import Command, record
 from mirror.redis import relay_client
 from social import keys
 from social.models import Follow, Post
-from tests.social import slots, town
-from tests.social.cluster import cluster, send_again
+from tests.support.social import slots, town
+from tests.support.social.cluster import cluster, send_again
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 FOLLOWERS, OLDER = 30, 3

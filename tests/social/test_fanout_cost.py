@@ -14,7 +14,7 @@ from social.models import Pulled
 from social.pulled import settle
 from social.selectors import home_timeline
 from social.services.posts import post
-from tests.social.timelines import follow, ids, people, warm_up
+from tests.support.social.timelines import follow, ids, people, warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WRITES = ("INSERT", "UPDATE", "DELETE")

@@ -11,7 +11,7 @@ from mirror.redis import breaker
 from social import selectors
 from social.models import Block, Hashtag, Mention, Mute, Post
 from social.reading import PAGE, PostPage
-from tests.social.timelines import costs, everything, ids, newest_first, pages, people, raws, say, warm_up
+from tests.support.social.timelines import costs, everything, ids, newest_first, pages, people, raws, say, warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,7 +7,7 @@ from mirror.relay import drain_all
 from social.models import Hashtag
 from social.services.posts import HASHTAGS, post
 from social.tokens import fold_hashtag, hashtags_in
-from tests.social.timelines import people, warm_up
+from tests.support.social.timelines import people, warm_up
 
 JSON = "application/json"
 

@@ -12,7 +12,7 @@ from social import home, keys
 from social.models import Block, Follow, Mute, Post, Pulled
 from social.reading import PAGE
 from social.selectors import home_timeline
-from tests.social.timelines import (
+from tests.support.social.timelines import (
     Timeline,
     costs,
     everything,

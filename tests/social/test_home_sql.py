@@ -7,8 +7,8 @@ import pytest
 from accounts.models import User
 from social import home_sql
 from social.models import Block, Mute, Post, Pulled
-from tests.social.naive import facts
-from tests.social.timelines import follow, people, say
+from tests.support.social.naive import facts
+from tests.support.social.timelines import follow, people, say
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from social.mentioning import MOST, mentioned_in
 from social.models import Block, Mention, Mute
 from social.selectors import mentions_of
 from social.services.posts import post
-from tests.social.timelines import everything, ids, people, say, warm_up
+from tests.support.social.timelines import everything, ids, people, say, warm_up
 
 JSON = "application/json"
 pytestmark = pytest.mark.django_db(transaction=True)

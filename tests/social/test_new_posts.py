@@ -9,7 +9,7 @@ from mirror.sql_only import sql_only
 from social.models import Post, Pulled
 from social.reading import PAGE
 from social.selectors import MOST_NEW, home_timeline, new_posts
-from tests.social.timelines import costs, follow, ids, people, say, warm_up
+from tests.support.social.timelines import costs, follow, ids, people, say, warm_up
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nothing_remembered")]
 JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}

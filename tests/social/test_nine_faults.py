@@ -20,8 +20,8 @@ from mirror.redis import relay_client
 from social import keys, selectors
 from social.models import Block, Follow, Post
 from social.services import people, posts
-from tests.social import slots, town
-from tests.social.naive import facts
+from tests.support.social import slots, town
+from tests.support.social.naive import facts
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

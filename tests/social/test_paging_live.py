@@ -15,10 +15,10 @@ from mirror.models import Change
 from social import reading, selectors
 from social.models import Follow, Post
 from social.services import posts
-from tests.faults.tools import again_and_again
-from tests.servers import wait_until
-from tests.social import town
-from tests.social.naive import facts
+from tests.support.faults.tools import again_and_again
+from tests.support.servers import wait_until
+from tests.support.social import town
+from tests.support.social.naive import facts
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 

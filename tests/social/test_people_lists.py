@@ -15,8 +15,8 @@ from social.common import in_common
 from social.models import Block, Follow, Mute
 from social.people import profile_of
 from social.people_lists import blocked_by, followers_of, following_of, muted_by
-from tests.accounts.people import NOON
-from tests.whole import rebuild
+from tests.support.accounts.people import NOON
+from tests.support.whole import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,8 +12,8 @@ from mirror.sql_only import sql_only
 from social.services import people
 from social.services.posts import post
 from social.suggestions import suggestions
-from tests.site.html import what_the_policy_forbids
-from tests.whole import rebuild
+from tests.support.site.html import what_the_policy_forbids
+from tests.support.whole import rebuild
 
 JSON = {"Accept": "application/json"}
 

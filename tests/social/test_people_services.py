@@ -16,8 +16,8 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from social.models import Block, Follow, Mute
 from social.services import people
-from tests.locks import somebody_waits
-from tests.servers import PATIENCE_SECONDS, wait_until
+from tests.support.locks import somebody_waits
+from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROUNDS = 30

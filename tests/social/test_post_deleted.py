@@ -13,9 +13,9 @@ from mirror.redis import breaker
 from social import keys
 from social.models import Post
 from social.services.posts import post
-from tests.catalog.make import make_book
-from tests.servers import RedisServer
-from tests.social.timelines import follow, people, warm_up
+from tests.support.catalog.make import make_book
+from tests.support.servers import RedisServer
+from tests.support.social.timelines import follow, people, warm_up
 
 JSON = "application/json"
 TEXT = "What I regret"

@@ -6,7 +6,7 @@ from django.test import Client
 from accounts.models import User
 from social.models import Mention, Post
 from social.services.posts import delete_post, hide_post, post, unhide_post
-from tests.social.timelines import people
+from tests.support.social.timelines import people
 
 JSON = "application/json"
 pytestmark = pytest.mark.django_db(transaction=True)

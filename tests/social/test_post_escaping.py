@@ -6,9 +6,9 @@ from django.test import Client
 from accounts.models import User
 from social.models import Hashtag, Mention, Post
 from social.services.posts import post
-from tests.catalog.make import make_book
-from tests.site.html import what_the_policy_forbids
-from tests.social.timelines import people, warm_up
+from tests.support.catalog.make import make_book
+from tests.support.site.html import what_the_policy_forbids
+from tests.support.social.timelines import people, warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EVIL = "<script>alert('1')</script>\"onmouseover=\"x"

@@ -10,8 +10,8 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from mirror.redis import breaker
 from social.models import Post
-from tests.servers import RedisServer
-from tests.social.timelines import people
+from tests.support.servers import RedisServer
+from tests.support.social.timelines import people
 
 JSON = "application/json"
 pytestmark = pytest.mark.django_db(transaction=True)

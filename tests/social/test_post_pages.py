@@ -14,10 +14,10 @@ from mirror.sql_only import sql_only
 from social.models import Block, Mute, Post
 from social.services.posts import hide_post, post
 from social.templatetags import posts as cards
-from tests.servers import RedisServer
-from tests.site.html import what_the_policy_forbids
-from tests.social.talk import COUNT, Town
-from tests.social.timelines import warm_up
+from tests.support.servers import RedisServer
+from tests.support.site.html import what_the_policy_forbids
+from tests.support.social.talk import COUNT, Town
+from tests.support.social.timelines import warm_up
 
 JSON = "application/json"
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -16,8 +16,8 @@ from mirror.middleware import COOKIE
 from mirror.models import Change
 from social.models import Hashtag, Mention, Post, Pulled
 from social.services.posts import delete_post, post
-from tests.catalog.make import make_book
-from tests.social.timelines import people
+from tests.support.catalog.make import make_book
+from tests.support.social.timelines import people
 
 JSON = "application/json"
 pytestmark = pytest.mark.django_db(transaction=True)

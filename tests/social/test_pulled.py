@@ -16,8 +16,8 @@ from social.models import Follow, Post, Pulled
 from social.pulled import is_pulled_now, settle
 from social.selectors import home_timeline
 from social.tasks import settle_pulled
-from tests.social.timelines import ids, warm_up
-from tests.whole import rebuild
+from tests.support.social.timelines import ids, warm_up
+from tests.support.whole import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ON, TURNING, EASED = Pulled.State.ON, Pulled.State.TURNING, Pulled.State.EASED

@@ -15,7 +15,7 @@ from mirror.recorder import record
 from mirror.relay import drain_all
 from social import keys
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, Pulled
-from tests.social.timelines import follow, people, say, warm_up
+from tests.support.social.timelines import follow, people, say, warm_up
 
 POSTS, FOLLOWS, BLOCKS = "/admin/social/post/", "/admin/social/follow/", "/admin/social/block/"
 MUTES, PULLED, USERS = "/admin/social/mute/", "/admin/social/pulled/", "/admin/accounts/user/"

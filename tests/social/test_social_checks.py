@@ -13,7 +13,7 @@ from config.devserver.redis_server import find_redis, wheel_redis
 from mirror.declare import SENTINEL
 from social import checks, keys
 from social.mirrors.windows import TIMELINE
-from tests.servers import PATIENCE_SECONDS, RedisServer
+from tests.support.servers import PATIENCE_SECONDS, RedisServer
 
 SERVERS = [find_redis(), *([wheel] if (wheel := wheel_redis()) else [])]
 

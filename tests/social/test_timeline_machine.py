@@ -24,12 +24,12 @@ from mirror.redis import breaker, relay_client
 from social import bulk, pulled, selectors
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, new_key
 from social.services import people, posts
-from tests import machines
-from tests.servers.redis import main_server
-from tests.social import check, town
-from tests.social.accidents import Crash, at_point
-from tests.social.naive import facts
-from tests.social.town import Visitor
+from tests.support import machines
+from tests.support.servers.redis import main_server
+from tests.support.social import check, town
+from tests.support.social.accidents import Crash, at_point
+from tests.support.social.naive import facts
+from tests.support.social.town import Visitor
 
 PEOPLE: Final = 5
 SAID: Final = 2 * town.WINDOW

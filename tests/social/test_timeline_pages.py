@@ -14,8 +14,8 @@ from mirror.sql_only import sql_only
 from shop.viewing import halving
 from social.models import Block, Post
 from social.reading import PAGE, cursor
-from tests.site.html import what_the_policy_forbids
-from tests.social.timelines import costs, follow, newest_first, people, say, warm_up
+from tests.support.site.html import what_the_policy_forbids
+from tests.support.social.timelines import costs, follow, newest_first, people, say, warm_up
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nothing_remembered")]
 JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}

@@ -12,9 +12,9 @@ from mirror.naming import marker
 from social import keys
 from social.management.commands import timelines as timelines_command
 from social.mirrors.windows import ACTIVE_SECONDS
-from tests.mirror.command import Ran, Terminal, run
-from tests.servers import RedisServer
-from tests.social.timelines import follow, people, say, warm_up
+from tests.support.mirror.command import Ran, Terminal, run
+from tests.support.servers import RedisServer
+from tests.support.social.timelines import follow, people, say, warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = timezone.now()

@@ -1,0 +1,1 @@
+"""Support for the tests: servers, fixtures, sample data and helpers, one idea a file."""

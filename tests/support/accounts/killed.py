@@ -1,0 +1,52 @@
+"""``python -m tests.support.accounts.killed STEP LIMIT``: cleans sessions, and is killed right after that step."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+STEPS = {
+    "claim": ("accounts.cleaning", "claim"),
+    "what hangs on them": ("accounts.ending", "sessions_ending.send"),
+    "half of the transaction": ("accounts.ending", "LastSeen.objects.filter"),
+    "the rows": ("accounts.ending", "delete"),
+    "the mirror": ("accounts.ending", "relay.drain_keys"),
+    "half of the members": ("accounts.tokens", "remove"),
+    "all of the members": ("accounts.tokens", "remove"),
+}
+
+
+def _die_after(work: Callable[..., Any], *, half: bool) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> None:
+        if half:
+            args = (*args[:-1], args[-1][: len(args[-1]) // 2])
+        work(*args, **kwargs)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return run
+
+
+def main(step: str, limit: int) -> None:
+    """Put death in its place, and clean."""
+    import django
+
+    django.setup()
+    from importlib import import_module
+
+    from accounts.cleaning import clean
+    from tests.support import patience
+
+    patience.install()  # it ends by being killed, and not because a server is slow
+
+    module, path = STEPS[step]
+    *owners, name = path.split(".")
+    place: Any = import_module(module)
+    for owner in owners:
+        place = getattr(place, owner)
+    setattr(place, name, _die_after(getattr(place, name), half=step == "half of the members"))
+    clean(limit)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

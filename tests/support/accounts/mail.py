@@ -1,0 +1,45 @@
+"""Letters in tests: what was hinted to the broker is done, as a worker would do it."""
+
+import base64
+import re
+from typing import Any
+
+import orjson
+from celery import current_app
+from django.core import mail
+from django.core.mail import EmailMultiAlternatives
+
+from tests.support.servers import RedisServer
+from tests.support.servers.redis import main_server
+
+
+def hinted(server: RedisServer | None = None, start: str = "accounts.") -> list[tuple[str, list[Any]]]:
+    """Takes the tasks whose names start like this out of the broker: (name, arguments), oldest first."""
+    found = []
+    with (server or main_server()).client(2) as broker:
+        while raw := broker.rpop("default"):
+            message = orjson.loads(raw)
+            args, _, _ = orjson.loads(base64.b64decode(message["body"]))
+            name = message["headers"]["task"]
+            if name.startswith(start):
+                found.append((name, args))
+    return found
+
+
+def delivered(server: RedisServer | None = None) -> list[EmailMultiAlternatives]:
+    """Does what was hinted; the letters that this made."""
+    before = len(mail.outbox)
+    current_app.loader.import_default_modules()  # as a worker does; which tests were collected is no matter
+    for name, args in hinted(server):
+        current_app.tasks[name](*args)
+    return mail.outbox[before:]  # type: ignore[return-value]
+
+
+def link_in(letter: EmailMultiAlternatives) -> str:
+    """The path of the link in a letter; the same in its text and its HTML."""
+    found = re.search(r"^http://[^/]+(/\S+)$", str(letter.body), re.MULTILINE)
+    assert found, letter.body
+    ((html, kind),) = letter.alternatives
+    assert kind == "text/html"
+    assert f'href="{found[0]}"' in str(html)
+    return found[1]

@@ -1,0 +1,86 @@
+"""Browsers in which people are logged in (fixtures ``whole``, ``alice``, ``desk``), and who they say it is.
+
+``who`` and ``kept`` ask pages of ``tests.support.accounts.session_urls``.
+"""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from accounts.models import User
+from accounts.session_rows import digest_of
+from mirror.rebuild import rebuild
+from mirror.relay import drain_all
+
+FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0"
+SAFARI = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15"
+    " (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1"
+)
+PASSWORD = "a quiet bookshop"
+
+
+@pytest.fixture
+def whole() -> None:
+    """Sessions are read from Redis."""
+    rebuild(["session"])
+
+
+@pytest.fixture
+def alice(whole: None) -> User:
+    """Somebody who can log in."""
+    return User.objects.create_user("alice", password=PASSWORD)
+
+
+@pytest.fixture
+def desk(alice: User) -> Client:
+    """A browser in which alice is logged in."""
+    return log_in(alice)
+
+
+def log_in(user: User, user_agent: str = FIREFOX) -> Client:
+    """A browser in which ``user`` logs in by the form."""
+    if not user.has_usable_password():
+        user.set_password(PASSWORD)
+        user.save()
+    client = Client(headers={"user-agent": user_agent})
+    response = client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
+    assert response.status_code == 302
+    return client
+
+
+def token_in(client: Client) -> str:
+    """The token that the browser has."""
+    return client.cookies["sessionid"].value
+
+
+def digest_in(client: Client) -> str:
+    """What the site knows the browser's session by."""
+    return digest_of(token_in(client))
+
+
+def with_token(token: str) -> Client:
+    """A browser that brings this token."""
+    client = Client()
+    client.cookies["sessionid"] = token
+    return client
+
+
+def who(client: Client) -> str:
+    """The name of who is logged in there; "" for a stranger."""
+    name: str = client.get("/who/").json()["user"]
+    return name
+
+
+def kept(client: Client) -> Any:
+    """What the browser's session has kept."""
+    return client.get("/who/").json()["kept"]
+
+
+def by_raw_sql(column: str, value: str | bool, user: User) -> None:
+    """Another program changes the user; the relay brings it to Redis."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE accounts_user SET {column} = %s WHERE id = %s", [value, user.pk])
+    drain_all()

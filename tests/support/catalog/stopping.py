@@ -1,0 +1,44 @@
+"""An import that stops in the middle of a transaction: ``python -m tests.support.catalog.stopping WHAT ARGUMENTS...``.
+
+When the first rows of WHAT, as its progress calls them, are committed, and more have been written that are not, it says
+so, and waits to be killed.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+import django
+
+django.setup()
+
+from django.core.management import call_command  # noqa: E402
+from django.db import connection  # noqa: E402
+
+from mirror.management.progress import Progress  # noqa: E402
+
+
+def main(what: str, *arguments: str) -> None:
+    """Run ``import_goodbooks`` as far as that."""
+    tell, is_due = Progress.__call__, False
+
+    def told(self: Progress, kind: str, rows: int) -> None:
+        nonlocal is_due
+        is_due = is_due or kind == what
+        tell(self, kind, rows)
+
+    def execute(do: Callable[..., Any], sql: str, *asked: Any) -> Any:
+        done = do(sql, *asked)
+        if is_due and sql.lstrip().startswith("INSERT"):
+            assert connection.in_atomic_block
+            print("in the middle", flush=True)
+            sys.exit(sys.stdin.read())  # only if whoever is to kill it is no more
+        return done
+
+    with patch.object(Progress, "__call__", told), connection.execute_wrapper(execute):
+        call_command("import_goodbooks", *arguments)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,72 @@
+"""Having the catalogue in Redis, and in the process; and asking it both ways."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from catalog.index import copy
+from catalog.results import PAGE, BookList
+from catalog.selectors import find_books
+from mirror.rebuild import rebuild
+from mirror.recorder import record
+from mirror.relay import drain_all
+from mirror.sql_only import sql_only
+from tests.support.servers import PATIENCE_SECONDS
+
+
+def warm_up() -> None:
+    """Bring everything up to date: Redis, and this process's copy."""
+    rebuild(["book", "tag", "product", "recommendation"])
+    drain_all()
+    assert copy.ensure_loaded(PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def own_copy() -> Iterator[None]:
+    """The process's copy starts unloaded, and its thread is not left behind."""
+    copy.forget()
+    yield
+    copy.forget()
+
+
+def shown(page: BookList) -> dict[str, Any]:
+    """All that a template can see."""
+    return {
+        "query": page.query,
+        "sort": page.sort,
+        "sorts": page.sorts,
+        "error": page.error and (str(page.error), page.error.position, page.error.length),
+        "count": page.count,
+        "books": [book.raw for book in page.books],
+        "beside": [[said and said.raw for said in values] for values in page.beside],
+        "next": page.next,
+        "next_url": page.next_url,
+        "facets": page.facets,
+        "chips": page.chips,
+        "unknown": page.unknown,
+    }
+
+
+def both(text: str, sort: str = "", after: str = "") -> BookList:
+    """The page, having checked that Redis answered it, that SQL answers the same, and what each was asked."""
+    with record() as seen:
+        page = find_books(text, sort, after)
+    assert (seen.round_trips, seen.sql) == (1, [])
+    with record() as seen, sql_only():
+        by_sql = find_books(text, sort, after)
+    assert seen.round_trips == 0
+    assert shown(page) == shown(by_sql)
+    return page
+
+
+def all_pages(text: str, sort: str) -> list[int]:
+    """The ids on all pages, both ways."""
+    page = both(text, sort)
+    found = [book["id"] for book in page.books]
+    while page.next:
+        assert len(page.books) == PAGE
+        page = both(text, sort, page.next)
+        found += [book["id"] for book in page.books]
+    assert len(found) == page.count
+    return found

@@ -1,0 +1,70 @@
+"""What the tests of backups under faults share: players who remember what was acknowledged, and what "right" means."""
+
+import random
+from collections.abc import Callable
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from mirror.backup.access import NotRestored, fetch
+from mirror.backup.status import statuses
+from mirror.backup.verify import verify
+from mirror.redis import breaker, relay_client
+from tests.support.mirror.app.backups import baskets, best, play, put
+from tests.support.mirror.backup_world import lines, scores
+from tests.support.servers import wait_until
+
+
+class Shoppers:
+    """They write scores and baskets, again and again until it is acknowledged, and remember that."""
+
+    def __init__(self, seed: int, server: Redis, size: int = 200) -> None:
+        self.random, self.server, self.size = random.Random(seed), server, size
+        self.best: dict[str, int] = {}
+        self.baskets: dict[str, dict[str, int]] = {}
+        self.writes = self.failures = 0
+
+    def write(self) -> None:
+        """One write of either kind."""
+        player, score = f"p{self.random.randrange(self.size)}", self.random.randrange(600)
+        self._until_done(lambda: play(self.server, player, score))
+        self.best[player] = max(score, self.best.get(player, 0))
+        basket, line, quantity = f"b{self.random.randrange(self.size)}", self.random.choice("xyz"), self._quantity()
+        self._until_done(lambda: put(basket, line, quantity, relay_client()))
+        content = {**self.baskets.get(basket, {}), line: quantity}
+        self.baskets[basket] = {line: n for line, n in content.items() if n}
+        self.writes += 1
+
+    def _quantity(self) -> int:
+        return self.random.randrange(5)
+
+    def _until_done(self, do: Callable[[], object]) -> None:
+        while True:
+            try:
+                do()
+            except (RedisError, NotRestored):
+                self.failures += 1
+            else:
+                return
+
+    def look(self) -> None:
+        """Readers see what was acknowledged."""
+        breaker.reset()
+        assert fetch(best(), list(self.best)) == self.best
+        found = fetch(baskets(), list(self.baskets))
+        assert {name: content.lines for name, content in found.items()} == self.baskets
+
+
+def is_at_rest() -> bool:
+    """Whether nothing is marked, and everything restored."""
+    found = statuses([best(), baskets()], redis=relay_client())
+    return all(each.warm and each.marked == 0 and each.set_aside == 0 for each in found)
+
+
+def assert_comes_to_rest(shoppers: Shoppers) -> None:
+    """By itself SQL gets everything that was acknowledged, and Redis has nothing older."""
+    wait_until(is_at_rest, "coming to rest")
+    assert scores() == shoppers.best
+    assert lines() == shoppers.baskets
+    assert verify(best()) == verify(baskets()) == []
+    shoppers.look()

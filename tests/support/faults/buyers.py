@@ -1,0 +1,127 @@
+"""Many people who buy at once, by real HTTP: each with a session, a cart (made in bulk), a connection of their own."""
+
+import http.client
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import urlencode
+
+from django.contrib import auth
+from django.utils import timezone
+
+from accounts.models import Session, User
+from accounts.session_rows import NO_RIGHTS, digest_of
+from accounts.sessions import RIGHTS, SessionStore
+from mirror.rebuild import rebuild
+from shop.models import Product
+from shop.payments import fake
+from shop.services import carts
+from tests.support.faults.crew import Crew
+from tests.support.servers import PATIENCE_SECONDS, free_port, wait_until
+from tests.support.shop.carts import flush_carts, trust
+
+WEB = (
+    "granian --interface wsgi --workers {workers} --blocking-threads 4 --respawn-failed-workers --log-level warning"
+    " --port {port} config.wsgi:application"
+)
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+CSRF = "c" * 32
+
+
+def start_site(crew: Crew, *, workers: int = 2, **environment: str) -> int:
+    """The site in several processes, as the Procfile has it; its port."""
+    port = free_port()
+    own = {"PAYMENT_CALLBACK_URL": f"http://127.0.0.1:{port}/shop/payments/callback/"}
+    crew.start("web", WEB.format(workers=workers, port=port), **own, **environment)
+    wait_until(lambda: _is_up(port), "the start of the web server", PATIENCE_SECONDS)
+    return port
+
+
+def _is_up(port: int) -> bool:
+    try:
+        return Buyer(port, "nobody").ask("GET", "/healthz").code == 200
+    except OSError:
+        return False
+
+
+@dataclass
+class Page:
+    """What a buyer was answered."""
+
+    code: int
+    location: str
+    text: str
+
+    @property
+    def words(self) -> str:
+        """What it says, without the markup."""
+        return " ".join(re.sub(r"<[^>]+>", " ", self.text).split())
+
+
+class Buyer:
+    """Somebody who is logged in, by a token. cart: the hidden fields of the checkout page."""
+
+    def __init__(self, port: int, token: str, cart: dict[str, str] | None = None, card: str = fake.SUCCEEDS) -> None:
+        self.port, self.token, self.card = port, token, card
+        self.cart = cart or {}
+
+    def ask(self, method: str, path: str, form: dict[str, str] | None = None) -> Page:
+        """One request. Raises OSError when nobody answers."""
+        headers = {"Cookie": f"sessionid={self.token}; csrftoken={CSRF}"}
+        body = None
+        if form is not None:
+            body = urlencode({**form, "csrfmiddlewaretoken": CSRF})
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            return Page(response.status, response.headers.get("Location", ""), response.read().decode())
+        except http.client.HTTPException as error:
+            raise OSError(str(error)) from error
+        finally:
+            connection.close()
+
+    def look(self) -> Page:
+        """Open the checkout page."""
+        page = self.ask("GET", "/shop/checkout/")
+        self.cart = dict(re.findall(r'type="hidden" name="(version|total)" value="(\d+)"', page.text))
+        return page
+
+    def buy(self) -> Page:
+        """Send its form."""
+        form = {"name": "A Buyer", "email": "buyer@example.org", "address": "1 Long Lane", "card": self.card}
+        return self.ask("POST", "/shop/checkout/", form | self.cart)
+
+
+def make_people(count: int, product: Product) -> dict[str, dict[str, str]]:
+    """So many people, logged in, with a copy of the product in the cart of each, in Redis and in SQL.
+
+    By token what the checkout page's form would say of their cart.
+    """
+    people = User.objects.bulk_create(User(username=f"buyer {n}", password="!") for n in range(count))
+    tokens = [f"{n:032}" for n in range(count)]
+    end = timezone.now() + timedelta(days=1)
+    Session.objects.bulk_create(
+        Session(pk=digest_of(token), session_data=_session_of(user), expire_date=end, user=user)
+        for token, user in zip(tokens, people, strict=True)
+    )
+    rebuild(["session", "user", "book", "product"])
+    trust()
+    total = str(product.price)
+    forms = {}
+    for token in tokens:
+        now = carts.set_line(digest_of(token), product.pk, 1)
+        forms[token] = {"version": str(now.version), "total": total}
+    flush_carts()
+    return forms
+
+
+def _session_of(user: User) -> str:
+    said = {
+        auth.SESSION_KEY: str(user.pk),
+        auth.BACKEND_SESSION_KEY: BACKEND,
+        auth.HASH_SESSION_KEY: user.get_session_auth_hash(),
+        RIGHTS: NO_RIGHTS,
+    }
+    return SessionStore().encode(said)

@@ -1,0 +1,39 @@
+"""A process that drains: ``python -m tests.support.faults.drainer die STEP``, or ``... on KEY`` until it is killed."""
+
+import os
+import signal
+import sys
+
+
+def die(last: str) -> None:
+    """Drain what is pending of items; SIGKILL comes before the step ``last``."""
+    from mirror import apply, outbox, registry
+
+    def step(name: str) -> None:
+        if name == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    keys, _ = outbox.next_keys(0, 1000)
+    apply.drain(registry.get("titem"), keys["titem"], step=step)
+
+
+def on(pk: str) -> None:
+    """Drain one item, and an edge, over and over; each time is counted in Redis, at ``drains``."""
+    from mirror import apply, registry
+    from mirror.redis import relay_client
+    from mirror.session import Conflict
+
+    while True:
+        for name, key in (("titem", pk), ("tfollow", "1:2")):
+            try:
+                apply.drain(registry.get(name), [key])
+            except Conflict:  # the others were there twenty times: theirs is as good
+                continue
+        relay_client().hincrby("drains", str(os.getpid()))
+
+
+if __name__ == "__main__":
+    import django
+
+    django.setup()
+    {"die": die, "on": on}[sys.argv[1]](sys.argv[2])

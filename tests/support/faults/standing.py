@@ -1,0 +1,44 @@
+"""Work that stands still in the middle, so that it can be killed there, however quick it is and slow the test.
+
+``STANDS_STILL="mirror.chains.mark 3"`` in the environment of a child: each of its processes calls that function twice,
+says so when it is about to call it once more, and goes no further.
+
+``PATIENT=yes``: it waits for a healthy Redis and broker as long as the tests do.
+"""
+
+import importlib
+import os
+import signal
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+SAYS = "stands still"
+PATIENT_SECONDS = 60.0
+
+
+def install() -> None:
+    """As the child's environment has it, if it does."""
+    if "PATIENT" in os.environ:
+        from mirror import send
+
+        send.HASTE |= {"socket_timeout": PATIENT_SECONDS, "socket_connect_timeout": PATIENT_SECONDS}
+    where, _, number = os.environ.get("STANDS_STILL", "").partition(" ")
+    if not where:
+        return
+    module, _, name = where.rpartition(".")
+    found = importlib.import_module(module)
+    setattr(found, name, _until(int(number), getattr(found, name)))
+
+
+def _until(number: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    calls = count(1)
+
+    def call_or_stand(*args: Any, **options: Any) -> Any:
+        if next(calls) >= number:
+            os.write(2, f"{SAYS}\n".encode())
+            while True:
+                signal.pause()
+        return function(*args, **options)
+
+    return call_or_stand

@@ -1,0 +1,173 @@
+"""The fixtures that ``conftest.py`` describes."""
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import SimpleNamespace
+
+import kombu.pools
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import override_settings
+from django.utils import timezone, translation
+from django_redis.pool import ConnectionFactory
+from pytest_django import DjangoDbBlocker
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts import letters, ratelimit, selectors
+from config.celery import app
+from config.views import FRONT
+from loginlog import days, direct, hooks, numbers
+from mirror import capture, hints, marker, send, window
+from mirror.models import Change, Identity, State
+from mirror.redis import breaker
+from shop import sales
+from shop.pagecache import moments, people, store
+from shop.viewing import popularity, visits
+from social import home
+from tests.support import flush, scripts
+from tests.support.servers import PATIENCE_SECONDS, RedisServer
+from tests.support.servers.redis import main_server
+
+DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "environment"}
+
+
+def _forget() -> None:
+    """Forget what this process knows of Redis and of the database."""
+    breaker.reset()
+    send.broker.reset()
+    marker.database_identity.cache_clear()
+    store.forget()
+    moments.forget()
+    people.forget()
+    FRONT.forget()
+    ratelimit._local.clear()
+    hints._due.__init__()  # type: ignore[misc]  # what was rolled back: when that is much, nothing more is taken
+    # By ids, which SQLite gives again after a rollback:
+    for known in (window._asked, home._fetched._authors, popularity._leaders, numbers.known, hooks.recent):
+        known.clear()
+    selectors._expected, sales._guess, direct.owing.maybe = [], ([], []), False
+
+
+def _uses_database(request: pytest.FixtureRequest) -> bool:
+    marked = request.node.get_closest_marker("django_db") is not None
+    return marked or not DATABASE_FIXTURES.isdisjoint(request.fixturenames)
+
+
+def _undrained() -> override_settings:
+    """What may be rolled back cannot be drained: a request does not try."""
+    return override_settings(MIRROR={**settings.MIRROR, "BUDGET_SECONDS": 0.0})
+
+
+@contextmanager
+def _one_day() -> Iterator[None]:
+    """It is the same day from a test's beginning to its end, also where that is at midnight."""
+    began = timezone.now()
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (days, visits):
+            patch.setattr(module, "timezone", SimpleNamespace(**vars(timezone) | {"now": lambda: began}))
+        yield
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The test database; in the end every trigger is as it was."""
+    with django_db_blocker.unblock(), flush.kept_open():
+        with django_db_blocker.block():
+            yield
+        assert capture.missing() == []
+        if connection.vendor == "postgresql":  # threads that tests left to themselves may have connections
+            with connection.cursor() as cursor:
+                others = "datname = current_database() AND pid <> pg_backend_pid()"
+                cursor.execute(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE {others}")
+
+
+@pytest.fixture(autouse=True)
+def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test starts with an empty Redis and an empty outbox.
+
+    The flush after a transactional test fires the triggers, and takes the identity's row away.
+    """
+    main_server().flush()
+    scripts.load(main_server()._own)
+    _forget()
+    undrained: AbstractContextManager[object] = nullcontext()
+    submit = letters._thread.submit  # a test may put another in its place
+    if _uses_database(request):
+        request.getfixturevalue("db")
+        Change.objects.all()._raw_delete(Change.objects.db)
+        State.objects.all()._raw_delete(State.objects.db)
+        Identity.objects.get_or_create(pk=1)
+        if connection.in_atomic_block:
+            undrained = _undrained()
+    with _one_day(), undrained:
+        yield
+    # What this process sends itself, for want of a broker, is sent before the next test looks for its own letters.
+    submit(int).result(PATIENCE_SECONDS)
+    _forget()
+    translation.deactivate()  # a page leaves its language on
+
+
+@pytest.fixture(scope="session")
+def postgres() -> bool:
+    """Whether the tests run on PostgreSQL."""
+    return connection.vendor == "postgresql"
+
+
+@pytest.fixture(scope="session")
+def sqlite() -> bool:
+    """Whether the tests run on SQLite."""
+    return connection.vendor == "sqlite"
+
+
+@pytest.fixture(scope="session")
+def server() -> RedisServer:
+    """The server that all tests of this process share."""
+    return main_server()
+
+
+@pytest.fixture
+def redis(server: RedisServer) -> Iterator[Redis]:
+    """A client of the shared server's state database; nothing records it."""
+    with server.client() as client:
+        yield client
+
+
+@pytest.fixture
+def redis_server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisServer]:
+    """A server for this test alone, that everything is pointed at: state, cache and broker."""
+    broker = os.environ["CELERY_BROKER_URL"]
+    with RedisServer() as mine:
+        for name, url in mine.environment().items():
+            monkeypatch.setenv(name, url)
+        settings.CACHES = {
+            alias: {**cache, "LOCATION": mine.url(1 if alias == "default" else 0)}
+            for alias, cache in settings.CACHES.items()
+        }
+        use_broker(f"redis+socket://{mine.socket}?virtual_host=2")
+        scripts.load(mine._own)
+        _forget()
+        yield mine
+        mine.thaw()
+        use_broker(broker)
+        for url in [url for url in list(ConnectionFactory._pools) if str(mine.socket) in url]:  # others may add some
+            ConnectionFactory._pools.pop(url).disconnect()
+
+
+def use_broker(url: str) -> None:
+    """Send tasks there from now on."""
+    kombu.pools.reset()
+    os.environ["CELERY_BROKER_URL"] = url  # which Celery asks before its settings
+    app._after_fork()  # forgets the pools, as a new process does
+
+
+@pytest.fixture
+def environment(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> dict[str, str]:
+    """The environment for child processes that work on the test database (commits are real)."""
+    name = connection.settings_dict["NAME"]
+    url = f"sqlite:///{name}"
+    if connection.vendor == "postgresql":
+        url = os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{name}"
+    return {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "tests.support.settings"}

@@ -1,0 +1,139 @@
+"""A backup of either kind, as an application would declare them, and the writes that go with them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mirror.backup import Backup, access, guarded, register, script
+from mirror.backup.registry import get
+from mirror.naming import key
+from mirror.scripts import Script
+from tests.support.mirror.app.models import Basket, Best
+
+_LUA = Path(__file__).parent / "lua"
+_score = script(_LUA / "score.lua")
+_put = guarded(_LUA / "put.lua")
+_restore_scores = Script(_LUA / "restore_scores.lua")
+_restore_baskets = Script(_LUA / "restore_baskets.lua")
+
+
+@register
+class BestBackup(Backup):
+    """``tbest``: a sorted set of players by their best score. The greater one is right; Redis has all of them."""
+
+    name = "tbest"
+    whole = True
+
+    def ask(self, pipe: Any, items: Sequence[str]) -> None:
+        pipe.zmscore(key("tbest"), list(items))
+
+    def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, int]:
+        return {item: int(score) for item, score in zip(items, replies[0], strict=True) if score is not None}
+
+    def save(self, values: Mapping[str, int | None]) -> None:
+        Best.objects.filter(player__in=[item for item, value in values.items() if value is None]).delete()
+        known = self.load(list(values))
+        better = [Best(player=i, score=v) for i, v in values.items() if v is not None and v > known.get(i, -1)]
+        Best.objects.bulk_create(better, update_conflicts=True, unique_fields=["player"], update_fields=["score"])
+
+    def load(self, items: Sequence[str]) -> Mapping[str, int]:
+        return dict(Best.objects.filter(player__in=items).values_list("player", "score"))
+
+    def put_back(self, redis: Any, values: Mapping[str, int]) -> None:
+        _restore_scores(redis, [key("tbest")], [part for item, value in values.items() for part in (value, item)])
+
+    def items_after(self, after: str | None, limit: int) -> list[str]:
+        rows = Best.objects.order_by("player")
+        if after is not None:
+            rows = rows.filter(player__gt=after)
+        return list(rows.values_list("player", flat=True)[:limit])
+
+    def scan(self, redis: Any) -> Iterator[list[str]]:
+        for member, _ in redis.zscan_iter(key("tbest")):
+            yield [member.decode()]
+
+    def is_stray(self, items: Sequence[str]) -> Sequence[str]:
+        return [item for item in items if item.startswith("nobody")]
+
+    def drop(self, redis: Any, items: Sequence[str]) -> None:
+        redis.zrem(key("tbest"), *items)
+
+
+class Content(NamedTuple):
+    """What is in a basket, and since when (in microseconds): the later one is right. An empty one stays, empty."""
+
+    version: int
+    lines: dict[str, int]
+
+
+@register
+class BasketBackup(Backup):
+    """``tbasket:<name>``: a hash of quantities, and its version. Redis need not have them all."""
+
+    name = "tbasket"
+
+    def ask(self, pipe: Any, items: Sequence[str]) -> None:
+        for item in items:
+            pipe.hgetall(key(f"tbasket:{item}"))
+
+    def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, Content]:
+        found = {}
+        for item, reply in zip(items, replies, strict=True):
+            if reply:
+                fields = {name.decode(): int(value) for name, value in reply.items()}
+                found[item] = Content(fields.pop("version"), fields)
+        return found
+
+    def save(self, values: Mapping[str, Content | None]) -> None:
+        assert None not in values.values(), "a basket is never nothing"
+        known = self.load(list(values))
+        newer = [
+            Basket(name=item, version=value.version, lines=json.dumps(value.lines))
+            for item, value in values.items()
+            if value is not None and (item not in known or value.version > known[item].version)
+        ]
+        Basket.objects.bulk_create(
+            newer, update_conflicts=True, unique_fields=["name"], update_fields=["version", "lines"]
+        )
+
+    def load(self, items: Sequence[str]) -> Mapping[str, Content]:
+        rows = Basket.objects.filter(name__in=items).values_list("name", "version", "lines")
+        return {name: Content(version, json.loads(lines)) for name, version, lines in rows}
+
+    def put_back(self, redis: Any, values: Mapping[str, Content]) -> None:
+        for item, value in values.items():
+            flat = [part for line in value.lines.items() for part in line]
+            _restore_baskets(redis, [key(f"tbasket:{item}")], [value.version, *flat])
+
+    def items_after(self, after: str | None, limit: int) -> list[str]:
+        rows = Basket.objects.order_by("name")
+        if after is not None:
+            rows = rows.filter(name__gt=after)
+        return list(rows.values_list("name", flat=True)[:limit])
+
+    def scan(self, redis: Any) -> Iterator[list[str]]:
+        start = key("tbasket:")
+        for name in redis.scan_iter(f"{start}*", count=1000):
+            yield [name.decode().removeprefix(start)]
+
+
+def best() -> Backup:
+    """The ranking."""
+    return get("tbest")
+
+
+def baskets() -> Backup:
+    """The baskets."""
+    return get("tbasket")
+
+
+def play(redis: Any, player: str, score: int) -> None:
+    """Note a score; only a player's best one counts. Below zero: the player leaves."""
+    _score(redis, [key("tbest"), best().marks()], [player, score])
+
+
+def put(basket: str, line: str, quantity: int, redis: Any = None) -> int:
+    """Set a line of a basket (0: none). Returns how many lines there are then."""
+    keys = [key(f"tbasket:{basket}"), baskets().marks()]
+    return int(access.write(baskets(), [basket], _put, keys, [basket, line, quantity], redis=redis))

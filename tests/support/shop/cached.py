@@ -1,0 +1,103 @@
+"""Having a book's page in the page cache, and knowing how often it was made."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.test.utils import override_settings
+from redis import Redis
+
+from mirror.rebuild import rebuild
+from mirror.relay import drain_all
+from shop import keys
+from shop.models import Product
+from shop.pagecache import render
+from tests.support.servers import RedisServer
+from tests.support.shop.make import make_product
+
+MIRRORS = ["user", "session", "book", "product", "recommendation", "shun", "post", "book_posts"]
+TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([A-Za-z0-9]{64})"')
+WITHOUT = [name for name in settings.MIDDLEWARE if not name.startswith("shop.pagecache")]
+ONCE = re.compile(r'name="key" value="[^"]+"')  # of a form that is good for one post
+
+
+@dataclass
+class Made:
+    """Which pages were made to be remembered: their addresses, in order."""
+
+    paths: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Made:
+    """Counts."""
+    made, make = Made(), render.make
+
+    def counted(asked: Any, *rest: Any) -> Any:
+        made.paths.append(asked.http.path)
+        return make(asked, *rest)
+
+    monkeypatch.setattr(render, "make", counted)
+    return made
+
+
+@pytest.fixture
+def product(transactional_db: None, redis: Redis, made: Made) -> Product:
+    """A product whose page is looked at, in mirrors that are whole."""
+    product = make_product("The Book of Sand", price=1250, stock=7)
+    product.book.tags.create(name="fantasy")
+    warm()
+    redis.zadd(keys.viewed(), {str(product.pk): -3})
+    return product
+
+
+def warm() -> None:
+    """Everything is in Redis."""
+    rebuild(MIRRORS)
+    drain_all()
+
+
+def path_of(product: Product) -> str:
+    """Where its page is."""
+    return f"/books/{product.pk}/"
+
+
+def text(client: Client, path: str, **headers: str) -> str:
+    """The page; it is well."""
+    response = client.get(path, headers=headers)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def plain(page: str) -> str:
+    """The page without what is new each time it is shown."""
+    return ONCE.sub("", TOKEN.sub("", page))
+
+
+def pages(server: RedisServer) -> list[bytes]:
+    """The keys of the pages on the cache server."""
+    with server.client(1) as client:
+        return [key for key in client.keys("*cache:*") if not key.endswith(b":lock")]
+
+
+def by_both(path: str, client: Client | None = None, **headers: str) -> list[tuple[int, str]]:
+    """What is answered without the cache, with it, and with it once more: the status and the page."""
+    found = []
+    for names in (WITHOUT, settings.MIDDLEWARE, settings.MIDDLEWARE):
+        same = Client(raise_request_exception=False)
+        if client:
+            same.cookies = client.cookies
+        with override_settings(MIDDLEWARE=names):
+            answer = same.get(path, headers=headers)
+        found.append((answer.status_code, plain(answer.content.decode())))
+    return found
+
+
+def assert_alike(answers: list[tuple[int, str]]) -> None:
+    assert answers[0] == answers[1] == answers[2]

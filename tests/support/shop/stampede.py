@@ -1,0 +1,74 @@
+"""Request a book's page from many threads at once: ``python -m tests.support.shop.stampede PATH THREADS``.
+
+It counts in Redis how often it made the page, and prints how many of its visitors were shown it.
+"""
+
+import sys
+import threading
+import time
+from typing import Any
+from unittest.mock import patch
+
+import django
+
+django.setup()
+
+from tests.support import patience  # noqa: E402
+
+patience.install()  # before any connection is made: a thousand at once are slower than a request waits
+
+from django.test import Client  # noqa: E402
+from django_redis import get_redis_connection  # noqa: E402
+
+from mirror import marker  # noqa: E402
+from shop.pagecache import render, shells, store  # noqa: E402
+from tests.support.shop.stampede_keys import GO, MADE, READY  # noqa: E402
+
+PATIENCE = 600.0  # seconds; other tests have the processors too
+
+
+def main(path: str, threads: int) -> int:
+    """Wait for the sign, and ask."""
+    redis = get_redis_connection("relay")
+    make, shown, barrier = render.make, list[bool](), threading.Barrier(threads + 1)
+    pools = [get_redis_connection(alias).connection_pool for alias in ("state", "default")]
+    for pool in pools:
+        pool.max_connections = 2 * threads  # a process of the site has a handful of threads
+    opened, connecting = threading.Barrier(threads), threading.Lock()
+    store.WAIT_SECONDS = PATIENCE
+    store.LOCK_SECONDS = PATIENCE  # type: ignore[misc]  # who makes the page has hundreds of threads beside it
+    shells.FRESH_SECONDS = PATIENCE  # type: ignore[misc]  # or the last ones to come make it once more
+    sys.setswitchinterval(0.05)  # or hundreds that wait for the interpreter do nothing but wake up
+    marker.database_identity()  # which is read once a process, and not by each of its first visitors
+
+    def counted(*given: Any) -> Any:
+        redis.incr(MADE)
+        time.sleep(0.5)  # so that all others have come before it is there
+        return make(*given)
+
+    def visit() -> None:
+        client = Client(headers={"Host": "localhost", "User-Agent": "a bot"})
+        with connecting:  # a server takes only so many new connections at once
+            held = [pool.get_connection() for pool in pools]
+        opened.wait(PATIENCE)
+        for pool, connection in zip(pools, held, strict=True):
+            pool.release(connection)
+        barrier.wait(PATIENCE)
+        shown.append(b"The Book of Sand" in client.get(path).content)
+
+    workers = [threading.Thread(target=visit) for _ in range(threads)]
+    with patch.object(render, "make", counted):
+        for worker in workers:
+            worker.start()
+        redis.incr(READY)
+        while not redis.exists(GO):
+            time.sleep(0.01)
+        barrier.wait(PATIENCE)
+        for worker in workers:
+            worker.join()
+    print(sum(shown))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2])))

@@ -1,0 +1,35 @@
+"""A town where much was said, for tests of pages."""
+
+from catalog.models import Book
+from social.models import Hashtag, Mention, Post
+from social.reading import PAGE
+from tests.support.catalog.make import make_book
+from tests.support.social.timelines import people, warm_up
+
+COUNT = PAGE + 5
+
+
+class Town:
+    """alice has said more than a page about a book, with a hashtag, to bob."""
+
+    def __init__(self) -> None:
+        self.alice, self.bob = people("alice", "bob")
+        self.book: Book = make_book("Emma & <I>")
+        said = [
+            Post(user=self.alice, book=self.book, text=f"Line {n:02} for @bob #emma https://a.example/?a=1&b=2")
+            for n in range(COUNT)
+        ]
+        self.posts = Post.objects.bulk_create(said)
+        Hashtag.objects.bulk_create(Hashtag(post=each, name="emma") for each in self.posts)
+        Mention.objects.bulk_create(Mention(post=each, user=self.bob, name="bob") for each in self.posts)
+        warm_up(self.alice, self.bob)
+
+    @property
+    def one(self) -> str:
+        """The page of the newest post."""
+        return f"/posts/{self.posts[-1].pk}/"
+
+    @property
+    def lists(self) -> list[str]:
+        """Pages of several posts."""
+        return ["/tags/emma/", f"/books/{self.book.pk}/posts/", "/mentions/"]

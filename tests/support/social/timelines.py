@@ -1,0 +1,88 @@
+"""Timelines for tests: people who post, windows of a few, and every page to the very end."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from accounts.models import User
+from mirror import registry, window
+from mirror.declare import WindowMirror
+from mirror.recorder import Recording, record
+from mirror.relay import drain_all
+from mirror.sql_only import sql_only
+from social.models import Follow, Post
+from social.reading import PostPage
+from tests.support.whole import rebuild
+
+Timeline = Callable[[int | None], PostPage]
+
+
+def people(*names: str) -> list[User]:
+    """Active people of these names."""
+    return [User.objects.create(username=name) for name in names]
+
+
+def say(author: User, count: int = 1, **fields: Any) -> list[Post]:
+    """So many posts by somebody, oldest first, unnoticed by signals."""
+    made = [Post(user=author, text=f"{author.username} says {n}", **fields) for n in range(count)]
+    return Post.objects.bulk_create(made)
+
+
+def follow(follower: User, *others: User) -> None:
+    """Without signals."""
+    Follow.objects.bulk_create(Follow(follower=follower, followee=other) for other in others)
+
+
+def warm_up(*readers: User) -> None:
+    """All mirrors are whole, and these readers' home timelines are warm."""
+    rebuild()
+    drain_all()
+    for reader in readers:
+        assert window.warm(timeline_mirror(), str(reader.pk))
+
+
+def timeline_mirror() -> WindowMirror:
+    """The one of home timelines."""
+    found = registry.get("timeline")
+    assert isinstance(found, WindowMirror)
+    return found
+
+
+def ids(page: PostPage) -> list[int]:
+    """Of the posts on a page."""
+    return [post["id"] for post in page.posts]
+
+
+def pages(timeline: Timeline) -> list[PostPage]:
+    """Every page, to the end."""
+    found = [timeline(None)]
+    while found[-1].after is not None:
+        found.append(timeline(found[-1].after))
+    return found
+
+
+def raws(found: Iterable[PostPage]) -> list[list[bytes]]:
+    """What the pages say, to the byte."""
+    return [[post.raw for post in page.posts] for page in found]
+
+
+def everything(timeline: Timeline) -> list[int]:
+    """All ids, page by page, having seen that SQL alone gives the same pages."""
+    found = pages(timeline)
+    with sql_only():
+        by_sql = pages(timeline)
+    assert raws(found) == raws(by_sql)
+    assert [(page.after, page.newest) for page in found] == [(page.after, page.newest) for page in by_sql]
+    return [pk for page in found for pk in ids(page)]
+
+
+def costs(ask: Callable[[], object]) -> tuple[int, int]:
+    """Round trips and queries."""
+    seen: Recording
+    with record() as seen:
+        ask()
+    return seen.round_trips, len(seen.sql)
+
+
+def newest_first(*posts: Sequence[Post]) -> list[int]:
+    """The ids of all these posts."""
+    return sorted((post.pk for group in posts for post in group), reverse=True)

@@ -1,0 +1,110 @@
+"""The site as ``make up`` and ``make demo`` run it: a copy of the project, as real processes."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPException
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+from django.conf import settings
+from redis import Redis
+
+from tests.support.servers import die_with_parent, free_port, temporary_folder, wait_until
+
+# Also what another process is just writing: compiled modules and messages have such a name before their own.
+LEFT_OUT = shutil.ignore_patterns(
+    "var", ".git", ".venv", "*.mo", ".*_cache", ".hypothesis", "tests", "*.pyc.*", "*.tmp"
+)
+START_SECONDS = 900.0  # six processes, and migrations, where others have the processors too
+GIVEN = ("REDIS_URL", "CACHE_URL", "CELERY_BROKER_URL", "DATABASE_URL", "REDIS_PREFIX", "DATA")
+
+
+class Site:
+    """A copy of the project that can be started, asked and stopped."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.output = folder / "output"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def environment(self, **more: str) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name not in GIVEN}
+        return {**kept, "DJANGO_SETTINGS_MODULE": "config.settings", "PORT": str(self.port), **more}
+
+    def command(self, what: str) -> list[str]:
+        return [sys.executable, "-m", "config.devserver", what]
+
+    def start(self, what: str = "up", **environment: str) -> None:
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                self.command(what),
+                cwd=self.folder,
+                env=self.environment(**environment),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                preexec_fn=die_with_parent(signal.SIGTERM),
+            )
+        wait_until(lambda: self.get("/healthz") == 200, f"the start of the site: {self.output}", START_SECONDS)
+
+    def get(self, path: str) -> int:
+        """The status of a page; 0 when nobody answers, fails when the runner has ended."""
+        if self.process is None or self.process.poll() is not None:
+            raise AssertionError(self.output.read_text())
+        try:
+            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as response:
+                return int(response.status)
+        except HTTPError as error:
+            return error.code
+        except (URLError, OSError, HTTPException):
+            return 0
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> int:
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.process.wait(START_SECONDS)
+
+    def run(self, what: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Start it, and wait until it ends by itself."""
+        return subprocess.run(
+            self.command(what), cwd=self.folder, env=self.environment(**environment),
+            capture_output=True, text=True, timeout=START_SECONDS, check=False,
+        )  # fmt: skip
+
+    def processes(self) -> list[int]:
+        """Every process that works in the copy's folder."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if Path(f"/proc/{pid}/cwd").readlink().is_relative_to(self.folder):
+                    found.append(int(pid))
+            except OSError:  # it has just ended
+                continue
+        return found
+
+    def redis(self) -> Redis:
+        return Redis(unix_socket_path=str(self.folder / "var" / "redis" / "redis.sock"))
+
+    def redis_pid(self) -> int:
+        with self.redis() as client:
+            return int(client.info("server")["process_id"])
+
+
+@contextmanager
+def copy_of_the_site() -> Iterator[Site]:
+    """A copy in a folder of its own, not started; it is stopped and removed afterwards."""
+    folder = temporary_folder()
+    shutil.copytree(settings.BASE_DIR, folder / "site", ignore=LEFT_OUT)
+    site = Site(folder / "site")
+    try:
+        yield site
+    finally:
+        if site.process is not None and site.process.poll() is None:
+            site.stop(signal.SIGTERM)
+        shutil.rmtree(folder)
