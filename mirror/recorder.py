@@ -47,11 +47,12 @@ def _text(argument: Any) -> str:
 
 @dataclass
 class Recording:
-    """What was seen: ``commands`` in order, the number of ``round_trips``, and ``sql`` (text, seconds)."""
+    """What was seen: ``commands`` in order, ``round_trips``, ``sql`` (text, seconds), seconds spent in time-outs."""
 
     round_trips: int = 0
     commands: list[Command] = field(default_factory=list)
     sql: list[tuple[str, float]] = field(default_factory=list)
+    timeout_seconds: float = 0.0
 
     def keys(self) -> list[str]:
         """The keys of all commands, each once, in the order they were first named."""
@@ -73,6 +74,12 @@ def redis_sent(commands: Iterable[tuple[Any, ...]]) -> None:
         for name, *args in commands:
             text = name.decode() if isinstance(name, bytes) else str(name)
             recording.commands.append(Command(text.upper(), tuple(args), recording.round_trips))
+
+
+def timed_out(seconds: float) -> None:
+    """Record that Redis, or the broker, was waited for this long in vain."""
+    for recording in _recordings.get():
+        recording.timeout_seconds += seconds
 
 
 @contextmanager

@@ -84,8 +84,22 @@ class _Learning:
         info: dict[str, str] = {}
         for section in ("server", "replication"):
             self.send_command("INFO", section, check_health=False)
-            info |= _parse_info(self.read_response())  # type: ignore[attr-defined]
+            info |= _parse_info(self.read_response())
         return incarnation_of(info)
+
+    def _connect(self) -> Any:
+        try:
+            return super()._connect()  # type: ignore[misc]
+        except TimeoutError:
+            recorder.timed_out(self.socket_connect_timeout)  # type: ignore[attr-defined]
+            raise
+
+    def read_response(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().read_response(*args, **kwargs)  # type: ignore[misc]
+        except RedisTimeoutError:
+            recorder.timed_out(self.socket_timeout)  # type: ignore[attr-defined]
+            raise
 
     def send_command(self, *args: Any, **kwargs: Any) -> None:
         if not self._greeting:
@@ -112,6 +126,8 @@ class _Learning:
             read = self._parser.read_response  # type: ignore[attr-defined]
             return [read() for _ in range(count)]
         except OSError as error:
+            if isinstance(error, TimeoutError):
+                recorder.timed_out(self.socket_timeout)  # type: ignore[attr-defined]
             self.disconnect()  # type: ignore[attr-defined]
             raise RedisConnectionError(f"Error while reading: {error}") from error
         except BaseException:

@@ -13,6 +13,7 @@ from typing import Any
 import kombu.pools
 from celery import current_app
 
+from mirror import recorder
 from mirror.redis import Breaker
 
 logger = logging.getLogger("mirror")
@@ -100,6 +101,7 @@ def task(name: str, **options: Any) -> bool:
             current_app.send_task(name, producer=producer, retry=False, ignore_result=True, **options)
     except Exception as error:  # whatever kombu and its transports raise
         failures += 1
+        recorder.timed_out(HASTE["socket_timeout"])
         broker.failed()
         logger.warning("The broker did not take a hint, the sweep will do it: %s", error)
         return False

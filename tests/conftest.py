@@ -90,7 +90,7 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
-from tests.support import flush, hashes, patience
+from tests.support import flush, hashes
 from tests.support.fixtures import (
     django_db_setup,
     environment,
@@ -104,7 +104,6 @@ from tests.support.fixtures import (
 
 flush.install()
 hashes.install()
-patience.install()
 
 __all__ = [
     "django_db_setup",

@@ -1,6 +1,4 @@
-"""What tests leave behind, and how long they wait: ``tests.support.flush`` and ``tests.support.patience``."""
-
-from typing import Any
+"""Tests leave nothing behind: ``tests.support.flush``."""
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -8,9 +6,7 @@ from django.db import connection
 
 from accounts.models import User
 from mirror.models import Change
-from mirror.redis import client
-from tests.support import flush, patience
-from tests.support.servers import RedisServer
+from tests.support import flush
 
 
 def rows(table: str) -> int:
@@ -29,32 +25,3 @@ def test_nothing_is_left_but_what_migrations_wrote(people: int) -> None:
     flush.empty()
     tables = set(connection.introspection.table_names())
     assert {table for table in tables if rows(table)} == flush.KEPT
-
-
-def test_a_server_that_is_well_is_waited_for_and_a_hung_one_is_not(redis_server: RedisServer) -> None:
-    def waits() -> float | None:
-        connection: Any = client().connection_pool.get_connection()
-        try:
-            return float(connection._sock.gettimeout())
-        finally:
-            client().connection_pool.release(connection)
-
-    assert waits() == patience.SECONDS
-    redis_server.freeze()
-    assert waits() == 0.3
-    redis_server.thaw()
-    assert waits() == patience.SECONDS
-
-
-def test_a_server_is_killed_while_others_close_their_connections(redis_server: RedisServer) -> None:
-    """Between the look at a connection and the word to it, its own thread may have closed it."""
-    pool = client().connection_pool
-    connection: Any = pool.get_connection()
-    try:
-        connection._sock.close()
-        redis_server.kill()
-        redis_server.start()
-    finally:
-        connection.disconnect()
-        pool.release(connection)
-    assert client().ping()

@@ -17,6 +17,7 @@ from mirror.sql_only import sql_only
 from tests.support.catalog.make import make_book, make_books
 from tests.support.catalog.warm import own_copy, warm_up
 from tests.support.servers import RedisServer
+from tests.support.timeouts import hung
 
 __all__ = ["own_copy"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
@@ -248,8 +249,7 @@ def test_with_redis_hung_the_same_pages_come_from_sql(
 ) -> None:
     settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 60}
     warm = _bodies(client, shelf[0].pk)
-    redis_server.freeze()
-    with record() as seen:
+    with hung(redis_server), record() as seen:
         assert _bodies(client, shelf[0].pk) == warm
     assert seen.round_trips == 1  # waits for a time-out, and then Redis is left alone
 

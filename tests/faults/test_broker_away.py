@@ -10,6 +10,7 @@ from tests.support.faults.crew import Crew
 from tests.support.faults.tools import assert_comes_to_rest
 from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
+from tests.support.timeouts import dead, hung
 
 WRITES = 30
 
@@ -29,20 +30,13 @@ def test_a_broker_that_is_away_costs_one_attempt_and_no_change(
     crew.worker()
     crew.beat()
     client, before, count = Client(), send.failures, Item.objects.count()
-    if how == "dead":
-        broker_server.kill()
-    else:
-        broker_server.freeze()
-    for n in range(WRITES):
-        Item.objects.create(name=f"committed {n}")
-        assert client.post(f"/item/{still[n].pk}/", {"name": f"renamed {n}"}).status_code == 200
-        assert client.get(f"/item/{still[n].pk}/").json()["name"] == f"renamed {n}"
+    with (dead if how == "dead" else hung)(broker_server):
+        for n in range(WRITES):
+            Item.objects.create(name=f"committed {n}")
+            assert client.post(f"/item/{still[n].pk}/", {"name": f"renamed {n}"}).status_code == 200
+            assert client.get(f"/item/{still[n].pk}/").json()["name"] == f"renamed {n}"
     assert send.failures - before == 1
     assert Item.objects.count() == count + WRITES
-    if how == "dead":
-        broker_server.start()
-    else:
-        broker_server.thaw()
     assert_comes_to_rest(state)
 
 

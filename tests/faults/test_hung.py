@@ -1,84 +1,20 @@
 """Redis, or the broker, hung (it keeps its connections and answers nothing): pages still answer, within a second."""
 
 import json
-from collections.abc import Mapping
-from http.client import HTTPException
-from http.cookiejar import CookieJar
-from typing import Any
-from urllib.error import URLError
-from urllib.parse import urlencode
-from urllib.request import HTTPCookieProcessor, build_opener
 
 import orjson
 import pytest
-from django.db import connection
 from redis import Redis
 
 from catalog.models import Book
 from mirror.redis import client, relay_client
 from tests.support.catalog.make import make_book
 from tests.support.faults.crew import Crew
-from tests.support.faults.stopwatch import Stopwatch
 from tests.support.faults.tools import assert_comes_to_rest
+from tests.support.faults.web import Web
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
-from tests.support.servers import PATIENCE_SECONDS, RedisServer, free_port, wait_until
-
-WEB = "granian --interface wsgi --workers 1 --blocking-threads 4 --log-level warning config.wsgi:application"
-BOUND_SECONDS = 1.0  # the promise itself
-# For what is not looked at with a watch: the first of each page, and what comes before or after the fault.
-AT_LEISURE = PATIENCE_SECONDS
-
-
-def database_pids() -> list[int]:
-    """The processes of the database that answer the site."""
-    if connection.vendor != "postgresql":
-        return []
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pid FROM pg_stat_activity WHERE datname = CURRENT_DATABASE()")
-        return [pid for (pid,) in cursor.fetchall()]
-
-
-class Web:
-    """The site as a process of its own, and somebody who visits it."""
-
-    def __init__(self, crew: Crew) -> None:
-        self.address, self.beside = f"http://127.0.0.1:{free_port()}", list[RedisServer]()  # servers that are well
-        self.child = crew.start("web", f"{WEB} --port {self.address.rpartition(':')[2]}")
-        self.new_visitor()
-        wait_until(self.is_up, "the start of the web server")
-
-    def new_visitor(self) -> None:
-        """From now on it is somebody else, without cookies."""
-        self.visitor = build_opener(HTTPCookieProcessor(CookieJar()))
-
-    def is_up(self) -> bool:
-        try:
-            return self.ask("/healthz", seconds=AT_LEISURE) is not None
-        except (URLError, OSError, HTTPException):
-            return False
-
-    def ask(self, path: str, form: Mapping[str, str] | None = None, *, seconds: float = BOUND_SECONDS) -> str:
-        """The page. Raises TimeoutError when it takes longer, HTTPError when it is an error.
-
-        What others take of the processors does not count.
-        """
-        data = urlencode(form).encode() if form else None
-        watch = Stopwatch(self.child.pid, *database_pids(), *(server.pid for server in self.beside))
-        with self.visitor.open(self.address + path, data, timeout=PATIENCE_SECONDS) as response:
-            text: str = response.read().decode()
-        if (took := watch.seconds()) > seconds:
-            raise TimeoutError(f"{path} took {took:.2f} s")
-        return text
-
-    def item(self, pk: int, **form: str) -> dict[str, Any]:
-        found: dict[str, Any] = orjson.loads(self.ask(f"/item/{pk}/", form))
-        return found
-
-    def comes_to_say(self, item: Item, name: str) -> None:
-        """Wait until Redis answers, with this name."""
-        path, said = f"/item/{item.pk}/", {"name": name, "by": "redis"}
-        wait_until(lambda: orjson.loads(self.ask(path, seconds=AT_LEISURE)) == said, "an answer by Redis")
+from tests.support.servers import RedisServer
 
 
 @pytest.fixture
@@ -93,7 +29,7 @@ def web(book: Book, still: list[Item], broker_server: RedisServer, crew: Crew) -
     """A site that has shown each of its pages once, from Redis where it can be."""
     site = Web(crew)
     for path in ("/", "/accounts/login/", f"/books/{book.pk}/", "/books/"):
-        site.ask(path, seconds=AT_LEISURE)
+        site.fetch(path)
     site.comes_to_say(still[0], still[0].name)
     return site
 
@@ -148,7 +84,7 @@ def test_a_write_while_the_broker_is_hung_succeeds_within_a_second(
     """It does not fit the budget, so that it wants to send a hint."""
     crew.environment["MIRROR_SETTINGS"] = json.dumps({"BUDGET_SECONDS": 0})
     web = Web(crew)
-    assert web.ask("/books/", seconds=AT_LEISURE)
+    assert web.fetch("/books/")
     broker_server.freeze()
     web.item(still[0].pk, name="renamed")
     assert web.item(still[0].pk) == {"name": "renamed", "by": "sql"}
@@ -164,7 +100,7 @@ def test_a_site_that_is_started_while_redis_is_away_answers_and_finds_it_later(
 ) -> None:
     redis_server.kill()
     web = Web(crew)
-    assert book.title in web.ask("/books/", seconds=AT_LEISURE)
+    assert book.title in web.fetch("/books/")
     assert web.item(still[0].pk) == {"name": still[0].name, "by": "sql"}
     redis_server.start()
     crew.worker()
@@ -175,4 +111,4 @@ def test_a_site_that_is_started_while_redis_is_away_answers_and_finds_it_later(
 def test_requests_do_not_wait_as_long_as_the_relay_may(redis_server: RedisServer) -> None:
     """Whichever asked first, on one URL."""
     patience = [of.connection_pool.connection_kwargs["socket_timeout"] for of in (relay_client(), client())]
-    assert patience[0] > BOUND_SECONDS > patience[1]
+    assert patience[0] > 1.0 > patience[1]

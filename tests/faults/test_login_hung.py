@@ -7,8 +7,8 @@ import pytest
 
 from accounts.lockout.models import FailedLogins
 from accounts.models import User
-from tests.faults.test_hung import AT_LEISURE, Web
 from tests.support.faults.crew import Crew
+from tests.support.faults.web import Web
 from tests.support.servers import RedisServer
 
 LOGIN = "/accounts/login/"
@@ -39,7 +39,7 @@ def web(transactional_db: None, broker_server: RedisServer, crew: Crew) -> Web:
     User.objects.create_user("alice", password=PASSWORD)
     User.objects.create_user("bob", password=PASSWORD)
     site = Web(crew)
-    site.ask(LOGIN, seconds=AT_LEISURE)
+    site.fetch(LOGIN)
     return site
 
 

@@ -9,8 +9,8 @@ from redis import Redis
 from accounts.models import User
 from shop import keys
 from shop.models import Product
-from tests.faults.test_hung import AT_LEISURE, Web
 from tests.support.faults.crew import Crew
+from tests.support.faults.web import Web
 from tests.support.servers import RedisServer, wait_until
 from tests.support.shop.cached import path_of, warm
 from tests.support.shop.make import make_product
@@ -33,9 +33,7 @@ def products(transactional_db: None, redis_server: RedisServer) -> list[Product]
 def web(products: list[Product], broker_server: RedisServer, crew: Crew) -> Web:
     """The site, with a cache server of its own."""
     crew.environment["CACHE_URL"] = broker_server.url(CACHE)
-    site = Web(crew)
-    site.beside.append(broker_server)
-    return site
+    return Web(crew)
 
 
 def remembered(cache: Redis) -> list[str]:
@@ -53,12 +51,10 @@ def test_a_page_answers_within_a_second_whether_it_is_remembered_or_not(
         warm()
         web.visitor = build_opener()
         web.visitor.addheaders = [("Cookie", f"sessionid={client.cookies['sessionid'].value}")]
-    web.ask("/books/", seconds=AT_LEISURE)
+    web.fetch("/books/")
     one, other = products
     with broker_server.client(CACHE) as cache:
-        wait_until(
-            lambda: "€12.50" in web.ask(path_of(one), seconds=AT_LEISURE) and remembered(cache), "a remembered page"
-        )
+        wait_until(lambda: "€12.50" in web.fetch(path_of(one)) and remembered(cache), "a remembered page")
         assert len(remembered(cache)) == 1
         redis_server.freeze()
         Product.objects.filter(pk=one.pk).update(price=990)  # Redis cannot have heard of it
@@ -71,6 +67,6 @@ def test_a_page_answers_within_a_second_whether_it_is_remembered_or_not(
         assert len(remembered(cache)) == 1
         redis_server.thaw()
         wait_until(
-            lambda: web.ask(path_of(other), seconds=AT_LEISURE) and len(remembered(cache)) == 2,
+            lambda: web.fetch(path_of(other)) and len(remembered(cache)) == 2,
             "another remembered page",
         )

@@ -11,14 +11,15 @@ from accounts.session_services import end_session
 from mirror import sweeper
 from mirror.redis import breaker
 from mirror.verify import verify
-from tests.faults.test_hung import AT_LEISURE, Web
 from tests.faults.test_older_file import Past
 from tests.support.accounts.sessions import PASSWORD, digest_in, log_in
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import is_at_rest
+from tests.support.faults.web import Web
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
+from tests.support.timeouts import hung
 
 SESSIONS = "/accounts/sessions/"
 
@@ -30,7 +31,7 @@ def alice(still: list[Item]) -> User:
 
 def csrf(web: Web, path: str) -> str:
     """The token that a form of this page carries."""
-    return web.ask(path, seconds=AT_LEISURE).partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
+    return web.fetch(path).partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
 
 
 def is_in(web: Web) -> bool:
@@ -43,9 +44,9 @@ def web(alice: User, broker_server: RedisServer, crew: Crew) -> Web:
     """A site in which alice is logged in, and which has shown its pages from Redis."""
     web = Web(crew)
     form = {"username": "alice", "password": PASSWORD, "csrfmiddlewaretoken": csrf(web, "/accounts/login/")}
-    web.ask("/accounts/login/", form, seconds=AT_LEISURE)
+    web.fetch("/accounts/login/", form)
     for path in ("/", "/books/", SESSIONS):
-        web.ask(path, seconds=AT_LEISURE)
+        web.fetch(path)
     world.rest()
     return web
 
@@ -93,10 +94,9 @@ def test_a_session_that_was_ended_while_redis_was_away_ends_when_it_is_back(
     alice: User, redis_server: RedisServer, state: Redis
 ) -> None:
     desk, phone = log_in(alice), log_in(alice)
-    redis_server.freeze()
-    assert end_session(alice, digest_in(phone))
-    assert phone.get(SESSIONS).status_code == 302
-    redis_server.thaw()
+    with hung(redis_server):
+        assert end_session(alice, digest_in(phone))
+        assert phone.get(SESSIONS).status_code == 302
     breaker.reset()
     sweeper.sweep()
     assert [c.get(SESSIONS).status_code for c in (desk, phone)] == [200, 302]

@@ -19,10 +19,10 @@ from mirror import registry, window
 from social import keys
 from social.models import Follow, Post
 from social.services import posts
-from tests.faults.test_hung import AT_LEISURE, Web
 from tests.support.catalog.make import make_book
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import assert_comes_to_rest
+from tests.support.faults.web import Web
 from tests.support.mirror import world
 from tests.support.servers import RedisServer, wait_until
 
@@ -57,7 +57,7 @@ def scene(transactional_db: None, broker_server: RedisServer, crew: Crew) -> Sce
     pages = ["/home/", "/global/", "/u/bob/", "/tags/tea/", "/mentions/", f"/books/{book.pk}/posts/"]
     be(web, alice)
     for page in pages:
-        assert "Bob was here" in web.ask(page, seconds=AT_LEISURE)
+        assert "Bob was here" in web.fetch(page)
     return Scene(web, alice, bob, pages)
 
 
@@ -102,7 +102,7 @@ def test_fault_7_with_the_broker_away_a_post_is_written_once_however_often_it_is
     scene: Scene, broker_server: RedisServer, crew: Crew, state: Redis, how: str
 ) -> None:
     be(scene.web, scene.bob)
-    form = draft(scene.web.ask("/home/", seconds=AT_LEISURE), "while nobody takes errands")
+    form = draft(scene.web.fetch("/home/"), "while nobody takes errands")
     take_away(broker_server, how)
     for _ in range(3):
         assert "while nobody takes errands" in scene.web.ask("/posts/", form)
@@ -121,7 +121,7 @@ def test_fault_7_with_the_broker_away_a_post_is_written_once_however_often_it_is
 def test_fault_8_with_redis_away_every_page_and_posting_work_from_sql(
     scene: Scene, redis_server: RedisServer, broker_server: RedisServer, crew: Crew, state: Redis, how: str
 ) -> None:
-    form = draft(scene.web.ask("/home/", seconds=AT_LEISURE), "Redis is away")
+    form = draft(scene.web.fetch("/home/"), "Redis is away")
     take_away(redis_server, how)
     take_away(broker_server, how)
     for page in (*scene.pages, "/people/", "/u/bob/followers/", "/u/bob/following/"):
@@ -142,4 +142,4 @@ def test_fault_8_with_redis_away_every_page_and_posting_work_from_sql(
     crew.beat()
     assert_comes_to_rest(state)
     be(scene.web, scene.alice)
-    assert "Redis is away" in scene.web.ask("/home/", seconds=AT_LEISURE)
+    assert "Redis is away" in scene.web.fetch("/home/")

@@ -23,9 +23,9 @@ from mirror.models import Change
 from mirror.redis import relay_client
 from social import keys
 from social.models import Follow, Post
-from tests.faults.test_hung import AT_LEISURE, Web
 from tests.faults.test_social_away import be, draft
 from tests.support.faults.crew import BEAT, Crew
+from tests.support.faults.web import Web
 from tests.support.mirror import world
 from tests.support.servers import wait_until
 
@@ -94,13 +94,13 @@ def test_fault_6_a_post_arrives_while_what_was_imported_before_it_still_waits(
     for n in range(POSTS):
         if n == POSTS // 2:
             work(crew, "relay")
-        form = draft(web.ask("/home/", seconds=AT_LEISURE), f"Bob says {n}")
+        form = draft(web.fetch("/home/"), f"Bob says {n}")
         wait_until(lambda: in_front(2**62) > WAITING or importing.poll() is not None, "much that waits")
         if in_front(2**62) <= WAITING:  # the relay is ahead of all of it
             break
         before = Change.objects.aggregate(last=Max("id"))["last"]
         start = time.monotonic()
-        web.ask("/posts/", form, seconds=AT_LEISURE)
+        web.fetch("/posts/", form)
         answered = time.monotonic() - start
         post = Post.objects.get(text=f"Bob says {n}").pk
         wait_until(partial(everybody_has, state, bob, post), "the delivery")

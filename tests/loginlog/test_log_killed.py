@@ -99,8 +99,6 @@ def test_an_expiry_that_is_killed_loses_nothing(
         "from pathlib import Path\n"
         "from django.conf import settings\n"
         "from loginlog import expiry\n"
-        "from tests.support import patience\n"
-        "patience.install()\n"  # it ends by being killed, and not because a server is slow
         "settings.LOGINLOG_FOLDER = Path(sys.argv[1])\n"
         "die = lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == sys.argv[2] else None\n"
         "expiry.expire(31, step=die)\n"

@@ -9,6 +9,7 @@ from mirror import quick
 from mirror.recorder import record
 from mirror.redis import client
 from tests.support.servers import RedisServer
+from tests.support.timeouts import hung
 
 
 def fill(redis: Redis) -> None:
@@ -76,20 +77,19 @@ def test_a_connection_that_a_restart_has_closed_costs_another_try(redis_server: 
 
 
 def test_a_hung_server_costs_one_time_out(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool, tries = client().connection_pool, list[int]()
-    take = pool.get_connection
+    with hung(redis_server):
+        pool, tries = client().connection_pool, list[int]()
+        take = pool.get_connection
 
-    def counted() -> object:
-        tries.append(1)
-        return take()
+        def counted() -> object:
+            tries.append(1)
+            return take()
 
-    monkeypatch.setattr(pool, "get_connection", counted)
-    pool.release(take())
-    redis_server.freeze()
-    pipe = client().pipeline(transaction=False)
-    pipe.get("s")
-    with pytest.raises(RedisTimeoutError):
-        quick.execute(pipe)
+        monkeypatch.setattr(pool, "get_connection", counted)
+        pipe = client().pipeline(transaction=False)
+        pipe.get("s")
+        with pytest.raises(RedisTimeoutError):
+            quick.execute(pipe)
     assert tries == [1]
 
 

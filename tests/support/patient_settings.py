@@ -1,16 +1,19 @@
-"""The settings of the process that runs the tests: nothing is decided by how long something takes.
+"""Settings of the process that runs the tests: no time-out, lease or budget ends because the machine is slow.
 
-Other tests have the processors too. What tests the site's own patience says so, with ``settings.MIRROR``; children have
-the site's (``tests.support.settings``). Redis' time-outs: ``tests.support.patience``.
+A test of a time-out sets its own with ``settings``. Child processes use ``tests.support.settings``, the site's values.
 """
 
 from tests.support.settings import *  # noqa: F403
-from tests.support.settings import DATABASES, MIRROR
+from tests.support.settings import CACHES as _CACHES
+from tests.support.settings import DATABASES
+from tests.support.settings import MIRROR as _MIRROR
+from tests.support.timeouts import PATIENT_SECONDS, with_timeouts
 
-MIRROR = {
-    **MIRROR,
-    "BUDGET_SECONDS": 60.0,  # what a request writes is in Redis when it is answered
-    "BREAKER_SECONDS": 3600.0,  # once it is open, it is until it is reset
+CACHES = with_timeouts(_CACHES, PATIENT_SECONDS)
+MIRROR = _MIRROR | {
+    "BROKER_TIMEOUT_SECONDS": PATIENT_SECONDS,
+    "BUDGET_SECONDS": 60.0,  # a request's writes are in Redis before its response
+    "BREAKER_SECONDS": 3600.0,  # an open breaker stays open until a test resets it
 }
 PAYMENT_TIMEOUT_SECONDS = 60.0  # of a provider that answers
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):

@@ -35,9 +35,6 @@ def main(step: str, limit: int) -> None:
     from importlib import import_module
 
     from accounts.cleaning import clean
-    from tests.support import patience
-
-    patience.install()  # it ends by being killed, and not because a server is slow
 
     module, path = STEPS[step]
     *owners, name = path.split(".")

@@ -2,8 +2,6 @@
 
 ``STANDS_STILL="mirror.chains.mark 3"`` in the environment of a child: each of its processes calls that function twice,
 says so when it is about to call it once more, and goes no further.
-
-``PATIENT=yes``: it waits for a healthy Redis and broker as long as the tests do.
 """
 
 import importlib
@@ -14,15 +12,10 @@ from itertools import count
 from typing import Any
 
 SAYS = "stands still"
-PATIENT_SECONDS = 60.0
 
 
 def install() -> None:
     """As the child's environment has it, if it does."""
-    if "PATIENT" in os.environ:
-        from mirror import send
-
-        send.HASTE |= {"socket_timeout": PATIENT_SECONDS, "socket_connect_timeout": PATIENT_SECONDS}
     where, _, number = os.environ.get("STANDS_STILL", "").partition(" ")
     if not where:
         return

@@ -3,10 +3,8 @@
 import os
 import shutil
 import signal
-from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
-from typing import ClassVar
 
 from redis import Redis
 from redis.backoff import NoBackoff
@@ -33,8 +31,6 @@ class RedisServer(Server):
     """
 
     stop_signal = signal.SIGKILL  # its data is in the append-only file, or thrown away
-    # Told of each server's socket, whether it is hung, before it is, and when it no longer is.
-    watchers: ClassVar[list[Callable[[Path, bool], None]]] = []
 
     def __init__(self, *, fsync: str = "no", binary: Path | None = None, options: dict[str, str] | None = None) -> None:
         super().__init__()
@@ -78,18 +74,6 @@ class RedisServer(Server):
     def flush(self) -> None:
         """Empty every database."""
         self._own.flushall()
-
-    def freeze(self) -> None:
-        self._tell(is_hung=True)
-        super().freeze()
-
-    def thaw(self) -> None:
-        super().thaw()
-        self._tell(is_hung=False)
-
-    def _tell(self, *, is_hung: bool) -> None:
-        for watcher in self.watchers:
-            watcher(self.socket, is_hung)
 
     def close(self) -> None:
         if "_own" in self.__dict__:

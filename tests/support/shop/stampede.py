@@ -13,10 +13,6 @@ import django
 
 django.setup()
 
-from tests.support import patience  # noqa: E402
-
-patience.install()  # before any connection is made: a thousand at once are slower than a request waits
-
 from django.test import Client  # noqa: E402
 from django_redis import get_redis_connection  # noqa: E402
 

@@ -1,0 +1,67 @@
+"""Redis time-outs of the process that runs the tests.
+
+On a loaded machine a healthy server may take longer to answer than a request waits. The site then reads SQL, which is
+right, but few tests are about that. So this process is patient, except while a test freezes a server on purpose.
+"""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, Final
+
+from django.conf import settings
+from django.test import override_settings
+from django_redis import get_redis_connection
+from redis.exceptions import ConnectionError, TimeoutError
+
+from config import settings_redis
+from mirror.conf import DEFAULTS
+from tests.support.servers import RedisServer, wait_until
+
+PATIENT_SECONDS: Final = 60.0
+_NAMES: Final = ("SOCKET_TIMEOUT", "SOCKET_CONNECT_TIMEOUT")
+
+
+def with_timeouts(caches: Mapping[str, Any], seconds: float | None = None) -> dict[str, Any]:
+    """Return ``CACHES`` whose connections wait that long; None: as long as the site's own."""
+    return {
+        alias: cache | {"OPTIONS": cache["OPTIONS"] | {name: seconds or _of_the_site(alias) for name in _NAMES}}
+        for alias, cache in caches.items()
+    }
+
+
+def _of_the_site(alias: str) -> float:
+    options: Any = settings_redis.CACHES[alias]["OPTIONS"]
+    return float(options["SOCKET_TIMEOUT"])
+
+
+@contextmanager
+def hung(server: RedisServer) -> Generator[None, None, None]:
+    """Freeze the server for the block. This process waits for it only as long as the site does."""
+    broker = {"BROKER_TIMEOUT_SECONDS": DEFAULTS["BROKER_TIMEOUT_SECONDS"]}
+    with override_settings(CACHES=with_timeouts(settings.CACHES), MIRROR=settings.MIRROR | broker):
+        for alias, cache in settings.CACHES.items():
+            if str(server.socket) in str(cache["LOCATION"]):
+                wait_until(partial(_answers, alias), f"a connection of {alias}")
+        server.freeze()
+        try:
+            yield
+        finally:
+            server.thaw()
+
+
+def _answers(alias: str) -> bool:
+    """Open a connection, as a process has that has served requests."""
+    with suppress(ConnectionError, TimeoutError):
+        return bool(get_redis_connection(alias).ping())
+    return False
+
+
+@contextmanager
+def dead(server: RedisServer) -> Generator[None, None, None]:
+    """Kill the server for the block."""
+    server.kill()
+    try:
+        yield
+    finally:
+        server.start()
