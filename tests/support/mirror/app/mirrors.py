@@ -6,6 +6,7 @@ from typing import Any
 from mirror import EdgeMirror, Entry, Family, Member, Mirror, Scored, SummaryMirror, Value, Watch, register
 from mirror.declare import Record
 from mirror.naming import key
+from tests.support.mirror.app import windows  # noqa: F401  (registers its mirrors)
 from tests.support.mirror.app.models import Follow, Group, Item, Label, Odd
 
 Via = Callable[[Sequence[str], str | None, int], list[str]]
