@@ -7,7 +7,7 @@ read from it; and they tell ``mirror.recorder`` what they send.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from django_redis import get_redis_connection
@@ -187,19 +187,19 @@ class Breaker:
     """Leaves Redis alone for a while after it failed, so that a hung server costs one time-out, not many.
 
     One for each process: after a failure every call fails at once, until the time is over; then one is
-    let through and decides again.
+    let through and decides again. clock: a monotonic one, in seconds.
     """
 
-    def __init__(self) -> None:
-        self._until = 0.0
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._until = clock, 0.0
 
     def open(self) -> bool:
         """Whether Redis is to be left alone now."""
-        return time.monotonic() < self._until
+        return self._clock() < self._until
 
     def failed(self) -> None:
         """Note that Redis did not answer."""
-        self._until = time.monotonic() + float(setting("BREAKER_SECONDS"))
+        self._until = self._clock() + float(setting("BREAKER_SECONDS"))
 
     def reset(self) -> None:
         """Forget the failure."""

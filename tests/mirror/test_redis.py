@@ -86,13 +86,10 @@ def test_a_promoted_replica_is_another_incarnation_though_its_connections_stay_o
         assert session.incarnation != before
 
 
-def test_the_breaker_leaves_redis_alone_after_a_failure_and_lets_go_after_its_time(
-    monkeypatch: pytest.MonkeyPatch, settings: Settings
-) -> None:
+def test_the_breaker_leaves_redis_alone_after_a_failure_and_lets_go_after_its_time(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 1.0}
     now = [100.0]
-    monkeypatch.setattr("mirror.redis.time.monotonic", lambda: now[0])
-    breaker = Breaker()
+    breaker = Breaker(clock=lambda: now[0])
     assert not breaker.open()
     breaker.failed()
     assert breaker.open()
