@@ -5,10 +5,11 @@ and after Redis was read, has no change pending, and still differs when looked a
 """
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from mirror import outbox, scan
+from mirror.conf import setting
 from mirror.declare import Mirror, SummaryMirror
 from mirror.entries import Entry, Field, Member, Scored, Value, single
 from mirror.expected import says
@@ -18,7 +19,6 @@ from mirror.window_shapes import at_once
 
 Kind = Literal["missing", "stale", "stray"]
 LOOKS = 3
-PAUSE_SECONDS = 0.05
 
 
 class Difference(NamedTuple):
@@ -128,6 +128,14 @@ def _entry(
     return Difference(mirror.name, pk, kind, key, entry, wanted, found)
 
 
+def number_looks() -> Iterator[int]:
+    """Number the looks at a possible difference, with a pause before each but the first."""
+    for attempt in range(LOOKS):
+        if attempt:
+            time.sleep(setting("RECHECK_PAUSE_SECONDS"))
+        yield attempt
+
+
 def differences(
     mirror: Mirror, pks: Iterable[str], strays: Mapping[str, Iterable[Entry]], session: Session
 ) -> list[Difference]:
@@ -136,9 +144,7 @@ def differences(
     size = at_once(mirror, 200)
     for start in range(0, len(todo), size):
         batch = todo[start : start + size]
-        for attempt in range(LOOKS):
-            if attempt:
-                time.sleep(PAUSE_SECONDS)
+        for _ in number_looks():
             seen = look(mirror, batch, strays, session)
             batch = list(dict.fromkeys(d.pk for d in seen))
             if not batch:

@@ -17,9 +17,31 @@ DEFAULTS: Final[dict[str, Any]] = {
     "ATTEMPTS": 3,  # failures after which a key is quarantined
     "BREAKER_SECONDS": 1.0,  # how long Redis is left alone after it failed
     "FEED_LENGTH": 10_000,  # entries that a feed keeps, about
+    "BROKER_TIMEOUT_SECONDS": 0.3,  # how long a request waits for the broker
+    "SWEEP_REQUEST_SECONDS": 5.0,  # how often the readers of one process ask for a sweep
+    "WARM_REQUEST_SECONDS": 5.0,  # how often one window is asked to be warmed
+    "WARM_CLAIM_SECONDS": 60,  # how long a window stays claimed after its warm-up was killed
+    "INCARNATION_CHECK_SECONDS": 1.0,  # how often a process asks Redis for its incarnation at a foreign marker
+    "SQL_FALLBACK_SECONDS": 60,  # how long the author of a quarantined change is answered by SQL
+    "SWEEP_BUDGET_SECONDS": 5.0,  # what a sweep may spend on each of its tasks
+    "PUSH_BUDGET_SECONDS": 0.5,  # what a push task may spend before the next task in the queue runs
+    "PUSH_LEASE_SECONDS": 5.0,  # how long a push task may be under way before the sweep sends another
+    "PUSH_GUARD_SECONDS": 60,  # how long a pushed row stays guarded after its worker was killed
+    "PUSH_BUSY_SECONDS": 5,  # how long after a guard was renewed other workers leave its row alone
+    "REBUILD_LEASE_SECONDS": 30.0,  # how long a rebuild may make no progress before another may begin
+    "RECHECK_PAUSE_SECONDS": 0.05,  # pause of a verification before it looks at a difference again
+    "QUARANTINE_RETRY_SECONDS": 60.0,  # how often a backup retries its quarantined items
+    "COPY_RETRY_SECONDS": 1.0,  # how long a local copy waits after a failed load
+    "COPY_WAIT_SECONDS": 10.0,  # how long ``LocalCopy.ensure_loaded`` waits
+    "PROGRESS_SECONDS": 5.0,  # how often a command prints a line of progress
 }
 
 
 def setting(name: str) -> Any:
     """The value of ``MIRROR[name]``, or its default."""
     return getattr(settings, "MIRROR", {}).get(name, DEFAULTS[name])
+
+
+def milliseconds(name: str) -> int:
+    """Return the duration ``MIRROR[name]`` as Redis' PX and PEXPIRE take it."""
+    return int(setting(name) * 1000)

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mirror import naming
+from mirror.conf import milliseconds, setting
 from mirror.declare import Reached, WindowMirror
 from mirror.scripts import Script
 from mirror.session import Command, Conflict, Session
 
-GUARD_SECONDS: Final = 60
-BUSY_SECONDS: Final = 5  # a guard this fresh says that somebody is at the row now
 BATCH: Final = 200  # windows that one transaction reaches, and one round trip
 
 script: Final = Script(Path(__file__).with_name("push.lua"))
@@ -51,10 +50,10 @@ class Deliveries:
 
     def begin(self) -> list[bytes | None]:
         """Take the guards. Returns what the markers of ``mirrors`` say: they have to say it until the end."""
-        life = GUARD_SECONDS * 1000
+        life = milliseconds("PUSH_GUARD_SECONDS")
         sets: list[Command] = [("SET", guard, self._token, "PX", life) for guard in self._guards]
         replies = self.session.ask_watching([*sets, *self._look()])
-        self._fresh_until = time.monotonic() + BUSY_SECONDS / 2
+        self._fresh_until = time.monotonic() + setting("PUSH_BUSY_SECONDS") / 2
         found: list[bytes | None] = replies[-1]
         self._expected = [*([self._token.encode()] * len(self._guards)), *found[len(self._guards) :]]
         self._check(found)
@@ -94,8 +93,9 @@ class Deliveries:
     def _renewal(self) -> list[Command]:
         if time.monotonic() < self._fresh_until:
             return []
-        self._fresh_until = time.monotonic() + BUSY_SECONDS / 2
-        return [("PEXPIRE", guard, GUARD_SECONDS * 1000) for guard in self._guards]
+        self._fresh_until = time.monotonic() + setting("PUSH_BUSY_SECONDS") / 2
+        life = milliseconds("PUSH_GUARD_SECONDS")
+        return [("PEXPIRE", guard, life) for guard in self._guards]
 
     def _check(self, found: Sequence[Any]) -> None:
         if list(found) != self._expected:
@@ -119,7 +119,7 @@ def busy(redis: Any, mirror: str, rows: Sequence[str]) -> set[str]:
     pipe = redis.pipeline(transaction=False)
     for row in rows:
         pipe.pttl(naming.guard(mirror, f"row:{row}"))
-    fresh = (GUARD_SECONDS - BUSY_SECONDS) * 1000
+    fresh = milliseconds("PUSH_GUARD_SECONDS") - milliseconds("PUSH_BUSY_SECONDS")
     return {row for row, life in zip(rows, pipe.execute(), strict=True) if life > fresh}
 
 

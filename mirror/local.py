@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
 
 from mirror import loading, marker, naming, registry, sql_only
+from mirror.conf import setting
 from mirror.entries import Contribution, Entry
 from mirror.read import read
 from mirror.redis import RedisError, breaker, relay_client
@@ -24,7 +25,6 @@ logger = logging.getLogger("mirror")
 NEWS = 200  # feed entries that a request takes in; more is left to the thread
 CATCH_UP = 2000  # feed entries that are still cheaper to apply than to load everything anew
 SLICE = 20  # feed entries applied at a time, so that nobody waits long for the lock
-RETRY_SECONDS = 1.0  # how long a failed load is left alone
 
 
 class Structure(Protocol):
@@ -160,9 +160,12 @@ class LocalCopy(Generic[S]):
 
     # --- loading, in a thread of its own --------------------------------------------------------
 
-    def ensure_loaded(self, timeout: float = 10.0) -> bool:
-        """Wait until the copy is there and current; False if it is not within ``timeout`` seconds."""
-        deadline = time.monotonic() + timeout
+    def ensure_loaded(self, timeout: float | None = None) -> bool:
+        """Wait until the copy is there and current; False if it is not within ``timeout`` seconds.
+
+        timeout: None: ``COPY_WAIT_SECONDS``.
+        """
+        deadline = time.monotonic() + (setting("COPY_WAIT_SECONDS") if timeout is None else timeout)
         while self.ask(lambda structure: None, lambda pipe, answer: None) is None:
             self._start(at_once=True)
             worker = self._worker
@@ -197,11 +200,11 @@ class LocalCopy(Generic[S]):
                 self._held = self._load(redis)
             self._reason = ""
         except (NotNow, RedisError) as error:
-            self._retry_at = time.monotonic() + RETRY_SECONDS
+            self._retry_at = time.monotonic() + setting("COPY_RETRY_SECONDS")
             is_known, self._reason = str(error) == self._reason, str(error)
             logger.log(logging.DEBUG if is_known else logging.INFO, "No copy of %s for now: %s", self.name, error)
         except Exception:
-            self._retry_at = time.monotonic() + RETRY_SECONDS
+            self._retry_at = time.monotonic() + setting("COPY_RETRY_SECONDS")
             logger.exception("The copy of %s could not be made", self.name)
 
     def _caught_up(self, redis: Any, held: _Held[S]) -> bool:

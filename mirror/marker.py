@@ -18,8 +18,6 @@ from mirror.models import Identity
 from mirror.redis import incarnation
 from mirror.session import Command, Conflict, Session
 
-ASK_AGAIN_SECONDS = 1.0
-
 
 @cache
 def database_identity() -> str:
@@ -59,7 +57,7 @@ def generations(redis: Any, names: Sequence[str], found: Sequence[bytes | None])
 def may_ask(pool: Any) -> bool:
     """Whether to ask the server of this pool who it is: at most once a second."""
     now = time.monotonic()
-    if now - pool.asked_at < ASK_AGAIN_SECONDS:
+    if now - pool.asked_at < setting("INCARNATION_CHECK_SECONDS"):
         return False
     pool.asked_at = now
     return True

@@ -24,7 +24,6 @@ from mirror.sql_only import sql_only
 logger = logging.getLogger("mirror")
 
 COOKIE = "mirror_behind"
-COOKIE_SECONDS = outbox.AWAITED_SECONDS
 _COMMENTS = r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 _WRITES = re.compile(
     _COMMENTS + r"(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|TRUNCATE|COPY|CALL|DO|WITH)\b", re.IGNORECASE | re.DOTALL
@@ -66,7 +65,8 @@ class ReadYourWrites:
         if writes.seen or _DONE in request.META:
             last = _catch_up()
             if last is not None:
-                response.set_cookie(COOKIE, str(last), COOKIE_SECONDS, httponly=True, samesite="Lax")
+                seconds = setting("SQL_FALLBACK_SECONDS")
+                response.set_cookie(COOKIE, str(last), seconds, httponly=True, samesite="Lax")
                 return response
         if behind is not None and not still:
             response.delete_cookie(COOKIE, samesite="Lax")

@@ -24,7 +24,6 @@ PURGE = 5000  # applied changes that are deleted in one statement
 MOST = 2000  # changes of one key that one drain applies
 MOST_AT_ONCE = 20_000  # changes of many keys
 WHOLE = "*"  # the key of a change that concerns a whole mirror
-AWAITED_SECONDS = 60  # how long readers who wrote are kept from Redis for a change that was set aside
 ANEW = "[]"  # strays of a change: none is known, but every entry has to be written again
 
 
@@ -191,7 +190,7 @@ def _awaited() -> QuerySet[Change]:
 
     Nor do rows on their way to others: whoever wrote one has it since the first step.
     """
-    lately = Q(quarantined_at__gt=Now() - timedelta(seconds=AWAITED_SECONDS))
+    lately = Q(quarantined_at__gt=Now() - timedelta(seconds=setting("SQL_FALLBACK_SECONDS")))
     found = Change.objects.using(using()).filter(Q(quarantined_at__isnull=True) | lately, applied_at__isnull=True)
     return found.exclude(progress.is_pushed(), cursor__isnull=False)
 

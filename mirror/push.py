@@ -19,6 +19,7 @@ from typing import Any, Final
 from redis.exceptions import NoScriptError
 
 from mirror import deliver, marker, naming, outbox, progress, registry, send, spread
+from mirror.conf import milliseconds, setting
 from mirror.declare import WindowMirror
 from mirror.models import Change
 from mirror.redis import relay_client
@@ -29,8 +30,6 @@ from mirror.slices import SLICE, Outcome, Pushed, Slices, Step, no_step
 logger = logging.getLogger("mirror")
 
 FIRST: Final = 50  # windows that are reached by the request which made the change
-SECONDS: Final = 0.5  # what one task takes, before what came after it has its turn
-LEASE_SECONDS: Final = 5.0  # how long a sweep's task may be under way, before another one is sent
 Markers = Mapping[str, bytes]
 NONE_KNOWN: Final[Markers] = {}
 
@@ -155,7 +154,7 @@ def send_pending(redis: Any) -> None:
     for mirror, source in registry.pushed():
         if progress.pending(mirror, source).exists():
             lease = _lease(mirror, source)
-            if redis.set(lease, "1", px=int(LEASE_SECONDS * 1000), nx=True) and not send.push(mirror, source):
+            if redis.set(lease, "1", px=milliseconds("PUSH_LEASE_SECONDS"), nx=True) and not send.push(mirror, source):
                 redis.delete(lease)
 
 
@@ -163,8 +162,9 @@ def work(mirror: str, source: str, keys: Sequence[str]) -> int:
     """What a worker's task does: a while of it, then another task. Returns how many changes were applied."""
     redis, lease = relay_client(), None if keys else _lease(mirror, source)
     if lease:
-        redis.set(lease, "1", px=int(LEASE_SECONDS * 1000))
-    applied, left = push_keys(mirror, source, keys, Deadline(SECONDS), redis=redis)
+        redis.set(lease, "1", px=milliseconds("PUSH_LEASE_SECONDS"))
+    deadline = Deadline(float(setting("PUSH_BUDGET_SECONDS")))
+    applied, left = push_keys(mirror, source, keys, deadline, redis=redis)
     if left:
         send.push(mirror, source, keys)
     elif lease:

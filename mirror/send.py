@@ -6,7 +6,6 @@ while; the sweep that beat starts does what was not sent.
 """
 
 import logging
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,15 +13,14 @@ import kombu.pools
 from celery import current_app
 
 from mirror import recorder
+from mirror.conf import setting
 from mirror.redis import Breaker
+from mirror.throttle import Throttle
 
 logger = logging.getLogger("mirror")
 broker = Breaker()
+sweep_requests = Throttle("SWEEP_REQUEST_SECONDS")
 MOST = 1000  # keys in one task
-# How long a broker may take. Not its workers' time-out: they wait for tasks on their connections.
-HASTE = {"max_retries": 0, "socket_timeout": 0.3, "socket_connect_timeout": 0.3}
-EVERY_SECONDS = 5.0  # how often the readers of one process ask for a sweep
-_asked_at = -EVERY_SECONDS
 failures = 0  # hints that could not be sent by this process
 
 
@@ -39,10 +37,7 @@ def sweep() -> None:
 
 def sweep_soon() -> None:
     """Ask for a sweep, at most every few seconds: a reader found a mirror cold."""
-    global _asked_at
-    now = time.monotonic()
-    if now - _asked_at >= EVERY_SECONDS:
-        _asked_at = now
+    if sweep_requests.allows():
         sweep()
 
 
@@ -96,12 +91,15 @@ def task(name: str, **options: Any) -> bool:
     if broker.open():
         return False
     try:
-        connection = current_app.connection_for_write(transport_options=HASTE)
-        with kombu.pools.producers[connection].acquire(block=True, timeout=HASTE["socket_timeout"]) as producer:
+        # Not the time-out of workers: they wait for tasks on their connections.
+        seconds = float(setting("BROKER_TIMEOUT_SECONDS"))
+        hasty = {"max_retries": 0, "socket_timeout": seconds, "socket_connect_timeout": seconds}
+        connection = current_app.connection_for_write(transport_options=hasty)
+        with kombu.pools.producers[connection].acquire(block=True, timeout=seconds) as producer:
             current_app.send_task(name, producer=producer, retry=False, ignore_result=True, **options)
     except Exception as error:  # whatever kombu and its transports raise
         failures += 1
-        recorder.timed_out(HASTE["socket_timeout"])
+        recorder.timed_out(setting("BROKER_TIMEOUT_SECONDS"))
         broker.failed()
         logger.warning("The broker did not take a hint, the sweep will do it: %s", error)
         return False

@@ -6,12 +6,12 @@ from typing import Any
 from redis.exceptions import RedisError
 
 from mirror import marker, outbox, push, registry, relay, replay, send
+from mirror.conf import setting
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
 
 logger = logging.getLogger("mirror")
 
-SECONDS = 5.0  # what one sweep may spend draining, and purging
 LEASE_SECONDS = 15.0
 
 
@@ -37,8 +37,9 @@ def _sweep(redis: Any) -> int:
         if not marker.is_warm(redis, mirror.name):
             send.rebuild(mirror.name)
     push.send_pending(redis)
-    applied = relay.drain_all(SECONDS, redis=redis)
-    deadline = relay.Deadline(SECONDS)
+    seconds = float(setting("SWEEP_BUDGET_SECONDS"))
+    applied = relay.drain_all(seconds, redis=redis)
+    deadline = relay.Deadline(seconds)
     while outbox.purge() == outbox.PURGE and not deadline.passed():
         pass
     replay.write_clock(redis, checked)

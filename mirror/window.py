@@ -13,7 +13,6 @@ warm-up and those who push rows, if both keep to this:
 
 import logging
 import random
-import threading
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
@@ -21,17 +20,17 @@ from typing import Any, Final, NamedTuple
 from redis.exceptions import RedisError
 
 from mirror import apply, marker, naming, outbox, send
+from mirror.conf import milliseconds, setting
 from mirror.declare import CUT, MAKING, SENTINEL, WHOLE, WindowMirror
 from mirror.redis import breaker, client, is_away, relay_client
 from mirror.session import Conflict
+from mirror.throttle import Throttle
 from mirror.window_shapes import WarmingShape
 
 logger = logging.getLogger("mirror")
 
 ASKS: Final = 3  # commands that ``ask`` adds, and replies that ``answer`` takes
-CLAIM_SECONDS = 60  # how long a window may be in the making; a warm-up that was killed leaves it behind
-EVERY_SECONDS = 5.0  # how often one window is asked to be warmed
-REMEMBERED = 10_000  # windows that a process remembers to have asked for
+requests = Throttle("WARM_REQUEST_SECONDS")  # by this process, for each window
 
 
 class Slice(NamedTuple):
@@ -99,17 +98,13 @@ def those_there(mirror: WindowMirror, owners: Sequence[str], redis: Any) -> list
     return [owner for owner, score in zip(owners, pipe.execute(), strict=True) if score is not None]
 
 
-_asked: dict[tuple[str, str], float] = {}
-_lock = threading.Lock()
-
-
 def warm_soon(mirror: WindowMirror, owner: str) -> None:
     """A reader found a window cold: have it warmed by a worker. One task for all who ask; never raises."""
-    if breaker.open() or not _is_due((mirror.name, owner)):
+    if breaker.open() or not requests.allows((mirror.name, owner)):
         return
     try:
         lease = naming.lease(f"warm:{mirror.name}:{owner}")
-        if not client().set(lease, "1", px=int(EVERY_SECONDS * 1000), nx=True):
+        if not client().set(lease, "1", px=milliseconds("WARM_REQUEST_SECONDS"), nx=True):
             return
         if not send.warm(mirror.name, owner):
             client().delete(lease)
@@ -117,18 +112,6 @@ def warm_soon(mirror: WindowMirror, owner: str) -> None:
         if is_away(error):
             breaker.failed()
         logger.warning("The window %s of %s stays cold: %s", owner, mirror.name, error)
-
-
-def _is_due(window: tuple[str, str]) -> bool:
-    """Whether this process has not asked for that window lately."""
-    now = time.monotonic()
-    with _lock:
-        if now - _asked.get(window, -EVERY_SECONDS) < EVERY_SECONDS:
-            return False
-        if len(_asked) >= REMEMBERED:
-            _asked.clear()
-        _asked[window] = now
-        return True
 
 
 class _Cold(Exception):
@@ -166,7 +149,7 @@ def _claim(mirror: WindowMirror, owner: str, redis: Any) -> bool:
         pipe.execute()
         return False
     pipe.zadd(key, {SENTINEL: MAKING}, nx=True)
-    pipe.expire(key, CLAIM_SECONDS)
+    pipe.expire(key, int(setting("WARM_CLAIM_SECONDS")))
     pipe.execute()
     return True
 

@@ -6,12 +6,11 @@ no change of the window, none of a mirror that it comes after, no push of the me
 """
 
 import random
-import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from mirror import compare, outbox, scan
-from mirror.compare import Difference, Kind
+from mirror import outbox, scan
+from mirror.compare import Difference, Kind, number_looks
 from mirror.declare import WindowMirror
 from mirror.entries import Scored
 from mirror.models import Change
@@ -41,15 +40,15 @@ class Windows:
     def differences(self, owners: Sequence[str]) -> list[Difference]:
         """What really differs in these windows."""
         suspects = [owner for owner, said, target in self._read(owners) if self._judge(owner, said, target, ())]
+        if not suspects:
+            return []
         found: dict[tuple[str, str], Difference] = {}
-        for attempt in range(compare.LOOKS):
-            if not suspects:
-                return []
-            if attempt:
-                time.sleep(compare.PAUSE_SECONDS)
+        for attempt in number_looks():
             seen = {(d.pk, d.entry[1] if d.entry else ""): d for d in self._look(suspects)}
             found = {place: d for place, d in seen.items() if not attempt or place in found}
             suspects = list(dict.fromkeys(pk for pk, _ in found))
+            if not suspects:
+                break
         return list(found.values())
 
     def chosen(self, count: int) -> list[str]:

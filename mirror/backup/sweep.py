@@ -11,14 +11,13 @@ from mirror.backup import epoch, registry
 from mirror.backup.declare import Backup
 from mirror.backup.flush import flush
 from mirror.backup.restore import restore
+from mirror.conf import milliseconds, setting
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
 
 logger = logging.getLogger("mirror")
 
-SECONDS = 5.0  # what one sweep may spend on flushing a backup, and on restoring it
 LEASE_SECONDS = 30.0
-AGAIN_SECONDS = 60.0  # how often what was set aside is tried again
 EARLY_SECONDS = 0.5  # beat is not exact: a backup is due this much before its time
 
 
@@ -57,14 +56,14 @@ def _one(backup: Backup, redis: Any) -> int:
             return 0
         items = _flush(backup, redis) if due else 0
         if not warm:
-            restore(backup, SECONDS, redis=redis)
+            restore(backup, float(setting("SWEEP_BUDGET_SECONDS")), redis=redis)
         return items
 
 
 def _flush(backup: Backup, redis: Any) -> int:
     """Flush, and note when it is due again. Once in a while what was set aside is tried again."""
-    again = redis.set(naming.lease(f"again:{backup.name}"), 1, nx=True, px=int(AGAIN_SECONDS * 1000))
-    done = flush(backup, SECONDS, again=bool(again), redis=redis)
+    again = redis.set(naming.lease(f"again:{backup.name}"), 1, nx=True, px=milliseconds("QUARANTINE_RETRY_SECONDS"))
+    done = flush(backup, float(setting("SWEEP_BUDGET_SECONDS")), again=bool(again), redis=redis)
     wait = backup.every_seconds - EARLY_SECONDS
     if wait > 0 and done.finished:
         redis.set(naming.flushed(backup.name), 1, px=int(wait * 1000))

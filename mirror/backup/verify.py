@@ -3,7 +3,6 @@
 The two cannot be read in one moment: a difference is believed only when it is there each time that it is looked at.
 """
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -11,6 +10,7 @@ from django.db.models.functions import Now
 
 from mirror.backup import epoch, marks
 from mirror.backup.declare import Backup
+from mirror.compare import number_looks
 from mirror.conf import setting
 from mirror.models import BackupState
 from mirror.redis import relay_client
@@ -18,8 +18,6 @@ from mirror.redis import relay_client
 # missing: Redis lacks what SQL has (only if ``whole``). stale: they differ. stray: Redis has what ought not to exist.
 # unsaved: Redis has what SQL lacks, and no mark says that it will come.
 Kind = Literal["missing", "stale", "stray", "unsaved"]
-LOOKS = 3
-PAUSE_SECONDS = 0.05
 LONGEST = 200  # characters of a value that are shown
 
 Progress = Callable[[str, int], object]
@@ -86,9 +84,7 @@ def _gathered(lists: Iterable[Sequence[str]], size: int) -> Iterator[list[str]]:
 def _settled(backup: Backup, items: Sequence[str], redis: Any) -> list[Difference]:
     """The differences that are there each time."""
     found: list[Difference] = []
-    for attempt in range(LOOKS):
-        if attempt:
-            time.sleep(PAUSE_SECONDS)
+    for _ in number_looks():
         found = _look(backup, items, redis)
         items = [difference.item for difference in found]
         if not items:

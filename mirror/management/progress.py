@@ -8,7 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from tqdm import tqdm
 
-EVERY_SECONDS = 5.0
+from mirror.conf import setting
+
 Totals = Mapping[str, int] | Callable[[str], int | None]
 
 
@@ -48,7 +49,7 @@ class Progress:
         self._counts[what] += rows
         if self._stream.isatty():
             self._bar(what).update(rows)
-        elif time.monotonic() - self._said >= EVERY_SECONDS:
+        elif time.monotonic() - self._said >= setting("PROGRESS_SECONDS"):
             self._said = time.monotonic()
             self._stream.write(self._line(what))
 

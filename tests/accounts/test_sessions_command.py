@@ -26,11 +26,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
-def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_hurry(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     """However long it takes, a task comes to its end and keeps its lease, and a command does not say how far it is."""
     for name in ("SECONDS", "LEASE_SECONDS"):
         monkeypatch.setattr(tasks, name, 3600.0)
-    monkeypatch.setattr("mirror.management.progress.EVERY_SECONDS", 3600.0)
+    settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": 3600.0}
 
 
 def run(*arguments: str) -> Ran:

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.db.models import Max
+from pytest_django.fixtures import Settings
 
 from catalog.importer import books as importing
 from catalog.importer import tags as tagging
@@ -268,9 +269,9 @@ def test_a_limit_takes_the_first_books_and_a_later_run_the_rest(tmp_path: Path, 
     ],
 )
 def test_a_file_that_cannot_be_read_is_one_line_and_exit_code_2(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, file: str, content: bytes | None, line: str
+    tmp_path: Path, capsys: Capture, settings: Settings, file: str, content: bytes | None, line: str
 ) -> None:
-    monkeypatch.setattr("mirror.management.progress.EVERY_SECONDS", float("inf"))  # how far it got is not said
+    settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": float("inf")}  # how far it got is not said
     write(tmp_path, books_csv({}), tags_csv(("1", "a")), links_csv(("101", "1")))
     (tmp_path / file).unlink()
     if content is not None:

@@ -21,10 +21,9 @@ SMALL: dict[str, object] = {"CHUNK": 100, "BATCH": 100, "SLACK_SECONDS": 0}
 
 
 @pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def unhurried(settings: Settings) -> None:
     """A sweep in this process comes to its end, however long the machine keeps it from it."""
-    for module in ("mirror.sweeper", "mirror.backup.sweep"):
-        monkeypatch.setattr(f"{module}.SECONDS", PATIENCE_SECONDS)
+    settings.MIRROR = {**settings.MIRROR, "SWEEP_BUDGET_SECONDS": PATIENCE_SECONDS}
 
 
 @pytest.fixture

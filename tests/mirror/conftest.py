@@ -5,14 +5,24 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 from pytest_django import DjangoDbBlocker
+from pytest_django.fixtures import Settings
 
 from mirror import capture, hints, registry, signals
-from mirror.management import progress
 from mirror.models import Identity
 from tests.support import flush
 from tests.support.mirror.backup_world import lives
 
-__all__ = ["committed", "lives", "no_hints", "no_news", "own_registry"]
+__all__ = ["committed", "lives", "no_hints", "own_registry", "unhurried"]
+UNHURRIED: dict[str, float] = {
+    "SWEEP_BUDGET_SECONDS": 3600.0,
+    "PUSH_BUDGET_SECONDS": 3600.0,
+    "PUSH_LEASE_SECONDS": 3600.0,
+    "REBUILD_LEASE_SECONDS": 3600.0,
+    "QUARANTINE_RETRY_SECONDS": 3600.0,
+    "COPY_RETRY_SECONDS": 3600.0,
+    "PROGRESS_SECONDS": 3600.0,
+    "RECHECK_PAUSE_SECONDS": 0.0,
+}
 
 
 def _empty() -> None:
@@ -47,11 +57,9 @@ def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_news() -> Iterator[None]:
-    """Commands say nothing on the way, however long they take."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progress, "EVERY_SECONDS", 3600.0)
-        yield
+def unhurried(settings: Settings) -> None:
+    """No budget or lease of a worker ends during a test, however slow the machine is; verifications do not pause."""
+    settings.MIRROR = {**settings.MIRROR, **UNHURRIED}
 
 
 @pytest.fixture

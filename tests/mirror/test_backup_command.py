@@ -7,7 +7,6 @@ import pytest
 from redis import Redis
 
 from mirror import naming
-from mirror.backup import verify
 from mirror.management.commands.backup import Command
 from tests.support.mirror import command
 from tests.support.mirror.app.backups import BestBackup, best, play
@@ -18,11 +17,6 @@ from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed")
 ACTIONS = ("status", "flush", "verify", "restore")
-
-
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verify, "PAUSE_SECONDS", 0.0)
 
 
 def run(*arguments: str, **options: Any) -> command.Ran:

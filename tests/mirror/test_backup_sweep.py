@@ -4,10 +4,11 @@ import logging
 
 import pytest
 from django.db import OperationalError
+from django.test import override_settings
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import naming, tasks
-from mirror.backup import sweep as sweeping
 from mirror.backup.flush import flush
 from mirror.backup.sweep import sweep
 from mirror.lease import lease
@@ -19,13 +20,6 @@ from tests.support.mirror.backup_world import is_warm, lines, marked, scores, sc
 from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.usefixtures("committed")
-
-
-@pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sweep comes to an end, however long it takes, and what it put off is not due meanwhile."""
-    monkeypatch.setattr(sweeping, "SECONDS", 3600.0)
-    monkeypatch.setattr(sweeping, "AGAIN_SECONDS", 3600.0)
 
 
 def due(redis: Redis) -> None:
@@ -66,11 +60,12 @@ def test_it_is_flushed_as_often_as_it_says_and_no_oftener(redis: Redis, monkeypa
     assert scores() == {"alice": 4}
 
 
-def test_what_could_not_be_done_in_its_time_is_due_at_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_done_in_its_time_is_due_at_once(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
     monkeypatch.setattr(BestBackup, "every_seconds", 3600.0)
     play(redis, "alice", 3)
-    with monkeypatch.context() as patch:
-        patch.setattr(sweeping, "SECONDS", 0.0)
+    with override_settings(MIRROR={**settings.MIRROR, "SWEEP_BUDGET_SECONDS": 0.0}):
         assert sweep() == 0
     assert sweep() == 1
 

@@ -22,8 +22,7 @@ pytestmark = pytest.mark.usefixtures("committed")
 
 
 @pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
-    monkeypatch.setattr(verifying, "PAUSE_SECONDS", 0.0)
+def small_chunks(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 2}
 
 

@@ -1,6 +1,7 @@
 """A reader that finds a mirror cold has it seen to, and does not wait for it."""
 
 import pytest
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import send
@@ -15,9 +16,9 @@ def queued(server_url: str) -> int:
         return int(broker.llen("relay"))
 
 
-def test_readers_of_a_cold_mirror_ask_for_one_sweep(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(send, "_asked_at", -send.EVERY_SECONDS)
-    monkeypatch.setattr("mirror.send.time.monotonic", lambda: 1000.0)
+def test_readers_of_a_cold_mirror_ask_for_one_sweep(server: RedisServer, settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "SWEEP_REQUEST_SECONDS": 3600.0}
+    send.sweep_requests.reset()
     for _ in range(3):
         assert read(["titem"], lambda pipe: pipe.get("x")) is None
     assert queued(server.url(2)) == 1

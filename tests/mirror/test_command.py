@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror import apply, compare, rebuild, registry
+from mirror import apply, rebuild, registry
 from mirror.models import Change
 from mirror.naming import key
 from tests.support.mirror import world
@@ -13,11 +13,6 @@ from tests.support.mirror.app.models import Item, Label, Odd
 from tests.support.mirror.command import ACTIONS, run
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
-
-
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare, "PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 """Long commands tell how far they are: a bar on a terminal, plain lines elsewhere, never in the report."""
 
 import io
-from typing import Any
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from mirror import relay
 from mirror.management import progress
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 
 @pytest.fixture
-def rows(settings: Any) -> None:
+def rows(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 5}  # a verification reads four at a time
     Odd.objects.bulk_create(Odd(code=f"c{n:03}") for n in range(40))
 
@@ -30,9 +30,9 @@ def test_on_a_terminal_there_is_a_bar_with_rate_and_time_left(action: str, rows:
 @pytest.mark.parametrize("action", ["rebuild", "verify", "repair"])
 @pytest.mark.parametrize("form", ["--json", "plain"])
 def test_elsewhere_there_are_plain_lines_and_stdout_is_the_report_alone(
-    form: str, action: str, rows: None, monkeypatch: pytest.MonkeyPatch
+    form: str, action: str, rows: None, settings: Settings
 ) -> None:
-    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+    settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": 0.0}
     if action != "rebuild":
         relay.drain_all()
     found = run(action, "t'odd", *(["--json"] if form == "--json" else []))
@@ -46,8 +46,8 @@ def test_elsewhere_there_are_plain_lines_and_stdout_is_the_report_alone(
         assert len(found.out.splitlines()) == 1
 
 
-def test_progress_of_an_unknown_number_of_rows_has_no_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+def test_progress_of_an_unknown_number_of_rows_has_no_time_left(settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": 0.0}
     err = io.StringIO()
     with progress.Progress(err, "read") as told:
         told("books", 7)
@@ -55,6 +55,5 @@ def test_progress_of_an_unknown_number_of_rows_has_no_time_left(monkeypatch: pyt
     assert "left" not in err.getvalue()
 
 
-def test_a_command_says_nothing_on_the_way_when_it_is_quick(rows: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "EVERY_SECONDS", 3600.0)
+def test_a_command_says_nothing_on_the_way_when_it_is_quick(rows: None) -> None:
     assert run("rebuild", "t'odd").err == ""

@@ -26,12 +26,6 @@ from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_registry")]
 
 
-@pytest.fixture(autouse=True)
-def patient_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failed load is left alone until it is asked for."""
-    monkeypatch.setattr(local, "RETRY_SECONDS", 3600.0)
-
-
 class FedItems(ItemMirror):
     """Items, with a feed of what changes."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import marker, naming, rebuild, registry
@@ -90,8 +91,8 @@ def test_a_process_whose_connections_are_older_than_the_marker_asks_who_answers(
     assert warm()
 
 
-def test_it_does_not_ask_again_at_every_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marker, "ASK_AGAIN_SECONDS", 3600.0)
+def test_it_does_not_ask_again_at_every_read(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "INCARNATION_CHECK_SECONDS": 3600.0}
     rebuild.rebuild([NAME])
     another_incarnation(monkeypatch)
     pool().asked_at = -math.inf

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from redis import Redis
 
-from mirror import middleware, outbox, registry, relay, sql_only
+from mirror import outbox, registry, relay, sql_only
 from mirror.middleware import COOKIE, ReadYourWrites
 from mirror.models import Change
 from mirror.recorder import record
@@ -107,7 +107,7 @@ def test_what_could_not_be_drained_leaves_a_cookie_with_the_last_change(settings
     response = visit(bulk)
     assert cookie(response) == str(Change.objects.order_by("id").last().pk)
     assert response.cookies[COOKIE]["httponly"]
-    assert response.cookies[COOKIE]["max-age"] == middleware.COOKIE_SECONDS
+    assert response.cookies[COOKIE]["max-age"] == 60
 
 
 def test_where_much_is_pending_a_request_begins_nothing(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
@@ -155,8 +155,8 @@ def test_a_change_that_was_set_aside_long_ago_keeps_nobody_on_sql() -> None:
     assert cookie(visit(lambda: Odd.objects.create(code="new"))) is None
 
 
-def test_a_change_that_was_just_set_aside_is_read_from_sql(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "AWAITED_SECONDS", 3600)
+def test_a_change_that_was_just_set_aside_is_read_from_sql(settings: Any) -> None:
+    settings.MIRROR = {**settings.MIRROR, "SQL_FALLBACK_SECONDS": 3600}
     bulk()
     for _ in range(3):
         outbox.failed("t'odd", "a", "no")

@@ -1,9 +1,11 @@
 """Rows are pushed into warm windows, slice by slice. Whatever stops a push, windows say in the end what SQL says."""
 
 import pytest
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import deliver, naming, push, registry, relay
+from mirror.conf import milliseconds
 from mirror.declare import Reached, WindowMirror
 from mirror.models import Change
 from mirror.redis import relay_client
@@ -175,11 +177,9 @@ def poisoned(readers: list[Writer], monkeypatch: pytest.MonkeyPatch) -> Note:
 
 
 class TestOthersAtTheSameRow:
-    def test_what_others_are_at_now_is_left_to_them(
-        self, readers: list[Writer], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(deliver, "GUARD_SECONDS", 7200)
-        monkeypatch.setattr(deliver, "BUSY_SECONDS", 3600)  # however long it takes to ask
+    def test_what_others_are_at_now_is_left_to_them(self, readers: list[Writer], settings: Settings) -> None:
+        guarded = {"PUSH_GUARD_SECONDS": 7200, "PUSH_BUSY_SECONDS": 3600}  # however long it takes to ask
+        settings.MIRROR = {**settings.MIRROR, **guarded}
         write(readers[0])
         with pytest.raises(Killed):
             push.run(pending(), at=before("deliver", kill))
@@ -191,7 +191,7 @@ class TestOthersAtTheSameRow:
         with pytest.raises(Killed):
             push.run(pending(), at=before("deliver", kill))
         [guard] = redis.keys(naming.guard("tfeed", "row:*"))
-        redis.pexpire(guard, (deliver.GUARD_SECONDS - deliver.BUSY_SECONDS) * 1000)
+        redis.pexpire(guard, milliseconds("PUSH_GUARD_SECONDS") - milliseconds("PUSH_BUSY_SECONDS"))
         assert push.push_keys("tfeed", "mirrortest_note") == (1, False)
 
     def test_whoever_came_last_goes_on(self, readers: list[Writer], redis: Redis) -> None:

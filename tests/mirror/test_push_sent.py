@@ -21,11 +21,9 @@ Sent = list[tuple[str, str, list[str]]]
 
 
 @pytest.fixture(autouse=True)
-def unhurried(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request and a task have all the time they need, however busy the machine is."""
+def no_hurry(settings: Settings) -> None:
+    """A request has all the time it needs, however busy the machine is."""
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 3600}
-    monkeypatch.setattr(push, "SECONDS", 3600.0)
-    monkeypatch.setattr(push, "LEASE_SECONDS", 3600.0)
 
 
 @pytest.fixture
@@ -102,10 +100,10 @@ class TestInTheRequest:
 @pytest.mark.usefixtures("no_hints")
 class TestByWorkers:
     def test_a_task_ends_after_a_while_and_sends_another(
-        self, readers: list[Writer], redis: Redis, sent: Sent, monkeypatch: pytest.MonkeyPatch
+        self, readers: list[Writer], redis: Redis, sent: Sent, settings: Settings
     ) -> None:
         """What was written meanwhile is in the queue before it."""
-        monkeypatch.setattr(push, "SECONDS", 0.0)
+        settings.MIRROR = {**settings.MIRROR, "PUSH_BUDGET_SECONDS": 0.0}
         keys = [f"{write(readers[0]).pk}:{readers[0].pk}"]
         assert tasks.push("tfeed", SOURCE, keys) == 0
         assert sent == [("tfeed", SOURCE, keys)]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from mirror import compare, relay, repair, verify
+from mirror import relay, repair, verify
 from mirror.compare import Difference
 from mirror.models import Change
 from mirror.naming import key
@@ -15,11 +15,6 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Item, Label
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
-
-
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare, "PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture

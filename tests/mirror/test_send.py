@@ -5,6 +5,7 @@ from base64 import b64decode
 from typing import Any
 
 import pytest
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import send
@@ -69,11 +70,9 @@ def test_a_broker_that_is_back_is_asked_again(redis_server: RedisServer) -> None
     assert len(queued(redis_server.client(2))) == 1
 
 
-def test_readers_of_a_cold_mirror_do_not_ask_one_after_the_other(
-    broker: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(send, "EVERY_SECONDS", 3600.0)
-    monkeypatch.setattr(send, "_asked_at", -3600.0)
+def test_readers_of_a_cold_mirror_do_not_ask_one_after_the_other(broker: Redis, settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "SWEEP_REQUEST_SECONDS": 3600.0}
+    send.sweep_requests.reset()
     for _ in range(5):
         send.sweep_soon()
     assert len(queued(broker)) == 1

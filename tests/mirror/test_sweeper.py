@@ -25,12 +25,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-@pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sweep drains all that there is, however long it takes."""
-    monkeypatch.setattr(sweeper, "SECONDS", 3600.0)
-
-
 def test_what_was_not_hinted_is_drained() -> None:
     Odd.objects.bulk_create([Odd(code="a"), Odd(code="b")])
     assert sweeper.sweep() == 2

@@ -17,11 +17,6 @@ from tests.support.mirror.app.models import Follow, Group, Item, Label
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare, "PAUSE_SECONDS", 0.0)
-
-
 @pytest.fixture
 def item(redis: Redis) -> Item:
     """An item with all that belongs to it, in SQL and in Redis. Its key is 7, its group's 3."""

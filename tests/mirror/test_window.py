@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from mirror import apply, cold, marker, naming, read, rebuild, send, window
@@ -302,9 +303,9 @@ def test_a_change_that_is_drained_while_a_window_is_made_is_in_it(
 
 
 def test_a_warm_up_that_was_killed_leaves_a_window_that_is_cold_and_runs_out(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    monkeypatch.setattr(window, "CLAIM_SECONDS", 3600)  # it is looked at before that
+    settings.MIRROR = {**settings.MIRROR, "WARM_CLAIM_SECONDS": 3600}  # it is looked at before that
     alice = writer("alice")
     (one,) = notes(alice)
     with pytest.MonkeyPatch.context() as patch:
@@ -312,7 +313,7 @@ def test_a_warm_up_that_was_killed_leaves_a_window_that_is_cold_and_runs_out(
         with pytest.raises(KeyboardInterrupt):
             warm(alice)
     assert held(alice) == {"0": MAKING}
-    assert 0 < redis.ttl(feed(alice)) <= window.CLAIM_SECONDS
+    assert 0 < redis.ttl(feed(alice)) <= 3600
     drained()
     apply.drain(FEED, [str(alice.pk)])
     assert held(alice) == {"0": MAKING, str(one): one}  # which was pushed
@@ -444,8 +445,15 @@ def test_a_window_that_runs_out_while_it_is_made_anew_leaves_nothing(
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The owners whose windows workers are asked to warm, by a process that has asked for nothing."""
+def asked_once(settings: Settings) -> None:
+    """This process has asked for nothing, and asks for each window once."""
+    settings.MIRROR = {**settings.MIRROR, "WARM_REQUEST_SECONDS": 3600.0}
+    window.requests.reset()
+
+
+@pytest.fixture
+def sent(asked_once: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The owners whose windows workers are asked to warm."""
     found: list[str] = []
 
     def take(mirror: str, owner: str) -> bool:
@@ -453,47 +461,39 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return True
 
     monkeypatch.setattr(send, "warm", take)
-    monkeypatch.setattr(window, "_asked", {})
-    monkeypatch.setattr(window, "EVERY_SECONDS", 3600.0)
     return found
 
 
-def test_a_cold_window_is_asked_for_once_whoever_reads_it(sent: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cold_window_is_asked_for_once_whoever_reads_it(sent: list[str]) -> None:
     for _ in range(3):
         window.warm_soon(FEED, "1")
         window.warm_soon(FEED, "2")
-    monkeypatch.setattr(window, "_asked", {})  # another process
+    window.requests.reset()  # another process
     window.warm_soon(FEED, "1")
     assert sent == ["1", "2"]
 
 
-def test_with_the_broker_away_another_process_tries_again(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
+def test_with_the_broker_away_another_process_tries_again(
+    asked_once: None, monkeypatch: pytest.MonkeyPatch, redis: Redis
+) -> None:
     tried: list[str] = []
     monkeypatch.setattr(send, "warm", lambda mirror, owner: tried.append(owner))
-    monkeypatch.setattr(window, "EVERY_SECONDS", 3600.0)
     for _ in range(2):
-        monkeypatch.setattr(window, "_asked", {})
+        window.requests.reset()
         window.warm_soon(FEED, "1")
         window.warm_soon(FEED, "1")
     assert tried == ["1", "1"]
 
 
-def test_a_process_asks_again_after_a_while(sent: list[str], redis: Redis) -> None:
+def test_a_process_asks_again_after_a_while(sent: list[str], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     window.warm_soon(FEED, "1")
     redis.delete(naming.lease("warm:tfeed:1"))
     window.warm_soon(FEED, "1")
     assert sent == ["1"]
-    window._asked["tfeed", "1"] -= window.EVERY_SECONDS
+    later = window.requests.clock() + 3600
+    monkeypatch.setattr(window.requests, "clock", lambda: later)
     window.warm_soon(FEED, "1")
     assert sent == ["1", "1"]
-
-
-def test_what_a_process_remembers_is_bounded(sent: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window, "REMEMBERED", 2)
-    for owner in "12345":
-        window.warm_soon(FEED, owner)
-    assert sent == list("12345")
-    assert len(window._asked) <= 2
 
 
 def test_with_redis_away_nothing_is_asked_and_nothing_raised(

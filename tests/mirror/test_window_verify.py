@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from mirror import compare, explain, outbox, rebuild, relay, repair, scan, verify
+from mirror import explain, outbox, rebuild, relay, repair, scan, verify
 from mirror.declare import MAKING
 from mirror.models import Change
 from mirror.redis import relay_client
@@ -32,11 +32,6 @@ from tests.support.mirror.outbox import run as execute
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 OURS = ("tfeed", "tnotes", "ttopic", "tnewest")
-
-
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare, "PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -242,7 +237,7 @@ def test_a_difference_that_is_gone_when_looked_at_again_is_none(
     alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis.zrem(mine(), 12)
-    monkeypatch.setattr("mirror.window_verify.time.sleep", lambda seconds: redis.zadd(mine(), {"12": 12}))
+    monkeypatch.setattr("mirror.compare.time.sleep", lambda seconds: redis.zadd(mine(), {"12": 12}))
     assert found() == []
 
 
@@ -255,7 +250,7 @@ def test_one_that_is_another_one_each_time_is_none(
         redis.zadd(mine(), {"12": 12})
         redis.zrem(mine(), 13)
 
-    monkeypatch.setattr("mirror.window_verify.time.sleep", another)
+    monkeypatch.setattr("mirror.compare.time.sleep", another)
     assert found() == []
 
 

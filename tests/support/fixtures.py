@@ -38,6 +38,7 @@ def _forget() -> None:
     """Forget what this process knows of Redis and of the database."""
     breaker.reset()
     send.broker.reset()
+    window.requests.reset()
     marker.database_identity.cache_clear()
     store.forget()
     moments.forget()
@@ -46,7 +47,7 @@ def _forget() -> None:
     ratelimit._local.clear()
     hints._due.__init__()  # type: ignore[misc]  # what was rolled back: when that is much, nothing more is taken
     # By ids, which SQLite gives again after a rollback:
-    for known in (window._asked, home._fetched._authors, popularity._leaders, numbers.known, hooks.recent):
+    for known in (home._fetched._authors, popularity._leaders, numbers.known, hooks.recent):
         known.clear()
     selectors._expected, sales._guess, direct.owing.maybe = [], ([], []), False
 

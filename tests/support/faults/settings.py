@@ -1,4 +1,7 @@
-"""The tests' settings for child processes, with ``MIRROR`` as the test wants it and a page that writes."""
+"""The tests' settings for child processes, with ``MIRROR`` as the test wants it and a page that writes.
+
+``PATIENT=yes``: a child waits for a healthy Redis and broker as long as the tests do.
+"""
 
 import json
 import os
@@ -8,7 +11,9 @@ from tests.support.settings import CACHES, DATABASES, MIDDLEWARE
 from tests.support.settings import MIRROR as _MIRROR
 from tests.support.timeouts import PATIENT_SECONDS, with_timeouts
 
-MIRROR = {**_MIRROR, **json.loads(os.environ.get("MIRROR_SETTINGS", "{}"))}
+PATIENT_SECONDS = 60.0
+_patience = {"BROKER_TIMEOUT_SECONDS": PATIENT_SECONDS} if "PATIENT" in os.environ else {}
+MIRROR = {**_MIRROR, **_patience, **json.loads(os.environ.get("MIRROR_SETTINGS", "{}"))}
 # Other tests have the processors and the disk too, also while somebody holds SQLite's lock.
 DATABASES["default"]["OPTIONS"]["timeout" if "sqlite3" in DATABASES["default"]["ENGINE"] else "connect_timeout"] = 120
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):

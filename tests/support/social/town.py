@@ -24,6 +24,7 @@ from social.reading import PostPage
 WINDOW, PAGE, FEW = 5, 3, 2
 WINDOWS = ("timeline", "global", "book_posts", "mentions", "hashtag")
 MIRRORS = ("post", "follow", "shun", *WINDOWS)
+NO_HURRY = {"BUDGET_SECONDS": 30, "PUSH_BUDGET_SECONDS": 30, "PUSH_BUSY_SECONDS": 0}
 EMPTIED = (Mention, Hashtag, Post, Follow, Block, Mute, Pulled, Change)
 Page = Callable[[int | None], PostPage]
 TIMELINE: TimelineMirror = registry.get("timeline")  # type: ignore[assignment]
@@ -68,6 +69,7 @@ class Visitor:
 def small_town() -> Generator[list[Errand], None, None]:
     """Everything is small, time does not matter, and errands are gathered in the list."""
     errands: list[Errand] = []
+    window.requests.reset()
 
     def keep(task: str, **options: Any) -> bool:
         args, kwargs = tuple(options.get("args", ())), dict(options.get("kwargs") or {})
@@ -75,16 +77,15 @@ def small_town() -> Generator[list[Errand], None, None]:
         return True
 
     with ExitStack() as stack:
-        many = {**settings.MIRROR, "BUDGET_SECONDS": 30, "BATCH": 3, "CHUNK": 3}
+        many = {**settings.MIRROR, "BATCH": 3, "CHUNK": 3, **NO_HURRY}
         stack.enter_context(override_settings(MIRROR=many, SOCIAL_PULL_FOLLOWERS=FEW))
         for name in WINDOWS:
             stack.enter_context(mock.patch.object(type(registry.get(name)), "length", WINDOW))
         stack.enter_context(mock.patch.object(spread, "SLICE", FEW))
         stack.enter_context(mock.patch.multiple(reading, PAGE=PAGE, BESIDE=1, FURTHER=(FEW, FEW)))
         stack.enter_context(mock.patch.object(push.run, "__defaults__", (FEW,)))
-        stack.enter_context(mock.patch.multiple(deliver, BATCH=1, BUSY_SECONDS=0))
-        stack.enter_context(mock.patch.multiple(push, FIRST=FEW, SECONDS=30.0))
-        stack.enter_context(mock.patch.dict(window._asked, clear=True))
+        stack.enter_context(mock.patch.object(deliver, "BATCH", 1))
+        stack.enter_context(mock.patch.object(push, "FIRST", FEW))
         stack.enter_context(mock.patch.object(send, "_hint", keep))
         stack.enter_context(mock.patch.object(relay, "turn", return_value=nullcontext(True)))
         yield errands

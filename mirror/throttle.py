@@ -1,0 +1,35 @@
+"""A throttle inside one process: the same request goes out once in a while, however many threads make it."""
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+
+from mirror.conf import setting
+
+
+class Throttle:
+    """Allow each key once per interval.
+
+    interval: the name of the ``MIRROR`` setting that has the seconds. clock: a monotonic one, in seconds.
+    max_keys: with one more it forgets them all.
+    """
+
+    def __init__(self, interval: str, *, clock: Callable[[], float] = time.monotonic, max_keys: int = 10_000) -> None:
+        self.interval, self.clock, self.max_keys = interval, clock, max_keys
+        self._allowed_at: dict[Hashable, float] = {}
+        self._lock = threading.Lock()
+
+    def allows(self, key: Hashable = None) -> bool:
+        """Return whether the interval has passed for ``key``; a new one then begins."""
+        now, seconds = self.clock(), float(setting(self.interval))
+        with self._lock:
+            if now - self._allowed_at.get(key, -seconds) < seconds:
+                return False
+            if len(self._allowed_at) >= self.max_keys:
+                self._allowed_at.clear()
+            self._allowed_at[key] = now
+            return True
+
+    def reset(self) -> None:
+        """Forget every key, as a new process does."""
+        self._allowed_at.clear()

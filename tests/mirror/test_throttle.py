@@ -1,0 +1,39 @@
+"""A throttle allows each key once per interval."""
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from mirror.throttle import Throttle
+
+
+@pytest.fixture(autouse=True)
+def ten_seconds(settings: Settings) -> None:
+    settings.MIRROR = {**settings.MIRROR, "WARM_REQUEST_SECONDS": 10.0}
+
+
+def test_a_key_is_allowed_again_after_the_interval() -> None:
+    now = [0.0]
+    throttle = Throttle("WARM_REQUEST_SECONDS", clock=lambda: now[0])
+    assert throttle.allows("a")
+    now[0] = 9.9
+    assert not throttle.allows("a")
+    assert throttle.allows("b")
+    now[0] = 10.0
+    assert throttle.allows("a")
+    assert not throttle.allows("b")
+
+
+def test_after_a_reset_every_key_is_allowed() -> None:
+    throttle = Throttle("WARM_REQUEST_SECONDS", clock=lambda: 0.0)
+    assert throttle.allows()
+    assert not throttle.allows()
+    throttle.reset()
+    assert throttle.allows()
+
+
+def test_the_number_of_remembered_keys_is_bounded() -> None:
+    throttle = Throttle("WARM_REQUEST_SECONDS", clock=lambda: 0.0, max_keys=2)
+    assert [throttle.allows(key) for key in "ab"] == [True, True]
+    assert not throttle.allows("a")
+    assert throttle.allows("c")
+    assert throttle.allows("a")
