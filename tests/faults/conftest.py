@@ -15,6 +15,7 @@ from tests.support.fixtures import use_broker
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
+from tests.support.timeouts import Hurry
 
 # Small steps, to be killed between; and no slack, so that a replay is only as good as the mark.
 SMALL: dict[str, object] = {"CHUNK": 100, "BATCH": 100, "SLACK_SECONDS": 0}
@@ -55,10 +56,10 @@ def crew(
 
 
 @pytest.fixture
-def broker_server(redis_server: RedisServer) -> Iterator[RedisServer]:
+def broker_server(redis_server: RedisServer, hurry: Hurry) -> Iterator[RedisServer]:
     """A server for the broker alone; state and cache stay on ``redis_server``. Ask for it before the crew."""
     before = os.environ["CELERY_BROKER_URL"]
-    with RedisServer() as mine:
+    with RedisServer(on_hang=hurry) as mine:
         use_broker(f"redis+socket://{mine.socket}?virtual_host=2")
         yield mine
         mine.thaw()

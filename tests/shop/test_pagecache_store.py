@@ -24,7 +24,7 @@ from shop.pagecache.shells import Shell
 from tests.support.servers import RedisServer, wait_until
 from tests.support.shop import stampede_keys as signs
 from tests.support.shop.cached import Made, made, pages, path_of, product, text
-from tests.support.timeouts import hung
+from tests.support.timeouts import Hurry, hung
 
 __all__ = ["made", "product"]
 PROCESSES, THREADS = 4, 250
@@ -207,9 +207,9 @@ def test_without_the_cache_server_pages_are_as_without_a_cache(
 
 @pytest.mark.django_db(transaction=True)
 def test_while_the_cache_server_hangs_pages_are_as_without_a_cache(
-    product: Product, made: Made, settings: Settings, caplog: pytest.LogCaptureFixture
+    product: Product, made: Made, settings: Settings, hurry: Hurry, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with RedisServer() as other:
+    with RedisServer(on_hang=hurry) as other:
         location = {**settings.CACHES["default"], "LOCATION": other.url(1)}
         settings.CACHES = {**settings.CACHES, "default": location}
         text(Client(), path_of(product))

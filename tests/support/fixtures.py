@@ -30,6 +30,7 @@ from social import home
 from tests.support import flush, scripts
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
 from tests.support.servers.redis import main_server
+from tests.support.timeouts import Hurry
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "environment"}
 
@@ -137,10 +138,16 @@ def redis(server: RedisServer) -> Iterator[Redis]:
 
 
 @pytest.fixture
-def redis_server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisServer]:
+def hurry(settings: Settings) -> Hurry:
+    """Shortens this process's time-outs to the site's while a server of the test hangs."""
+    return Hurry(settings)
+
+
+@pytest.fixture
+def redis_server(settings: Settings, hurry: Hurry, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisServer]:
     """A server for this test alone, that everything is pointed at: state, cache and broker."""
     broker = os.environ["CELERY_BROKER_URL"]
-    with RedisServer() as mine:
+    with RedisServer(on_hang=hurry) as mine:
         for name, url in mine.environment().items():
             monkeypatch.setenv(name, url)
         settings.CACHES = {

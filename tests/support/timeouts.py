@@ -9,9 +9,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
-from django.conf import settings
-from django.test import override_settings
 from django_redis import get_redis_connection
+from pytest_django.fixtures import Settings
 from redis.exceptions import ConnectionError, TimeoutError
 
 from config import settings_redis
@@ -35,19 +34,24 @@ def _of_the_site(alias: str) -> float:
     return float(options["SOCKET_TIMEOUT"])
 
 
-@contextmanager
-def hung(server: RedisServer) -> Generator[None, None, None]:
-    """Freeze the server for the block. This process waits for it only as long as the site does."""
-    broker = {"BROKER_TIMEOUT_SECONDS": DEFAULTS["BROKER_TIMEOUT_SECONDS"]}
-    with override_settings(CACHES=with_timeouts(settings.CACHES), MIRROR=settings.MIRROR | broker):
-        for alias, cache in settings.CACHES.items():
-            if str(server.socket) in str(cache["LOCATION"]):
-                wait_until(partial(_answers, alias), f"a connection of {alias}")
-        server.freeze()
-        try:
-            yield
-        finally:
-            server.thaw()
+class Hurry:
+    """Makes this process wait for a frozen server only as long as the site does.
+
+    settings: pytest-django's fixture. Each server of the test is given this object as ``on_hang``.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.frozen = settings, set[RedisServer]()
+
+    def __call__(self, server: RedisServer, is_hung: bool) -> None:
+        (self.frozen.add if is_hung else self.frozen.discard)(server)
+        broker_seconds = DEFAULTS["BROKER_TIMEOUT_SECONDS"] if self.frozen else PATIENT_SECONDS
+        self.settings.MIRROR = self.settings.MIRROR | {"BROKER_TIMEOUT_SECONDS": broker_seconds}
+        self.settings.CACHES = with_timeouts(self.settings.CACHES, None if self.frozen else PATIENT_SECONDS)
+        if is_hung:
+            for alias, cache in self.settings.CACHES.items():
+                if str(server.socket) in str(cache["LOCATION"]):
+                    wait_until(partial(_answers, alias), f"a connection of {alias}")
 
 
 def _answers(alias: str) -> bool:
@@ -55,6 +59,16 @@ def _answers(alias: str) -> bool:
     with suppress(ConnectionError, TimeoutError):
         return bool(get_redis_connection(alias).ping())
     return False
+
+
+@contextmanager
+def hung(server: RedisServer) -> Generator[None, None, None]:
+    """Freeze the server for the block."""
+    server.freeze()
+    try:
+        yield
+    finally:
+        server.thaw()
 
 
 @contextmanager

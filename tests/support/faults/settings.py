@@ -11,7 +11,6 @@ from tests.support.settings import CACHES, DATABASES, MIDDLEWARE
 from tests.support.settings import MIRROR as _MIRROR
 from tests.support.timeouts import PATIENT_SECONDS, with_timeouts
 
-PATIENT_SECONDS = 60.0
 _patience = {"BROKER_TIMEOUT_SECONDS": PATIENT_SECONDS} if "PATIENT" in os.environ else {}
 MIRROR = {**_MIRROR, **_patience, **json.loads(os.environ.get("MIRROR_SETTINGS", "{}"))}
 # Other tests have the processors and the disk too, also while somebody holds SQLite's lock.
@@ -21,7 +20,5 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 # Workers and commands wait as long as a healthy server takes; requests keep the site's time-outs unless ``PATIENT``.
 _patient = with_timeouts(CACHES, PATIENT_SECONDS)
 CACHES = _patient if "PATIENT" in os.environ else CACHES | {"relay": _patient["relay"]}
-if "PATIENT" in os.environ:
-    MIRROR["BROKER_TIMEOUT_SECONDS"] = PATIENT_SECONDS
 MIDDLEWARE = ["tests.support.faults.costs.WriteCosts", *MIDDLEWARE]
 ROOT_URLCONF = "tests.support.faults.urls"

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -28,12 +29,21 @@ class RedisServer(Server):
     fsync: ``appendfsync``; what was acknowledged outlives the process in any case.
     binary: another server than the one that ``make demo`` would take.
     options: further configuration, by name.
+    on_hang: called with the server before it freezes (True) and after it thaws (False).
     """
 
     stop_signal = signal.SIGKILL  # its data is in the append-only file, or thrown away
 
-    def __init__(self, *, fsync: str = "no", binary: Path | None = None, options: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        fsync: str = "no",
+        binary: Path | None = None,
+        options: dict[str, str] | None = None,
+        on_hang: Callable[["RedisServer", bool], None] | None = None,
+    ) -> None:
         super().__init__()
+        self.on_hang, self.is_frozen = on_hang, False
         self.binary = binary or chosen_redis()
         self.data = self.folder / "data"
         self.data.mkdir()
@@ -74,6 +84,18 @@ class RedisServer(Server):
     def flush(self) -> None:
         """Empty every database."""
         self._own.flushall()
+
+    def freeze(self) -> None:
+        if self.on_hang is not None:
+            self.on_hang(self, True)
+        self.is_frozen = True
+        super().freeze()
+
+    def thaw(self) -> None:
+        super().thaw()
+        if self.is_frozen and self.on_hang is not None:
+            self.on_hang(self, False)
+        self.is_frozen = False
 
     def close(self) -> None:
         if "_own" in self.__dict__:
