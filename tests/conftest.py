@@ -90,7 +90,7 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
-from tests.support import flush, hashes
+from tests.support import flush, hashes, real_data
 from tests.support.fixtures import (
     django_db_setup,
     environment,
@@ -126,6 +126,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--on") != _database:
         raise pytest.UsageError("give --on on the command line itself")
+    config.pluginmanager.register(real_data.Plugin())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

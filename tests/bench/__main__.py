@@ -12,12 +12,12 @@ from itertools import chain
 from pathlib import Path
 
 from tests.bench.table import measure, render
+from tests.support.real_data import GOODBOOKS
 from tests.support.servers import PostgresServer, find_postgres, temporary_folder
 from tests.support.servers.redis import RedisServer
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULT = ROOT / "var" / "bench.json"
-DATA = ROOT.parent / "shared" / "data" / "goodbooks"
 
 
 def main() -> int:
@@ -25,7 +25,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Every promise about speed as a ratio.")
     parts = "catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_pages, shop_cart"
     parser.add_argument("--only", default="", help=f"a part ({parts}), or a word of a name")
-    parser.add_argument("--data", type=Path, default=DATA, help="a folder in goodbooks format")
+    parser.add_argument("--data", type=Path, default=GOODBOOKS, help="a folder in goodbooks format")
     parser.add_argument("--on", choices=["sqlite", "postgres"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.on:

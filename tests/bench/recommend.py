@@ -18,10 +18,10 @@ import numpy as np
 
 from tests.bench import implicit_side
 from tests.bench.table import Row, render
+from tests.support.real_data import GOODBOOKS
 from tests.support.servers import temporary_folder
 from tests.support.servers.redis import RedisServer
 
-DATA: Final = Path(__file__).resolve().parents[3] / "shared" / "data" / "goodbooks"
 TEN: Final = 10
 CHUNK: Final = 4000  # readers whose scores are added up at once
 AIM: Final = 60.0  # seconds for a rebuild
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def main() -> int:
     """Parse, measure, print. Exit 1 when a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.recommend")
-    parser.add_argument("--data", type=Path, default=DATA, help="a folder in goodbooks format")
+    parser.add_argument("--data", type=Path, default=GOODBOOKS, help="a folder in goodbooks format")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     options = parser.parse_args()
     folder = temporary_folder()
