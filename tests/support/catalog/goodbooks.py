@@ -1,7 +1,10 @@
-"""A folder in goodbooks format, made by hand: each row has its own kind of dirt."""
+"""Folders in goodbooks format: made by hand, each row with its own kind of dirt; and read, to count in them."""
 
 import csv
 import io
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 BOOK = {
@@ -43,3 +46,24 @@ def write(folder: Path, books: str | bytes, tags: str | bytes = "", links: str |
     for name, content in files.items():
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
     return folder
+
+
+def read_rows(folder: Path, name: str) -> Iterator[dict[str, str]]:
+    """Return the rows of a file, by the names of its columns."""
+    with (folder / name).open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def read_tagged(folder: Path) -> dict[str, set[int]]:
+    """Return the book_ids that have each tag, read from the files and from nothing else."""
+    books = {row["goodreads_book_id"]: int(row["book_id"]) for row in read_rows(folder, "books.csv")}
+    names = {row["tag_id"]: fold(row["tag_name"]) for row in read_rows(folder, "tags.csv")}
+    tagged: dict[str, set[int]] = defaultdict(set)
+    for row in read_rows(folder, "book_tags.csv"):
+        tagged[names[row["tag_id"]]].add(books[row["goodreads_book_id"]])
+    return tagged
+
+
+def fold(name: str) -> str:
+    """Return a tag's one name, by other means than the importer's."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

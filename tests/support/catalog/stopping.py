@@ -16,7 +16,10 @@ django.setup()
 from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 
+from catalog.importer import books, tags  # noqa: E402
 from mirror.management.progress import Progress  # noqa: E402
+
+BATCH = 100  # rows a transaction: of each kind there are more in a sample
 
 
 def main(what: str, *arguments: str) -> None:
@@ -36,6 +39,7 @@ def main(what: str, *arguments: str) -> None:
             sys.exit(sys.stdin.read())  # only if whoever is to kill it is no more
         return done
 
+    books.BATCH = tags.BATCH = BATCH
     with patch.object(Progress, "__call__", told), connection.execute_wrapper(execute):
         call_command("import_goodbooks", *arguments)
 
