@@ -1,7 +1,6 @@
 """``manage.py import_collegemsg``: people, their logins, follows and posts."""
 
 import json
-import os
 from collections import Counter
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -9,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.management import call_command
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
@@ -18,6 +16,7 @@ from redis import Redis
 from accounts import keys
 from accounts.models import LoginStats, User
 from config.collegemsg import name, text
+from loginlog import expiry
 from mirror import relay, verify, window
 from mirror.declare import CUT, SENTINEL, WHOLE
 from mirror.models import Change
@@ -25,10 +24,12 @@ from mirror.rebuild import rebuild
 from social import feeds
 from social.models import Follow, Post
 from social.selectors import home_timeline
+from tests.support import real_data, samples
+from tests.support.loginlog.ranges import check_ranges
+from tests.support.loginlog.tools import sync
 from tests.support.mirror.command import run
-from tests.support.social.timelines import everything, timeline_mirror
+from tests.support.social.timelines import check_pages, timeline_mirror
 
-REAL = settings.BASE_DIR.parent / "shared" / "data" / "collegemsg" / "CollegeMsg.txt"
 LINES = "1 2 1082040961\n2 3 1082040962\n1 3 1082127361\n"
 
 
@@ -114,25 +115,32 @@ def test_an_empty_file_is_found_out(tmp_path: Path) -> None:
     assert run(str(path), name="import_collegemsg")[0] == 1
 
 
-@pytest.mark.slow(150)
-@pytest.mark.skipif(not REAL.exists() and "CI" not in os.environ, reason="needs the file in ../shared/data/collegemsg")
+@pytest.mark.parametrize(
+    ("file", "posts", "people", "pairs", "readers"),
+    [
+        pytest.param(samples.COLLEGEMSG, 3000, 160, 1069, 12, id="sample"),
+        pytest.param(
+            real_data.COLLEGEMSG, 59835, 1899, 20296, 50, id="real",
+            marks=[pytest.mark.real_data, pytest.mark.on_sqlite, pytest.mark.slow(150)],
+        ),
+    ],
+)  # fmt: skip
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.on_sqlite  # it takes two minutes; what depends on the database is in the small ones
-def test_the_real_file_comes_in_and_the_mirrors_and_home_timelines_agree(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
+def test_a_whole_file_comes_in_and_the_mirrors_home_timelines_and_login_log_agree(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, file: Path, posts: int, people: int, pairs: int, readers: int
 ) -> None:
     """Counted here from the file itself, by other means than the importer's."""
-    imported(REAL, "--limit", "20000")
+    imported(file, "--limit", str(posts // 3))
     rebuild()
     relay.drain_all()
-    readers = fifty_people()
-    assert len(readers) == 50
-    for reader in readers:
-        assert window.warm(timeline_mirror(), str(reader))  # so that what comes now is pushed to them
-    sources = Counter(line.split()[0] for line in REAL.read_text().splitlines())
-    report = imported(REAL)
-    assert (report["logins"], User.objects.count()) == (59835, 1899)
-    assert (Follow.objects.count(), Post.objects.count()) == (20296, 59835)
+    chosen = choose_readers(readers)
+    assert len(chosen) == readers
+    for reader in chosen:
+        assert window.warm(timeline_mirror(), str(reader))  # so that new posts are pushed to them
+    sources = Counter(line.split()[0] for line in file.read_text().splitlines())
+    report = imported(file)
+    assert (report["logins"], User.objects.count()) == (posts, people)
+    assert (Follow.objects.count(), Post.objects.count()) == (pairs, posts)
     counts = dict(LoginStats.objects.values_list("user__username", "login_times"))
     assert counts == {name(int(source)): count for source, count in sources.items()}
     assert dict(Post.objects.values_list("user__username").annotate(Count("pk"))) == counts
@@ -142,17 +150,25 @@ def test_the_real_file_comes_in_and_the_mirrors_and_home_timelines_agree(
     (best, score), *_ = redis.zrevrange(keys.login_times(), 0, 0, withscores=True)
     assert score == max(sources.values())
     assert User.objects.get(pk=int(best)).username in {name(int(s)) for s, n in sources.items() if n == score}
+    check_ranges(file)
     monkeypatch.setattr(feeds, "home", cache(feeds.home))  # nobody writes now: the same question has the same answer
-    for reader in readers:
-        assert redis.zscore(timeline_mirror().key(str(reader)), SENTINEL) in (WHOLE, CUT)
+    ends = set()
+    for reader in chosen:
+        ends.add(redis.zscore(timeline_mirror().key(str(reader)), SENTINEL))
         followed = Follow.objects.filter(follower=reader).values("followee")
         wanted = Post.objects.filter(Q(user=reader) | Q(user__in=followed)).order_by("-pk")
-        assert everything(partial(home_timeline, reader)) == list(wanted.values_list("pk", flat=True))
+        check_pages(partial(home_timeline, reader), list(wanted.values_list("pk", flat=True)))
+    assert ends == {WHOLE, CUT}
+    sync()
+    expiry.expire(31)
+    assert not list(redis.scan_iter("*loginLog_*"))
+    check_ranges(file)
 
 
-def fifty_people() -> list[int]:
-    """Those who follow most, those who follow nobody, and many in between."""
+def choose_readers(count: int) -> list[int]:
+    """Return so many people: three who follow most, two who follow no one, and others in between."""
     number = Follow.objects.filter(follower=OuterRef("pk")).order_by().values("follower").annotate(n=Count("pk"))
     followed = Coalesce(Subquery(number.values("n")), 0)
     people = list(User.objects.annotate(n=followed).order_by("-n", "pk").values_list("pk", flat=True))
-    return [*people[:3], *people[3:-2][:: len(people) // 45][:45], *people[-2:]]
+    between = count - 5
+    return [*people[:3], *people[3:-2][:: len(people) // between][:between], *people[-2:]]

@@ -1,5 +1,6 @@
 """Timelines for tests: people who post, windows of a few, and every page to the very end."""
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,8 +10,9 @@ from mirror.declare import WindowMirror
 from mirror.recorder import Recording, record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
+from social.mirrors.windows import TIMELINE
 from social.models import Follow, Post
-from social.reading import PostPage
+from social.reading import PAGE, PostPage
 from tests.support.whole import rebuild
 
 Timeline = Callable[[int | None], PostPage]
@@ -73,6 +75,26 @@ def everything(timeline: Timeline) -> list[int]:
     assert raws(found) == raws(by_sql)
     assert [(page.after, page.newest) for page in found] == [(page.after, page.newest) for page in by_sql]
     return [pk for page in found for pk in ids(page)]
+
+
+def check_pages(timeline: Timeline, wanted: Sequence[int]) -> None:
+    """A home timeline is these ids on full pages, and SQL alone gives the same pages.
+
+    Checked are all pages of a window and three below it; of the others the last one and eight at random. A page depends
+    on its cursor only, so there is no need to walk.
+    """
+    near, count = TIMELINE // PAGE + 3, max(1, -(-len(wanted) // PAGE))
+    far = range(near, count - 1)
+    for number in {*range(min(near, count)), *random.Random(count).sample(far, min(8, len(far))), count - 1}:
+        start, end = number * PAGE, (number + 1) * PAGE
+        after = wanted[start - 1] if number else None
+        page = timeline(after)
+        with sql_only():
+            by_sql = timeline(after)
+        assert ids(page) == wanted[start:end]
+        assert page.after == (wanted[end - 1] if end < len(wanted) else None)
+        assert raws([page]) == raws([by_sql])
+        assert (page.after, page.newest) == (by_sql.after, by_sql.newest)
 
 
 def costs(ask: Callable[[], object]) -> tuple[int, int]:

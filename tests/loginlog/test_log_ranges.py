@@ -1,0 +1,37 @@
+"""The logins of CollegeMsg (a message is a login of its author), held against counting in the file itself."""
+
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from accounts.models import User
+from config.collegemsg import messages, name
+from loginlog import expiry, services
+from tests.support import real_data, samples
+from tests.support.loginlog.ranges import check_ranges
+from tests.support.loginlog.tools import put_back, sync
+
+FILES = [
+    pytest.param(samples.COLLEGEMSG, id="sample"),
+    # On SQLite the import of this file is checked in the same way.
+    pytest.param(
+        real_data.COLLEGEMSG, id="real", marks=[pytest.mark.real_data, pytest.mark.on_postgres, pytest.mark.slow]
+    ),
+]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("file", FILES)
+def test_in_twenty_ranges_the_active_users_are_those_of_the_file(file: Path, redis: Redis) -> None:
+    seen = list(messages(file))
+    User.objects.bulk_create([User(username=name(n)) for n in sorted({m.source for m in seen})], batch_size=500)
+    ids = {int(username.split()[1]): pk for pk, username in User.objects.values_list("pk", "username")}
+    put_back()
+    marks = {(ids[m.source], "client", m.at.date()) for m in seen}
+    assert services.mark_many((ids[m.source], "client", m.at.date()) for m in seen) == len(marks)
+    check_ranges(file)
+    sync()
+    expiry.expire(31)
+    assert not list(redis.scan_iter("*loginLog_*"))
+    check_ranges(file)

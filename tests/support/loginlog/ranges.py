@@ -1,0 +1,48 @@
+"""The active users of a CollegeMsg file in twenty ranges of days, held against counting in the file itself."""
+
+import subprocess
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from accounts.models import User
+from config.collegemsg import name
+from loginlog import selectors
+from loginlog.reading import Span
+
+FIRST, LAST = date(2004, 4, 15), date(2004, 10, 26)
+# Days, weeks, months and their ends, the whole, and none.
+RANGES = [
+    (FIRST, LAST),
+    (FIRST, FIRST),
+    (LAST, LAST),
+    (date(2004, 1, 1), date(2004, 4, 14)),
+    (date(2004, 10, 27), date(2005, 1, 1)),
+    *((date(2004, month, 1), date(2004, month + 1, 1) - timedelta(days=1)) for month in range(4, 11)),
+    *((day, day + timedelta(days=6)) for day in (date(2004, 4, 28), date(2004, 5, 30), date(2004, 8, 29), LAST)),
+    (date(2004, 4, 30), date(2004, 5, 1)),
+    (date(2004, 5, 31), date(2004, 5, 31)),
+    (date(2004, 6, 30), date(2004, 7, 1)),
+    (date(2004, 5, 2), date(2004, 8, 30)),
+]
+
+
+def check_ranges(file: Path) -> None:
+    """In each range the active users, and their number, are those of the file."""
+    assert len(set(RANGES)) == 20
+    names = dict(User.objects.values_list("pk", "username"))
+    wanted = [_find_active(file, first, last) for first, last in RANGES]
+    for (first, last), people in zip(RANGES, wanted, strict=True):
+        assert {names[pk] for pk in selectors.active_any(first, last)} == people
+    assert selectors.active_counts([Span(*span, "client") for span in RANGES]) == list(map(len, wanted))
+
+
+def _find_active(file: Path, first: date, last: date) -> set[str]:
+    """Return the names of those who wrote from first to last, as awk finds them."""
+    program = "$3 >= from && $3 < to { print $1 }"
+    limits = ["-v", f"from={_seconds(first)}", "-v", f"to={_seconds(last + timedelta(days=1))}"]
+    found = subprocess.run(["awk", *limits, program, str(file)], capture_output=True, text=True, check=True)
+    return {name(int(line)) for line in found.stdout.split()}
+
+
+def _seconds(day: date) -> int:
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
