@@ -14,6 +14,8 @@ from redis.exceptions import RedisError
 
 from config.devserver import keep
 from config.devserver.redis_server import NoRedis, find_redis, version_of, wheel_redis
+from tests.support import samples
+from tests.support.catalog.goodbooks import read_tagged
 from tests.support.servers import free_port, wait_until
 from tests.support.stack import START_SECONDS, Site, copy_of_the_site
 
@@ -96,6 +98,12 @@ def test_with_a_redis_of_ones_own_none_is_embedded(site: Site, redis: Redis) -> 
     assert not (site.folder / "var" / "redis").exists()
 
 
+def _unfinished_novels() -> set[int]:
+    """Return books of the sample; the demo's own have no such tags."""
+    tagged = read_tagged(samples.GOODBOOKS)
+    return tagged["novels"] & tagged["unfinished"]
+
+
 def test_the_demo_has_books_and_two_logins_stops_at_one_signal_and_keeps_all_for_its_second_start(site: Site) -> None:
     site.start("demo")
     with site.redis() as client:
@@ -107,8 +115,14 @@ def test_the_demo_has_books_and_two_logins_stops_at_one_signal_and_keeps_all_for
     for name in ("demo-staff", "demo-shopper"):
         assert f"{name} / {first['passwords'][name]}" in said
     _stops(site, signal.SIGINT)
-    site.start("demo")
-    assert json.loads((site.folder / "var" / "demo.json").read_text()) == first
+    site.start("demo", DATA=str(samples.GOODBOOKS))
+    second = json.loads((site.folder / "var" / "demo.json").read_text())
+    for kind in ("loaded", "shop"):
+        (folders,) = second[kind].values()
+        assert folders.pop() == str(samples.GOODBOOKS)
+    assert second == first
+    found = f'id="results" tabindex="-1">{len(_unfinished_novels())} books'
+    assert found in site.read("/books/?q=novels+%26+unfinished")
     with site.redis() as client:
         assert client.get("kept") == b"1"
     _stops(site, signal.SIGTERM)

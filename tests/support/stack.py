@@ -65,6 +65,11 @@ class Site:
         except (URLError, OSError, HTTPException):
             return 0
 
+    def read(self, path: str) -> str:
+        """Return a page's text."""
+        with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as response:
+            return str(response.read(), "utf-8")
+
     def stop(self, number: signal.Signals = signal.SIGINT) -> int:
         assert self.process is not None
         self.process.send_signal(number)
