@@ -33,8 +33,8 @@ FOLDERS = [
 ]
 
 
-# Committed, and so thrown away with the tables: what is rolled back stays in them, and what PostgreSQL believes of
-# their size too, until it tidies up, and whatever asks them until then takes much longer.
+# Committed, and so emptied with the tables: rows that are rolled back stay in them until PostgreSQL vacuums, and until
+# then wrong estimates of their size make every query slow.
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("own_copy")
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -151,7 +151,7 @@ def test_a_whole_file_comes_in_and_the_mirrors_home_timelines_and_login_log_agre
     assert score == max(sources.values())
     assert User.objects.get(pk=int(best)).username in {name(int(s)) for s, n in sources.items() if n == score}
     check_ranges(file)
-    monkeypatch.setattr(feeds, "home", cache(feeds.home))  # nobody writes now: the same question has the same answer
+    monkeypatch.setattr(feeds, "home", cache(feeds.home))  # no writes from here on: equal calls have equal answers
     ends = set()
     for reader in chosen:
         ends.add(redis.zscore(timeline_mirror().key(str(reader)), SENTINEL))

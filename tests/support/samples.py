@@ -36,7 +36,7 @@ COLUMNS: Final = (
 GENRES: Final = (
     "fantasy", "young-adult", "classics", "20th-century", "romance", "history", "poetry", "science-fiction", "travel",
 )  # fmt: skip
-# From what nearly every book has to what every fourth has.
+# The first ones are on nearly every book, the last ones on every third.
 COMMON: Final = (
     "to-read", "favorites", "owned", "shelf", "library", "fiction", "to-buy", "ebook", "default", "wish-list",
     "my-books", "audio", "adult", "contemporary", "novels", "book-club", "re-read", "borrowed", "gifts", "unfinished",
