@@ -1,0 +1,38 @@
+"""Addresses and their full names. The admin's are summarised, a line for each model."""
+
+import re
+from collections.abc import Iterator
+
+from django.contrib import admin
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from tests.support.names.project import is_own
+
+
+def collect() -> list[str]:
+    """``/address/ -> name``. Parameters are told by their kinds."""
+    pages = [f"{address(route)} -> {name or '(no name)'}" for route, name in walk(get_resolver())]
+    return sorted({*pages, *_admin()})
+
+
+def address(route: str) -> str:
+    """A route with the kinds of its parameters instead of their names: ``/books/<int>/``."""
+    return "/" + re.sub(r"<(?:(\w+):)?\w+>", lambda found: f"<{found[1] or 'str'}>", route)
+
+
+def walk(resolver: URLResolver, route: str = "", space: str = "") -> Iterator[tuple[str, str]]:
+    """Each pattern below a resolver but the admin's: route, full name ("" if it has none)."""
+    for entry in resolver.url_patterns:
+        here = route + str(entry.pattern)
+        if isinstance(entry, URLPattern):
+            yield here, f"{space}{entry.name}" if entry.name else ""
+        elif entry.namespace != "admin":
+            yield from walk(entry, here, f"{space}{entry.namespace}:" if entry.namespace else space)
+
+
+def _admin() -> Iterator[str]:
+    """The models of the admin: each has the pages that Django gives it."""
+    for model in admin.site._registry:
+        if is_own(model.__module__):
+            label = f"{model._meta.app_label}/{model._meta.model_name}"
+            yield f"/admin/{label}/ -> admin:{label.replace('/', '_')}_*"

@@ -1,0 +1,23 @@
+"""What migrations take from the project's code: renamed, a database could no longer be made from them."""
+
+import ast
+from collections.abc import Iterator
+
+from tests.support.names.project import files, is_own, nodes
+
+
+def collect() -> list[str]:
+    """Dotted names: modules that are imported, and functions and classes that are named."""
+    paths = [path for path in files("*.py") if path.parent.name == "migrations"]
+    return sorted({name for name in _dotted(list(nodes(paths))) if is_own(name)})
+
+
+def _dotted(found: list[ast.AST]) -> Iterator[str]:
+    for node in found:
+        match node:
+            case ast.Import(names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield from (f"{module}.{alias.name}" for alias in names)
+            case ast.Attribute():
+                yield ast.unparse(node)

@@ -1,0 +1,22 @@
+"""Redis keys with their types, and the names of mirrors and backups."""
+
+import re
+
+from config import keysdoc
+from mirror import registry
+from mirror.backup import registry as backups
+from tests.support.names.project import is_own
+
+
+def collect() -> list[str]:
+    """``key -> type``, as docs/keys.md has them, but that ``<>`` is any part that varies."""
+    rows = [keysdoc.row(function) for module in keysdoc.MODULES for function in keysdoc.functions(module)]
+    cells = [row.split(" | ") for row in rows]
+    keys = [(re.sub("<[a-z_]+>", "<>", key.removeprefix("| ").strip("`")), kind) for key, kind, *_ in cells]
+    return sorted(f"{key} -> {kind}" for key, kind in keys)
+
+
+def collect_declared() -> list[str]:
+    """The names that commands take: those of mirrors with their layout versions, and those of backups."""
+    mirrors = [f"mirror {m.name}: layout {m.version}" for m in registry.all_mirrors() if is_own(type(m).__module__)]
+    return sorted(mirrors + [f"backup {b.name}" for b in backups.all_backups() if is_own(type(b).__module__)])

@@ -1,0 +1,100 @@
+"""The fields that commands report with ``--json``."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from unittest import mock
+
+from django.core.management import call_command
+from django.test import override_settings
+
+from accounts.models import User
+from catalog.models import Book
+from mirror.naming import key
+from mirror.redis import relay_client
+from shop.models import Product
+from tests.support.catalog import goodbooks
+from tests.support.mirror.command import run
+from tests.support.names.commands import parsers, takes_json
+from tests.support.names.shapes import Shapes
+
+MAPS: Final = {"[].errors": "<item>", "errors": "<error>", "done": "<act>", "dirt": "<dirt>"}
+TRAFFIC: Final = "config.management.commands.demo_traffic.traffic"
+DAY: Final = "2017-10-25"
+SPAN: Final = ("--from", DAY, "--to", DAY)
+
+
+def collect(folder: Path) -> list[str]:
+    """``manage.py command field: type``. Writes files to ``folder``."""
+    wanted = {name for name, parser in parsers() if takes_json(parser)}
+    shapes, seen = Shapes(MAPS), set[str]()
+    with override_settings(LOGINLOG_FOLDER=folder), mock.patch(TRAFFIC, return_value=Counter(look=1)):
+        for name, *arguments in _runs(folder):
+            label = f"{name} {arguments[0]}" if arguments and f"{name} {arguments[0]}" in wanted else name
+            ran = run(*arguments, "--json", name=name)
+            assert ran.out, f"{label}: {ran.err}"
+            shapes.add(f"manage.py {label}", ran.said)
+            seen.add(label)
+    assert seen == wanted, f"say in {__name__} how to run: {wanted - seen}"
+    return shapes.lines()
+
+
+def _runs(folder: Path) -> Iterator[tuple[str, ...]]:
+    """Commands with arguments, in an order in which each has something to report."""
+    call_command("loaddata", "seed_examples", verbosity=0)
+    Product.objects.bulk_create(Product(book_id=pk, price=1250, stock=9) for pk in (1, 2, 3))
+    User.objects.create_superuser("alice")
+    yield ("mirror", "status")
+    yield ("mirror", "rebuild")
+    yield from _mirror_runs()
+    yield from _loginlog_runs(folder)
+    yield from _backup_runs()
+    for option in ((), ("--dry-run",)):
+        yield ("sessions", "clean", *option)
+    yield from (("views", "rescale"), ("views", "expire"), ("recommend", "rebuild"))
+    yield from (("rowcache", "schedule", "1", "5"), ("rowcache", "run", "--once"))
+    yield from (("timelines", "rebuild", "--user", "alice"), ("timelines", "status"))
+    yield from _import_runs(folder)
+    yield ("demo_traffic", "--yes", "--seconds", "1")
+
+
+def _mirror_runs() -> Iterator[tuple[str, ...]]:
+    redis = relay_client()
+    redis.delete(key("book:1"))
+    redis.sadd(key("{tag}:ruby"), 99)
+    yield from (("mirror", action, "book") for action in ("verify", "repair"))
+    redis.delete(key("book:1"))
+    Book.objects.filter(pk=1).update(title="Erlang")  # sends no signal, and stays pending
+    yield ("mirror", "explain", "catalog.Book", "1")
+    yield ("mirror", "drain")
+    yield ("mirror", "status")
+
+
+def _loginlog_runs(folder: Path) -> Iterator[tuple[str, ...]]:
+    yield ("backup", "restore")
+    yield ("loginlog", "mark", "alice", "--date", DAY)
+    yield ("loginlog", "user", "alice", *SPAN)
+    yield from (("loginlog", "active", *SPAN, *option) for option in ((), ("--type", "client")))
+    yield ("loginlog", "sync")
+    yield ("loginlog", "expire")
+    [file] = [path for path in folder.iterdir() if path.is_file()]
+    yield ("loginlog", "load", str(file))
+    yield ("loginlog", "erase", "alice")
+
+
+def _backup_runs() -> Iterator[tuple[str, ...]]:
+    call_command("loginlog", "mark", "alice", verbosity=0)
+    yield ("backup", "status")
+    yield ("backup", "flush")
+    redis = relay_client()
+    redis.delete(*redis.keys(key("loginLog_*")))
+    yield from (("backup", action) for action in ("verify", "restore", "status"))
+
+
+def _import_runs(folder: Path) -> Iterator[tuple[str, ...]]:
+    yield ("demo_books",)
+    yield ("import_goodbooks", str(goodbooks.write(folder, goodbooks.books_csv({}))))
+    messages = folder / "CollegeMsg.txt"
+    messages.write_text("1 2 1082040961\n", encoding="utf-8")
+    yield ("import_collegemsg", str(messages))

@@ -1,0 +1,31 @@
+"""The sections of ``tests/names.txt`` with their collectors."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from tests.support.names import (
+    addresses,
+    answers,
+    commands,
+    environment,
+    migrations,
+    redis_keys,
+    reports,
+    scripts,
+    tasks,
+)
+
+CODE: Final[dict[str, Callable[[], list[str]]]] = {
+    "Redis keys": redis_keys.collect,
+    "Mirrors and backups": redis_keys.collect_declared,
+    "Addresses": addresses.collect,
+    "Commands": commands.collect,
+    "Settings": environment.collect_settings,
+    "Environment variables": environment.collect_variables,
+    "Celery": tasks.collect,
+    "Imports of migrations": migrations.collect,
+    "Scripts": scripts.collect,
+}
+ANSWERS: Final = {"JSON answers": answers.collect}
+REPORTS: Final[dict[str, Callable[[Path], list[str]]]] = {"JSON reports of commands": reports.collect}

@@ -1,0 +1,35 @@
+"""Names that others rely on change only when that is meant."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import names
+from tests.support.names.sections import ANSWERS, CODE, REPORTS
+
+
+def _check(section: str, found: list[str]) -> None:
+    changes = names.compare(section, found)
+    if changes:
+        pytest.fail(f"{changes}\n\nIf this change is meant: {names.COMMAND}", pytrace=False)
+
+
+@pytest.mark.parametrize("section", CODE)
+def test_names_in_the_code_stay(section: str) -> None:
+    _check(section, CODE[section]())
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("section", ANSWERS)
+def test_fields_of_answers_stay(section: str) -> None:
+    _check(section, ANSWERS[section]())
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("section", REPORTS)
+def test_fields_of_reports_stay(section: str, tmp_path: Path) -> None:
+    _check(section, REPORTS[section](tmp_path))
+
+
+def test_the_file_has_the_sections_that_are_compared() -> None:
+    assert set(names.read()) == {*CODE, *ANSWERS, *REPORTS}
