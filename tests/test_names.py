@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import names
-from tests.support.names.sections import ANSWERS, CODE, REPORTS
+from tests.support.names.sections import CODE, DATABASE, REPORTS
 
 
 def _check(section: str, found: list[str]) -> None:
@@ -20,9 +20,9 @@ def test_names_in_the_code_stay(section: str) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("section", ANSWERS)
-def test_fields_of_answers_stay(section: str) -> None:
-    _check(section, ANSWERS[section]())
+@pytest.mark.parametrize("section", DATABASE)
+def test_names_that_need_data_stay(section: str) -> None:
+    _check(section, DATABASE[section]())
 
 
 @pytest.mark.django_db(transaction=True)
@@ -32,4 +32,4 @@ def test_fields_of_reports_stay(section: str, tmp_path: Path) -> None:
 
 
 def test_the_file_has_the_sections_that_are_compared() -> None:
-    assert set(names.read()) == {*CODE, *ANSWERS, *REPORTS}
+    assert set(names.read()) == {*CODE, *DATABASE, *REPORTS}

@@ -31,7 +31,8 @@ def walk(resolver: URLResolver, route: str = "", space: str = "") -> Iterator[tu
 
 
 def _admin() -> Iterator[str]:
-    """The models of the admin: each has the pages that Django gives it."""
+    """The models of the admin: with the pages that Django gives each."""
+    yield "/admin/ -> admin:index"
     for model in admin.site._registry:
         if is_own(model.__module__):
             label = f"{model._meta.app_label}/{model._meta.model_name}"

@@ -1,55 +1,64 @@
 """The fields of JSON answers: every page is requested, and whatever answers in JSON is recorded."""
 
 import re
-from datetime import timedelta
+from collections import defaultdict
+from functools import cache
 from typing import Any, Final
 
-from django.core.management import call_command
 from django.test import Client, override_settings
 from django.urls import Resolver404, get_resolver
-from django.utils import timezone
 
-from accounts.models import LoginStats, User
-from catalog.models import Book
-from loginlog.services import mark
-from shop.models import Order, Payment, PaymentState, Product, Recommendation, Sale, SaleItem, State
-from social.models import Block, Follow, Mute, Post
+from tests.support.names import parameters
 from tests.support.names.addresses import address, walk
 from tests.support.names.shapes import Shapes
-from tests.support.shop.make import make_order
+from tests.support.names.world import MANY, World
 
 JSON: Final = {"Accept": "application/json"}
 MAPS: Final = {"mirrors": "<mirror>", "backups": "<backup>"}
-MANY: Final = 60  # more than a page of anything
+METHOD_NOT_ALLOWED: Final = 405
 VERBS: Final = ("follow", "unfollow", "block", "unblock", "mute", "unmute")
 
 
 def collect() -> list[str]:
     """``METHOD /address/ status field: type``."""
-    return _Visit().shapes.lines()
+    return _visit().shapes.lines()
+
+
+def collect_parameters() -> list[str]:
+    """``METHOD /address/ name``: the parameters that pages ask for, in addresses and in forms."""
+    asked = _visit().parameters
+    common = set.intersection(*asked.values())  # a middleware asks for these
+    own = {f"{label} {name}" for label, names in asked.items() for name in names - common}
+    return sorted(own | {f"(every page) {name}" for name in common})
+
+
+@cache
+def _visit() -> "_Visit":
+    with parameters.asked() as names:
+        return _Visit(names)
 
 
 class _Visit:
     """Requests of a member of staff (alice), of a reader (reader0) and of a stranger."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: set[str]) -> None:
+        self.names = names  # of the parameters that the present request was asked for
         self.shapes = Shapes(MAPS)
-        self._make_people()
-        self._make_shop()
-        self._make_posts()
+        self.parameters: defaultdict[str, set[str]] = defaultdict(set)
+        self.world = world = World()
         self.samples = {
             "uidb64": "x",
             "token": "x",
             "name": "reader0",
             "hashtag": "ruby",
             "pk": "1",
-            "shop pk": str(self.order.pk),
-            "social pk": str(self.post.pk),
+            "shop pk": str(world.order.pk),
+            "social pk": str(world.post.pk),
             "social:book_posts pk": "1",
         }
         self.alice, self.reader, self.stranger = Client(), Client(), Client()
-        self.alice.force_login(self.staff)
-        self.reader.force_login(self.readers[0])
+        self.alice.force_login(world.staff)
+        self.reader.force_login(world.readers[0])
         self._post(self.alice, "/shop/cart/", {"product": "1", "quantity": "2"})
         for route, name in walk(get_resolver()):
             url = self._filled(route, name)
@@ -58,50 +67,7 @@ class _Visit:
         self._get_more()
         self._write()
         self._provoke_errors()
-
-    def _make_people(self) -> None:
-        call_command("loaddata", "seed_examples", verbosity=0)
-        self.staff = User.objects.create_superuser("alice")
-        self.readers = User.objects.bulk_create(
-            User(username=f"reader{n}", name_key=f"reader{n}", email=f"{n}@example.org") for n in range(MANY)
-        )
-        now = timezone.now()
-        people = [self.staff, *self.readers]
-        LoginStats.objects.bulk_create(LoginStats(user=user, login_times=3, last_login_time=now) for user in people)
-        Follow.objects.bulk_create(Follow(follower=reader, followee=self.readers[0]) for reader in self.readers[1:])
-        Follow.objects.bulk_create(Follow(follower=self.readers[0], followee=reader) for reader in self.readers[1:])
-        Follow.objects.bulk_create(Follow(follower=self.staff, followee=reader) for reader in self.readers[:20])
-        Follow.objects.bulk_create(Follow(follower=reader, followee=self.staff) for reader in self.readers[:20])
-        Mute.objects.bulk_create(Mute(user=self.staff, muted=reader) for reader in self.readers[20:35])
-        Block.objects.bulk_create(Block(blocker=self.staff, blocked=reader) for reader in self.readers[35:50])
-        mark(self.staff)
-
-    def _make_shop(self) -> None:
-        books = Book.objects.bulk_create(Book(title=f"Book {n}") for n in range(25))
-        self.other_book = books[0]
-        Book.objects.filter(pk=1).update(year=2008, rating="4.50")
-        products = Product.objects.bulk_create(Product(book_id=pk, price=1250, stock=9) for pk in (1, 2, 3))
-        Recommendation.objects.create(product_id=1, bought=[[2, 5.0, 3]], viewbuy=[[3, 5.0, 50, 4]])
-        now = timezone.now()
-        for product, starts in zip(products, (-1, 1), strict=False):
-            start = now + timedelta(hours=starts)
-            sale = Sale.objects.create(name="Spring", starts_at=start, ends_at=start + timedelta(hours=2))
-            SaleItem.objects.create(sale=sale, product=product, price=900)
-        self.orders = [make_order(self.staff, *products, key=f"key {n}") for n in range(25)]
-        Product.objects.update(reserved=9, stock=90)
-        self.order, self.paid, self.open = self.orders[:3]
-        for order in (self.order, self.paid):
-            Payment.objects.create(order=order, key=f"{order.pk}", amount=2500, state=PaymentState.FAILED, reason="No.")
-        fields = {"paid_at": now, "sent_at": now, "cancelled_at": None}
-        Order.objects.filter(pk=self.paid.pk).update(state=State.SENT, **fields)
-
-    def _make_posts(self) -> None:
-        client = Client()
-        client.force_login(self.readers[0])
-        text = "For @alice: #ruby https://a.example/"
-        self._post(client, "/posts/", {"text": text, "book": "1"})
-        self.post = Post.objects.get()
-        Post.objects.bulk_create(Post(user=self.readers[n % 2], text=f"Line {n}") for n in range(MANY))
+        self._post_nothing()
 
     def _filled(self, route: str, name: str) -> str:
         """The address of a page, with a sample for each of its parameters. Raises KeyError if there is none."""
@@ -120,19 +86,23 @@ class _Visit:
 
     def _record(self, method: str, response: Any) -> bool:
         """Record the fields of an answer. Returns whether it is JSON."""
+        label = f"{method} {_pattern(response)}"
+        if response.status_code != METHOD_NOT_ALLOWED:
+            self.parameters[label] |= self.names
+        self.names.clear()
         is_json = bool(response.headers.get("Content-Type", "").startswith(JSON["Accept"]))
         if is_json:
-            self.shapes.add(f"{method} {_pattern(response)} {response.status_code}", response.json())
+            self.shapes.add(f"{label} {response.status_code}", response.json())
         return is_json
 
     def _get_more(self) -> None:
         """What one request to each page does not show."""
-        blocked = self.readers[40].username
+        blocked = self.world.readers[40].username
         self._get(self.alice, "/books/?q=ruby")
-        self._get(self.alice, f"/books/{self.other_book.pk}/")
-        self._get(self.alice, f"/shop/orders/{self.paid.pk}/")
+        self._get(self.alice, f"/books/{self.world.other_book.pk}/")
+        self._get(self.alice, f"/shop/orders/{self.world.paid.pk}/")
         self._get(self.alice, "/accounts/leaderboard/?at=me")
-        self._get(self.alice, f"/home/?after={self.post.pk + MANY - 1}")
+        self._get(self.alice, f"/home/?after={self.world.post.pk + MANY - 1}")
         for rest in ("", "followers/", "following/"):
             self._get(self.alice, f"/u/{blocked}/{rest}")
             self._get(self.stranger, f"/u/reader5/{rest}")
@@ -142,10 +112,11 @@ class _Visit:
         for verb in VERBS:
             self._post(self.alice, f"/u/reader1/{verb}/", {})
             self._post(self.stranger, f"/u/reader1/{verb}/", {})
+        self._post(self.alice, "/posts/", {"text": "For @reader0", "book": "1"})
         self._post(self.stranger, "/posts/", {"text": "Hello"})
-        self._post(self.stranger, f"/posts/{self.post.pk}/delete/", {})
-        self._post(self.reader, f"/posts/{self.post.pk}/delete/", {})
-        self._post(self.alice, f"/shop/orders/{self.open.pk}/cancel/", {})
+        self._post(self.stranger, f"/posts/{self.world.post.pk}/delete/", {})
+        self._post(self.reader, f"/posts/{self.world.post.pk}/delete/", {})
+        self._post(self.alice, f"/shop/orders/{self.world.open.pk}/cancel/", {})
 
     def _provoke_errors(self) -> None:
         """400, 403, 404, 409, 429."""
@@ -158,11 +129,20 @@ class _Visit:
         for url in ("/books/99/", "/posts/99999/", "/shop/orders/99999/", "/u/nobody/", "/nowhere/"):
             self._get(self.alice, url)
         self._post(self.alice, "/shop/orders/99999/cancel/", {})
-        self._post(self.alice, f"/shop/orders/{self.paid.pk}/cancel/", {})
+        self._post(self.alice, f"/shop/orders/{self.world.paid.pk}/cancel/", {})
         self._post(self.alice, "/u/alice/follow/", {})
         with override_settings(FOLLOW_RATES=((0, 60),), POST_RATES=((0, 60),)):
             self._post(self.reader, "/u/reader1/follow/", {})
             self._post(self.reader, "/posts/", {"text": "Hello"})
+
+    def _post_nothing(self) -> None:
+        """Every form asks for its fields, also where none is sent."""
+        for route, name in walk(get_resolver()):
+            for user in (None, self.world.staff):
+                client = Client()
+                if user is not None:
+                    client.force_login(user)
+                self._record("POST", client.post(self._filled(route, name)))
 
 
 def _pattern(response: Any) -> str:

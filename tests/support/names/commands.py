@@ -1,4 +1,4 @@
-"""Management commands with their actions, arguments, options and defaults; and the targets of make."""
+"""Management commands with their actions, arguments, options and defaults; the targets of make; fixtures."""
 
 import re
 from argparse import SUPPRESS, Action, ArgumentParser, _SubParsersAction
@@ -8,13 +8,14 @@ from functools import cache
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 
-from tests.support.names.project import ROOT, is_own
+from tests.support.names.project import ROOT, files, is_own
 
 
 def collect() -> list[str]:
     """A line for each command and action, and below it one for each of its arguments."""
     targets = re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     lines = [f"make {target}" for target in targets]
+    lines += [f"manage.py loaddata {path.stem}" for path in files("*.json") if path.parent.name == "fixtures"]
     for name, parser in parsers():
         lines.append(f"manage.py {name}")
         lines += [f"manage.py {name} {_line(action)}" for action in _own_actions(parser)]

@@ -11,6 +11,7 @@ from tests.support.names import (
     environment,
     migrations,
     redis_keys,
+    redis_values,
     reports,
     scripts,
     tasks,
@@ -27,5 +28,9 @@ CODE: Final[dict[str, Callable[[], list[str]]]] = {
     "Imports of migrations": migrations.collect,
     "Scripts": scripts.collect,
 }
-ANSWERS: Final = {"JSON answers": answers.collect}
+DATABASE: Final[dict[str, Callable[[], list[str]]]] = {
+    "JSON answers": answers.collect,
+    "Request parameters": answers.collect_parameters,
+    "Fields of Redis values": redis_values.collect,
+}
 REPORTS: Final[dict[str, Callable[[Path], list[str]]]] = {"JSON reports of commands": reports.collect}

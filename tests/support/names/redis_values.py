@@ -1,0 +1,56 @@
+"""The fields of hashes and JSON records in Redis."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from mirror.naming import prefix
+from mirror.redis import relay_client
+from mirror.relay import drain_all
+from shop.rowcache import rows
+from shop.rowcache.daemon import run_once
+from shop.services import carts
+from tests.support.names import redis_keys
+from tests.support.names.shapes import Shapes
+from tests.support.names.world import World
+from tests.support.shop.carts import make_visitor
+from tests.support.whole import rebuild
+
+KINDS: Final = {"Hash": "hash", "String (JSON)": "string"}
+_DATA: Final = re.compile(r"\d+|[0-9a-f]{32,}")  # ids and digests are no names
+
+
+def collect() -> list[str]:
+    """``key field: type``, from what mirrors and writes leave in Redis."""
+    rebuild()
+    world = World()
+    carts.set_line(make_visitor(world.staff), 1, 2)
+    rows.schedule(1, 60.0)
+    run_once()
+    drain_all()
+    shapes, redis = Shapes(), relay_client()
+    patterns = list(_patterns())
+    for name in redis.scan_iter(count=1000):
+        key = name.decode().replace(prefix(), "")
+        for shown, kind, pattern in patterns:
+            if pattern.fullmatch(key) and redis.type(name).decode() == kind:
+                shapes.add(shown, _value(redis, name, kind))
+                break
+    return shapes.lines()
+
+
+def _patterns() -> Iterator[tuple[str, str, re.Pattern[str]]]:
+    """Keys as they are shown, the types that Redis calls them, and what matches them."""
+    for line in redis_keys.collect():
+        key, _, kind = line.partition(" -> ")
+        if kind in KINDS:
+            yield key, KINDS[kind], re.compile(re.escape(key).replace("<>", "[^:{}]+"))
+
+
+def _value(redis: Any, name: bytes, kind: str) -> Any:
+    if kind == "string":
+        return orjson.loads(redis.get(name))
+    fields = {field.decode(): value.decode(errors="replace") for field, value in redis.hgetall(name).items()}
+    return {"<>" if _DATA.fullmatch(field) else field: value for field, value in fields.items()}

@@ -1,0 +1,67 @@
+"""Made data for what is collected from answers and from Redis: people, products, orders, posts."""
+
+from datetime import timedelta
+from typing import Final
+
+from django.core.management import call_command
+from django.utils import timezone
+
+from accounts.models import LoginStats, User
+from catalog.models import Book
+from loginlog.services import mark
+from shop.models import Order, Payment, PaymentState, Product, Recommendation, Sale, SaleItem, State
+from social.models import Block, Follow, Mute, Post
+from social.services.posts import post
+from tests.support.shop.make import make_order
+
+MANY: Final = 60  # more than a page of anything
+
+
+class World:
+    """The seed's tables, and more of everything: lists have next pages, and optional values are there."""
+
+    def __init__(self) -> None:
+        self._make_people()
+        self._make_shop()
+        self._make_posts()
+
+    def _make_people(self) -> None:
+        call_command("loaddata", "seed_examples", verbosity=0)
+        self.staff = User.objects.create_superuser("alice")
+        self.readers = User.objects.bulk_create(
+            User(username=f"reader{n}", name_key=f"reader{n}", email=f"{n}@example.org") for n in range(MANY)
+        )
+        now = timezone.now()
+        people = [self.staff, *self.readers]
+        LoginStats.objects.bulk_create(LoginStats(user=user, login_times=3, last_login_time=now) for user in people)
+        Follow.objects.bulk_create(Follow(follower=reader, followee=self.readers[0]) for reader in self.readers[1:])
+        Follow.objects.bulk_create(Follow(follower=self.readers[0], followee=reader) for reader in self.readers[1:])
+        Follow.objects.bulk_create(Follow(follower=self.staff, followee=reader) for reader in self.readers[:20])
+        Follow.objects.bulk_create(Follow(follower=reader, followee=self.staff) for reader in self.readers[:20])
+        Mute.objects.bulk_create(Mute(user=self.staff, muted=reader) for reader in self.readers[20:35])
+        Block.objects.bulk_create(Block(blocker=self.staff, blocked=reader) for reader in self.readers[35:50])
+        mark(self.staff)
+
+    def _make_shop(self) -> None:
+        books = Book.objects.bulk_create(Book(title=f"Book {n}") for n in range(25))
+        self.other_book = books[0]
+        Book.objects.filter(pk=1).update(year=2008, rating="4.50")
+        products = Product.objects.bulk_create(Product(book_id=pk, price=1250, stock=9) for pk in (1, 2, 3))
+        Recommendation.objects.create(product_id=1, bought=[[2, 5.0, 3]], viewbuy=[[3, 5.0, 50, 4]])
+        now = timezone.now()
+        for product, starts in zip(products, (-1, 1), strict=False):
+            start = now + timedelta(hours=starts)
+            sale = Sale.objects.create(name="Spring", starts_at=start, ends_at=start + timedelta(hours=2))
+            SaleItem.objects.create(sale=sale, product=product, price=900)
+        self.orders = [make_order(self.staff, *products, key=f"key {n}") for n in range(25)]
+        Product.objects.update(reserved=9, stock=90)
+        self.order, self.paid, self.open = self.orders[:3]
+        for order in (self.order, self.paid):
+            Payment.objects.create(order=order, key=f"{order.pk}", amount=2500, state=PaymentState.FAILED, reason="No.")
+        fields = {"paid_at": now, "sent_at": now, "cancelled_at": None}
+        Order.objects.filter(pk=self.paid.pk).update(state=State.SENT, **fields)
+
+    def _make_posts(self) -> None:
+        author, other = self.readers[:2]
+        self.post = post(author.pk, "For @alice: #ruby https://a.example/", book_id=1)
+        Post.objects.bulk_create(Post(user=(author, other)[n % 2], text=f"Line {n}") for n in range(MANY))
