@@ -90,7 +90,7 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
-from tests.support import flush, hashes, real_data
+from tests.support import flush, hashes, real_data, reruns
 from tests.support.fixtures import (
     django_db_setup,
     environment,
@@ -135,7 +135,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if item.get_closest_marker(other)]
     config.hook.pytest_deselected(items=left_out)
     kept = [item for item in items if not item.get_closest_marker(other)]
-    # What takes long comes first, so that no process is left alone with it in the end.
+    reruns.mark(kept)
+    # The slowest tests come first, so that no process is left alone with one at the end.
     items[:] = sorted(kept, key=_seconds, reverse=True)
 
 
@@ -153,7 +154,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """With CI set, a skipped test is a failure: nothing is left out in silence."""
+    """Show reruns. With CI set, a skipped test is a failure: nothing is left out in silence."""
+    reruns.report(session)
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("CI") and reporter and reporter.stats.get("skipped") and session.exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

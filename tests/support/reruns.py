@@ -1,0 +1,41 @@
+"""Tests of real processes, servers and browsers may run a second time; every rerun is shown, and four of them fail the run.
+
+Such a test has the marker ``real``. It gets it by one of the fixtures below, by its folder, or by ``pytestmark``. No other
+test ever runs twice.
+"""
+
+import os
+from typing import Final
+
+import pytest
+
+# Fixtures that start, kill or freeze a process, or wait for a browser.
+FIXTURES: Final = frozenset({"broker_server", "browser", "crew", "environment", "live_server", "redis_server"})
+FOLDERS: Final = ("browser/", "faults/")
+MAX_RERUNS: Final = 3  # of all tests in one run of ``make test``
+RERUNS_BEFORE: Final = "DIPTYCH_TESTS_RERUNS"  # environment: how many an earlier part of the same run had
+
+
+def mark(items: list[pytest.Item]) -> None:
+    """Let each real test run a second time if it fails."""
+    for item in items:
+        in_folder = item.nodeid.removeprefix("tests/").startswith(FOLDERS)
+        if in_folder or not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("real")
+        if item.get_closest_marker("real"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def report(session: pytest.Session) -> None:
+    """Print each test that ran twice; fail the run if there are more than three."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(session.config, "workerinput"):
+        return
+    rerun = sorted({found.nodeid for found in reporter.stats.get("rerun", [])})
+    for name in rerun:
+        reporter.write_line(f"\nran twice: {name}", yellow=True)
+    count = len(rerun) + int(os.environ.get(RERUNS_BEFORE, "0"))
+    if rerun and count > MAX_RERUNS:
+        reporter.write_line(f"{count} tests ran twice, at most {MAX_RERUNS} may", red=True)
+        if session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
