@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from celery import current_app
+from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.db import connections, transaction
 from django.http import HttpRequest
@@ -21,7 +22,6 @@ from mirror import send
 
 logger = logging.getLogger(__name__)
 
-AFTER_SECONDS = 1.0  # by then the response is out
 MOST_WAITING: Final = 100
 _waiting: Final = threading.BoundedSemaphore(MOST_WAITING)
 _thread: Final = ThreadPoolExecutor(1, thread_name_prefix="letters")
@@ -63,7 +63,7 @@ def post(task: str, *arguments: Any, expires: float | None = None) -> None:
     if not _waiting.acquire(blocking=False):
         logger.error("The broker is away and %s letters wait already: one is lost", MOST_WAITING)
         return
-    _thread.submit(_do, task, arguments, time.monotonic() + AFTER_SECONDS)
+    _thread.submit(_do, task, arguments, time.monotonic() + settings.LETTER_DELAY_SECONDS)
 
 
 def _do(task: str, arguments: tuple[Any, ...], at: float) -> None:

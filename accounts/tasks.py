@@ -1,6 +1,7 @@
 """Celery's side of accounts."""
 
 import logging
+from typing import Final
 
 from celery import shared_task
 from django.conf import settings
@@ -13,8 +14,7 @@ from mirror.redis import is_away, relay_client
 __all__ = ["clean_sessions", "letter_tasks"]
 logger = logging.getLogger("accounts")
 
-SECONDS = 20.0  # what one run may take; the next one goes on
-LEASE_SECONDS = 60.0
+SPARE_SECONDS: Final = 40.0  # for which the lease outlasts a run
 
 
 @shared_task(name="accounts.tasks.clean_sessions")
@@ -22,10 +22,10 @@ def clean_sessions() -> int:
     """Keep the newest sessions, and end what has expired, unless somebody is at it. Returns how many have ended."""
     redis = relay_client()
     try:
-        with lease(redis, "sessions", LEASE_SECONDS) as mine:
+        with lease(redis, "sessions", settings.SESSION_CLEAN_SECONDS + SPARE_SECONDS) as mine:
             if not mine:
                 return 0
-            done = cleaning.clean(settings.SESSION_LIMIT, seconds=SECONDS, redis=redis)
+            done = cleaning.clean(settings.SESSION_LIMIT, seconds=settings.SESSION_CLEAN_SECONDS, redis=redis)
     except RedisError as error:
         if not is_away(error):
             raise

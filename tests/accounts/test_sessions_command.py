@@ -26,10 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
-def no_hurry(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
-    """However long it takes, a task comes to its end and keeps its lease, and a command does not say how far it is."""
-    for name in ("SECONDS", "LEASE_SECONDS"):
-        monkeypatch.setattr(tasks, name, 3600.0)
+def no_progress(settings: Settings) -> None:
+    """A slow command prints no progress."""
     settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": 3600.0}
 
 
@@ -136,10 +134,10 @@ def test_the_task_catches_up_in_its_time_and_goes_on_the_next(
 ) -> None:
     settings.SESSION_LIMIT = 0
     monkeypatch.setattr(cleaning, "SLICE", 100)
-    monkeypatch.setattr(tasks, "SECONDS", 0)
+    settings.SESSION_CLEAN_SECONDS = 0.0
     age(redis, make_sessions(300))
     assert tasks.clean_sessions() == 0
-    monkeypatch.setattr(tasks, "SECONDS", 3600)
+    settings.SESSION_CLEAN_SECONDS = 3600.0
     assert tasks.clean_sessions() == 300
 
 

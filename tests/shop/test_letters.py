@@ -7,6 +7,7 @@ import pytest
 from django.core import mail
 from django.db import transaction
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from shop import letters
@@ -73,9 +74,9 @@ def test_who_bought_is_told_once_and_only_if_it_was_committed(act: Act, about: s
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_a_broker_this_process_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_broker_this_process_tells_it(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     monkeypatch.setattr("mirror.send.task", lambda *_args, **_options: False)
-    monkeypatch.setattr("accounts.letters.AFTER_SECONDS", 0)
+    settings.LETTER_DELAY_SECONDS = 0.0
     order = make_order(None, make_product(), state=State.PAID, paid_at=timezone.now())
     send(order.pk)
     wait_until(lambda: len(mail.outbox) == 1, "the letter")

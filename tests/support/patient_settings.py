@@ -15,6 +15,7 @@ MIRROR = _MIRROR | {
     "BUDGET_SECONDS": 60.0,  # a request's writes are in Redis before its response
     "BREAKER_SECONDS": 3600.0,  # an open breaker stays open until a test resets it
 }
+SESSION_CLEAN_SECONDS = 3600.0  # one run cleans everything
 PAYMENT_TIMEOUT_SECONDS = 60.0  # of a provider that answers
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"]["timeout"] = 120
