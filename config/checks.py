@@ -12,7 +12,6 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-ASK_SECONDS: Final = 0.3
 OLDEST: Final = (6, 2)
 T = TypeVar("T")
 
@@ -74,10 +73,11 @@ def check_servers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
 
 def ask_state(question: Callable[[Redis], T]) -> T | None:
     """What the state server answers; None where it does not, or may not be asked."""
-    retry = Retry(NoBackoff(), 0)
+    options: Any = settings.CACHES["state"]["OPTIONS"]
+    retry, timeout = Retry(NoBackoff(), 0), options["SOCKET_TIMEOUT"]
     try:
         with Redis.from_url(
-            location("state"), socket_timeout=ASK_SECONDS, socket_connect_timeout=ASK_SECONDS, retry=retry
+            location("state"), socket_timeout=timeout, socket_connect_timeout=timeout, retry=retry
         ) as client:
             return question(client)
     except (RedisError, OSError, ValueError):

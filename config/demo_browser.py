@@ -10,8 +10,9 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import HTTPCookieProcessor, HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
+from django.conf import settings
+
 AGENT: Final = "diptych-demo-traffic"
-TIMEOUT_SECONDS: Final = 20.0
 _TOKEN: Final = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 _HIDDEN: Final = re.compile(r'<input type="hidden" name="([a-z]+)" value="([0-9]+)">')
 
@@ -89,7 +90,7 @@ class Browser:
         headers = {"Accept": accept, "User-Agent": AGENT, "Referer": f"{self.origin}/"}
         request = Request(urljoin(self.origin, path), data, headers)
         try:
-            with self._opener.open(request, timeout=TIMEOUT_SECONDS) as response:
+            with self._opener.open(request, timeout=settings.DEMO_TIMEOUT_SECONDS) as response:
                 answer = Answer(response.status, urlsplit(response.url).path, response.read().decode())
         except HTTPError as error:
             if error.code >= 500:

@@ -17,13 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpRequest, HttpResponse
 
-GIVE_UP_SECONDS: Final = 20.0
 LOOK_SECONDS: Final = 0.004  # between two tries
-YIELD_SECONDS: Final = 1.0  # how long one statement gives way to people: they must not stop the others for ever
 SUFFIX: Final = "-people"  # of the file beside the database
 _WRITES: Final = re.compile(r"\s*(?:BEGIN|INSERT|UPDATE|DELETE|REPLACE|WITH)\b", re.IGNORECASE)
 
@@ -76,21 +75,25 @@ def in_turn(execute: Execute, sql: str, params: Any, many: bool, context: dict[s
         if not _is_busy(error):
             raise
     with held(file, fcntl.LOCK_SH) if writes and not yields else nullcontext():
-        return _wait(attempt, file if yields else None)
+        timeout = connection.settings_dict["OPTIONS"]["timeout"]
+        return _wait(attempt, file if yields else None, timeout)
 
 
-def _wait(attempt: Callable[[], Any], yields: Path | None) -> Any:
-    """Try until it is done. yields: the file by which to see that others go first."""
+def _wait(attempt: Callable[[], Any], yields: Path | None, timeout: float) -> Any:
+    """Try until it is done, or raise after ``timeout`` seconds. yields: the file that shows whether requests wait.
+
+    Requests must not stop the statement for ever: it gives way for ``settings.SQLITE_YIELD_SECONDS`` at most.
+    """
     start, yielded = time.monotonic(), 0.0
     while True:
         time.sleep(LOOK_SECONDS)
-        if yields and yielded < YIELD_SECONDS and is_wanted(yields):
+        if yields and yielded < settings.SQLITE_YIELD_SECONDS and is_wanted(yields):
             yielded += LOOK_SECONDS
             continue
         try:
             return attempt()
         except OperationalError as error:
-            if not _is_busy(error) or time.monotonic() - start > GIVE_UP_SECONDS:
+            if not _is_busy(error) or time.monotonic() - start > timeout:
                 raise
 
 

@@ -93,7 +93,7 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {
         # One writer at a time, decided when a transaction begins and not at its first write.
         "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
+        "timeout": 20,  # seconds
         # recursive_triggers: REPLACE must fire delete triggers, or a replaced row goes unnoticed.
         "init_command": ("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA recursive_triggers=ON;"),
     }
@@ -101,6 +101,7 @@ else:
     DATABASES["default"]["CONN_MAX_AGE"] = 600
     # A database that does not answer must not keep a page (or /readyz) waiting for minutes.
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 3)
+SQLITE_YIELD_SECONDS = 1.0  # for which a statement outside requests lets waiting requests write first
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- mail: EMAIL_URL says by whom (EMAIL_BACKEND, EMAIL_HOST and so on) -------------------------
@@ -108,6 +109,9 @@ globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="Diptych <diptych@localhost>")
 SERVER_EMAIL = DEFAULT_FROM_EMAIL
+
+# --- the demo --------------------------------------------------------------------------------
+DEMO_TIMEOUT_SECONDS = 20.0  # for which a simulated visitor waits for a page
 
 # --- language and time ----------------------------------------------------------------------
 LANGUAGE_CODE = "en"

@@ -1,17 +1,14 @@
 """The checks warn of what would hurt in production, and of nothing else."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 import pytest
 from django.core.checks import CheckMessage, run_checks
 from pytest_django.fixtures import Settings
 
-from config import checks
-from tests.support.servers import PATIENCE_SECONDS, RedisServer
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that is well is waited for, however long others keep it from answering."""
-    monkeypatch.setattr(checks, "ASK_SECONDS", PATIENCE_SECONDS)
+from tests.support.servers import RedisServer
+from tests.support.timeouts import dead, hung
 
 
 def found(*, deploy: bool = False) -> set[str]:
@@ -19,12 +16,10 @@ def found(*, deploy: bool = False) -> set[str]:
     return {str(message.id) for message in messages}
 
 
-@pytest.mark.usefixtures("patient")
 def test_the_servers_that_make_demo_starts_are_fine(redis_server: RedisServer) -> None:
     assert found() == set()
 
 
-@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
@@ -40,10 +35,12 @@ def test_a_dangerous_option_of_the_state_server_is_named(
     assert found() == {told}
 
 
-@pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_a_redis_that_is_away_makes_no_check_fail(redis_server: RedisServer, harm: str) -> None:
-    getattr(redis_server, harm)()
-    assert found() == set()
+@pytest.mark.parametrize("harm", [dead, hung])
+def test_a_redis_that_is_away_makes_no_check_fail(
+    redis_server: RedisServer, harm: Callable[[RedisServer], AbstractContextManager[None]]
+) -> None:
+    with harm(redis_server):
+        assert found() == set()
 
 
 @pytest.mark.parametrize(

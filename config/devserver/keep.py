@@ -14,7 +14,6 @@ import time
 from contextlib import suppress
 from types import FrameType
 
-HEALTHY_SECONDS = 10.0  # a command that ran this long has started well
 PATIENCE = 6  # starts in a row that may fail, at longer and longer intervals
 GRACE_SECONDS = 4.0  # between asking a command to stop and making it
 
@@ -52,8 +51,12 @@ def _clear(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def keep(runner: int, command: list[str]) -> int:
-    """Run ``command`` until stopped; gives its last exit code, or 0 when it was stopped."""
+def keep(runner: int, command: list[str], *, healthy_seconds: float = 10.0, pause_seconds: float = 0.25) -> int:
+    """Run ``command`` until stopped; gives its last exit code, or 0 when it was stopped.
+
+    A command that ran for ``healthy_seconds`` has started well. The pause before the next start doubles with each
+    failure.
+    """
     failures = 0
     while True:
         started = time.monotonic()
@@ -67,11 +70,11 @@ def keep(runner: int, command: list[str]) -> int:
             _end(process)
             return 0
         _clear(process)
-        failures = 0 if time.monotonic() - started > HEALTHY_SECONDS else failures + 1
+        failures = 0 if time.monotonic() - started > healthy_seconds else failures + 1
         print(f"ended with code {process.returncode}", flush=True)
         if failures >= PATIENCE:
             return process.returncode or 1
-        time.sleep(0.25 * 2**failures)
+        time.sleep(pause_seconds * 2**failures)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.contrib import auth
 from django.contrib.auth.signals import user_logged_in
-from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
@@ -227,27 +226,21 @@ def test_without_redis_people_log_in_and_the_page_answers(redis_server: RedisSer
 
 @pytest.mark.slow(30)
 @pytest.mark.on_postgres  # which writes for all of them at the same time
-def test_a_thousand_logins_by_fifty_threads_all_count(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings
-) -> None:
-    all_count(1000, redis, monkeypatch, settings)
+def test_a_thousand_logins_by_fifty_threads_all_count(redis: Redis, settings: Settings) -> None:
+    all_count(1000, redis, settings)
 
 
 @pytest.mark.on_sqlite  # which writes for one after the other, however many they are
-def test_two_hundred_logins_by_fifty_threads_all_count(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings
-) -> None:
-    all_count(200, redis, monkeypatch, settings)
+def test_two_hundred_logins_by_fifty_threads_all_count(redis: Redis, settings: Settings) -> None:
+    all_count(200, redis, settings)
 
 
-def all_count(logins: int, redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+def all_count(logins: int, redis: Redis, settings: Settings) -> None:
     """Through the form, over forty people, on whom they fall unevenly; ranking and list are as SQL has them.
 
     Each from an address of its own: more than five tries at once of one name at one address would be too many.
     """
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # what counts is the counting
-    if connection.vendor == "sqlite":  # its lock knows no queue: of fifty who poll for it, one may be unlucky for long
-        monkeypatch.setitem(connections.settings[DEFAULT_DB_ALIAS]["OPTIONS"], "timeout", 120)
     people = [User(username=f"reader {n}") for n in range(PEOPLE)]
     for user in people:
         user.set_password(PASSWORD)

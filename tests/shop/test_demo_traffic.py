@@ -12,13 +12,12 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from catalog.models import Tag
-from config import demo_browser
 from config.demo_browser import Gone, Stays
 from config.demo_traffic import Visitor
 from mirror.relay import drain_all
 from shop.models import Order, Product, State
 from social.models import Follow, Post
-from tests.support.servers import PATIENCE_SECONDS, free_port
+from tests.support.servers import free_port
 from tests.support.shop.make import make_product
 from tests.support.whole import rebuild
 
@@ -26,9 +25,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A site that answers is waited for; and there are no logins but a test's own."""
-    monkeypatch.setattr(demo_browser, "TIMEOUT_SECONDS", PATIENCE_SECONDS)
+def no_logins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are no logins but a test's own."""
     monkeypatch.setattr("config.devserver.logins.notes.read", lambda name: {})
 
 

@@ -10,6 +10,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
+from pytest_django.fixtures import Settings
 
 from catalog.models import Author
 from config import people_first
@@ -58,7 +59,7 @@ def add_in_a_request(name: str) -> None:
 
 
 @pytest.fixture
-def waiting(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+def waiting(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> list[int | None]:
     """The threads whose tries to write have found the lock taken: each as often as it tried."""
     tries: list[int | None] = []
 
@@ -67,7 +68,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
         return true(error)
 
     monkeypatch.setattr(people_first, "_is_busy", is_busy)
-    monkeypatch.setattr(people_first, "YIELD_SECONDS", 60.0)
+    settings.SQLITE_YIELD_SECONDS = 60.0
     return tries
 
 
@@ -103,8 +104,8 @@ def test_a_request_that_came_last_writes_first(waiting: list[int | None], giving
 
 
 @pytest.mark.on_sqlite
-def test_people_do_not_stop_the_others_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(people_first, "YIELD_SECONDS", 0.05)
+def test_people_do_not_stop_the_others_for_ever(settings: Settings) -> None:
+    settings.SQLITE_YIELD_SECONDS = 0.05
     with people_first.held(file(), fcntl.LOCK_SH):
         add("other")
     assert Author.objects.get().name == "other"
@@ -120,7 +121,7 @@ def test_people_do_not_wait_for_one_another_where_nobody_writes() -> None:
 @pytest.mark.on_sqlite
 @pytest.mark.parametrize("serves", [True, False], ids=["a request", "a worker"])
 def test_who_waited_for_long_is_told_that_the_lock_is_taken(monkeypatch: pytest.MonkeyPatch, serves: bool) -> None:
-    monkeypatch.setattr(people_first, "GIVE_UP_SECONDS", 0.05)
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "timeout", 0.05)
     raised: list[str] = []
 
     def late() -> None:

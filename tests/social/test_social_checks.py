@@ -1,5 +1,7 @@
 """Timelines have to be compact: the check says so where they would not be, and bytes are counted."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +10,14 @@ from django.core.checks import CheckMessage, run_checks
 from redis import Redis
 from redis.exceptions import NoPermissionError
 
-from config import checks as site_checks
 from config.devserver.redis_server import find_redis, wheel_redis
 from mirror.declare import SENTINEL
 from social import checks, keys
 from social.mirrors.windows import TIMELINE
-from tests.support.servers import PATIENCE_SECONDS, RedisServer
+from tests.support.servers import RedisServer
+from tests.support.timeouts import dead, hung
 
 SERVERS = [find_redis(), *([wheel] if (wheel := wheel_redis()) else [])]
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that is well is waited for, however long others keep it from answering."""
-    monkeypatch.setattr(site_checks, "ASK_SECONDS", PATIENCE_SECONDS)
 
 
 def told() -> list[CheckMessage]:
@@ -63,12 +59,10 @@ def test_a_timeline_stays_compact_while_a_hundred_posts_are_delivered_at_once(re
     assert redis.object("encoding", key) == b"skiplist"
 
 
-@pytest.mark.usefixtures("patient")
 def test_the_servers_that_the_demo_and_the_tests_start_are_fine(redis_server: RedisServer) -> None:
     assert told() == []
 
 
-@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(("ending", "value"), [("-entries", "511"), ("-value", "19")])
 def test_a_server_that_would_blow_timelines_up_is_told_of(redis_server: RedisServer, ending: str, value: str) -> None:
     with redis_server.client() as client:
@@ -80,7 +74,6 @@ def test_a_server_that_would_blow_timelines_up_is_told_of(redis_server: RedisSer
     assert "45 kB instead of 5" in str(found.hint)
 
 
-@pytest.mark.usefixtures("patient")
 def test_nothing_is_said_where_the_server_does_not_tell(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +85,9 @@ def test_nothing_is_said_where_the_server_does_not_tell(
     assert told() == []
 
 
-@pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_nothing_is_said_where_no_server_answers(redis_server: RedisServer, harm: str) -> None:
-    getattr(redis_server, harm)()
-    assert told() == []
+@pytest.mark.parametrize("harm", [dead, hung])
+def test_nothing_is_said_where_no_server_answers(
+    redis_server: RedisServer, harm: Callable[[RedisServer], AbstractContextManager[None]]
+) -> None:
+    with harm(redis_server):
+        assert told() == []

@@ -15,7 +15,10 @@ MIRROR = _MIRROR | {
     "BUDGET_SECONDS": 60.0,  # a request's writes are in Redis before its response
     "BREAKER_SECONDS": 3600.0,  # an open breaker stays open until a test resets it
 }
+DEMO_TIMEOUT_SECONDS = 60.0
 SESSION_CLEAN_SECONDS = 3600.0  # one run cleans everything
+SHOP_ROUND_SECONDS = 3600.0  # one round does everything
+SHOP_VIEW_PERIOD_SECONDS = 1_000_000_000  # tests end periods by hand
 PAYMENT_TIMEOUT_SECONDS = 60.0  # of a provider that answers
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"]["timeout"] = 120
