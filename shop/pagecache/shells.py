@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
+from django.conf import settings
 
 from shop.pagecache.holes import Hole
 
-FRESH_SECONDS: Final = 300.0
-STALE_SECONDS: Final = 300.0  # for which it is served after that, while somebody makes it anew
+STALE_SECONDS: Final = 300.0  # for which a page that is not fresh is served, while somebody makes it anew
+
+
+def lifetime() -> float:
+    """Return for how many seconds a page is kept."""
+    return settings.SHOP_PAGE_SECONDS + STALE_SECONDS
 
 
 @dataclass(frozen=True)
@@ -28,12 +33,12 @@ class Shell:
     @property
     def is_fresh(self) -> bool:
         """Whether it is served as it is."""
-        return time.time() - self.made < FRESH_SECONDS
+        return time.time() - self.made < settings.SHOP_PAGE_SECONDS
 
     @property
     def is_over(self) -> bool:
         """Whether it is not served any more."""
-        return time.time() - self.made >= FRESH_SECONDS + STALE_SECONDS
+        return time.time() - self.made >= lifetime()
 
     def to_bytes(self) -> bytes:
         """For the cache server."""

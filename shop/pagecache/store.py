@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from django.conf import settings
 from django_redis import get_redis_connection
 from redis.exceptions import RedisError
 
@@ -21,12 +22,10 @@ from mirror.bounded import Bounded
 from mirror.redis import Breaker
 from shop import keys
 from shop.pagecache.render import Refused
-from shop.pagecache.shells import FRESH_SECONDS, STALE_SECONDS, Shell
+from shop.pagecache.shells import Shell, lifetime
 
 logger = logging.getLogger("shop")
 
-LOCK_SECONDS: Final = 10.0  # after which a page is made by somebody else
-WAIT_SECONDS = 0.5  # for a page that somebody else makes
 LOOK_SECONDS: Final = 0.02  # until the first look whether it is there; then twice as long each time
 ASK_SECONDS: Final = 1.0  # how often a process asks whether a page of which it has an old copy has been made anew
 LONGEST_PAUSE_SECONDS: Final = 0.2
@@ -88,7 +87,7 @@ def _ask(digest: str, old: Shell | None, make: Callable[[], Shell]) -> Shell | N
     lock, token = keys.page_lock(digest), secrets.token_hex(16)
     # The lock first: who had it before has stored the page before giving it back.
     pipe = redis.pipeline(transaction=False)
-    pipe.set(lock, token, nx=True, px=int(LOCK_SECONDS * 1000))
+    pipe.set(lock, token, nx=True, px=int(settings.SHOP_PAGE_LOCK_SECONDS * 1000))
     pipe.get(keys.page(digest))
     is_mine, raw = pipe.execute()
     found = _read(raw) or found
@@ -114,8 +113,7 @@ def _make(redis: Any, digest: str, token: str, make: Callable[[], Shell]) -> She
     pipe = redis.pipeline(transaction=False)
     try:
         shell = make()
-        life = int((FRESH_SECONDS + STALE_SECONDS) * 1000)
-        pipe.set(keys.page(digest), shell.to_bytes(), px=life)
+        pipe.set(keys.page(digest), shell.to_bytes(), px=int(lifetime() * 1000))
         return _keep(digest, shell)
     except Refused as refusal:
         logger.warning("A page cannot be remembered: %s", refusal)
@@ -131,8 +129,9 @@ def _make(redis: Any, digest: str, token: str, make: Callable[[], Shell]) -> She
 
 def _wait(redis: Any, digest: str) -> Shell | None:
     """Wait for the page that somebody else makes: one thread asks for it, the others wait until it has it."""
-    end, looker = time.monotonic() + WAIT_SECONDS, LOOKERS[hash(digest) % len(LOOKERS)]
-    if not looker.acquire(timeout=WAIT_SECONDS):
+    patience, looker = settings.SHOP_PAGE_WAIT_SECONDS, LOOKERS[hash(digest) % len(LOOKERS)]
+    end = time.monotonic() + patience
+    if not looker.acquire(timeout=patience):
         return None
     try:
         copy = _copies.get(digest)

@@ -1,10 +1,12 @@
 """What keeps the row cache running: the daemon of ``manage.py rowcache run``, and the task that beat asks for."""
 
 import logging
+import math
 import threading
 import time
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import Error as DatabaseAway
 from django.db import close_old_connections
 from redis.exceptions import RedisError
@@ -17,9 +19,7 @@ from shop.rowcache.rows import TOGETHER, cache_due
 
 logger = logging.getLogger("shop")
 
-PLAN_SECONDS: Final = 5.0  # how often the sales are looked at
 LOOK_SECONDS: Final = 0.05  # how often the schedule is
-AGAIN_SECONDS: Final = 1.0  # after which Redis or SQL, when it was away, is tried again
 
 
 def run_once(redis: Any = None, *, look: bool = True) -> int:
@@ -30,7 +30,7 @@ def run_once(redis: Any = None, *, look: bool = True) -> int:
     """
     redis, total = redis or relay_client(), 0
     recently = naming.lease("rowplan")
-    if look or redis.set(recently, 1, nx=True, px=int(PLAN_SECONDS * 1000)):
+    if look or redis.set(recently, 1, nx=True, px=int(settings.SHOP_PLAN_SECONDS * 1000)):
         plan(redis)
     most = redis.zcard(keys.schedule())
     while total < most:
@@ -43,13 +43,13 @@ def run_once(redis: Any = None, *, look: bool = True) -> int:
 
 class Daemon:
     """Caches rows until it is told to stop. With Redis or SQL away it waits, says so once, and goes on; nothing else
-    that goes wrong ends it either.
+    that goes wrong ends it either. retry_seconds: until the next try, after one that failed.
     """
 
-    def __init__(self) -> None:
-        self.stopped = threading.Event()
+    def __init__(self, retry_seconds: float = 1.0) -> None:
+        self.retry_seconds, self.stopped = retry_seconds, threading.Event()
         self.rows = 0  # that it has cached so far
-        self._planned_at = -PLAN_SECONDS
+        self._planned_at = -math.inf
         self._is_away = False
 
     def stop(self) -> None:
@@ -66,7 +66,7 @@ class Daemon:
             except Exception as error:
                 self._say(error)
                 close_old_connections()
-                self.stopped.wait(AGAIN_SECONDS)
+                self.stopped.wait(self.retry_seconds)
 
     def _say(self, error: Exception) -> None:
         if not isinstance(error, (RedisError, DatabaseAway)):
@@ -78,7 +78,7 @@ class Daemon:
     def step(self) -> None:
         """Cache what is due; now and then look at the sales."""
         redis = relay_client()
-        if time.monotonic() - self._planned_at >= PLAN_SECONDS:
+        if time.monotonic() - self._planned_at >= settings.SHOP_PLAN_SECONDS:
             plan(redis)
             self._planned_at = time.monotonic()
             close_old_connections()

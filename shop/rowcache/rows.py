@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import orjson
+from django.conf import settings
 
 from catalog.selectors import LARGEST_ID
 from mirror.declare import Record
@@ -24,7 +25,6 @@ from shop.records import load_products, product_record
 logger = logging.getLogger("shop")
 
 TOGETHER: Final = 200  # rows that are claimed at once
-HOLD_SECONDS: Final = 10  # for which a claim is good
 LIVES: Final = 3  # delays that a row lives
 LONGEST_ID: Final = len(str(LARGEST_ID))
 
@@ -85,7 +85,7 @@ def cache_due(redis: Any = None) -> Claim:
 
 
 def _claimed(redis: Any) -> Claim:
-    now, held, *ids = _claim(redis, [keys.schedule()], [TOGETHER, HOLD_SECONDS])
+    now, held, *ids = _claim(redis, [keys.schedule()], [TOGETHER, settings.SHOP_ROW_CLAIM_SECONDS])
     return Claim([pk.decode(errors="replace") for pk in ids], float(now), held)
 
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from time import monotonic
 from typing import Final
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -22,7 +23,6 @@ SOON_SECONDS: Final = 15  # that the worker has, before another does it
 LATEST_SECONDS: Final = 600  # between two tries at one letter
 GIVE_UP_HOURS: Final = 24  # an address that takes no letters must not be tried for ever
 MOST: Final = 200
-ROUND_SECONDS: Final = 12.0  # then no other letter is begun: a mail server that hangs holds up nothing else
 
 
 def soon(order_id: int) -> None:
@@ -44,12 +44,12 @@ def confirm(order_id: int) -> bool:
 
 def confirm_left() -> int:
     """Write to those whose letter has not gone out, to each of them ever later. Returns to how many."""
-    now, count, end = timezone.now(), 0, monotonic() + ROUND_SECONDS
+    now, count, began = timezone.now(), 0, monotonic()
     times = (now - timedelta(hours=GIVE_UP_HOURS), now - timedelta(seconds=SOON_SECONDS))
     # The newest first: one that cannot be sent stands in nobody's way.
     left = Order.objects.to_confirm().filter(paid_at__range=times).order_by("-paid_at")
     for pk, paid_at in list(left.values_list("pk", "paid_at")[:MOST]):
-        if monotonic() > end:
+        if monotonic() - began > settings.SHOP_ROUND_SECONDS:
             break
         assert paid_at is not None
         wait = min(max((now - paid_at).total_seconds() / 4, SOON_SECONDS), LATEST_SECONDS)

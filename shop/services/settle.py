@@ -21,7 +21,6 @@ from shop.services.orders import expire
 logger = logging.getLogger("shop")
 T = TypeVar("T")
 MOST: Final = 200  # of each kind, at a time
-ASK_SECONDS: Final = 12.0  # then no other question is begun: what else there is to do must not wait for a slow provider
 SOONEST, LATEST = timedelta(seconds=2), timedelta(minutes=10)  # between two questions about one payment
 
 
@@ -57,9 +56,9 @@ def _run_out(now: datetime) -> list[Order]:
 
 def _ask(found: list[Payment], do: Callable[[Payment], bool]) -> int:
     """Ask the provider about each, as long as there is time; the others come first in the next round."""
-    count, end = 0, monotonic() + ASK_SECONDS
+    count, began = 0, monotonic()
     for payment in found:
-        if monotonic() > end:
+        if monotonic() - began > settings.SHOP_ROUND_SECONDS:
             break
         if _claim(payment):
             count += 1

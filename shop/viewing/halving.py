@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from django.conf import settings
 from django.db.models import Count
 
 from mirror import naming
@@ -21,7 +22,7 @@ from mirror.redis import relay_client
 from mirror.scripts import Script
 from shop import keys
 from shop.models import View
-from shop.viewing.popularity import BACKUP, KEPT, PERIOD_SECONDS, SMALLEST, SMALLEST_PERIODS
+from shop.viewing.popularity import BACKUP, KEPT, SMALLEST, SMALLEST_PERIODS
 
 logger = logging.getLogger("shop")
 
@@ -50,7 +51,7 @@ def rescale(redis: Any = None) -> Rescaled:
     """
     redis, removed = redis or relay_client(), 0
     while True:
-        arguments = [PERIOD_SECONDS, KEPT, SLICE, repr(SMALLEST)]
+        arguments = [settings.SHOP_VIEW_PERIOD_SECONDS, KEPT, SLICE, repr(SMALLEST)]
         periods, gone, more = _rescale(redis, [keys.viewed(), keys.viewed_period()], arguments)
         removed += gone
         if not more:
@@ -66,7 +67,7 @@ def is_whole(redis: Any) -> bool:
     pipe.time()
     restored, whole, period, (seconds, _) = pipe.execute()
     # The clock was ahead, and was put right: what was halved for times to come is not doubled again.
-    if period is not None and int(period) > seconds // PERIOD_SECONDS + 1:
+    if period is not None and int(period) > seconds // settings.SHOP_VIEW_PERIOD_SECONDS + 1:
         return False
     return whole is not None and restored == whole and epoch.trusted(redis, [restored])[0]
 
@@ -94,7 +95,7 @@ def rebuild(redis: Any = None) -> bool:
     if marker is None or not epoch.trusted(redis, [marker])[0]:
         return False
     names = [keys.viewed(), keys.viewed_period(), keys.viewed_since(), keys.viewed_whole()]
-    micros, period = _begin(redis, names, [PERIOD_SECONDS, token])
+    micros, period = _begin(redis, names, [settings.SHOP_VIEW_PERIOD_SECONDS, token])
     flush(views, redis=redis)  # what was counted before that moment, and is not in SQL yet
     _bring(redis, keys.viewed_before(token), _EPOCH + timedelta(microseconds=int(micros)))
     return bool(_finish(redis, [*names, keys.viewed_before(token)], [token, period, marker]))
@@ -111,10 +112,11 @@ def _bring(redis: Any, before: str, until: datetime) -> None:
 def scores_by_sql(until: datetime) -> dict[int, float]:
     """What the views before that moment count then, by book: a query for each period."""
     scores: dict[int, float] = defaultdict(float)
-    views, period = View.objects.using(setting("DATABASE")), int(until.timestamp()) // PERIOD_SECONDS
+    views, seconds = View.objects.using(setting("DATABASE")), settings.SHOP_VIEW_PERIOD_SECONDS
+    period = int(until.timestamp()) // seconds
     for at in range(period - SMALLEST_PERIODS, period + 1):
-        start = datetime.fromtimestamp(at * PERIOD_SECONDS, tz=UTC)
-        end = min(until, start + timedelta(seconds=PERIOD_SECONDS))
+        start = datetime.fromtimestamp(at * seconds, tz=UTC)
+        end = min(until, start + timedelta(seconds=seconds))
         found = views.filter(seen_at__gte=start, seen_at__lt=end).values_list("book_id").annotate(Count("pk"))
         for pk, count in found.order_by():
             scores[pk] += count * 0.5 ** (period - at)

@@ -29,7 +29,6 @@ from shop.models import View
 logger = logging.getLogger("shop")
 
 BACKUP: Final = "view"  # the name of the backup that takes views to SQL
-PERIOD_SECONDS: Final = 300
 ONCE_SECONDS: Final = 1800  # in which a visitor's views of a book count as one
 LAST: Final = 25  # books that a visitor saw last
 KEPT: Final = 20_000  # books in ``viewed:``, after a halving
@@ -83,7 +82,7 @@ def saw(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | N
 
 def add_saw(pipe: Any, who: str, book_id: int, user_id: int | None = None) -> tuple[list[str], list[Any]]:
     """Add the one command by which a view is counted; returns its keys and arguments. Redis may not know the script."""
-    arguments = [ONCE_SECONDS, book_id, f"{who}|{user_id or ''}|{book_id}|", PERIOD_SECONDS]
+    arguments = [ONCE_SECONDS, book_id, f"{who}|{user_id or ''}|{book_id}|", settings.SHOP_VIEW_PERIOD_SECONDS]
     names = [keys.viewed(), keys.viewed_once(who, book_id), keys.viewed_period(), keys.viewed_marks()]
     _saw.add(pipe, names, arguments)
     return names, arguments
@@ -188,10 +187,10 @@ def _is_trusted(marker: bytes) -> bool:
 
 def _leaders_by_sql(count: int) -> list[int]:
     """The same by the newest views that SQL knows of, a bounded number of them."""
-    now = timezone.now()
-    since = now - timedelta(seconds=SMALLEST_PERIODS * PERIOD_SECONDS)
+    now, seconds = timezone.now(), settings.SHOP_VIEW_PERIOD_SECONDS
+    since = now - timedelta(seconds=SMALLEST_PERIODS * seconds)
     newest = View.objects.using(setting("DATABASE")).filter(seen_at__gt=since).order_by("-seen_at")
     scores: dict[int, float] = defaultdict(float)
     for book_id, seen_at in newest.values_list("book_id", "seen_at")[:SQL_VIEWS]:
-        scores[book_id] += 0.5 ** (now.timestamp() // PERIOD_SECONDS - seen_at.timestamp() // PERIOD_SECONDS)
+        scores[book_id] += 0.5 ** (now.timestamp() // seconds - seen_at.timestamp() // seconds)
     return sorted(scores, key=lambda pk: (-scores[pk], str(pk)))[:count]

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from catalog.demo import load_demo_books
 from catalog.models import Book
@@ -72,8 +73,8 @@ def test_a_sale_is_on_and_is_renewed_when_it_is_over(demo: None) -> None:
     assert not renew_sale(NOW)
 
 
-def test_somebody_looks_around_unless_somebody_does_anyway(demo: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(popularity, "PERIOD_SECONDS", PERIOD)  # what the demo's readers did long ago is no more
+def test_somebody_looks_around_unless_somebody_does_anyway(demo: None, settings: Settings) -> None:
+    settings.SHOP_VIEW_PERIOD_SECONDS = PERIOD  # what the demo's readers did long ago is no more
     assert look_around() == 0
     load_demo_shop(NOW)
     assert look_around() > 100

@@ -50,8 +50,7 @@ def refuses() -> Shell:
     raise Refused("it is private")
 
 
-OLD = shells.FRESH_SECONDS + 1
-OVER = shells.FRESH_SECONDS + shells.STALE_SECONDS + 1
+OLD, OVER = 301.0, 601.0  # ages in seconds
 
 
 def test_a_page_is_as_it_was_when_it_comes_back_from_the_cache_server() -> None:
@@ -111,17 +110,17 @@ def test_a_page_that_is_too_old_is_not_served(cache: Any) -> None:
     assert found.pieces == [b"new"]
 
 
-def test_who_finds_neither_page_nor_lock_waits_a_moment_and_does_without(
-    cache: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "WAIT_SECONDS", 0.1)
+def test_who_finds_neither_page_nor_lock_waits_a_moment_and_does_without(cache: Any, settings: Settings) -> None:
+    settings.SHOP_PAGE_WAIT_SECONDS = 0.1
     cache.set(keys.page_lock("d"), "somebody who was killed", px=60_000)
     assert store.page("d", never) is None
     assert not cache.exists(keys.page("d"))
 
 
-def test_one_visitor_of_a_process_looks_for_all_who_wait_in_it(cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "WAIT_SECONDS", 60.0)
+def test_one_visitor_of_a_process_looks_for_all_who_wait_in_it(
+    cache: Any, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.SHOP_PAGE_WAIT_SECONDS = 60.0
     look, looks, shown = store._look, list[str](), list[Shell | None]()
 
     def noted(redis: Any, digest: str, end: float) -> Shell | None:
@@ -151,8 +150,8 @@ def test_the_lock_of_who_was_killed_ends_by_itself(cache: Any) -> None:
     assert cache.exists(keys.page("d"))
 
 
-def test_the_lock_that_is_taken_ends_by_itself(cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "LOCK_SECONDS", 3600.0)  # not before it has been looked at
+def test_the_lock_that_is_taken_ends_by_itself(cache: Any, settings: Settings) -> None:
+    settings.SHOP_PAGE_LOCK_SECONDS = 3600.0  # not before it has been looked at
 
     def make() -> Shell:
         assert 0 < cache.pttl(keys.page_lock("d")) <= 3_600_000

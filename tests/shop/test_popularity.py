@@ -8,9 +8,11 @@ from itertools import count
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.db import connections
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from catalog.models import Book
@@ -37,13 +39,6 @@ def visitors() -> Iterator[str]:
     return (f"{n:064}" for n in count())
 
 
-@pytest.fixture
-def endless(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A period does not end by itself: ``later`` ends it."""
-    for module in (popularity, halving):
-        monkeypatch.setattr(module, "PERIOD_SECONDS", 10**9)
-
-
 def later(redis: Redis, periods: int = 1) -> None:
     """So many periods are over."""
     redis.decrby(keys.viewed_period(), periods)
@@ -60,7 +55,7 @@ def rescale_at_once(workers: int = WORKERS) -> int:
 
 
 def test_eight_workers_halve_twenty_periods_to_what_the_plain_formula_gives(
-    redis: Redis, endless: None, visitors: Iterator[str]
+    redis: Redis, visitors: Iterator[str]
 ) -> None:
     chance, looks, period = random.Random(6), list[tuple[int, int]](), 0
 
@@ -81,9 +76,7 @@ def test_eight_workers_halve_twenty_periods_to_what_the_plain_formula_gives(
     assert scores(redis) == by_formula(looks, period)
 
 
-def test_looks_at_the_same_time_as_the_halving_are_all_counted(
-    redis: Redis, endless: None, visitors: Iterator[str]
-) -> None:
+def test_looks_at_the_same_time_as_the_halving_are_all_counted(redis: Redis, visitors: Iterator[str]) -> None:
     def look(who: str) -> None:
         popularity.saw(who, 7)
 
@@ -99,7 +92,7 @@ def test_looks_at_the_same_time_as_the_halving_are_all_counted(
 
 
 def test_what_is_beyond_the_limit_goes_in_slices_before_anything_is_halved(
-    redis: Redis, endless: None, monkeypatch: pytest.MonkeyPatch
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(halving, "KEPT", 100)
     monkeypatch.setattr(halving, "SLICE", 30)
@@ -113,9 +106,7 @@ def test_what_is_beyond_the_limit_goes_in_slices_before_anything_is_halved(
     assert scores(redis) == {n: n / 2 for n in range(901, 1001)}
 
 
-def test_a_crash_between_slices_halves_nothing_twice(
-    redis: Redis, endless: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_between_slices_halves_nothing_twice(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(halving, "KEPT", 10)
     monkeypatch.setattr(halving, "SLICE", 20)
     redis.zadd(keys.viewed(), {str(n): -n for n in range(1, 101)})
@@ -129,7 +120,7 @@ def test_a_crash_between_slices_halves_nothing_twice(
     assert scores(redis) == {n: n / 2 for n in range(91, 101)}
 
 
-def test_what_is_hardly_looked_at_any_more_goes(redis: Redis, endless: None, visitors: Iterator[str]) -> None:
+def test_what_is_hardly_looked_at_any_more_goes(redis: Redis, visitors: Iterator[str]) -> None:
     popularity.saw(next(visitors), 1)
     later(redis, popularity.SMALLEST_PERIODS)
     halving.rescale()
@@ -140,9 +131,7 @@ def test_what_is_hardly_looked_at_any_more_goes(redis: Redis, endless: None, vis
     assert scores(redis) == {2: 0.5}
 
 
-def test_a_newcomer_rises_over_thousands_that_were_looked_at_before(
-    redis: Redis, endless: None, visitors: Iterator[str]
-) -> None:
+def test_a_newcomer_rises_over_thousands_that_were_looked_at_before(redis: Redis, visitors: Iterator[str]) -> None:
     """Among equals the names decide, which is nobody's merit; a period later it is who is looked at now."""
     redis.zadd(keys.viewed(), {str(n): -1 for n in range(1, popularity.KEPT + 1)})
     redis.set(keys.viewed_period(), 1)
@@ -166,9 +155,9 @@ def test_a_rank_says_whether_a_page_is_worth_keeping(redis: Redis, visitors: Ite
 
 def make_views(*looks: tuple[Book, int, int]) -> None:
     """Each so many times so many periods ago."""
-    now, who = timezone.now(), count()
+    now, who, period = timezone.now(), count(), timedelta(seconds=settings.SHOP_VIEW_PERIOD_SECONDS)
     View.objects.bulk_create(
-        View(visitor=f"v{next(who)}", book=book, seen_at=now - timedelta(seconds=popularity.PERIOD_SECONDS * ago))
+        View(visitor=f"v{next(who)}", book=book, seen_at=now - period * ago)
         for book, times, ago in looks
         for _ in range(times)
     )
@@ -304,8 +293,8 @@ def test_the_command_says_what_it_did(redis: Redis, capsys: pytest.CaptureFixtur
     assert '"periods": 1' in capsys.readouterr().out
 
 
-def test_scores_by_sql_are_as_of_the_moment_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halving, "PERIOD_SECONDS", PERIOD)
+def test_scores_by_sql_are_as_of_the_moment_that_was_asked_for(settings: Settings) -> None:
+    settings.SHOP_VIEW_PERIOD_SECONDS = PERIOD
     book = make_book()
     moment = datetime(2026, 11, 20, 12, 5, 1, tzinfo=UTC)  # a second into five minutes
     for seconds in (-2, -1, 0, 1):

@@ -25,10 +25,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def patient(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def patient(settings: Settings) -> None:
     """Neither rows nor claims run out while a test is at it."""
     settings.SHOP_SALE_ROW_SECONDS, settings.SHOP_ROW_SECONDS = 50.0, 90.0
-    monkeypatch.setattr(rows, "HOLD_SECONDS", 600)
+    settings.SHOP_ROW_CLAIM_SECONDS = 600
 
 
 def row(redis: Redis, product: Product) -> dict[str, Any] | None:
@@ -246,10 +246,8 @@ def test_a_round_ends_also_where_rows_are_due_again_before_all_are_cached(
     assert all(known(redis, product)[:2] == (True, True) for product in products)
 
 
-def test_beat_looks_at_the_sales_now_and_then_and_caches_what_is_due(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(daemon, "PLAN_SECONDS", 600)
+def test_beat_looks_at_the_sales_now_and_then_and_caches_what_is_due(redis: Redis, settings: Settings) -> None:
+    settings.SHOP_PLAN_SECONDS = 600.0
     first, second = make_product(), make_product()
     make_sale(first)
     assert tasks.cache_rows() == 1
@@ -270,7 +268,8 @@ def test_with_redis_away_beat_asks_in_vain_and_that_is_all(redis_server: RedisSe
 def test_nothing_that_goes_wrong_ends_the_daemon(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    daemon, failures = Daemon(), iter([ValueError("odd"), OperationalError("SQL is away"), ConnectionError("gone")])
+    daemon = Daemon(retry_seconds=0.0)
+    failures = iter([ValueError("odd"), OperationalError("SQL is away"), ConnectionError("gone")])
 
     def step() -> None:
         error = next(failures, None)
@@ -278,7 +277,6 @@ def test_nothing_that_goes_wrong_ends_the_daemon(
             return daemon.stop()
         raise error
 
-    monkeypatch.setattr("shop.rowcache.daemon.AGAIN_SECONDS", 0)
     monkeypatch.setattr(daemon, "step", step)
     daemon.run()
     assert [record.levelname for record in caplog.records if record.name == "shop"] == ["ERROR", "WARNING"]

@@ -47,9 +47,9 @@ def see(book: Book, days: float, user: User | None = None, number: int = 0) -> V
 
 
 def test_strangers_views_are_kept_as_long_as_a_session_lives_and_customers_for_longer(
-    book: Book, monkeypatch: pytest.MonkeyPatch
+    book: Book, settings: Settings
 ) -> None:
-    monkeypatch.setattr(halving, "PERIOD_SECONDS", PERIOD)
+    settings.SHOP_VIEW_PERIOD_SECONDS = PERIOD
     user = User.objects.create_user("ken")
     kept = [see(book, SESSION_DAYS - 0.1), see(book, SESSION_DAYS + 0.1, user), see(book, 364.9, user)]
     see(book, SESSION_DAYS + 0.1)

@@ -4,15 +4,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Final
 
+from django.conf import settings
 from redis import Redis
 
+from config.settings_shop import SHOP_VIEW_PERIOD_SECONDS
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from shop import keys
 from shop.models import View
 from shop.viewing import popularity
 
-PERIOD: Final = popularity.PERIOD_SECONDS  # as it is on the site; tests have longer ones (``tests/shop/conftest.py``)
+PERIOD: Final = SHOP_VIEW_PERIOD_SECONDS  # of the site: tests have longer ones
 
 
 def scores(redis: Redis) -> dict[int, float]:
@@ -55,7 +57,7 @@ def by_formula(looks: Iterable[tuple[int, int]], now: int) -> dict[int, float]:
 def looks_in_sql() -> list[tuple[int, int]]:
     """What SQL has, as ``by_formula`` wants it."""
     rows = View.objects.values_list("book_id", "seen_at")
-    return [(book, int(seen_at.timestamp() // popularity.PERIOD_SECONDS)) for book, seen_at in rows]
+    return [(book, int(seen_at.timestamp() // settings.SHOP_VIEW_PERIOD_SECONDS)) for book, seen_at in rows]
 
 
 def period_of(redis: Redis) -> int:

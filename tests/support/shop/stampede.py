@@ -13,11 +13,12 @@ import django
 
 django.setup()
 
+from django.conf import settings  # noqa: E402
 from django.test import Client  # noqa: E402
 from django_redis import get_redis_connection  # noqa: E402
 
 from mirror import marker  # noqa: E402
-from shop.pagecache import render, shells, store  # noqa: E402
+from shop.pagecache import render  # noqa: E402
 from tests.support.shop.stampede_keys import GO, MADE, READY  # noqa: E402
 
 PATIENCE = 600.0  # seconds; other tests have the processors too
@@ -31,9 +32,9 @@ def main(path: str, threads: int) -> int:
     for pool in pools:
         pool.max_connections = 2 * threads  # a process of the site has a handful of threads
     opened, connecting = threading.Barrier(threads), threading.Lock()
-    store.WAIT_SECONDS = PATIENCE
-    store.LOCK_SECONDS = PATIENCE  # type: ignore[misc]  # who makes the page has hundreds of threads beside it
-    shells.FRESH_SECONDS = PATIENCE  # type: ignore[misc]  # or the last ones to come make it once more
+    settings.SHOP_PAGE_WAIT_SECONDS = PATIENCE
+    settings.SHOP_PAGE_LOCK_SECONDS = PATIENCE  # the thread that makes the page has hundreds of others beside it
+    settings.SHOP_PAGE_SECONDS = PATIENCE  # or the last threads make the page once more
     sys.setswitchinterval(0.05)  # or hundreds that wait for the interpreter do nothing but wake up
     marker.database_identity()  # which is read once a process, and not by each of its first visitors
 
