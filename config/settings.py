@@ -7,6 +7,7 @@ Here is what all of the site has in common; what belongs to one thing is in a mo
 """
 
 from csp.constants import NONE, SELF
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from config import environment
@@ -120,6 +121,7 @@ LOCALE_PATHS = [BASE_DIR / "config" / "locale"]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+CLOCK = timezone.now  # of the shop and the login log: tests set another
 
 # --- static files ---------------------------------------------------------------------------
 STATIC_URL = "/static/"

@@ -6,13 +6,15 @@ from typing import Final
 
 from django.utils import timezone
 
+from config import clock
+
 A_DAY = timedelta(days=1)
 LEAST_DAYS: Final = 31  # no bitmap that is younger is ever removed from Redis
 
 
 def today() -> date:
     """The present day in the site's time zone."""
-    return day_of(timezone.now())
+    return day_of(clock.now())
 
 
 def day_of(at: date | datetime) -> date:

@@ -1,6 +1,5 @@
 """What the shop says on the page of a book, in its JSON, and on the cards of books."""
 
-import time
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -10,6 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 
 from catalog import extras
+from config import clock
 from shop import keys
 from shop.money import money
 from shop.prices import Price, price_at
@@ -62,7 +62,7 @@ def price_on_card(product: ProductRecord | None) -> SafeString:
     if product is None or not product["is_active"]:
         return SafeString()
     said = product.fields
-    now = price_at(said, time.time()) if said["sales"] else Price(said["price"])
+    now = price_at(said, clock.now().timestamp()) if said["sales"] else Price(said["price"])
     return _price(now.cents, now.was, said["available"] > 0, get_language() or "")
 
 

@@ -6,11 +6,11 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from config import clock
 from shop.models import Order, OrderLine, Payment, State
 from shop.models.payment import PaymentState
 
@@ -127,7 +127,7 @@ def orders_of(user_id: int, after: int | None = None) -> OrderPage:
     found = Order.objects.of(user_id).prefetch_related("lines")
     if after is not None:
         found = found.filter(pk__lt=after)
-    rows, now = list(found[: PAGE + 1]), timezone.now()
+    rows, now = list(found[: PAGE + 1]), clock.now()
     shown = [OrderView(order, _lines(order), (), now) for order in rows[:PAGE]]
     return OrderPage(shown, shown[-1].order.pk if len(rows) > PAGE else None)
 
@@ -139,7 +139,7 @@ def order_of(user_id: int, order_id: int) -> OrderView | None:
     order = Order.objects.of(user_id).filter(pk=order_id).first()
     if order is None:
         return None
-    return OrderView(order, list(order.lines.order_by("pk")), list(order.payments.order_by("pk")), timezone.now())
+    return OrderView(order, list(order.lines.order_by("pk")), list(order.payments.order_by("pk")), clock.now())
 
 
 def _lines(order: Order) -> list[OrderLine]:

@@ -1,7 +1,6 @@
 """What templates and services are given: a product as its record says it."""
 
-import time
-
+from config import clock
 from mirror.raw import RawRecord
 from shop.prices import Price, price_at
 
@@ -14,7 +13,7 @@ class ProductRecord(RawRecord):
     @property
     def now(self) -> Price:
         """What it costs at this moment."""
-        return price_at(self, time.time())
+        return price_at(self, clock.now().timestamp())
 
     @property
     def can_be_bought(self) -> bool:

@@ -1,6 +1,5 @@
 """The sales there are and will be, with what is left of each product: from the row cache, or from SQL."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,8 +9,8 @@ from typing import Any, Final
 
 import orjson
 from django.conf import settings
-from django.utils import timezone
 
+from config import clock
 from mirror.conf import setting
 from mirror.declare import Record
 from mirror.read import read
@@ -108,7 +107,7 @@ def sales_shown() -> list[SaleShown]:
     From warm mirrors and cached rows: one round trip as long as the same sales and products are shown, else three, and
     no SQL. Rows that nobody has cached lately cost one more; with Redis away all of it is asked of SQL.
     """
-    moment = time.time()
+    moment = clock.now().timestamp()
     found = _by_redis(moment)
     return _by_sql(moment) if found is None else found
 
@@ -155,7 +154,7 @@ def _products(records: Any) -> list[int]:
 
 
 def _by_sql(moment: float) -> list[SaleShown]:
-    rows = Sale.objects.using(setting("DATABASE")).not_over(timezone.now()).order_by("ends_at")
+    rows = Sale.objects.using(setting("DATABASE")).not_over(clock.now()).order_by("ends_at")
     ids = list(rows.values_list("pk", flat=True)[:SALES])
     found = load_sales(ids)
     records = [sale_record(found[str(pk)]) for pk in ids if str(pk) in found]

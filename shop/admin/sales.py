@@ -7,13 +7,13 @@ from django.contrib.admin.models import CHANGE
 from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
 from accounts.admin_base import Bounded
+from config import clock
 from shop.admin.forms import SaleItemForm
 from shop.admin.shown import OneAtATime, ShownForm
 from shop.models import Sale, SaleItem
@@ -82,7 +82,7 @@ class SaleAdmin(OneAtATime, Bounded):
     @display(description=_("state"), label={"on": "success", "to come": "info", "over": "danger"})
     def standing(self, sale: Sale) -> tuple[str, Any]:
         """Whether it is on."""
-        now = timezone.now()
+        now = clock.now()
         if sale.starts_at > now:
             return "to come", _("to come")
         return ("on", _("on now")) if sale.ends_at > now else ("over", _("over"))
@@ -93,7 +93,7 @@ class SaleAdmin(OneAtATime, Bounded):
 
     @admin.action(description=_("End selected sales now"), permissions=["change"])
     def end_now(self, request: HttpRequest, rows: QuerySet[Sale]) -> None:
-        now = timezone.now()
+        now = clock.now()
         chosen = [sale.pk for sale in self.chosen(request, rows)]
         found = list(Sale.objects.filter(pk__in=chosen, starts_at__lt=now).not_over(now))
         count = Sale.objects.filter(pk__in=[sale.pk for sale in found], ends_at__gt=now).update(ends_at=now)

@@ -12,8 +12,8 @@ from functools import partial
 from typing import NamedTuple
 
 from django.db import transaction
-from django.utils import timezone
 
+from config import clock
 from mirror.backup import access
 from mirror.conf import setting
 from mirror.redis import RedisError, breaker, client, is_away
@@ -113,7 +113,7 @@ def erase(user_id: int) -> None:
 def _over(row: Cart, *, goes_on_as: str = "") -> None:
     """A cart is parked, or goes on elsewhere; Redis has to be told."""
     row.is_parked, row.moved_to = not goes_on_as, goes_on_as
-    row.ended_at, row.is_owed = timezone.now(), True
+    row.ended_at, row.is_owed = clock.now(), True
 
 
 def _copies(contents: Iterable[Content]) -> int:

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db.models import Q
-from django.utils import timezone
 
+from config import clock
 from mirror.conf import setting
 from mirror.redis import RedisError, is_away, relay_client
 from shop.carts import scripts, sql
@@ -49,7 +49,7 @@ def settle_carts() -> int:
 
 def settle_all(*, redis: Any = None) -> int:
     """Tell Redis of all of them, and clear away what nobody can come back to. Returns of how many it was told."""
-    redis, now, total, after = redis or relay_client(), timezone.now(), 0, ""
+    redis, now, total, after = redis or relay_client(), clock.now(), 0, ""
     _wake(now)
     while digests := list(_rows().owed().filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:STEP]):
         total, after = total + settle(digests, redis=redis), digests[-1]

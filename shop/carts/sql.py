@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from django.utils import timezone
-
 from accounts.models import Session
+from config import clock
 from mirror.conf import setting
 from shop.carts.content import Content, merged
 from shop.models import Cart
@@ -44,7 +43,7 @@ def save(values: Mapping[str, Content]) -> None:
     A cart goes to its session's user. One whose session SQL does not know stays as it is, or begins as parked and
     nobody's. What was written to a cart after it had moved goes where it went.
     """
-    sessions, now = sessions_of(values), timezone.now()
+    sessions, now = sessions_of(values), clock.now()
     rows = locked({*values, *_where_to(values)}, make=values)
     changed: dict[str, Cart] = {}
     for digest, row in rows.items():

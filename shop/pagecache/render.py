@@ -4,7 +4,6 @@ It is rendered for a request of its own that has nothing of anybody: no cookies,
 page is remembered by. And it is refused if it turns out to be made of more than was declared.
 """
 
-import time
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
@@ -13,6 +12,7 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
 
+from config import clock
 from mirror.prefetch import Prefetched, known
 from mirror.recorder import Recording, record
 from shop.pagecache.asked import Request
@@ -50,7 +50,7 @@ def nobodys(asked: Request) -> WSGIRequest:
 def make(asked: Request, ahead: Prefetched, get_response: GetResponse) -> Shell:
     """Render the page for nobody, from what was asked ahead, and split it at its holes. Raises Refused."""
     http = nobodys(asked)
-    made = time.time()
+    made = clock.now().timestamp()
     with record() as seen, known(ahead), cutting() as cut:
         response = get_response(http)
         reason = why_not(http, response, seen)

@@ -1,6 +1,5 @@
 """A page without what is in its holes, as it is remembered."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,6 +7,7 @@ from typing import Any, Final
 import orjson
 from django.conf import settings
 
+from config import clock
 from shop.pagecache.holes import Hole
 
 STALE_SECONDS: Final = 300.0  # for which a page that is not fresh is served, while somebody makes it anew
@@ -33,12 +33,12 @@ class Shell:
     @property
     def is_fresh(self) -> bool:
         """Whether it is served as it is."""
-        return time.time() - self.made < settings.SHOP_PAGE_SECONDS
+        return clock.now().timestamp() - self.made < settings.SHOP_PAGE_SECONDS
 
     @property
     def is_over(self) -> bool:
         """Whether it is not served any more."""
-        return time.time() - self.made >= lifetime()
+        return clock.now().timestamp() - self.made >= lifetime()
 
     def to_bytes(self) -> bytes:
         """For the cache server."""

@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 
 from django.conf import settings
 from django.db import connections
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
+from config import clock
 from shop.models import FakeCharge
 from shop.payments import Answer, Card, Outcome, TestCard, signing
 
@@ -74,7 +74,7 @@ class FakeProvider:
     def _enter(self, key: str, amount: int, does: Behaviour) -> Answer:
         late = timedelta(seconds=settings.SHOP_RESERVATION_SECONDS + 5 if does.late else 0)
         reason = "" if does.succeeds else gettext_noop("the card was refused")
-        row = FakeCharge(amount=amount, succeeds=does.succeeds, reason=reason, answers_at=timezone.now() + late)
+        row = FakeCharge(amount=amount, succeeds=does.succeeds, reason=reason, answers_at=clock.now() + late)
         return self._once(key, row)
 
     def _once(self, key: str, row: FakeCharge) -> Answer:
@@ -88,12 +88,13 @@ class FakeProvider:
 
     def give_up(self, key: str) -> Answer:
         """Write down that nothing is charged under this key, unless it is written down what was."""
-        return self._once(key, FakeCharge(amount=0, succeeds=False, reason=gettext_noop("nothing was taken")))
+        row = FakeCharge(amount=0, succeeds=False, reason=gettext_noop("nothing was taken"), answers_at=clock.now())
+        return self._once(key, row)
 
     def refund(self, key: str) -> None:
         """Give it back. Raises FakeCharge.DoesNotExist when there is nothing to give back."""
         FakeCharge.objects.get(pk=key, succeeds=True)
-        FakeCharge.objects.filter(pk=key, refunded_at=None).update(refunded_at=timezone.now())
+        FakeCharge.objects.filter(pk=key, refunded_at=None).update(refunded_at=clock.now())
 
     def hear(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
         """See ``signing``."""
@@ -101,7 +102,7 @@ class FakeProvider:
 
 
 def _said(row: FakeCharge) -> Answer:
-    if row.answers_at > timezone.now():
+    if row.answers_at > clock.now():
         return Answer(Outcome.PENDING)
     if not row.succeeds:
         return Answer(Outcome.FAILED, reason=row.reason)

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
+from config import clock
 from shop.models import Product, Recommendation
 from shop.recommend import history
 from shop.recommend.bought import also_bought
@@ -89,7 +89,7 @@ def _write(ids: Sequence[int], rows: dict[int, Row], done: Done) -> None:
         said = Recommendation.objects.filter(pk__in=ids)
         old = {pk: (bought, viewbuy) for pk, bought, viewbuy in said.values_list("pk", "bought", "viewbuy")}
         changed = [
-            Recommendation(pk=pk, bought=row[0], viewbuy=row[1], built_at=timezone.now())
+            Recommendation(pk=pk, bought=row[0], viewbuy=row[1], built_at=clock.now())
             for pk, row in rows.items()
             if pk in there and old.get(pk) != row
         ]

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from django.conf import settings
-from django.utils import timezone
 
+from config import clock
 from mirror.conf import setting
 from mirror.redis import relay_client
 from shop import keys
@@ -37,7 +37,7 @@ def plan(redis: Any = None) -> int:
 
 def delays_wanted() -> dict[int, float]:
     """Seconds by the ids of all products in sales that are on or to come: one query."""
-    now, delays = timezone.now(), dict[int, float]()
+    now, delays = clock.now(), dict[int, float]()
     items = SaleItem.objects.using(setting("DATABASE")).filter(sale__ends_at__gt=now)
     for pk, starts_at in items.values_list("product_id", "sale__starts_at"):
         delay = settings.SHOP_SALE_ROW_SECONDS if starts_at <= now else settings.SHOP_ROW_SECONDS

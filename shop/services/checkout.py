@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 from django.utils.translation import get_language
 
 from accounts.models import User
 from catalog.models import Book
+from config import clock
 from shop import holds
 from shop.carts import cart
 from shop.models import EventKind, Order, OrderLine
@@ -104,7 +104,7 @@ def _place(user: User, key: str, lines: Mapping[int, int], total: int, address: 
 
 def _write(user: User, key: str, lines: Mapping[int, int], total: int, address: Address) -> Order:
     """The order first: its key makes a second one wait, and then see that there is one."""
-    now = timezone.now()
+    now = clock.now()
     until = now + timedelta(seconds=settings.SHOP_RESERVATION_SECONDS)
     about = {**address._asdict(), "language": get_language() or ""}
     order = Order(user=user, key=key, total=0, created_at=now, reserved_until=until, **about)

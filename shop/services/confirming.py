@@ -10,9 +10,9 @@ from typing import Final
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
 from accounts.ratelimit import allow
+from config import clock
 from mirror import send
 from shop import letters
 from shop.models import EventKind, Order
@@ -37,14 +37,14 @@ def confirm(order_id: int) -> bool:
         return False
     letters.confirm(order)
     with transaction.atomic():
-        if Order.objects.filter(pk=order_id, confirmed_at=None).update(confirmed_at=timezone.now()):
+        if Order.objects.filter(pk=order_id, confirmed_at=None).update(confirmed_at=clock.now()):
             note(order_id, EventKind.CONFIRMED)
     return True
 
 
 def confirm_left() -> int:
     """Write to those whose letter has not gone out, to each of them ever later. Returns to how many."""
-    now, count, began = timezone.now(), 0, monotonic()
+    now, count, began = clock.now(), 0, monotonic()
     times = (now - timedelta(hours=GIVE_UP_HOURS), now - timedelta(seconds=SOON_SECONDS))
     # The newest first: one that cannot be sent stands in nobody's way.
     left = Order.objects.to_confirm().filter(paid_at__range=times).order_by("-paid_at")

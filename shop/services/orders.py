@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import partial
 
 from django.db import transaction
-from django.utils import timezone
 
 from accounts.models import User
+from config import clock
 from shop import holds, letters
 from shop.models import EventKind, Order, State
 from shop.services import payments, stock
@@ -18,7 +18,7 @@ def expire(order_id: int) -> bool:
     """The time to pay is over: the copies are given back. False: it is not, or the order is not waiting."""
     with transaction.atomic():
         order = locked(order_id)
-        if order.state != State.RESERVED or order.reserved_until > timezone.now():
+        if order.state != State.RESERVED or order.reserved_until > clock.now():
             return False
         Order.objects.filter(pk=order_id).update(state=State.EXPIRED)
         _free(stock.give_back, order)
@@ -37,7 +37,7 @@ def cancel(order_id: int, by: User) -> Order:
             return order
         if order.state not in (State.RESERVED, State.PAID):
             raise TooLate
-        now = timezone.now()
+        now = clock.now()
         Order.objects.filter(pk=order_id).update(state=State.CANCELLED, cancelled_at=now)
         _free(stock.give_back if order.state == State.RESERVED else stock.take_back, order)
         note(order_id, EventKind.CANCELLED, by=by)
@@ -55,7 +55,7 @@ def send(order_id: int, by: User | None = None) -> Order:
             return order
         if order.state != State.PAID:
             raise TooLate
-        order.state, order.sent_at = State.SENT, timezone.now()
+        order.state, order.sent_at = State.SENT, clock.now()
         Order.objects.filter(pk=order_id).update(state=order.state, sent_at=order.sent_at)
         note(order_id, EventKind.SENT, by=by)
         letters.tell_soon("sent", order_id)

@@ -13,9 +13,9 @@ from typing import Final
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext_noop
 
+from config import clock
 from shop.models import EventKind, Order, Payment, PaymentState, State
 from shop.payments import Answer, Card, NoAnswer, Outcome, calls
 from shop.services import confirming, stock
@@ -56,7 +56,7 @@ def pay(order: Order, card: Card) -> Order:
 def _knows_the_earlier(order: Order) -> bool:
     """Find out what became of a try that got no answer, if it is over on our side. False: the provider is silent."""
     earlier = Payment.objects.filter(order=order, state=PaymentState.STARTED).first()
-    return earlier is None or earlier.ask_at > timezone.now() or look_into(earlier)
+    return earlier is None or earlier.ask_at > clock.now() or look_into(earlier)
 
 
 def look_into(payment: Payment) -> bool:
@@ -76,7 +76,7 @@ def look_into(payment: Payment) -> bool:
 
 def _begin(order_id: int) -> Payment | None:
     """A new payment, committed; None: there is one already that may succeed."""
-    now = timezone.now()
+    now = clock.now()
     with transaction.atomic():
         order = locked(order_id)
         if order.state == State.PAID:
@@ -104,7 +104,7 @@ def _limit(order: Order, now: datetime) -> None:
 def record(key: str, answer: Answer) -> None:
     """Take down what the provider says of a charge. Any number of times, from anywhere, in any order."""
     if answer.outcome is Outcome.PENDING:
-        Payment.objects.filter(key=key).update(updated_at=timezone.now())
+        Payment.objects.filter(key=key).update(updated_at=clock.now())
         return
     with transaction.atomic():
         order_id = Payment.objects.filter(key=key).values_list("order_id", flat=True).first()
@@ -136,7 +136,7 @@ def _succeeded(order: Order, payment: Payment, answer: Answer) -> None:
 
 
 def _paid(order: Order, kind: EventKind, payment: Payment | None = None) -> None:
-    order.state, order.paid_at = State.PAID, timezone.now()
+    order.state, order.paid_at = State.PAID, clock.now()
     Order.objects.filter(pk=order.pk).update(state=order.state, paid_at=order.paid_at)
     note(order.pk, kind, payment=payment)
     transaction.on_commit(partial(confirming.soon, order.pk), robust=True)
@@ -174,11 +174,11 @@ def refund(payment: Payment) -> bool:
         return False
     with transaction.atomic():
         due = Payment.objects.filter(pk=payment.pk, state=PaymentState.REFUND_DUE)
-        if due.update(state=PaymentState.REFUNDED, updated_at=timezone.now()):
+        if due.update(state=PaymentState.REFUNDED, updated_at=clock.now()):
             note(payment.order_id, EventKind.REFUNDED, payment=payment)
     return True
 
 
 def _set(payment: Payment, state: PaymentState, **values: str) -> None:
-    now = timezone.now()
+    now = clock.now()
     Payment.objects.filter(pk=payment.pk).update(state=state, updated_at=now, ask_at=now, **values)

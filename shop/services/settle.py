@@ -11,8 +11,8 @@ from typing import Final, NamedTuple, TypeVar
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef
-from django.utils import timezone
 
+from config import clock
 from shop.models import Order, Payment, PaymentState
 from shop.services import payments
 from shop.services.confirming import confirm_left
@@ -37,14 +37,14 @@ def settle() -> Settled:
     """One round. Questions come first: money that has just come saves its reservation."""
     return Settled(
         asked=_ask(_open(PaymentState.STARTED), payments.look_into),
-        expired=_each(_run_out(timezone.now()), _expire),
+        expired=_each(_run_out(clock.now()), _expire),
         refunds=_ask(_open(PaymentState.REFUND_DUE), payments.refund),
         letters=confirm_left(),
     )
 
 
 def _open(state: PaymentState) -> list[Payment]:
-    return list(Payment.objects.filter(state=state, ask_at__lte=timezone.now()).order_by("ask_at")[:MOST])
+    return list(Payment.objects.filter(state=state, ask_at__lte=clock.now()).order_by("ask_at")[:MOST])
 
 
 def _run_out(now: datetime) -> list[Order]:
@@ -69,7 +69,7 @@ def _ask(found: list[Payment], do: Callable[[Payment], bool]) -> int:
 def _claim(payment: Payment) -> bool:
     """Whether nobody else asks about it now. If it comes to nothing, it is asked again after a while, ever longer."""
     mine = Payment.objects.filter(pk=payment.pk, state=payment.state, ask_at=payment.ask_at)
-    return bool(mine.update(ask_at=again(payment, timezone.now())))
+    return bool(mine.update(ask_at=again(payment, clock.now())))
 
 
 def again(payment: Payment, now: datetime) -> datetime:

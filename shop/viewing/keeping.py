@@ -12,8 +12,8 @@ from typing import Final
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
+from config import clock
 from config.bulk import SLICE
 from mirror.conf import setting
 from mirror.relay import Deadline
@@ -34,7 +34,7 @@ def kept_since(days: int | None = None) -> datetime:
     days = settings.SHOP_VIEW_DAYS if days is None else days
     if days < LEAST_DAYS:
         raise TooYoung(f"views are kept for {LEAST_DAYS} days at least")
-    return timezone.now() - timedelta(days=min(days, FOR_EVER_DAYS))
+    return clock.now() - timedelta(days=min(days, FOR_EVER_DAYS))
 
 
 def expire(days: int | None = None, seconds: float | None = None, told: Told = lambda count: None) -> int:
@@ -44,7 +44,7 @@ def expire(days: int | None = None, seconds: float | None = None, told: Told = l
     transaction. Safe to run twice at once, and to kill. Raises TooYoung.
     """
     deadline, total = Deadline(seconds), 0
-    strangers = timezone.now() - timedelta(seconds=settings.SESSION_COOKIE_AGE)
+    strangers = clock.now() - timedelta(seconds=settings.SESSION_COOKIE_AGE)
     for over in (Q(seen_at__lt=kept_since(days)), Q(user=None, seen_at__lt=strangers)):
         while not deadline.passed() and (count := _slice(over)):
             total += count

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
-from django.utils import timezone
 from redis.exceptions import NoScriptError
 
 from catalog.results import BookRecord
 from catalog.selectors import find_books
+from config import clock
 from mirror import naming, quick
 from mirror.backup import epoch, script
 from mirror.conf import setting
@@ -187,7 +187,7 @@ def _is_trusted(marker: bytes) -> bool:
 
 def _leaders_by_sql(count: int) -> list[int]:
     """The same by the newest views that SQL knows of, a bounded number of them."""
-    now, seconds = timezone.now(), settings.SHOP_VIEW_PERIOD_SECONDS
+    now, seconds = clock.now(), settings.SHOP_VIEW_PERIOD_SECONDS
     since = now - timedelta(seconds=SMALLEST_PERIODS * seconds)
     newest = View.objects.using(setting("DATABASE")).filter(seen_at__gt=since).order_by("-seen_at")
     scores: dict[int, float] = defaultdict(float)

@@ -9,10 +9,10 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest
-from django.utils import timezone
 
 from accounts import ratelimit
 from catalog.results import BookRecord
+from config import clock
 from mirror import naming
 from mirror.backup import epoch
 from mirror.conf import setting
@@ -53,7 +53,7 @@ def stand_in(request: HttpRequest) -> str:
     """What stands for the token of a visitor who has none: the same for one address and browser, for a day. Nobody
     without the site's secret can tell whose it is, and nobody with it can follow anybody from day to day.
     """
-    text = f"{timezone.now():%Y-%m-%d}|{ratelimit.address(request)}|{request.headers.get('User-Agent', '')}"
+    text = f"{clock.now():%Y-%m-%d}|{ratelimit.address(request)}|{request.headers.get('User-Agent', '')}"
     return hmac.new(f"view|{settings.SECRET_KEY}".encode(), text.encode(errors="replace"), "sha256").hexdigest()
 
 

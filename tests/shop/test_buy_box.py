@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 from django.test import Client, RequestFactory
-from django.utils import timezone
 
 from catalog.models import Book
+from config import clock
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
@@ -72,7 +72,7 @@ def test_a_sale_shows_in_the_box_while_it_is_on(client: Client) -> None:
     assert '<span class="now">€9.00</span>' in box
     assert "€12.50" in box
     assert f'<time datetime="{sale.ends_at.isoformat(timespec="seconds")[:19]}' in box
-    Sale.objects.update(ends_at=timezone.now() - timedelta(seconds=1))
+    Sale.objects.update(ends_at=clock.now() - timedelta(seconds=1))
     assert '<span class="now">€12.50</span>' in box_of(client, product)
     assert "<time" not in box_of(client, product)
 

@@ -3,11 +3,11 @@
 from datetime import timedelta
 
 import pytest
-from django.utils import timezone
 from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
+from config import clock
 from shop.carts import cart
 from shop.models import Order, OrderLine, Product, State
 from shop.services import carts, checkout, stock
@@ -247,6 +247,6 @@ def test_a_rush_for_three_copies_sells_three(alice: User, redis: Redis) -> None:
 
 def test_an_order_knows_until_when_its_copies_are_kept(alice: User, settings: Settings) -> None:
     settings.SHOP_RESERVATION_SECONDS = 600
-    began, kept = timezone.now(), timedelta(seconds=600)
+    began, kept = clock.now(), timedelta(seconds=600)
     order = order_of(alice, make_cart("alice", make_product()))
-    assert began + kept <= order.reserved_until <= timezone.now() + kept
+    assert began + kept <= order.reserved_until <= clock.now() + kept

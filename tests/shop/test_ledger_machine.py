@@ -6,7 +6,7 @@ At the end, when everything has been answered: the money that the provider holds
 import os
 import random
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
@@ -14,11 +14,12 @@ from unittest.mock import patch
 import pytest
 from django.db import transaction
 from django.db.models import Count, F, QuerySet
-from django.utils import timezone
+from django.test import override_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from accounts.models import User
+from config import clock
 from shop.models import EventKind, Order, OrderEvent, Payment, PaymentState, Product, State
 from shop.payments import Answer, Card, Outcome, calls, fake
 from shop.services import checkout
@@ -63,28 +64,22 @@ class Ledger(RuleBasedStateMachine):
         self.alice = User.objects.get_or_create(username="alice")[0]
         self.books = [make_product(f"Book {n}", price=100 + n, stock=count) for n, count in enumerate(stock)]
         self.stock = {book.pk: book.stock for book in self.books}
-        self.remote, self.now = Remote(), timezone.now()
-        self.patches = [
-            patch.object(timezone, "now", lambda: self.now),
-            *(
-                patch.object(calls, name, getattr(self.remote, name))
-                for name in ("charge", "find", "give_up", "refund")
-            ),
-        ]
-        for each in self.patches:
-            each.start()
+        self.remote, self.now = Remote(), clock.now()
+        self.stack = ExitStack()
+        self.stack.enter_context(override_settings(CLOCK=lambda: self.now))
+        for name in ("charge", "find", "give_up", "refund"):
+            self.stack.enter_context(patch.object(calls, name, getattr(self.remote, name)))
         for n, mood in enumerate(moods):
             self.order(n, {n: 1})
             self.pay(n, mood)
 
     def teardown(self) -> None:
-        if not hasattr(self, "patches"):
+        if not hasattr(self, "stack"):
             return
         try:
             self.come_to_rest()
         finally:
-            for each in self.patches:
-                each.stop()
+            self.stack.close()
             for model in MODELS:
                 model._base_manager.all().delete()
 

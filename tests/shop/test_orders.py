@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 
 from accounts.models import User
+from config import clock
 from mirror.recorder import record
 from shop.models import Order, Payment, Product, State
 from shop.models.payment import PaymentState
@@ -123,7 +123,7 @@ def test_an_order_says_in_json_what_the_page_says(shopper: Client, alice: User) 
 
 
 def test_an_order_whose_time_is_over_says_so(shopper: Client, alice: User) -> None:
-    order = reserved(alice, make_product(), reserved_until=timezone.now() - timedelta(seconds=1))
+    order = reserved(alice, make_product(), reserved_until=clock.now() - timedelta(seconds=1))
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
     assert "The time to pay is over" in html
     assert "/pay/" not in html

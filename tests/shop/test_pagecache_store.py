@@ -3,9 +3,7 @@
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,11 +11,12 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 from redis import Redis
 
+from config import clock
 from mirror.recorder import record
 from mirror.relay import drain_all
 from shop import keys
 from shop.models import Product
-from shop.pagecache import shells, store
+from shop.pagecache import store
 from shop.pagecache.holes import Hole
 from shop.pagecache.render import Refused
 from shop.pagecache.shells import Shell
@@ -39,7 +38,7 @@ def cache(server: RedisServer) -> Iterator[Any]:
 
 def shell(text: str = "a", *, age: float = 0) -> Shell:
     """A page without holes."""
-    return Shell([text.encode()], [], [], {}, time.time() - age)
+    return Shell([text.encode()], [], [], {}, clock.now().timestamp() - age)
 
 
 def never() -> Shell:
@@ -60,17 +59,15 @@ def test_a_page_is_as_it_was_when_it_comes_back_from_the_cache_server() -> None:
     assert one.filled([b"-"]) == "a-é".encode()
 
 
-def test_a_page_lives_for_five_minutes_and_as_long_again_while_it_is_made_anew(
-    cache: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_lives_for_five_minutes_and_as_long_again_while_it_is_made_anew(cache: Any, settings: Settings) -> None:
     with record() as seen:
         assert store.page("d", shell) is not None
     (kept,) = [command for command in seen.commands if command.named() == [keys.page("d")] and command.name == "SET"]
     assert kept.args[2:] == ("PX", 600_000)
     assert 0 < cache.pttl(keys.page("d")) <= 600_000
-    now = time.time()
-    monkeypatch.setattr(shells, "time", SimpleNamespace(time=lambda: now))
-    aged = [Shell([b"a"], [], [], {}, now - age) for age in (0, 299, 301, 599, 601)]
+    now = clock.now()
+    settings.CLOCK = lambda: now
+    aged = [Shell([b"a"], [], [], {}, now.timestamp() - age) for age in (0, 299, 301, 599, 601)]
     assert [one.is_fresh for one in aged] == [True, True, False, False, False]
     assert [one.is_over for one in aged] == [False, False, False, False, True]
 

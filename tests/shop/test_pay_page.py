@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 
 from accounts.models import User
+from config import clock
 from shop.models import Order, Payment, PaymentState, State
 from tests.shop.test_checkout_page import text_of
 from tests.support.shop.make import make_order, make_product
@@ -31,7 +31,7 @@ def test_while_the_provider_is_asked_no_other_card_is_asked_for(client: Client, 
 
 
 def test_when_the_time_is_over_no_card_is_asked_for(client: Client, order: Order) -> None:
-    Order.objects.update(reserved_until=timezone.now() - timedelta(seconds=1))
+    Order.objects.update(reserved_until=clock.now() - timedelta(seconds=1))
     assert "The time to pay is over" in text_of(client.get(f"/shop/orders/{order.pk}/pay/", follow=True))
     Order.objects.update(state=State.EXPIRED)
     assert "The time to pay was over" in text_of(client.get(f"/shop/orders/{order.pk}/pay/", follow=True))

@@ -2,15 +2,14 @@
 
 import threading
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pytest
 from django.db import transaction
-from django.test import Client
-from django.utils import timezone
+from django.test import Client, override_settings
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
+from config import clock
 from shop.models import EventKind, FakeCharge, Order, OrderEvent, Payment, PaymentState, Product, State
 from shop.payments import Answer, Card, NoAnswer, Outcome, calls, fake, signing
 from shop.services.errors import NotPayable
@@ -62,14 +61,15 @@ def steps(order: Order) -> list[str]:
     return list(OrderEvent.objects.filter(order=order).values_list("kind", flat=True))
 
 
-def hang(order: Order, card: str, monkeypatch: pytest.MonkeyPatch) -> Payment:
-    """A payment to which there was no answer in time. If it was charged, that is in the provider's books by now; when
-    it is asked about is as far away as ever.
+def hang(order: Order, card: str) -> Payment:
+    """A payment that got no answer in time. A charge is in the provider's books by now; the next question is an hour
+    away.
     """
-    with monkeypatch.context() as patch:
-        patch.setattr(calls, "settings", SimpleNamespace(PAYMENT_TIMEOUT_SECONDS=0.05))
+    with override_settings(PAYMENT_TIMEOUT_SECONDS=0.05):
         assert pay(order, Card(card)).state == State.RESERVED
     payment = Payment.objects.latest("pk")
+    payment.ask_at += timedelta(hours=1)
+    payment.save(update_fields=["ask_at"])
     if fake.CARDS[card].charges:
         wait_until(FakeCharge.objects.filter(pk=payment.key).exists, "the charge")
     return payment
@@ -77,14 +77,14 @@ def hang(order: Order, card: str, monkeypatch: pytest.MonkeyPatch) -> Payment:
 
 def let_it_run_out() -> None:
     """The time to pay is over, and so is the time in which a page would have got an answer."""
-    now = timezone.now()
+    now = clock.now()
     Order.objects.update(reserved_until=now)
     Payment.objects.update(created_at=now - timedelta(hours=1))
 
 
 def test_who_was_asked_for_the_money_at_the_last_moment_still_gets_an_answer(order: Order, book: Product) -> None:
     pay(order, Card(fake.LATE))
-    Order.objects.update(reserved_until=timezone.now())
+    Order.objects.update(reserved_until=clock.now())
     assert settle().expired == 0
     let_it_run_out()
     assert settle().expired == 1
@@ -137,10 +137,8 @@ def test_paid_from_eight_windows_at_once_is_charged_once(order: Order, book: Pro
     assert_right({book.pk: 3})
 
 
-def test_a_provider_that_hangs_and_charges_is_asked_what_became_of_it(
-    order: Order, book: Product, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    payment = hang(order, fake.HANGS_CHARGES, monkeypatch)
+def test_a_provider_that_hangs_and_charges_is_asked_what_became_of_it(order: Order, book: Product) -> None:
+    payment = hang(order, fake.HANGS_CHARGES)
     assert settle().asked == 0  # it is not time yet
     ask_again()
     assert settle().asked == 1
@@ -151,10 +149,8 @@ def test_a_provider_that_hangs_and_charges_is_asked_what_became_of_it(
     assert_settled()
 
 
-def test_what_the_provider_never_heard_of_is_given_up_for_good(
-    order: Order, book: Product, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    payment = hang(order, fake.HANGS, monkeypatch)
+def test_what_the_provider_never_heard_of_is_given_up_for_good(order: Order, book: Product) -> None:
+    payment = hang(order, fake.HANGS)
     ask_again()
     settle()
     payment.refresh_from_db()
@@ -166,16 +162,14 @@ def test_what_the_provider_never_heard_of_is_given_up_for_good(
     assert_right({book.pk: 3})
 
 
-def test_while_a_try_may_still_succeed_there_is_no_other(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
-    hang(order, fake.HANGS, monkeypatch)
+def test_while_a_try_may_still_succeed_there_is_no_other(order: Order) -> None:
+    hang(order, fake.HANGS)
     assert pay(order, GOOD).state == State.RESERVED
     assert Payment.objects.count() == 1
 
 
-def test_a_new_try_first_finds_out_about_the_one_before(
-    order: Order, book: Product, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hang(order, fake.HANGS_CHARGES, monkeypatch)
+def test_a_new_try_first_finds_out_about_the_one_before(order: Order, book: Product) -> None:
+    hang(order, fake.HANGS_CHARGES)
     ask_again()
     assert pay(order, GOOD).state == State.PAID
     assert Payment.objects.count() == FakeCharge.objects.count() == 1
@@ -183,7 +177,7 @@ def test_a_new_try_first_finds_out_about_the_one_before(
 
 
 def test_a_new_try_waits_for_a_provider_that_is_silent(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
-    hang(order, fake.HANGS, monkeypatch)
+    hang(order, fake.HANGS)
     ask_again()
     monkeypatch.setattr(fake.FakeProvider, "find", lambda self, key: 1 / 0)
     assert pay(order, GOOD).state == State.RESERVED
@@ -201,8 +195,8 @@ def test_an_answer_that_comes_again_and_again_sells_once(order: Order, book: Pro
     assert_settled()
 
 
-def test_answers_that_come_at_once_sell_once(order: Order, book: Product, monkeypatch: pytest.MonkeyPatch) -> None:
-    payment = hang(order, fake.HANGS_CHARGES, monkeypatch)
+def test_answers_that_come_at_once_sell_once(order: Order, book: Product) -> None:
+    payment = hang(order, fake.HANGS_CHARGES)
     assert together(8, lambda n: record(payment.key, PAID)) == [None] * 8
     assert_right({book.pk: 3})
     assert steps(order).count(EventKind.PAID) == 1
@@ -231,7 +225,7 @@ def test_money_that_comes_too_late_goes_back(order: Order, alice: User, book: Pr
     other = order_of(alice, make_cart("another", book, quantity=2))
     if is_paid:
         assert pay(other, GOOD).state == State.PAID
-    FakeCharge.objects.update(answers_at=timezone.now())
+    FakeCharge.objects.update(answers_at=clock.now())
     ask_again()
     settle()
     order.refresh_from_db()
@@ -247,7 +241,7 @@ def test_money_that_went_back_buys_nothing_however_often_its_callback_is_sent(or
     let_it_run_out()
     settle()
     Product.objects.update(stock=0)
-    FakeCharge.objects.update(answers_at=timezone.now())
+    FakeCharge.objects.update(answers_at=clock.now())
     states = []
     for outage in (True, False):
         with pytest.MonkeyPatch.context() as patches:
@@ -298,10 +292,8 @@ def test_a_cancelled_order_gives_copies_and_money_back_once(order: Order, alice:
     assert_settled()
 
 
-def test_money_for_an_order_that_was_cancelled_meanwhile_goes_back(
-    order: Order, alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hang(order, fake.HANGS_CHARGES, monkeypatch)
+def test_money_for_an_order_that_was_cancelled_meanwhile_goes_back(order: Order, alice: User, book: Product) -> None:
+    hang(order, fake.HANGS_CHARGES)
     cancel(order.pk, alice)
     for _round in range(2):
         ask_again()
@@ -312,7 +304,7 @@ def test_money_for_an_order_that_was_cancelled_meanwhile_goes_back(
 
 
 def test_what_has_run_out_cannot_be_paid(order: Order) -> None:
-    Order.objects.update(reserved_until=timezone.now())
+    Order.objects.update(reserved_until=clock.now())
     with pytest.raises(NotPayable):
         pay(order, GOOD)
     expire(order.pk)
@@ -377,10 +369,8 @@ def call_back(client: Client, body: bytes, signature: str) -> int:
     return client.post(CALLBACK, body, content_type="application/json", headers=headers).status_code
 
 
-def test_a_callback_pays_once_however_often_it_comes(
-    client: Client, order: Order, book: Product, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    payment = hang(order, fake.HANGS_CHARGES, monkeypatch)
+def test_a_callback_pays_once_however_often_it_comes(client: Client, order: Order, book: Product) -> None:
+    payment = hang(order, fake.HANGS_CHARGES)
     body = signing.write(payment.key, PAID)
     client = Client(enforce_csrf_checks=True)
     assert [call_back(client, body, signing.sign(body)) for _ in range(3)] == [204] * 3
@@ -389,10 +379,8 @@ def test_a_callback_pays_once_however_often_it_comes(
     assert_right({book.pk: 3})
 
 
-def test_a_callback_with_a_bad_signature_is_refused(
-    client: Client, order: Order, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    payment = hang(order, fake.HANGS_CHARGES, monkeypatch)
+def test_a_callback_with_a_bad_signature_is_refused(client: Client, order: Order) -> None:
+    payment = hang(order, fake.HANGS_CHARGES)
     body = signing.write(payment.key, PAID)
     of_another = signing.sign(signing.write("another", PAID))
     for signature in ("", "x", of_another, signing.sign(body)[:-1], "ü"):
@@ -409,9 +397,9 @@ def test_what_is_signed_but_is_no_callback_is_refused(client: Client, body: byte
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
 def test_what_a_provider_says_is_kept_without_what_sql_has_no_room_for(
-    client: Client, order: Order, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
+    client: Client, order: Order, outcome: Outcome
 ) -> None:
-    payment = hang(order, fake.HANGS, monkeypatch)
+    payment = hang(order, fake.HANGS)
     body = signing.write(payment.key, Answer(outcome, "a\0b" + "c" * 500, "d\0e" + "f" * 500))
     assert call_back(client, body, signing.sign(body)) == 204
     payment.refresh_from_db()

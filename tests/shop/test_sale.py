@@ -3,7 +3,6 @@
 import re
 import time
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,7 +15,7 @@ from redis import Redis
 from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
-from shop import keys, sales
+from shop import keys
 from shop.models import Product, Sale
 from shop.rowcache import rows
 from shop.rowcache.daemon import run_once
@@ -234,9 +233,7 @@ def test_when_more_than_numbers_changes_the_page_is_made_anew(client: Client, wa
     assert (response.status_code, response.headers["HX-Refresh"]) == (204, "true")
 
 
-def test_a_page_that_is_open_when_the_sale_begins_is_made_anew(
-    client: Client, warm: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_is_open_when_the_sale_begins_is_made_anew(client: Client, warm: None, settings: Settings) -> None:
     product = make_product(price=1250)
     sale = make_sale(product, price=900, starts_in=1, hours=40)
     cached()
@@ -244,7 +241,7 @@ def test_a_page_that_is_open_when_the_sale_begins_is_made_anew(
     assert client.get(url, headers=PART).status_code == 200
     [before] = offers(client)
     assert (before["price"], before["later"]) == (1250, 900)
-    monkeypatch.setattr(sales, "time", SimpleNamespace(time=lambda: sale.starts_at.timestamp()))
+    settings.CLOCK = lambda: sale.starts_at
     response = client.get(url, headers=PART)
     assert (response.status_code, response.headers["HX-Refresh"]) == (204, "true")
     [offer] = offers(client)

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 from django.core import mail
-from django.utils import timezone
 from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts.models import User
 from accounts.ratelimit import allow
+from config import clock
 from shop import letters
 from shop.models import EventKind, FakeCharge, Order, OrderEvent, Payment, PaymentState, Product, State
 from shop.payments import Card, fake
@@ -58,7 +58,7 @@ def order(alice: User, book: Product) -> Order:
 
 
 def run_out(*orders: Order) -> None:
-    Order.objects.filter(pk__in=[order.pk for order in orders]).update(reserved_until=timezone.now())
+    Order.objects.filter(pk__in=[order.pk for order in orders]).update(reserved_until=clock.now())
 
 
 def test_reservations_that_have_run_out_are_given_back_once(order: Order, book: Product) -> None:
@@ -114,8 +114,8 @@ def test_a_provider_that_does_not_answer_is_asked_again_ever_later(
         raise ConnectionResetError
 
     monkeypatch.setattr(fake.FakeProvider, "find", away)
-    now = timezone.now()
-    monkeypatch.setattr(timezone, "now", lambda: now)  # or it would be time again, where that takes two seconds
+    now = clock.now()
+    settings.CLOCK = lambda: now  # or on a slow machine it would be time again
     waits = []
     for age in (1, 60, 600, 86_400):
         Payment.objects.update(created_at=now - timedelta(seconds=age), ask_at=now)
@@ -225,11 +225,12 @@ def test_who_paid_is_written_to_once(order: Order) -> None:
     assert Order.objects.get().confirmed_at is not None
 
 
-def test_a_letter_that_did_not_go_out_is_sent_by_the_next_round(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confirming, "SOON_SECONDS", 3600)  # it is not over before it is looked for
+def test_a_letter_that_did_not_go_out_is_sent_by_the_next_round(order: Order, settings: Settings) -> None:
+    now = clock.now()
+    settings.CLOCK = lambda: now
     pay(order, GOOD)
     assert settle().letters == 0  # the worker has a moment
-    Order.objects.update(paid_at=timezone.now() - timedelta(seconds=confirming.SOON_SECONDS))
+    settings.CLOCK = lambda: now + timedelta(seconds=confirming.SOON_SECONDS)
     assert [settle().letters, settle().letters] == [1, 0]
     assert len(mail.outbox) == 1
 
@@ -237,7 +238,7 @@ def test_a_letter_that_did_not_go_out_is_sent_by_the_next_round(order: Order, mo
 def test_a_letter_that_cannot_be_sent_stops_no_other(
     alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = timezone.now()
+    now = clock.now()
     made = [
         make_order(alice, book, state=State.PAID, paid_at=now - timedelta(minutes=n), key=str(n)) for n in (1, 2, 3)
     ]
@@ -256,7 +257,7 @@ def test_a_letter_that_cannot_be_sent_is_tried_ever_later(
     alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not in each round: for a day a mail server would be asked every two seconds to write to who is not there."""
-    long_ago = timezone.now() - timedelta(hours=20)
+    long_ago = clock.now() - timedelta(hours=20)
     order = make_order(alice, book, state=State.PAID, paid_at=long_ago)
     tries, waits = [], []
 
@@ -272,7 +273,7 @@ def test_a_letter_that_cannot_be_sent_is_tried_ever_later(
     monkeypatch.setattr(confirming, "allow", noted)
     assert [settle().letters for _round in range(3)] == [0, 0, 0]
     assert tries == [order.pk]
-    Order.objects.update(paid_at=timezone.now() - timedelta(seconds=confirming.SOON_SECONDS))
+    Order.objects.update(paid_at=clock.now() - timedelta(seconds=confirming.SOON_SECONDS))
     settle()
     assert waits[0] == waits[2] == confirming.LATEST_SECONDS > waits[3] >= confirming.SOON_SECONDS
 
@@ -280,7 +281,7 @@ def test_a_letter_that_cannot_be_sent_is_tried_ever_later(
 def test_a_mail_server_that_hangs_holds_up_nothing_else(
     alice: User, book: Product, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    paid_at = timezone.now() - timedelta(minutes=1)
+    paid_at = clock.now() - timedelta(minutes=1)
     for n in range(5):
         make_order(alice, book, state=State.PAID, paid_at=paid_at, key=str(n))
     confirm = letters.confirm
@@ -299,7 +300,7 @@ def test_a_mail_server_that_hangs_holds_up_nothing_else(
 def test_who_has_cancelled_is_not_told_that_the_books_are_theirs(order: Order, alice: User) -> None:
     pay(order, GOOD)
     cancel(order.pk, alice)
-    Order.objects.update(paid_at=timezone.now() - timedelta(minutes=1))
+    Order.objects.update(paid_at=clock.now() - timedelta(minutes=1))
     assert confirm_task(order.pk) is False
     assert settle().letters == 0
     assert mail.outbox == []

@@ -1,7 +1,6 @@
 """Who looked at which book: counted in Redis at once, in SQL a second later."""
 
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pytest
 from django.test import Client
@@ -12,6 +11,7 @@ from redis import Redis
 from accounts.models import User
 from accounts.session_rows import digest_of
 from catalog.models import Book
+from config import clock
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.backup.verify import verify
@@ -93,15 +93,14 @@ def test_strangers_are_told_apart_by_what_cannot_be_read_back(client: Client, re
 
 
 def test_the_same_stranger_is_another_one_tomorrow_and_under_another_secret(
-    client: Client, book: Book, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    client: Client, book: Book, settings: Settings
 ) -> None:
-    request = client.get(f"/books/{book.pk}/").wsgi_request
+    request, now = client.get(f"/books/{book.pk}/").wsgi_request, clock.now()
     today = visits.stand_in(request)
     assert visits.stand_in(request) == today
-    tomorrow = timezone.now() + timedelta(days=1)
-    with monkeypatch.context() as patch:
-        patch.setattr(visits, "timezone", SimpleNamespace(now=lambda: tomorrow))
-        assert visits.stand_in(request) != today
+    settings.CLOCK = lambda: now + timedelta(days=1)
+    assert visits.stand_in(request) != today
+    settings.CLOCK = lambda: now
     settings.SECRET_KEY = "another"
     assert visits.stand_in(request) != today
 

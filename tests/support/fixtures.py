@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from types import SimpleNamespace
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
 
 import kombu.pools
 import pytest
@@ -25,7 +25,7 @@ from mirror.models import Change, Identity, State
 from mirror.redis import breaker
 from shop import sales
 from shop.pagecache import moments, people, store
-from shop.viewing import popularity, visits
+from shop.viewing import popularity
 from social import home
 from tests.support import flush, scripts
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
@@ -63,14 +63,16 @@ def _undrained() -> override_settings:
     return override_settings(MIRROR={**settings.MIRROR, "BUDGET_SECONDS": 0.0})
 
 
-@contextmanager
-def _one_day() -> Iterator[None]:
-    """It is the same day from a test's beginning to its end, also where that is at midnight."""
+def _one_day() -> override_settings:
+    """No test crosses midnight: there the clock stands still."""
     began = timezone.now()
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (days, visits):
-            patch.setattr(module, "timezone", SimpleNamespace(**vars(timezone) | {"now": lambda: began}))
-        yield
+
+    def clock() -> datetime:
+        now = timezone.now()
+        is_same_day = now.date() == began.date() and days.day_of(now) == days.day_of(began)
+        return now if is_same_day else began
+
+    return override_settings(CLOCK=clock)
 
 
 @pytest.fixture(scope="session")

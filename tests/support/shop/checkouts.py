@@ -8,10 +8,10 @@ from datetime import timedelta
 
 from django.db import connections
 from django.db.models import Q, Sum
-from django.utils import timezone
 
 from accounts.models import User
 from accounts.session_rows import digest_of
+from config import clock
 from shop.carts import cart
 from shop.models import FakeCharge, Order, OrderLine, Payment, PaymentState, Product, State
 from shop.services import carts
@@ -68,7 +68,7 @@ def money_held() -> int:
 
 def let_time_pass() -> None:
     """Reservations have run out, every provider answers, and whatever is to be asked again is due."""
-    past = timezone.now() - timedelta(seconds=1)
+    past = clock.now() - timedelta(seconds=1)
     Order.objects.filter(reserved_until__gt=past).update(reserved_until=past)
     FakeCharge.objects.filter(answers_at__gt=past).update(answers_at=past)
     Payment.objects.filter(ask_at__gt=past).update(ask_at=past)
@@ -76,7 +76,7 @@ def let_time_pass() -> None:
 
 def ask_again() -> None:
     """Payments that are open are due to be asked about."""
-    Payment.objects.update(ask_at=timezone.now() - timedelta(seconds=1))
+    Payment.objects.update(ask_at=clock.now() - timedelta(seconds=1))
 
 
 def together(count: int, do: Callable[[int], object]) -> list[object]:

@@ -4,9 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from accounts.models import User
+from config import clock
 from shop.models import Order, OrderLine, Product, Sale, SaleItem
 from tests.support.catalog.make import make_book
 
@@ -20,7 +20,7 @@ def make_product(title: str = "A book", *, price: int = 1250, stock: int = 10, *
 @transaction.atomic
 def make_sale(*products: Product, price: int = 500, hours: float = 1, starts_in: float = -1) -> Sale:
     """A sale of these products: it began an hour ago and ends in one, unless said otherwise."""
-    now = timezone.now()
+    now = clock.now()
     sale = Sale.objects.create(
         name="Spring", starts_at=now + timedelta(hours=starts_in), ends_at=now + timedelta(hours=hours)
     )
@@ -31,7 +31,7 @@ def make_sale(*products: Product, price: int = 500, hours: float = 1, starts_in:
 @transaction.atomic
 def make_order(user: User | None, *products: Product, quantity: int = 1, **fields: Any) -> Order:
     """An order as a row: nothing is reserved for it."""
-    now = timezone.now()
+    now = clock.now()
     fields = {"reserved_until": now + timedelta(minutes=10), "key": f"key-{now.timestamp()}"} | fields
     total = sum(quantity * product.price for product in products)
     order = Order.objects.create(user=user, total=total, email="a@example.org", name="A", address="B", **fields)
