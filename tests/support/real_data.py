@@ -21,6 +21,7 @@ class Plugin:
     def __init__(self) -> None:
         self.deselected = 0
 
+    @pytest.hookimpl(trylast=True)  # tests that another marker or option deselects are not counted
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if FOLDER.is_dir():
             return
