@@ -1,7 +1,7 @@
-"""Tests of real processes, servers and browsers may run a second time; every rerun is shown, and four of them fail the run.
+"""Tests of real processes, servers and browsers may run a second time; each rerun is shown, and four fail the run.
 
-Such a test has the marker ``real``. It gets it by one of the fixtures below, by its folder, or by ``pytestmark``. No other
-test ever runs twice.
+Such a test has the marker ``real``, by one of the fixtures below, by its folder, or by ``pytestmark``. No other test
+ever runs twice.
 """
 
 import os
