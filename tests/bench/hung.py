@@ -1,0 +1,56 @@
+"""The first page after Redis hangs, time-out included, beside the second that it may take."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from functools import partial
+
+from django.core.management import call_command
+from django.test import Client
+
+from mirror import send
+from mirror.rebuild import rebuild
+from mirror.redis import breaker, relay_client
+from mirror.relay import drain_all
+from shop.pagecache import store
+from tests.bench.table import Comparison
+from tests.support.shop.make import make_product
+
+PROMISE_SECONDS = 1.0
+
+
+def comparisons() -> Iterator[Comparison]:
+    """Pages that read much from Redis, answered by SQL."""
+    call_command("collectstatic", interactive=False, verbosity=0)
+    product = make_product("The Book of Sand", stock=7)
+    rebuild()
+    drain_all()
+    client, pid = Client(SERVER_NAME="localhost"), int(relay_client().info("server")["process_id"])
+    for path in ("/", "/books/", f"/books/{product.pk}/", "/global/", "/shop/sale/", "/accounts/leaderboard/"):
+        client.get(path, secure=True)
+        yield Comparison(
+            f"{path} while Redis hangs",
+            "a second",
+            "one request, its time-out included",
+            partial(_get_while_hung, client, path, pid),
+            partial(time.sleep, PROMISE_SECONDS),
+            target=1.0,
+            before=_forget_failures,
+        )
+
+
+def _get_while_hung(client: Client, path: str, pid: int) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        status = client.get(path, secure=True).status_code
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    if status != 200:
+        raise RuntimeError(f"{path} answered {status}")
+
+
+def _forget_failures() -> None:
+    """Let the next request pay its time-out, as the first one of a process does."""
+    for one in (breaker, send.broker, store.breaker):
+        one.reset()
