@@ -29,25 +29,24 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[Site]:
-    """For tests after which it runs as before."""
+def shared() -> Iterator[Site]:
+    """A copy that the module's tests share."""
     with copy_of_the_site() as site:
-        site.start()
         yield site
+
+
+@pytest.fixture
+def running(shared: Site) -> Site:
+    """The shared copy, started unless it runs already."""
+    if shared.process is None or shared.process.poll() is not None:
+        shared.start()
+    return shared
 
 
 def _stops(site: Site, number: signal.Signals) -> None:
     assert len(site.processes()) > 4
     assert site.stop(number) == 0
     wait_until(lambda: not site.processes(), "the end of all processes")
-
-
-def test_when_the_runner_is_killed_nothing_stays_behind(site: Site) -> None:
-    site.start()
-    site.stop(signal.SIGKILL)
-    wait_until(
-        lambda: not site.processes(), "the end of all processes", START_SECONDS
-    )  # workers finish what they are at
 
 
 def test_what_dies_is_started_again(running: Site) -> None:
@@ -70,6 +69,14 @@ def test_a_second_runner_says_in_one_line_where_the_first_one_is(running: Site) 
     assert second.returncode == 1
     assert second.stderr == f"diptych: already running at http://127.0.0.1:{running.port}/\n"
     assert running.get("/healthz") == 200
+
+
+def test_a_killed_runner_leaves_no_process_behind(running: Site) -> None:
+    """The last of these tests, so that its site need not be started for the others again."""
+    running.stop(signal.SIGKILL)
+    wait_until(
+        lambda: not running.processes(), "the end of all processes", START_SECONDS
+    )  # workers finish what they are at
 
 
 def test_a_port_that_is_taken_is_told_in_one_line(site: Site) -> None:
