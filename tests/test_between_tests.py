@@ -8,6 +8,8 @@ from accounts.models import User
 from mirror.models import Change
 from tests.support import flush
 
+pytestmark = pytest.mark.on_sqlite
+
 
 def rows(table: str) -> int:
     with connection.cursor() as cursor:

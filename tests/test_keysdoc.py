@@ -4,6 +4,8 @@ import pytest
 
 from config import keysdoc
 
+pytestmark = pytest.mark.on_sqlite
+
 
 def test_the_page_of_keys_is_up_to_date() -> None:
     assert keysdoc.PAGE.read_text(encoding="utf-8") == keysdoc.render(), "run: python -m config.keysdoc"

@@ -8,6 +8,8 @@ import pytest
 from config import messages
 from config.messages import Message
 
+pytestmark = pytest.mark.on_sqlite
+
 CODE = """
 from django.utils.translation import gettext_lazy as _, ngettext, pgettext
 _("A book")

@@ -7,6 +7,8 @@ import pytest
 from tests.support import names
 from tests.support.names.sections import CODE, DATABASE, REPORTS
 
+pytestmark = pytest.mark.on_sqlite
+
 
 def _check(section: str, found: list[str]) -> None:
     changes = names.compare(section, found)

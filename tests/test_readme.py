@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
 from django.conf import settings
+
+pytestmark = pytest.mark.on_sqlite
 
 README = (Path(settings.BASE_DIR) / "README.md").read_text()
 

@@ -1,6 +1,10 @@
 """The samples that tests read are those that their generator writes."""
 
+import pytest
+
 from tests.support import samples
+
+pytestmark = pytest.mark.on_sqlite
 
 
 def test_the_generator_writes_the_samples_byte_for_byte() -> None:

@@ -14,7 +14,7 @@ from tests.support.accounts.lockout import LOGIN, PASSWORD, hashing, is_in, log_
 REGISTER = "/accounts/register/"
 FORM = "application/x-www-form-urlencoded"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 @pytest.fixture

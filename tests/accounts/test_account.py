@@ -15,7 +15,7 @@ from tests.support.whole import rebuild
 
 PATH = "/accounts/"
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from mirror.redis import breaker
 from tests.support.accounts.sessions import alice, desk, token_in, whole
 
 __all__ = ["alice", "desk", "whole"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.fixture(autouse=True)

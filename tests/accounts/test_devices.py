@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from accounts.devices import LONGEST, device_of, in_words
 from tests.support.accounts.sessions import FIREFOX, SAFARI
 
+pytestmark = pytest.mark.on_sqlite
+
 MOZILLA = "Mozilla/5.0"
 CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0"
 

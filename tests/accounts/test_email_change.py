@@ -17,7 +17,7 @@ from tests.support.servers import RedisServer
 PATH = "/accounts/email/"
 PASSWORD, OLD, NEW = "a quiet bookshop", "alice@example.org", "alice@example.net"
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.support.site.html import what_the_policy_forbids
 
 BOARD, JSON = "/accounts/leaderboard/", {"Accept": "application/json"}
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from mirror.models import Change
 from tests.support.accounts.digests import age, left, make_sessions, rows
 from tests.support.accounts.killed import STEPS
 
+pytestmark = pytest.mark.on_postgres
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 # What is left of the sessions beyond the limit after the kill: in SQL, and in Redis.
 ROWS_LEFT = {"claim", "what hangs on them", "half of the transaction"}

@@ -10,7 +10,7 @@ from tests.support.accounts.lockout import PASSWORD, fail, is_in, log_in
 
 PATH = "/admin/accounts/failedlogins/"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.support.servers import RedisServer
 PATH = "/accounts/password_change/"
 PASSWORD, NEW = "a quiet bookshop", "an even quieter one"
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.fixture

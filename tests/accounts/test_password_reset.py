@@ -23,7 +23,7 @@ PATH, DONE = "/accounts/password_reset/", "/accounts/password_reset/done/"
 PASSWORD, NEW = "a quiet bookshop", "an even quieter one"
 ADDRESS = "alice@example.org"
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.fixture(autouse=True)

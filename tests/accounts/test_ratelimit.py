@@ -11,6 +11,8 @@ from accounts.ratelimit import LocalCounters, address, allow, give_back
 from mirror.recorder import record
 from tests.support.servers import RedisServer
 
+pytestmark = pytest.mark.on_sqlite
+
 
 def limit_keys(redis: Redis) -> list[bytes]:
     return list(redis.scan_iter(keys.limit("*", "*")))

@@ -11,7 +11,7 @@ from accounts.models import LoginStats, User
 PASSWORD = "a quiet bookshop"
 PATH = "/accounts/register/"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 def fields(name: str = "alice", password: str = PASSWORD, again: str | None = None) -> dict[str, str]:

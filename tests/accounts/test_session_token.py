@@ -26,7 +26,11 @@ from tests.support.accounts.sessions import (
 )
 
 __all__ = ["alice", "desk", "whole"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.urls("tests.support.accounts.session_urls"),
+    pytest.mark.on_sqlite,
+]
 STAFF_PAGE = "/admin/auth/group/"
 
 

@@ -18,7 +18,7 @@ from mirror.sql_only import sql_only
 from tests.support.accounts.sessions import FIREFOX, SAFARI, digest_in, log_in
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 PATH = "/accounts/sessions/"
 
 

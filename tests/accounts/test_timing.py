@@ -19,7 +19,7 @@ from tests.support.servers import RedisServer
 REGISTER = "/accounts/register/"
 CLOCKS = ("Expires", "Retry-After", "Content-Length")  # and what was typed, which may be longer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from mirror.recorder import record
 from tests.support.accounts.digests import age, digest, left, make_sessions
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 def _seconds(redis: Redis) -> float:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from catalog import cursor
 from tests.support.catalog.queries import ORDERS
 
+pytestmark = pytest.mark.on_sqlite
+
 
 @pytest.mark.parametrize(
     ("order", "position"),

@@ -14,7 +14,7 @@ from catalog.results import BookRecord
 from catalog.templatetags.books import _cards, year
 from tests.support.site.html import what_the_policy_forbids
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 @pytest.fixture

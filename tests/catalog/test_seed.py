@@ -15,7 +15,7 @@ from catalog.query import parse
 from mirror.models import Change
 from tests.support.catalog.make import make_book
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 @pytest.mark.parametrize(("text", "books"), [("ruby & web", {2}), ("ruby - web", {1}), ("web | erlang", {2, 3})])

@@ -20,7 +20,7 @@ from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
 __all__ = ["own_copy"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy"), pytest.mark.on_sqlite]
 JSON = "application/json"
 LARGEST = 2**63 - 1
 

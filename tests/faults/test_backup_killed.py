@@ -14,6 +14,8 @@ from tests.support.mirror.app.backups import baskets, best
 from tests.support.mirror.backup_world import lines, marked
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
+pytestmark = pytest.mark.on_postgres
+
 KILLS = 4
 # Before another batch is claimed, checked, or no longer marked.
 MOMENTS = ("mirror.backup.marks.oldest 2", "mirror.backup.marks.versions 2", "mirror.backup.marks.clear 2")

@@ -14,6 +14,8 @@ from tests.support.faults.crew import Crew
 from tests.support.mirror.backup_world import marked
 from tests.support.servers import RedisServer
 
+pytestmark = pytest.mark.on_sqlite
+
 
 def flush_both() -> None:
     for name in ("tbest", "tbasket"):

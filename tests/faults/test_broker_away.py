@@ -12,6 +12,8 @@ from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
 from tests.support.timeouts import dead, hung
 
+pytestmark = pytest.mark.on_sqlite
+
 WRITES = 30
 
 

@@ -23,6 +23,8 @@ from tests.support.shop.carts import differences, flush_carts, in_cart, make_vis
 from tests.support.shop.make import make_product
 from tests.support.timeouts import hung
 
+pytestmark = pytest.mark.on_sqlite
+
 LOSSES = ["killed", "emptied", "older file", "no file"]
 
 

@@ -19,6 +19,8 @@ from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
+pytestmark = pytest.mark.on_postgres
+
 
 def test_readers_of_an_emptied_redis_are_answered_by_sql_at_once(still: list[Item], state: Redis) -> None:
     watcher = Watcher(still)

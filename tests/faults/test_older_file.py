@@ -19,6 +19,8 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 
+pytestmark = pytest.mark.on_postgres
+
 
 class Past:
     """A Redis as it was, to go back to."""

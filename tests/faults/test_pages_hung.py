@@ -15,7 +15,7 @@ from tests.support.servers import RedisServer, wait_until
 from tests.support.shop.cached import path_of, warm
 from tests.support.shop.make import make_product
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.on_sqlite]
 CACHE = 1  # the cache's database
 
 

@@ -26,7 +26,7 @@ from tests.support.faults.web import Web
 from tests.support.mirror import world
 from tests.support.servers import RedisServer, wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.on_sqlite]
 
 FOLLOWERS = 60  # more than the request itself delivers to
 

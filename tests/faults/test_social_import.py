@@ -29,7 +29,7 @@ from tests.support.faults.web import Web
 from tests.support.mirror import world
 from tests.support.servers import wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.on_postgres]
 
 LINES = int(os.environ.get("IMPORT_LINES", "4000"))
 STUDENTS, FOLLOWERS, POSTS = 400, 200, 6

@@ -13,6 +13,8 @@ from loginlog.selectors import Span
 from tests.support.loginlog import naive
 from tests.support.loginlog.naive import A_DAY, Mark, bitmap
 
+pytestmark = pytest.mark.on_sqlite
+
 TYPES = ("client", "office")
 LAST = date(2024, 3, 14)
 MARKS = st.sets(

@@ -18,7 +18,7 @@ from tests.support.loginlog import filled, naive
 from tests.support.servers.redis import main_server
 from tests.support.site.html import what_the_policy_forbids
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 JSON = {"Accept": "application/json"}
 

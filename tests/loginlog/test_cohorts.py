@@ -12,6 +12,8 @@ from loginlog.cohorts import KINDS, READINGS, Kind, Period, Reading
 from tests.support.loginlog import naive
 from tests.support.loginlog.naive import Mark, bitmap
 
+pytestmark = pytest.mark.on_sqlite
+
 LAST = date(2024, 3, 14)  # a Thursday; a leap day lies shortly before
 MARKS = st.sets(
     st.tuples(

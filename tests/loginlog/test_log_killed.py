@@ -20,7 +20,7 @@ from mirror.backup import marks
 from mirror.backup.verify import verify
 from tests.support.loginlog.tools import At, Row, Stopped, ago, backup, compare, keys_of, person, put_back, sync
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_postgres]
 ROOT = Path(__file__).resolve().parents[2]
 FLUSH_STEPS = ["claim", "read", "check", "save", "keep", "clear"]
 EXPIRY_STEPS = ["flush", "write", "remove", "removed", "forget"]

@@ -12,7 +12,7 @@ from mirror.recorder import record
 from tests.support.loginlog import filled, naive
 from tests.support.site.html import what_the_policy_forbids
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 def test_line_year_and_cohorts_are_what_sets_say() -> None:

@@ -13,7 +13,7 @@ from mirror.models import Change, State
 from mirror.recorder import record
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 CHANGES, STATES = "/admin/mirror/change/", "/admin/mirror/state/"
 LONG_AGO = "2020-01-01T00:00:00Z"
 Sent = list[tuple[Any, ...]]

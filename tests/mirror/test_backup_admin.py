@@ -15,7 +15,7 @@ from mirror.models import BackupState
 from tests.support.mirror.app.backups import best, play
 from tests.support.servers import RedisServer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 PAGE = "/admin/mirror/backupstate/"
 Sent = list[tuple[str, str]]
 

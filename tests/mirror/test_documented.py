@@ -13,6 +13,8 @@ from mirror.declare import Watch
 from mirror.management.commands.mirror import Command
 from tests.support.mirror.command import ACTIONS
 
+pytestmark = pytest.mark.on_sqlite
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "mirror.md").read_text(encoding="utf-8")
 SOURCES = sorted((ROOT / "mirror").rglob("*.py"))

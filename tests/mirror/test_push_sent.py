@@ -15,7 +15,7 @@ from mirror.redis import relay_client
 from tests.support.mirror.app.models import Note, Writer
 from tests.support.mirror.pushing import SOURCE, all_right, feed, make_readers, pending, push_pending, says
 
-pytestmark = pytest.mark.usefixtures("committed")
+pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.on_sqlite]
 READERS = 6
 Sent = list[tuple[str, str, list[str]]]
 

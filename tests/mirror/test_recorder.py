@@ -10,7 +10,7 @@ from mirror.redis import client
 from mirror.session import Session
 from tests.support.mirror.app.models import Odd
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 def test_each_command_is_told_with_its_round_trip() -> None:

@@ -5,6 +5,8 @@ from pytest_django.fixtures import Settings
 
 from mirror.throttle import Throttle
 
+pytestmark = pytest.mark.on_sqlite
+
 
 @pytest.fixture(autouse=True)
 def ten_seconds(settings: Settings) -> None:

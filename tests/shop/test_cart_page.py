@@ -19,7 +19,7 @@ from tests.support.shop.carts import flush_carts, in_cart, trust
 from tests.support.shop.make import make_product, make_sale
 
 __all__ = ["alice", "whole"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 HERE = "/shop/cart/"
 JSON = {"accept": "application/json"}
 HTMX = {"HX-Request": "true"}

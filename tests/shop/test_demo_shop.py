@@ -19,7 +19,7 @@ from shop.recommend.selectors import get_recommended
 from shop.viewing import popularity
 from tests.support.shop.looks import PERIOD
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 NOW = timezone.now()
 
 

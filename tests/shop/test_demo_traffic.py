@@ -21,7 +21,7 @@ from tests.support.servers import free_port
 from tests.support.shop.make import make_product
 from tests.support.whole import rebuild
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.fixture(autouse=True)

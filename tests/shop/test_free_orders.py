@@ -21,7 +21,7 @@ from tests.support.shop.checkouts import HOME, assert_right, make_cart, order_of
 from tests.support.shop.make import make_product, make_sale
 
 __all__ = ["desk"]  # a fixture
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 NO_CARD = {name: value for name, value in GIVEN.items() if name != "card"}
 
 

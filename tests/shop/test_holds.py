@@ -20,7 +20,7 @@ from tests.support.shop.carts import flush_carts, make_visitor, trust
 from tests.support.shop.checkouts import assert_right, make_cart, order_of
 from tests.support.shop.make import make_product
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
 from tests.support.shop.looks import seen_by, to_sql
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 ME = "a" * 64
 
 

@@ -18,7 +18,7 @@ from tests.support.accounts.mail import hinted
 from tests.support.servers import wait_until
 from tests.support.shop.make import make_order, make_product
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 Act = Callable[[int, User], Order]
 
 

@@ -13,7 +13,7 @@ from shop.models.payment import PaymentState
 from tests.support.shop.make import make_order, make_product
 from tests.support.site.html import what_the_policy_forbids
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 JSON = {"Accept": "application/json"}
 
 

@@ -26,7 +26,7 @@ from tests.support.shop.cached import WITHOUT, Made, made, pages, path_of, plain
 from tests.support.shop.make import make_product, make_sale
 
 __all__ = ["made", "product"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 def test_a_page_is_made_once_and_then_served_to_everybody(product: Product, made: Made, server: RedisServer) -> None:

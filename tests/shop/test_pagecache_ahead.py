@@ -16,7 +16,7 @@ from tests.support.shop.cached import made, path_of, product, text, warm
 from tests.support.shop.make import make_product
 
 __all__ = ["made", "product"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 def logged_in(name: str) -> Client:

@@ -13,7 +13,7 @@ from tests.support.servers import RedisServer
 from tests.support.shop.cached import Made, assert_alike, by_both, made, pages, path_of, plain, product, text, warm
 
 __all__ = ["made", "product"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.mark.parametrize(

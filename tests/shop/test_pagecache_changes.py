@@ -25,7 +25,7 @@ from tests.support.shop.make import make_sale
 from tests.support.shop.pagecache_urls import declared
 
 __all__ = ["made", "product"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 def test_who_is_deactivated_is_a_stranger_on_the_next_page(product: Product) -> None:

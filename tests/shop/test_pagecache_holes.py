@@ -14,6 +14,8 @@ from shop.pagecache import moments
 from shop.pagecache.holes import Cut, Hole, NotCuttable, cutting, node_of
 from tests.support.shop.cached import Made, made, path_of, product, text
 
+pytestmark = pytest.mark.on_sqlite
+
 __all__ = ["made", "product"]
 HOLE = Hole("a.html", "a", frozenset({"person"}))
 OTHER = Hole("a.html", "b", frozenset({"always"}))

@@ -25,7 +25,7 @@ from tests.support.shop.cached import TOKEN, Made, made, pages, path_of, product
 from tests.support.shop.carts import trust
 
 __all__ = ["made", "product"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 KEY = re.compile(r'name="key" value="([^"]+)"')
 TIMES = 12  # that each asks while all others do
 NAMES = ["ada", "bert", "cleo", "dora", "emil", "fay", "gus", "hal", "ida", "jon"]

@@ -17,7 +17,7 @@ from tests.support.shop.cached import Made, made, pages, path_of, product, text,
 from tests.support.shop.pagecache_urls import VIEWS, declared
 
 __all__ = ["made", "product"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.fixture

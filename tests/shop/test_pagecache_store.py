@@ -25,6 +25,8 @@ from tests.support.shop import stampede_keys as signs
 from tests.support.shop.cached import Made, made, pages, path_of, product, text
 from tests.support.timeouts import Hurry, hung
 
+pytestmark = pytest.mark.on_sqlite
+
 __all__ = ["made", "product"]
 PROCESSES, THREADS = 4, 250
 

@@ -16,7 +16,7 @@ from tests.support.shop.make import make_product, make_sale
 from tests.support.site.html import what_the_policy_forbids
 from tests.support.whole import rebuild
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 NAMES = ["book", "product", "recommendation"]
 
 

@@ -8,6 +8,8 @@ import pytest
 from catalog.importer.files import BadFile
 from config.collegemsg import Message, messages, text
 
+pytestmark = pytest.mark.on_sqlite
+
 
 def written(folder: Path, text: str) -> Path:
     path = folder / "CollegeMsg.txt"

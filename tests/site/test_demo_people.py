@@ -9,6 +9,8 @@ from config.demo_people import NAMES, STAFF, load_demo_people
 from loginlog import selectors
 from mirror import relay, verify
 
+pytestmark = pytest.mark.on_sqlite
+
 UNTIL = date(2026, 3, 1)
 
 

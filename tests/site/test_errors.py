@@ -12,6 +12,8 @@ from mirror.recorder import record
 from tests.support.servers import RedisServer
 from tests.support.site.html import attributes_of, what_the_policy_forbids
 
+pytestmark = pytest.mark.on_sqlite
+
 
 def _bad(request: HttpRequest) -> HttpResponse:
     raise BadRequest("secret detail")

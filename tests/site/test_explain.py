@@ -11,7 +11,7 @@ from config.explain import ExplainMiddleware, describe
 from mirror.recorder import Command, Recording, record
 from mirror.redis import client as redis_client
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 TITLE = b"Behind this page"
 

@@ -6,7 +6,7 @@ from django.test import Client
 
 from tests.support.site.html import attributes_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -4,6 +4,8 @@ import pytest
 from django.core.checks import run_checks
 from pytest_django.fixtures import Settings
 
+pytestmark = pytest.mark.on_sqlite
+
 
 @pytest.mark.parametrize(("kind", "told"), [("console", {"site.W007"}), ("dummy", {"site.W007"}), ("smtp", set())])
 def test_mail_that_is_not_sent_is_named(settings: Settings, kind: str, told: set[str]) -> None:

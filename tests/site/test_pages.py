@@ -18,7 +18,7 @@ from tests.support.site.html import what_the_policy_forbids
 PUBLIC = ["/", "/accounts/login/", "/accounts/register/", "/no-such-page/"]
 
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 @pytest.mark.parametrize("path", PUBLIC[1:])

@@ -17,7 +17,7 @@ from config import people_first
 from config.people_first import PeopleFirst, in_turn, somebody_waits
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 OTHERS = 8
 
 

@@ -11,7 +11,11 @@ from social.reading import PAGE
 from social.selectors import MOST_NEW, home_timeline, new_posts
 from tests.support.social.timelines import costs, follow, ids, people, say, warm_up
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nothing_remembered")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("nothing_remembered"),
+    pytest.mark.on_sqlite,
+]
 JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
 
 

@@ -17,7 +17,7 @@ from tests.support.whole import rebuild
 
 JSON = {"Accept": "application/json"}
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.support.catalog.make import make_book
 from tests.support.site.html import what_the_policy_forbids
 from tests.support.social.timelines import people, warm_up
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 EVIL = "<script>alert('1')</script>\"onmouseover=\"x"
 
 

@@ -14,7 +14,7 @@ from tests.support.servers import RedisServer
 from tests.support.social.timelines import people
 
 JSON = "application/json"
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.fixture(autouse=True)

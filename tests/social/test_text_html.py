@@ -12,6 +12,8 @@ from social.markup import to_html
 from social.text import clean
 from social.tokens import tokenise
 
+pytestmark = pytest.mark.on_sqlite
+
 ALLOWED = {"a": {"href", "rel"}, "br": set()}
 
 

@@ -5,6 +5,8 @@ import pytest
 from social.markup import to_html
 from social.tokens import tokenise
 
+pytestmark = pytest.mark.on_sqlite
+
 
 def links(text: str) -> list[tuple[str, str]]:
     """Where the links of a text lead, and what they say."""

@@ -17,7 +17,11 @@ from social.reading import PAGE, cursor
 from tests.support.site.html import what_the_policy_forbids
 from tests.support.social.timelines import costs, follow, newest_first, people, say, warm_up
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nothing_remembered")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("nothing_remembered"),
+    pytest.mark.on_sqlite,
+]
 JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
 
 
