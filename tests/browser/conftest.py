@@ -48,8 +48,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium (or Chrome) on PATH, or the one that CHROMIUM names."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    """Chromium without a window, which takes a third less CPU time, or else with one; or the one that CHROMIUM names."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if executable is None:
         pytest.skip("no Chromium on PATH: the browser tests cannot run")
