@@ -48,7 +48,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium without a window, which takes a third less CPU time, or else with one; or the one that CHROMIUM names."""
+    """Chromium, without a window if there is such a build (a third less CPU time), or the one that CHROMIUM names."""
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if executable is None:
