@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from playwright.sync_api import Page
 
-from tests.support import real_data, samples
+from tests.support import samples
 from tests.support.catalog.goodbooks import read_tagged
 from tests.support.whole import SITE
 
@@ -33,14 +33,7 @@ def check_pages(page: Page, folder: Path) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    "folder",
-    [
-        pytest.param(samples.GOODBOOKS, id="sample"),
-        pytest.param(real_data.GOODBOOKS, id="real", marks=[pytest.mark.real_data, pytest.mark.slow(60)]),
-    ],
-)
-def test_the_pages_show_the_books_that_the_files_name(plain: Page, folder: Path) -> None:
-    call_command("import_goodbooks", str(folder), "--books-only", "--json")
+def test_the_pages_show_the_books_that_the_files_name(plain: Page) -> None:
+    call_command("import_goodbooks", str(samples.GOODBOOKS), "--books-only", "--json")
     call_command("mirror", "rebuild", *SITE, verbosity=0)
-    check_pages(plain, folder)
+    check_pages(plain, samples.GOODBOOKS)

@@ -24,7 +24,6 @@ from tests.support.catalog.warm import all_pages, both, own_copy, warm_up
 __all__ = ["own_copy"]
 QUERIES = 40
 Capture = pytest.CaptureFixture[str]
-# The real files are imported once on each database: on SQLite for the pages in a browser.
 FOLDERS = [
     pytest.param(samples.GOODBOOKS, id="sample"),
     pytest.param(

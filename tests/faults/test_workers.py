@@ -17,6 +17,8 @@ from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
+pytestmark = pytest.mark.on_postgres
+
 # Of the batches that there are in the least: before the second, or the last but one, is marked.
 MOMENTS = ("mirror.chains.mark 2", "mirror.apply.land 3", "mirror.chains.mark 4")
 CUTS = 6
@@ -48,7 +50,6 @@ def test_workers_killed_again_and_again_leave_nothing_undone(crew: Crew, state: 
 
 
 @pytest.mark.slow
-@pytest.mark.on_postgres
 def test_workers_whose_database_connections_are_cut_again_and_again_leave_nothing_undone(
     crew: Crew, state: Redis
 ) -> None:

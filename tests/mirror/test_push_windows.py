@@ -27,7 +27,7 @@ from tests.support.mirror.pushing import (
     warm,
 )
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.on_sqlite]
 READERS = 4
 
 

@@ -17,7 +17,7 @@ from tests.support.mirror.app.models import Reading
 from tests.support.mirror.command import run
 from tests.support.mirror.notes import FEED, about, cut, feed, held, is_right, notes, sliced, warm, whole, writer
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.on_sqlite]
 LAZY = ["treading", "tignoring", "tfeed"]
 
 

@@ -30,7 +30,7 @@ from tests.support.mirror.notes import (
 )
 from tests.support.mirror.outbox import run as execute
 
-pytestmark = pytest.mark.usefixtures("committed", "no_hints")
+pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.on_sqlite]
 OURS = ("tfeed", "tnotes", "ttopic", "tnewest")
 
 

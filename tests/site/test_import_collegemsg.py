@@ -122,7 +122,7 @@ def test_an_empty_file_is_found_out(tmp_path: Path) -> None:
     [
         pytest.param(samples.COLLEGEMSG, 3000, 160, 1069, 12, id="sample"),
         pytest.param(
-            real_data.COLLEGEMSG, 59835, 1899, 20296, 50, id="real",
+            real_data.COLLEGEMSG, 59835, 1899, 20296, 25, id="real",
             marks=[pytest.mark.real_data, pytest.mark.on_sqlite, pytest.mark.slow(150)],
         ),
     ],

@@ -25,7 +25,7 @@ TAG = "swords"
 # Changes something, or answers strangers to both alike.
 CHANGING = {"block", "delete_post"}
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 def words(user: User) -> str:
