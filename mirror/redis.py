@@ -6,6 +6,7 @@ run id and replication id), so that a server that was restarted or replaced is n
 read from it; and they tell ``mirror.recorder`` what they send.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -44,14 +45,23 @@ AWAY = (
     ReadOnlyError,
     TryAgainError,
 )
-AWAY_REPLIES = ("MISCONF", "NOREPLICAS", "BUSY", "UNKILLABLE")
+AWAY_CODES = {
+    "ASK", "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "MOVED", "NOAUTH", "NOPERM", "NOREPLICAS", "OOM",
+    "READONLY", "TRYAGAIN", "UNKILLABLE",
+}  # fmt: skip
+# The code of an error reply. Redis 6.2 puts the code of a command that a script ran behind the place in the script.
+_CODE = re.compile(r"(?:^|@user_script: ?\d+: )-?([A-Z]+)\b")
+_FORBIDDEN_IN_SCRIPT = "The user executing the script can't"  # Redis 6.2, which gives no code
 
 
 def is_away(error: BaseException) -> bool:
     """Whether ``error`` is the server's state and may pass, rather than the fault of one key."""
     if isinstance(error, AWAY):
         return True
-    return isinstance(error, ResponseError) and str(error).startswith(AWAY_REPLIES)
+    text = str(error).rpartition(" of pipeline caused error: ")[2]  # redis-py puts the command in front
+    return isinstance(error, ResponseError) and (
+        not AWAY_CODES.isdisjoint(_CODE.findall(text)) or _FORBIDDEN_IN_SCRIPT in text
+    )
 
 
 def incarnation_of(info: dict[str, Any]) -> str:

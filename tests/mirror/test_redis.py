@@ -1,5 +1,9 @@
 """What connections learn as they open, what counts as "away", and the breaker."""
 
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from django.db import OperationalError
 from pytest_django.fixtures import Settings
@@ -8,10 +12,12 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from mirror import quick
 from mirror.recorder import record
 from mirror.redis import Breaker, client, incarnation, is_away
+from mirror.scripts import Script
 from mirror.session import Session
-from tests.support.servers import RedisServer
+from tests.support.servers import RedisServer, wait_until
 
 
 @pytest.mark.parametrize("error", [RedisConnectionError("gone"), RedisTimeoutError("slow")])
@@ -24,35 +30,121 @@ def test_what_is_wrong_with_a_command_or_elsewhere_is_not_away(error: Exception)
     assert not is_away(error)
 
 
-def refused(redis: Redis) -> BaseException:
-    """The error that a write meets now."""
-    with pytest.raises(RedisError) as caught, Session(redis) as session:
-        session.execute([("SET", "a", "1")])
-    return caught.value
+@pytest.fixture
+def script(tmp_path: Path) -> Script:
+    path = tmp_path / "write.lua"
+    path.write_text("return redis.call('SET', KEYS[1], ARGV[1])")
+    return Script(path)
 
 
-def test_a_server_that_is_full_is_away(redis_server: RedisServer) -> None:
-    with redis_server.client() as redis:
+def fill_up(server: RedisServer) -> None:
+    with server.client() as redis:
         redis.config_set("maxmemory", "1")
-        assert is_away(refused(client()))
 
 
-def test_a_server_that_has_become_a_replica_is_away(redis_server: RedisServer) -> None:
-    with redis_server.client() as redis:
+def make_replica(server: RedisServer) -> None:
+    with server.client() as redis:
         redis.replicaof("127.0.0.1", "1")
-        assert is_away(refused(client()))
 
 
-def test_a_server_that_cannot_save_or_has_too_few_replicas_is_away(redis_server: RedisServer) -> None:
-    with redis_server.client() as redis:
+def want_replicas(server: RedisServer) -> None:
+    with server.client() as redis:
         redis.config_set("min-replicas-to-write", "1")
-        assert is_away(refused(client()))
 
 
-def test_a_server_that_forbids_the_command_is_away(redis_server: RedisServer) -> None:
-    with redis_server.client() as redis:
+def forbid_writes(server: RedisServer) -> None:
+    with server.client() as redis:
         redis.execute_command("ACL", "SETUSER", "default", "-set")
-        assert is_away(refused(client()))
+
+
+def fail_to_save(server: RedisServer) -> None:
+    with server.client() as redis:
+        redis.config_set("save", "3600 1000000")
+        shutil.rmtree(server.data)
+        redis.bgsave()
+        wait_until(lambda: redis.info("persistence")["rdb_last_bgsave_status"] == "err", "a failed snapshot")
+
+
+def by_command(script: Script) -> None:
+    client().set("a", "1")
+
+
+def by_session(script: Script) -> None:
+    with Session(client()) as session:
+        session.execute([("SET", "a", "1")])
+
+
+def by_quick_pipeline(script: Script) -> None:
+    pipe = client().pipeline(transaction=False)
+    pipe.set("a", "1")
+    quick.execute(pipe)
+
+
+def by_pipeline(script: Script) -> None:
+    client().pipeline(transaction=False).set("a", "1").execute()
+
+
+def by_transaction(script: Script) -> None:
+    client().pipeline().set("a", "1").execute()
+
+
+def by_script(script: Script) -> None:
+    script(client(), ["a"], ["1"])
+
+
+def by_script_in_pipeline(script: Script) -> None:
+    client().pipeline(transaction=False).eval(script.text, 1, "a", "1").execute()
+
+
+def by_script_in_transaction(script: Script) -> None:
+    with Session(client()) as session:
+        session.execute([("EVAL", script.text, 1, "a", "1")])
+
+
+WAYS = [
+    by_command, by_session, by_quick_pipeline, by_pipeline, by_transaction, by_script, by_script_in_pipeline,
+    by_script_in_transaction,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("refuse", [fill_up, make_replica, want_replicas, forbid_writes, fail_to_save])
+@pytest.mark.parametrize("write", WAYS)
+def test_a_server_that_refuses_writes_is_away(
+    redis_server: RedisServer,
+    script: Script,
+    refuse: Callable[[RedisServer], None],
+    write: Callable[[Script], None],
+) -> None:
+    write(script)
+    refuse(redis_server)
+    with pytest.raises(RedisError) as caught:
+        write(script)
+    assert is_away(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error running script (call to f_0a): @user_script:66: -OOM command not allowed when used memory is high",
+        "Error running script (call to f_0a): @user_script:1: @user_script: 1: -MISCONF Redis is configured to save",
+        "READONLY You can't write against a read only replica.",
+        "CLUSTERDOWN The cluster is down",
+    ],
+)
+def test_codes_of_refusals_are_found_wherever_the_server_puts_them(text: str) -> None:
+    assert is_away(ResponseError(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error running script (call to f_0a): @user_script:66: WRONGTYPE Operation against a key",
+        "Error running script (call to f_0a): @user_script:66: user_script:66: OOM is what the value says",
+        "BUSYGROUP Consumer Group name already exists",
+    ],
+)
+def test_errors_of_one_key_are_not_taken_for_refusals(text: str) -> None:
+    assert not is_away(ResponseError(text))
 
 
 def test_a_connection_learns_the_incarnation_as_it_opens_and_nobody_records_that(redis: Redis) -> None:
