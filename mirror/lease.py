@@ -1,31 +1,78 @@
-"""Leases in Redis: so that one process is at a job and the others leave it. For economy, never for correctness."""
+"""Leases in Redis: one process is at a job and the others leave it. For economy, never for correctness.
 
+A lease is short and renewed while its job runs, so a killed process frees the job soon. It names its owner: a process
+whose request timed out, and was executed later, takes its own lease again.
+"""
+
+import logging
+import os
+import threading
 import uuid
 from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Final
+
+from redis.exceptions import RedisError
 
 from mirror import naming
+from mirror.scripts import Script
 from mirror.session import Conflict, Session
+
+logger = logging.getLogger("mirror")
+
+TAKE: Final = Script(Path(__file__).parent / "lease_take.lua")
+_HERE: Final = uuid.uuid4().hex
+_held: Final[set[str]] = set()  # the leases that this process has taken as itself
+_guard = threading.Lock()
 
 
 @contextmanager
 def lease(redis: Any, job: str, seconds: float) -> Generator[bool, None, None]:
-    """Whether this process has the job, for at most ``seconds``; it is given back at the end of the block."""
-    name, token = naming.lease(job), uuid.uuid4().hex
-    taken = bool(redis.set(name, token, px=int(seconds * 1000), nx=True))
+    """Hold the job for the block, and yield whether this process has it.
+
+    seconds: how long the job stays taken after its process was killed. Raises redis-py's errors.
+    """
+    name = naming.lease(job)
+    with _guard:  # a second block in this process competes for the lease as another process does
+        owner = _HERE if name not in _held else uuid.uuid4().hex
+        if owner == _HERE:
+            _held.add(name)
     try:
-        yield taken
+        taken = bool(TAKE(redis, [name], [f"{owner}:{os.getpid()}", int(seconds * 1000)]))
+        with _renewed(redis, name, f"{owner}:{os.getpid()}", seconds) if taken else nullcontext():
+            yield taken
     finally:
-        if taken:
-            delete_if_says(redis, name, token)
+        if owner == _HERE:
+            _held.discard(name)
+
+
+@contextmanager
+def _renewed(redis: Any, name: str, token: str, seconds: float) -> Generator[None, None, None]:
+    done = threading.Event()
+    renewal = threading.Thread(target=_renew, args=(redis, name, token, seconds, done), daemon=True)
+    renewal.start()
+    try:
+        yield
+    finally:
+        done.set()
+        renewal.join()
+        delete_if_says(redis, name, token)
+
+
+def _renew(redis: Any, name: str, token: str, seconds: float, done: threading.Event) -> None:
+    while not done.wait(seconds / 3):
+        try:
+            TAKE(redis, [name], [token, int(seconds * 1000)])
+        except RedisError as error:
+            logger.warning("Redis did not renew the lease %s: %s", name, error)
 
 
 def delete_if_says(redis: Any, name: str, token: str) -> None:
-    """Delete the key only while it holds ``token``: it may have run out and be somebody else's by now."""
+    """Delete the key only while it holds ``token``: it may have run out and belong to another process."""
     try:
         with Session(redis) as session:
             if session.watch_and_ask([name], [("GET", name)]) == [token.encode()]:
                 session.execute([("DEL", name)])
     except Conflict:
-        pass  # somebody else's now
+        pass  # another process has it now

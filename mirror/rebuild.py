@@ -5,7 +5,6 @@ start: if Redis is emptied or replaced meanwhile the token is gone, or another's
 instead of calling an empty mirror whole. Progress is in SQL, so that a killed rebuild goes on where it was.
 """
 
-import time
 import uuid
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 
 from mirror import apply, cold, marker, naming, outbox, registry, relay, replay, scan, spread, strays, window
 from mirror.bulk import few_collections
-from mirror.conf import milliseconds, setting
+from mirror.conf import setting
 from mirror.declare import Mirror
 from mirror.lease import lease
 from mirror.models import State
@@ -24,7 +23,6 @@ from mirror.window_shapes import at_once, is_lazy
 STARTS = 5  # how often a rebuild begins anew before it gives up for now
 
 Progress = Callable[[str, int], None]
-Clock = Callable[[], float]
 
 
 class Interrupted(RuntimeError):
@@ -46,18 +44,15 @@ def _silent(mirror: str, rows: int) -> None:
     """Nobody looks."""
 
 
-def rebuild(
-    names: Iterable[str] = (), *, progress: Progress = _silent, redis: Any = None, clock: Clock = time.monotonic
-) -> list[Rebuilt]:
+def rebuild(names: Iterable[str] = (), *, progress: Progress = _silent, redis: Any = None) -> list[Rebuilt]:
     """Rebuild these mirrors (all by default). ``progress(mirror, rows)`` is called with each chunk's size.
 
-    clock: a monotonic one, in seconds; by it the lease is renewed. Raises redis-py's errors when Redis is away (run it
-    again: it goes on), Interrupted, UnknownMirror.
+    Raises redis-py's errors when Redis is away (run it again: it goes on), Interrupted, UnknownMirror.
     """
     redis = redis or relay_client()
     replay.check(redis)
     mirrors = sorted(registry.all_mirrors(names), key=lambda mirror: len(registry.all_ahead(mirror.name)))
-    return [_single(mirror, redis, progress, clock) for mirror in mirrors]
+    return [_single(mirror, redis, progress) for mirror in mirrors]
 
 
 def rebuild_if_cold(name: str) -> int:
@@ -69,16 +64,14 @@ def rebuild_if_cold(name: str) -> int:
     return _single(registry.get(name), redis, _silent, if_cold=True).rows
 
 
-def _single(
-    mirror: Mirror, redis: Any, progress: Progress, clock: Clock = time.monotonic, *, if_cold: bool = False
-) -> Rebuilt:
+def _single(mirror: Mirror, redis: Any, progress: Progress, *, if_cold: bool = False) -> Rebuilt:
     if cold_ones := tuple(name for name in registry.ahead(mirror.name) if not marker.is_warm(redis, name)):
         return Rebuilt(mirror.name, skipped=True, waits=cold_ones)
-    with few_collections(), lease(redis, f"rebuild:{mirror.name}", setting("REBUILD_LEASE_SECONDS")) as mine:
+    with few_collections(), lease(redis, f"rebuild:{mirror.name}", setting("LEASE_SECONDS")) as mine:
         if not mine or (if_cold and marker.is_warm(redis, mirror.name)):
             return Rebuilt(mirror.name, skipped=True)
         for _ in range(STARTS):
-            done = _Run(mirror, redis, progress, clock).run()
+            done = _Run(mirror, redis, progress).run()
             if done is not None:
                 return done
             if marker.is_warm(redis, mirror.name):  # the lease ran out, and another one took it to the end
@@ -89,9 +82,8 @@ def _single(
 class _Run:
     """One start of a rebuild, or the continuation of one that was stopped."""
 
-    def __init__(self, mirror: Mirror, redis: Any, progress: Progress, clock: Clock = time.monotonic) -> None:
+    def __init__(self, mirror: Mirror, redis: Any, progress: Progress) -> None:
         self.mirror, self.redis, self.progress = mirror, redis, progress
-        self.clock, self.beaten = clock, clock()
         self.sources: list[int] = []  # changes of other tables that were pending when this start began
         self.states = State.objects.using(outbox.using()).filter(mirror=mirror.name)
         self.state, _ = State.objects.using(outbox.using()).get_or_create(mirror=mirror.name)
@@ -102,7 +94,7 @@ class _Run:
             self._begin()
         if not self._all_rows():
             return None
-        removed = 0 if self.token.endswith(":empty") else strays.remove(self.mirror, self.redis, self._beat)
+        removed = 0 if self.token.endswith(":empty") else strays.remove(self.mirror, self.redis)
         return Rebuilt(self.mirror.name, self.state.rebuild_rows, removed) if self._finish() else None
 
     def _all_rows(self) -> bool:
@@ -152,14 +144,7 @@ class _Run:
         self.state.rebuild_cursor = pks[-1]
         self.state.rebuild_rows += len(pks)
         self._save(rebuild_cursor=pks[-1], rebuild_rows=self.state.rebuild_rows)
-        self._beat()
         self.progress(self.mirror.name, len(pks))
-
-    def _beat(self, *progress: object) -> None:
-        """Keep the lease while there is progress."""
-        if (now := self.clock()) - self.beaten > setting("REBUILD_LEASE_SECONDS") / 10:
-            self.beaten = now
-            self.redis.pexpire(naming.lease(f"rebuild:{self.mirror.name}"), milliseconds("REBUILD_LEASE_SECONDS"))
 
     def _still_ours(self) -> bool:
         found = self.redis.get(naming.building(self.mirror.name))

@@ -1,6 +1,5 @@
 """What lies in Redis although no row accounts for it."""
 
-from collections.abc import Callable
 from typing import Any
 
 from mirror import repair, scan, verify
@@ -8,7 +7,7 @@ from mirror.declare import Mirror
 from mirror.session import Session
 
 
-def remove(mirror: Mirror, redis: Any, progress: Callable[[str, int], None]) -> int:
+def remove(mirror: Mirror, redis: Any) -> int:
     """After a rebuild: have everything taken away that no row accounts for. Returns how many entries."""
     owned = scan.Owned(mirror)
     with Session(redis) as session:
@@ -16,7 +15,7 @@ def remove(mirror: Mirror, redis: Any, progress: Callable[[str, int], None]) -> 
             old = [key for key in found if owned.is_retired(key)]
             if old:
                 session.ask([("UNLINK", key) for key in old])
-    differences = verify.verify([mirror.name], progress=progress, redis=redis)
+    differences = verify.verify([mirror.name], redis=redis)
     repair.order(differences)
     repair.carry_out(differences, redis=redis)
     return sum(difference.kind == "stray" for difference in differences)

@@ -12,8 +12,6 @@ from mirror.redis import is_away, relay_client
 
 logger = logging.getLogger("mirror")
 
-LEASE_SECONDS = 15.0
-
 
 def sweep(redis: Any = None) -> int:
     """Replay if Redis is a new one, ask for rebuilds, drain, purge. Returns how many changes were applied.
@@ -22,7 +20,7 @@ def sweep(redis: Any = None) -> int:
     """
     redis = redis or relay_client()
     try:
-        with lease(redis, "sweep", LEASE_SECONDS) as mine:
+        with lease(redis, "sweep", setting("LEASE_SECONDS")) as mine:
             return _sweep(redis) if mine else 0
     except RedisError as error:
         if not is_away(error):

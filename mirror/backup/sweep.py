@@ -17,7 +17,6 @@ from mirror.redis import is_away, relay_client
 
 logger = logging.getLogger("mirror")
 
-LEASE_SECONDS = 30.0
 EARLY_SECONDS = 0.5  # beat is not exact: a backup is due this much before its time
 
 
@@ -51,7 +50,7 @@ def _one(backup: Backup, redis: Any) -> int:
     warm, due = epoch.trusted(redis, [found])[0], marked and not early
     if warm and not due:
         return 0
-    with lease(redis, f"backup:{backup.name}", LEASE_SECONDS) as mine:
+    with lease(redis, f"backup:{backup.name}", setting("LEASE_SECONDS")) as mine:
         if not mine:
             return 0
         items = _flush(backup, redis) if due else 0

@@ -2,11 +2,14 @@
 
 import pytest
 from redis import Redis
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from mirror import naming
 from mirror.lease import delete_if_says, lease
 from mirror.redis import client
 from mirror.session import Session
+from tests.support.servers import RedisServer, wait_until
+from tests.support.timeouts import hung
 
 NAME = "job"
 LONG = 3600.0  # nobody stands still for that long
@@ -49,3 +52,32 @@ def test_one_that_changes_hands_at_the_last_moment_is_left_alone(redis: Redis, m
     monkeypatch.setattr(Session, "watch_and_ask", overtaken)
     delete_if_says(client(), naming.lease(NAME), "mine")
     assert redis.get(naming.lease(NAME)) == b"another's"
+
+
+def test_a_lease_that_hung_redis_grants_later_is_taken_again_by_its_process(redis_server: RedisServer) -> None:
+    """The client times out, and the server executes the command when it goes on."""
+    with hung(redis_server), pytest.raises(RedisTimeoutError), lease(client(), NAME, LONG):
+        pass
+    wait_until(lambda: client().exists(naming.lease(NAME)), "the lease without an owner")
+    with lease(client(), NAME, LONG) as mine:
+        assert mine
+
+
+def test_a_lease_of_another_process_is_left_alone(redis: Redis) -> None:
+    redis.set(naming.lease(NAME), "another's")
+    with lease(client(), NAME, LONG) as mine:
+        assert not mine
+    assert redis.get(naming.lease(NAME)) == b"another's"
+
+
+def test_a_lease_is_renewed_while_its_block_runs(redis: Redis) -> None:
+    with lease(client(), NAME, 3.0):
+        redis.pexpire(naming.lease(NAME), 2_000)
+        wait_until(lambda: redis.pttl(naming.lease(NAME)) > 2_000, "a renewal")
+    assert not redis.exists(naming.lease(NAME))
+
+
+def test_a_renewal_outlives_a_redis_that_was_emptied(redis: Redis) -> None:
+    with lease(client(), NAME, 3.0):
+        redis.delete(naming.lease(NAME))
+        wait_until(lambda: redis.exists(naming.lease(NAME)), "a renewal")

@@ -9,7 +9,7 @@ from django.db import connections
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from mirror import apply, marker, naming, rebuild, registry, relay, replay, strays
+from mirror import apply, marker, naming, rebuild, registry, relay, replay
 from mirror.lease import lease
 from mirror.models import Change, State
 from mirror.redis import client, relay_client
@@ -193,24 +193,6 @@ def test_one_that_was_finished_between_the_question_and_the_lease_is_not_done_ag
     is_warm = marker.is_warm
     monkeypatch.setattr(marker, "is_warm", lambda redis, name: next(answers, None) is None and is_warm(redis, name))
     assert rebuild.rebuild_if_cold("t'odd") == 0
-
-
-def test_while_it_sweeps_it_keeps_its_lease(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    Item.objects.create(name="a")
-    redis.set(naming.key("titem:999"), "{}")
-    name, left = naming.lease("rebuild:titem"), list[int]()
-    sweep = strays.remove
-
-    def slow(*args: Any) -> int:
-        redis.expire(name, 600)
-        left.append(0)
-        found = sweep(*args)
-        left.append(redis.ttl(name))
-        return found
-
-    monkeypatch.setattr(strays, "remove", slow)
-    rebuild.rebuild(["titem"], clock=lambda: 1000.0 * len(left))
-    assert left[1] > 600
 
 
 def test_a_rebuild_under_way_says_how_far_it_is() -> None:

@@ -61,7 +61,7 @@ class Crew:
             child.wait()
 
     def let_go(self) -> None:
-        """Take away the leases that killed processes held: they run out by themselves, in 15 and 30 seconds."""
+        """Delete the leases of killed processes: they end by themselves, in seconds."""
         with self.server.client() as client:
             for name in client.scan_iter(naming.lease("*")):
                 client.delete(name)

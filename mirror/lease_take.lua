@@ -1,0 +1,7 @@
+-- Take or renew a lease. KEYS[1]: the lease. ARGV: its owner, milliseconds. Returns 1 if the owner has it now.
+local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then
+  return 0
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
