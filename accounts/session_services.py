@@ -1,7 +1,6 @@
 """What ends sessions."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -9,6 +8,7 @@ from django.db.models import QuerySet
 from accounts import ending, tokens
 from accounts.models import Session, User, new_secret
 from accounts.session_signals import sessions_ending
+from mirror.commit import after_commit
 from mirror.hints import hint
 
 MOST = 500  # sessions that end in one transaction
@@ -19,7 +19,7 @@ def end(digests: Sequence[str]) -> int:
     with transaction.atomic():
         sessions_ending.send(Session, digests=list(digests))
         count = delete_rows(digests)
-        transaction.on_commit(partial(tokens.forget, list(digests)), robust=True)
+        after_commit(tokens.forget, list(digests))
     return count
 
 

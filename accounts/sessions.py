@@ -7,7 +7,6 @@ nobody in.
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -25,6 +24,7 @@ from accounts.devices import device_of
 from accounts.models import Session
 from accounts.session_rows import digest_of
 from accounts.session_signals import token_rotated
+from mirror.commit import after_commit
 from mirror.declare import Record
 
 RIGHTS = "_rights"  # what the session remembers of its user's rights
@@ -115,7 +115,7 @@ class SessionStore(DatabaseStore):
             if must_create or type(error) is not DatabaseError:  # its subclasses are what a database says
                 raise
             raise SessionEnded("The session was ended before the request was.") from error
-        transaction.on_commit(partial(self._committed, row.pk, kept, must_create), using=using, robust=True)
+        after_commit(self._committed, row.pk, kept, must_create, using=using)
         return None
 
     def _committed(self, digest: str, kept: tuple[str, bytes], is_first: bool) -> None:
@@ -148,7 +148,7 @@ class SessionStore(DatabaseStore):
                 self.create()
                 if ended:
                     token_rotated.send(type(self), old=ended, new=self.digest, user_id=_user_id(data))
-                    transaction.on_commit(partial(tokens.forget, [ended]), robust=True)
+                    after_commit(tokens.forget, [ended])
         except BaseException:
             self._session_key = old
             raise

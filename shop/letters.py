@@ -4,16 +4,15 @@ That an order is paid is told at least once (``shop.services.confirming``); that
 is committed, by a worker that tries for a while.
 """
 
-from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
 from django.core.mail import EmailMessage
-from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils.translation import override
 
 from accounts.letters import post
+from mirror.commit import after_commit
 from shop.models import Order
 
 ABOUT: Final = ("confirmed", "cancelled", "sent")
@@ -42,4 +41,4 @@ def tell(about: str, order_id: int) -> int:
 
 def tell_soon(about: str, order_id: int) -> None:
     """Have a worker tell it after the commit. Never raises, never waits for the mail server."""
-    transaction.on_commit(partial(post, "shop.tasks.tell", about, order_id), robust=True)
+    after_commit(post, "shop.tasks.tell", about, order_id)

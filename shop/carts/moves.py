@@ -8,13 +8,13 @@ changes nothing.
 
 import logging
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from django.db import transaction
 
 from config import clock
 from mirror.backup import access
+from mirror.commit import after_commit
 from mirror.conf import setting
 from mirror.redis import RedisError, breaker, client, is_away
 from shop.carts import scripts, settling, sql
@@ -107,7 +107,7 @@ def erase(user_id: int) -> None:
             row.content = Content(floor=next_version(row.version))
             _over(row)
         sql.write(rows.values())
-        transaction.on_commit(partial(_forget, digests), using=setting("DATABASE"), robust=True)
+        after_commit(_forget, digests, using=setting("DATABASE"))
 
 
 def _over(row: Cart, *, goes_on_as: str = "") -> None:
@@ -121,7 +121,7 @@ def _copies(contents: Iterable[Content]) -> int:
 
 
 def _tell_redis(digests: Sequence[str]) -> None:
-    transaction.on_commit(partial(_settle, digests), using=setting("DATABASE"), robust=True)
+    after_commit(_settle, digests, using=setting("DATABASE"))
 
 
 def _settle(digests: Sequence[str]) -> None:

@@ -1,12 +1,12 @@
 """What becomes of orders beside being paid: they run out, are cancelled, are sent. Each does it once."""
 
 from collections.abc import Callable
-from functools import partial
 
 from django.db import transaction
 
 from accounts.models import User
 from config import clock
+from mirror.commit import after_commit
 from shop import holds, letters
 from shop.models import EventKind, Order, State
 from shop.services import payments, stock
@@ -75,4 +75,4 @@ def _of(order_id: int, by: User | None) -> Order:
 def _free(give: Callable[[stock.Lines], None], order: Order) -> None:
     lines = stock.lines_of(order.pk)
     give(lines)
-    transaction.on_commit(partial(holds.forget, list(lines)), robust=True)
+    after_commit(holds.forget, list(lines))

@@ -8,7 +8,6 @@ known here. What the provider says arrives by the page that asked, by a callback
 import logging
 import secrets
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Final
 
 from django.conf import settings
@@ -16,6 +15,7 @@ from django.db import transaction
 from django.utils.translation import gettext_noop
 
 from config import clock
+from mirror.commit import after_commit
 from shop.models import EventKind, Order, Payment, PaymentState, State
 from shop.payments import Answer, Card, NoAnswer, Outcome, calls
 from shop.services import confirming, stock
@@ -139,7 +139,7 @@ def _paid(order: Order, kind: EventKind, payment: Payment | None = None) -> None
     order.state, order.paid_at = State.PAID, clock.now()
     Order.objects.filter(pk=order.pk).update(state=order.state, paid_at=order.paid_at)
     note(order.pk, kind, payment=payment)
-    transaction.on_commit(partial(confirming.soon, order.pk), robust=True)
+    after_commit(confirming.soon, order.pk)
 
 
 def sell_free(order: Order) -> None:
