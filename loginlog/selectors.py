@@ -13,6 +13,7 @@ from accounts.models import User
 from loginlog import bitmaps, days, keys, reading, store
 from loginlog.items import parse_member
 from loginlog.models import Number
+from loginlog.ranges import EARLIEST
 from loginlog.reading import Span as Span
 from mirror.redis import RedisError, breaker, client
 
@@ -95,7 +96,7 @@ def first_day() -> date | None:
     """A day before which there is no login at all (the first day of which SQL has one, or the first of an earlier
     month of which Redis has one); None: there is none.
     """
-    found = [day for day in (store.first_day(), _first_in_redis()) if day]
+    found = [max(day, EARLIEST) for day in (store.first_day(), _first_in_redis()) if day]
     return min(found, default=None)
 
 

@@ -156,7 +156,7 @@ def days_between(first: date, last: date, types: Collection[str]) -> Iterator[tu
 
 def first_day() -> date | None:
     """The first day of which SQL has anything."""
-    found: date | None = DayBits.objects.aggregate(first=Min("day"))["first"]
+    found: date | None = DayBits.objects.exclude(bits=b"").aggregate(first=Min("day"))["first"]
     return found
 
 

@@ -81,6 +81,8 @@ def test_sync_expire_load_and_erase(redis: Redis) -> None:
         (["mark", "99999999999999999999"], "99999999999999999999"),
         (["mark", "alice", "--date", "2017-02-29"], "'2017-02-29'"),
         (["mark", "alice", "--date", "yesterday"], "'yesterday'"),
+        (["mark", "alice", "--date", "1926-01-01"], "1926-01-01 is not a day from 1970-01-01 to today"),
+        (["mark", "alice", "--date", "9999-12-31"], "9999-12-31 is not a day from 1970-01-01 to today"),
         (["user", "alice", "--from", "2017-10-02", "--to", "2017-10-01"], "before it begins"),
         (["active", "--from", "0001-01-01", "--to", "9999-12-31"], "100 years"),
         (["active", "--from", "20", "--to", "2017-10-01"], "'20'"),

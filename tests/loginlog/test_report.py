@@ -10,8 +10,10 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import User
-from loginlog import analytics, cohorts, report, selectors
+from loginlog import analytics, cohorts, report, selectors, services
 from loginlog.days import A_DAY, today
+from loginlog.models import DayBits
+from loginlog.ranges import EARLIEST
 from mirror.recorder import record
 from mirror.redis import breaker
 from tests.support.loginlog import filled, naive
@@ -200,3 +202,20 @@ def test_without_redis_sql_answers_the_same(staff: Client, marks: set[Mark], mon
     with record() as seen:
         assert said(staff) == wanted
     assert filled.trips(seen) == 0
+
+
+def test_a_day_in_the_far_past_takes_no_page_down(client: Client) -> None:
+    """Before dates were bounded, a command could mark one."""
+    staff = User.objects.create_superuser("dennis ritchie")
+    services.mark(staff, date(1926, 1, 1))
+    DayBits.objects.create(day=date(1926, 1, 1), user_type="client", segment=0, bits=b"\x80")
+    client.force_login(staff)
+    for path in ("/admin/", "/loginlog/report/"):
+        assert client.get(path).status_code == 200
+    assert selectors.first_day() == EARLIEST
+
+
+def test_a_day_without_logins_is_not_the_first_day() -> None:
+    """Erasing a user leaves rows without bits."""
+    DayBits.objects.create(day=today() - timedelta(days=100), user_type="client", segment=0, bits=b"")
+    assert selectors.first_day() is None

@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from loginlog import days, expiry, filling, loading, reading, scripts, selectors, services
+from loginlog.ranges import EARLIEST
 from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.management.base import FOUND, OK, ReportingCommand, brief
@@ -54,7 +55,7 @@ class Command(ReportingCommand):
         return do(**options)
 
     def do_mark(self, *, user: str, date: str | None, json: bool, **options: Any) -> int:
-        who, day = _user(user), _day(date) if date else days.today()
+        who, day = _user(user), _past(date) if date else days.today()
         new = services.mark(who, day)
         text = _("%(user)s: marked on %(day)s") if new else _("%(user)s: was marked on %(day)s already")
         said = {"user": who.username, "id": who.pk, "type": who.user_type, "day": day, "new": new}
@@ -134,6 +135,14 @@ def _day(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise CommandError(_("%(text)r is no day; a day is written like 2017-10-25") % {"text": text}) from None
+
+
+def _past(text: str) -> date:
+    """The day; an impossible one would stretch every report."""
+    day = _day(text)
+    if not EARLIEST <= day <= days.today():
+        raise CommandError(_("%(day)s is not a day from %(first)s to today") % {"day": day, "first": EARLIEST})
+    return day
 
 
 def _span(first: str, last: str) -> tuple[date, date]:
