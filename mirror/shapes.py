@@ -94,14 +94,21 @@ class JsonShape:
         return target
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
-        """The rows. Keys that no row can have (a stray's) are left out, also where SQL would not take them."""
+        """The rows. Keys that no row can have (a stray's) are left out, also where SQL would not take them.
+
+        Raises TypeError for keys that are not text: all rows would seem to be deleted.
+        """
         try:
-            return self.mirror.load(pks)
+            found = self.mirror.load(pks)
         except Exception:
             possible = [pk for pk in pks if self.mirror.is_possible(pk)]
             if len(possible) == len(pks):
                 raise
-            return self.mirror.load(possible)
+            found = self.mirror.load(possible)
+        for pk in found:
+            if type(pk) is not str:
+                raise TypeError(f"{self.mirror.name}: load() returned the key {pk!r}; keys are str, as they were given")
+        return found
 
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
         """Commands that make the rows' own keys say this: always a write, also of the same."""

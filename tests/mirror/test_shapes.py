@@ -1,9 +1,11 @@
 """Each kind of mirror: which key is watched, what is asked, what it means, and what is written."""
 
+from collections.abc import Callable
+
 import pytest
 from redis import Redis
 
-from mirror import naming, registry
+from mirror import apply, naming, registry, relay, verify
 from mirror.naming import key
 from mirror.redis import client
 from mirror.session import Session
@@ -104,3 +106,19 @@ def test_a_hash_that_loses_a_field_loses_it_in_redis_too(redis: Redis) -> None:
 
 def test_a_summary_of_nothing_is_no_key() -> None:
     assert SUMMARY.targets([""]) == {}
+
+
+@pytest.mark.parametrize("work", [lambda: apply.drain(JSON.mirror, ["1"]), lambda: verify.verify(["titem"])])
+def test_keys_of_another_type_are_an_error_that_names_the_mirror_and_delete_nothing(
+    work: Callable[[], object], redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Item.objects.create(pk=1, name="a")
+    relay.drain_all()
+    record = redis.get(key("titem:1"))
+    assert record
+    Item.objects.filter(pk=1).update(name="b")
+    load = JSON.mirror.load
+    monkeypatch.setattr(JSON.mirror, "load", lambda pks: {int(pk): row for pk, row in load(pks).items()})
+    with pytest.raises(TypeError, match=r"titem: load\(\) returned the key 1; keys are str"):
+        work()
+    assert redis.get(key("titem:1")) == record
