@@ -28,6 +28,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     "PUSH_LEASE_SECONDS": 5.0,  # how long a push task may be under way before the sweep sends another
     "PUSH_GUARD_SECONDS": 60,  # how long a pushed row stays guarded after its worker was killed
     "PUSH_BUSY_SECONDS": 5,  # how long after a guard was renewed other workers leave its row alone
+    "HEARTBEAT_SECONDS": 2.0,  # how old a heartbeat may be before readers of strict mirrors ask the outbox
+    "HEARTBEAT_INTERVAL_SECONDS": 0.4,  # how often the relay writes one
     "LEASE_SECONDS": 3.0,  # how long a sweep, rebuild or backup stays taken after its process was killed
     "RECHECK_PAUSE_SECONDS": 0.05,  # pause of a verification before it looks at a difference again
     "QUARANTINE_RETRY_SECONDS": 60.0,  # how often a backup retries its quarantined items

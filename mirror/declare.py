@@ -99,6 +99,7 @@ class Mirror:
     watches: ClassVar[Sequence[Watch]]
     record_kind: ClassVar[Literal["json", "hash"]] = "json"
     has_record: ClassVar[bool] = True  # whether each row has a key of its own
+    strict: ClassVar[bool] = False  # access or privacy: readers see each change within seconds, whatever failed
 
     def key(self, pk: str) -> str:
         """The name of the record of row ``pk``: always the same text around it."""
@@ -118,6 +119,13 @@ class Mirror:
 
     def families(self) -> Sequence[Family]:
         """The key families in which ``index`` places entries."""
+        return ()
+
+    def rows_behind(self, record: Record) -> Iterable[tuple[type[Model], Any]]:
+        """Return the watched rows of other tables that the record was made from: model, key of its change. Pure.
+
+        A strict mirror names those whose pending changes make the record out of date (a session's user).
+        """
         return ()
 
     def retired(self) -> Sequence[str]:

@@ -114,11 +114,13 @@ def _push(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -
 
 def _drain_source(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
     done: list[str] = []
-    while changes := spread.together(list(spread.pending_sources(keys, mirror, source)[: spread.TOGETHER])):
-        if deadline.passed():
-            return done, keys
-        drained, rest = _drain_rows(mirror, spread.step(changes), deadline)
+    if deadline.passed():
+        return done, keys
+    for pks in spread.slices(mirror, source, keys):
+        drained, rest = _drain_rows(mirror, pks, deadline)
         done += drained
         if rest:
             return done, rest
+        if deadline.passed():
+            return done, keys
     return done, []

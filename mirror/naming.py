@@ -33,6 +33,20 @@ def marker(mirror: str) -> str:
     return key(f"mirror:{{warm}}:{mirror}")
 
 
+def heartbeat() -> str:
+    """String: incarnation, and the time (milliseconds since 1970) when Redis had all changes of the strict mirrors.
+    Life: seconds. Owner: mirror.
+    """
+    return key("mirror:{warm}:heartbeat")
+
+
+def quarantined() -> str:
+    """String: JSON list of the changes that are quarantined (mirror, source, key), or ``*``: too many to list.
+    Life: while there are any. Owner: mirror.
+    """
+    return key("mirror:{warm}:quarantined")
+
+
 def building(mirror: str) -> str:
     """String: token of the rebuild under way. Life: until it is done. Owner: mirror."""
     return key(f"mirror:building:{mirror}")

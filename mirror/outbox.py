@@ -6,7 +6,7 @@ Every statement runs by itself, outside any transaction of the caller's, and nam
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -74,6 +74,29 @@ def pending_of(mirror: str, keys: Sequence[str]) -> dict[str, list[Pending]]:
         for row in map(Pending._make, cursor.fetchall()):
             found[row.key].append(row)
     return found
+
+
+def pending_among(changes: Collection[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Return which of these changes (mirror, source, key) are not applied, quarantined ones included."""
+    own = "applied_at IS NULL AND mirror = k.mirror AND key = k.key AND source = k.source"
+    wanted: list[Any]
+    if connections[using()].vendor == "postgresql":
+        columns = "unnest(%s::text[], %s::text[], %s::text[]) AS k(mirror, source, key)"
+        wanted = list(map(list, zip(*changes, strict=True)))
+    else:
+        names = enumerate(("mirror", "source", "key"))
+        parts = ", ".join(f"json_extract(value, '$[{n}]') AS {name}" for n, name in names)
+        columns, wanted = f"(SELECT {parts} FROM json_each(%s)) k", [json.dumps(list(changes))]
+    is_pending = f"EXISTS (SELECT 1 FROM mirror_change WHERE {own})"
+    with connections[using()].cursor() as cursor:
+        cursor.execute(f"SELECT k.mirror, k.source, k.key FROM {columns} WHERE {is_pending}", wanted)
+        return [(name, source, key) for name, source, key in cursor.fetchall()]
+
+
+def quarantined(limit: int) -> list[tuple[str, str, str]]:
+    """Return up to ``limit`` quarantined changes: mirror, source, key."""
+    changes = Change.objects.using(using()).quarantined()
+    return list(changes.values_list("mirror", "source", "key").distinct()[:limit])
 
 
 def pending_at_all(mirror: str, limit: int) -> list[Pending]:

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from mirror import marker, naming, quick, send, sql_only
+from mirror import doubt, marker, naming, quick, send, sql_only
 from mirror.redis import RedisError, breaker, client, is_away
 
 logger = logging.getLogger("mirror")
@@ -29,6 +29,7 @@ HARMLESS: Final = {
     *("ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"),
     *("LRANGE", "XRANGE"),
 }
+NOT_READ: Final = doubt.Group((), (), ())
 LONGEST: Final = 200  # arguments of a command that is remembered as a guess
 
 Staged = tuple[tuple[Any, ...], dict[str, Any]]  # a command as redis-py's pipelines keep it
@@ -160,9 +161,11 @@ def fetch(
         pipe.command_stack.extend((args, options.copy()) for args, options in group.commands)
     beside(pipe)
     names = list(dict.fromkeys(name for group in groups for name in group.mirrors))
-    markers = ("MGET", *map(naming.marker, names))
+    markers = ("MGET", *map(naming.marker, names), *doubt.keys())
     try:
         (before,), replies, (after,) = quick.execute(pipe, around=[markers])
+        evidence = doubt.Evidence.of(before[len(names) :], redis)
+        before, after = before[: len(names)], after[: len(names)]
         # A marker that changed meanwhile counts as none.
         found = {name: one if one == other else None for name, one, other in zip(names, before, after, strict=True)}
         said, start = list[Said | None](), 0
@@ -178,6 +181,7 @@ def fetch(
         return None
     if None in said:
         send.sweep_soon()
+    said = _believed(evidence, groups, said)
     if said[0] is None:
         return None
     ahead = Prefetched(said, replies[start:])
@@ -185,6 +189,12 @@ def fetch(
         if answer is not None:
             ahead.learn(group, answer)
     return ahead
+
+
+def _believed(evidence: doubt.Evidence, groups: Sequence[Asked], said: Sequence[Said | None]) -> list[Said | None]:
+    """Leave out what SQL has to answer."""
+    read = [doubt.Group(*group, s.replies) if s else NOT_READ for group, s in zip(groups, said, strict=True)]
+    return [None if by_sql else s for s, by_sql in zip(said, evidence.groups_for_sql(read), strict=True)]
 
 
 def _said(

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mirror import marker, naming, prefetch, quick, send, sql_only
+from mirror import doubt, marker, naming, prefetch, quick, send, sql_only
 from mirror.redis import RedisError, breaker, client, is_away
 
 logger = logging.getLogger("mirror")
@@ -25,8 +25,9 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
     """Ask Redis in one round trip, with the warm markers of ``mirrors``; None: SQL has to answer.
 
     ``ask`` gets a pipeline and adds its commands. None means that a mirror is not whole, that Redis is
-    away, or that this request has to see a write which has not arrived yet. Redis' errors never get
-    out; the wrong use of a command (WRONGTYPE) is logged and answered by SQL as well.
+    away or lacks a change of these rows (``mirror.doubt``), or that this request has to see a write which has not
+    arrived yet. Redis' errors never get out; the wrong use of a command (WRONGTYPE) is logged and answered by SQL as
+    well.
     """
     if sql_only.wanted():
         return None
@@ -39,12 +40,12 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
     if breaker.open():
         return None
     # Markers before and after: a pipeline is no transaction, and the mirror could be lost between marker and data.
-    markers = ("MGET", *map(naming.marker, mirrors))
+    markers, count = ("MGET", *map(naming.marker, mirrors), *doubt.keys()), len(mirrors)
     try:
         (before,), replies, (after,) = quick.execute(pipe, around=[markers])
-        if before != after:
+        if before[:count] != after[:count]:
             return None
-        generations = marker.generations(redis, mirrors, before)
+        generations = marker.generations(redis, mirrors, before[:count])
     except RedisError as error:
         if is_away(error):
             breaker.failed()
@@ -52,5 +53,8 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
         return None
     if generations is None:
         send.sweep_soon()  # which replays, or has rebuilt, what is cold
+        return None
+    evidence = doubt.Evidence.of(before[count:], redis)
+    if any(evidence.groups_for_sql([doubt.Group(mirrors, pipe.command_stack, replies)])):
         return None
     return Reading(replies, generations)

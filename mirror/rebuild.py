@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mirror import apply, cold, marker, naming, outbox, registry, relay, replay, scan, spread, strays, window
+from mirror import apply, cold, heartbeat, marker, naming, outbox, registry, relay, replay, scan, spread, strays, window
 from mirror.bulk import few_collections
 from mirror.conf import setting
 from mirror.declare import Mirror
@@ -152,6 +152,7 @@ class _Run:
 
     def _finish(self) -> bool:
         """Set the marker, if the token is still there: nothing was lost since it was set."""
+        heartbeat.beat(self.redis)
         if not marker.set_after_rebuild(self.mirror, self.redis, self.token):
             return False
         self._save(rebuild_token="", rebuild_cursor=None)

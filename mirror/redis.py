@@ -201,7 +201,7 @@ class Breaker:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._until = clock, 0.0
+        self._clock, self._until, self._doubtful_until = clock, 0.0, 0.0
 
     def open(self) -> bool:
         """Whether Redis is to be left alone now."""
@@ -210,10 +210,15 @@ class Breaker:
     def failed(self) -> None:
         """Note that Redis did not answer."""
         self._until = self._clock() + float(setting("BREAKER_SECONDS"))
+        self._doubtful_until = self._clock() + float(setting("HEARTBEAT_SECONDS"))
+
+    def failed_lately(self) -> bool:
+        """Whether a failure is younger than the oldest heartbeat that readers believe."""
+        return self._clock() < self._doubtful_until
 
     def reset(self) -> None:
         """Forget the failure."""
-        self._until = 0.0
+        self._until = self._doubtful_until = 0.0
 
 
 breaker = Breaker()

@@ -66,6 +66,17 @@ def get(name: str) -> Mirror:
         raise UnknownMirror(f"there is no mirror called {name!r} (there are: {known})") from None
 
 
+def is_strict(name: str) -> bool:
+    """Return whether readers of the mirror called ``name`` need a fresh heartbeat."""
+    mirror = _mirrors.get(name)
+    return mirror is not None and mirror.strict
+
+
+def strict() -> list[str]:
+    """Return the names of the strict mirrors."""
+    return [name for name, mirror in _mirrors.items() if mirror.strict]
+
+
 def sums_up(name: str) -> bool:
     """Whether all rows make one key of this mirror, so that everybody's drains meet there."""
     return isinstance(_mirrors.get(name), SummaryMirror)

@@ -5,7 +5,7 @@ goes on later, and a link made meanwhile has a change of its own. The source's c
 slice is; what Redis has to say is then told by the appended changes.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -51,6 +51,12 @@ def step(changes: Sequence[Change], redis: Any = None) -> list[str]:
             return _save(changes, keys, None, done=True)
     keys = watch.via([first.key], first.cursor, SLICE)
     return _save([first], keys, keys[-1] if keys else None, done=len(keys) < SLICE)
+
+
+def slices(mirror: str, source: str, values: Sequence[str]) -> Iterator[list[str]]:
+    """Spread the changes of these rows of a source to the end. Yields the keys of one slice after the other."""
+    while changes := together(list(pending_sources(values, mirror, source)[:TOGETHER])):
+        yield step(changes)
 
 
 def next_group(leave: Collection[int] = ()) -> list[Change]:

@@ -3,6 +3,7 @@
 import logging
 
 from celery import shared_task
+from celery.signals import worker_ready, worker_shutting_down
 from redis.exceptions import RedisError
 
 from mirror import push as pushing
@@ -15,9 +16,23 @@ from mirror.backup import restore as restoring
 from mirror.backup import sweep as backup_sweep
 from mirror.backup import verify as comparing
 from mirror.declare import WindowMirror
+from mirror.heartbeat import Pulse
 from mirror.session import Conflict
 
 logger = logging.getLogger("mirror")
+_pulse: list[Pulse] = []
+
+
+@worker_ready.connect
+def _start_pulse(**kwargs: object) -> None:
+    _pulse.append(Pulse())
+    _pulse[-1].start()
+
+
+@worker_shutting_down.connect
+def _stop_pulse(**kwargs: object) -> None:
+    while _pulse:
+        _pulse.pop().stop()
 
 
 @shared_task(name="mirror.tasks.drain_keys")

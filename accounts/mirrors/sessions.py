@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import Group
-from django.db.models import Q
+from django.db.models import Model, Q
 
 import mirror
 from accounts import keys
@@ -45,6 +45,7 @@ class SessionMirror(Mirror):
 
     name = "session"
     model = Session
+    strict = True
     watches = (
         Watch(Session),
         Watch(User, via=sessions_of_users, only=OF_USERS, updates=True),
@@ -67,6 +68,12 @@ class SessionMirror(Mirror):
             return ()
         digest, user = record["digest"], str(record["user"]["id"])
         return [OwnField(keys.tokens(), digest, user), Scored(keys.sessions_of(user), digest, record["since"])]
+
+    def rows_behind(self, record: Record) -> Iterable[tuple[type[Model], Any]]:
+        if record["user"] is None:
+            return ()
+        links = User.groups.through, User.user_permissions.through
+        return ((model, record["user"]["id"]) for model in (User, *links))
 
     def families(self) -> Sequence[Family]:
         return (

@@ -38,6 +38,7 @@ class UserMirror(Mirror):
 
     name = "user"
     model = User
+    strict = True
     record_kind = "hash"
     watches = (
         Watch(User, only=("username", "name_key", "user_type", "is_active")),

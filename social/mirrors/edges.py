@@ -111,6 +111,7 @@ class ShunMirror(EdgeMirror):
 
     name = "shun"
     model = Block
+    strict = True
     watches = (
         Watch(Block, ("blocker_id", "blocked_id")),
         Watch(Block, ("blocked_id", "blocker_id")),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Model, Q
 
 import mirror
 from accounts.models import User
@@ -39,6 +39,7 @@ class PostMirror(Mirror):
 
     name = "post"
     model = Post
+    strict = True
     watches = (
         Watch(Post),
         Watch(Mention, "post_id"),
@@ -57,6 +58,9 @@ class PostMirror(Mirror):
 
     def index(self, record: Record) -> Iterable[Contribution]:
         return (Scored(keys.posts_of(record["user"]["id"]), str(record["id"]), record["id"]),)
+
+    def rows_behind(self, record: Record) -> Iterable[tuple[type[Model], Any]]:
+        return ((User, record["user"]["id"]),)
 
     def families(self) -> Sequence[Family]:
         start, _, end = keys.posts_of("\0").partition("\0")

@@ -20,7 +20,7 @@ from accounts import letters, ratelimit, selectors
 from config.celery import app
 from config.views import FRONT
 from loginlog import days, direct, hooks, numbers
-from mirror import capture, hints, marker, send, window
+from mirror import capture, doubt, hints, marker, send, window
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
 from shop import sales
@@ -38,6 +38,7 @@ DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "environment"}
 def _forget() -> None:
     """Forget what this process knows of Redis and of the database."""
     breaker.reset()
+    doubt.database.reset()
     send.broker.reset()
     window.requests.reset()
     marker.database_identity.cache_clear()

@@ -14,6 +14,7 @@ MIRROR = _MIRROR | {
     "BROKER_TIMEOUT_SECONDS": PATIENT_SECONDS,
     "BUDGET_SECONDS": 60.0,  # a request's writes are in Redis before its response
     "LEASE_SECONDS": 3600.0,
+    "HEARTBEAT_SECONDS": 3600.0,  # one heartbeat lasts for a test
     "BREAKER_SECONDS": 3600.0,  # an open breaker stays open until a test resets it
 }
 DEMO_TIMEOUT_SECONDS = 60.0

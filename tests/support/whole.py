@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
-from mirror import marker, naming, outbox, registry, replay, scan
+from mirror import heartbeat, marker, naming, outbox, registry, replay, scan
 from mirror import rebuild as mirror_rebuild
 from mirror.declare import Mirror
 from mirror.models import Change, State
@@ -28,6 +28,7 @@ def rebuild(names: Iterable[str] = SITE) -> None:
     _call_whole(nothing, redis)
     if left := [name for name in names if registry.get(name) not in nothing]:
         mirror_rebuild.rebuild(left)
+    heartbeat.beat(redis)
 
 
 def _nothing_of(names: list[str], redis: Any) -> list[Mirror]:

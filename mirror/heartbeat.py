@@ -1,0 +1,106 @@
+"""The heartbeat: a sign in Redis that every earlier change of the strict mirrors has arrived.
+
+Each round notes the server's time, drains what is pending of the strict mirrors, and then sets a key that expires
+``HEARTBEAT_SECONDS`` after the noted time, by the server's own clock. So a heartbeat that a frozen server receives and
+executes later has expired already, and whoever reads one knows that all changes committed before that time are in
+Redis. Bulk work on other mirrors is not waited for. What readers do without a heartbeat: ``mirror.doubt``.
+
+Every Celery worker runs the rounds in a thread: they need neither beat nor the broker.
+"""
+
+import logging
+import threading
+from collections import defaultdict
+from typing import Any
+
+import orjson
+from django.db import Error as DatabaseError
+from django.db import connections
+from redis.exceptions import RedisError
+
+from mirror import doubt, naming, outbox, registry, relay, spread
+from mirror.conf import setting
+from mirror.models import Change
+from mirror.redis import relay_client
+from mirror.session import Command, Session
+
+logger = logging.getLogger("mirror")
+MOST = 1000  # changes that one round drains
+LISTED = 100  # quarantined changes that Redis lists
+
+
+def beat(redis: Any = None) -> bool:
+    """Run one round. Return whether a heartbeat was written: False while more is pending than one round drains.
+
+    Raises redis-py's errors and Django's database errors.
+    """
+    redis = redis or relay_client()
+    with Session(redis) as session:  # one connection: the time and the heartbeat are of the same server
+        ((seconds, microseconds),) = session.ask([("TIME",)])
+        is_complete = drain_strict(redis)
+        commands = [_list_quarantined()]
+        if is_complete:
+            noted = int(seconds) * 1000 + int(microseconds) // 1000
+            expires = noted + int(float(setting("HEARTBEAT_SECONDS")) * 1000)
+            commands.append(("SET", naming.heartbeat(), f"{session.incarnation}|{noted}", "PXAT", expires))
+        session.ask(commands)
+    return is_complete
+
+
+def drain_strict(redis: Any) -> bool:
+    """Drain up to ``MOST`` pending changes of the strict mirrors. Return whether nothing earlier is left."""
+    found = list(Change.objects.using(outbox.using()).pending().filter(mirror__in=registry.strict())[: MOST + 1])
+    keys: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for change in found[:MOST]:
+        keys[change.mirror, change.source].append(change.key)
+    deadline, failed, left = relay.Deadline(float(setting("SWEEP_BUDGET_SECONDS"))), set[tuple[str, str]](), False
+    for (mirror, source), values in keys.items():
+        for pks in spread.slices(mirror, source, values) if source else [list(dict.fromkeys(values))]:
+            left |= bool(relay.drain_keys(mirror, pks, deadline, redis=redis, tried=failed)[1])
+            if deadline.passed():
+                return False
+    return len(found) <= MOST and not left and not failed
+
+
+def _list_quarantined() -> Command:
+    name, found = naming.quarantined(), outbox.quarantined(LISTED + 1)
+    if not found:
+        return "DEL", name
+    return "SET", name, orjson.dumps(found) if len(found) <= LISTED else doubt.TOO_MANY
+
+
+class Pulse(threading.Thread):
+    """Runs rounds until it is stopped."""
+
+    def __init__(self) -> None:
+        super().__init__(name="heartbeat", daemon=True)
+        self._stopped = threading.Event()
+        self._fault = ""  # the last round's: logged when it changes
+
+    def run(self) -> None:
+        while not self._stopped.is_set():
+            self._round()
+            self._stopped.wait(float(setting("HEARTBEAT_INTERVAL_SECONDS")))
+        connections[outbox.using()].close()
+
+    def stop(self) -> None:
+        """Finish after the round under way."""
+        self._stopped.set()
+
+    def _round(self) -> None:
+        fault = ""
+        try:
+            beat()
+        except (RedisError, DatabaseError) as error:
+            fault = f"{type(error).__name__}: {error}"
+        except Exception as error:
+            fault = f"{type(error).__name__}: {error}"
+            if fault != self._fault:
+                logger.exception("The heartbeat failed")
+        finally:
+            connections[outbox.using()].close_if_unusable_or_obsolete()
+        if fault and not self._fault:
+            logger.warning("No heartbeat, readers ask SQL what is pending: %s", fault)
+        elif self._fault and not fault:
+            logger.warning("The heartbeat is back")
+        self._fault = fault

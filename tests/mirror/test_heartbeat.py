@@ -1,0 +1,140 @@
+"""A heartbeat is written when everything earlier of the strict mirrors has arrived, and only then."""
+
+import logging
+from collections.abc import Callable
+from typing import Any, cast
+
+import orjson
+import pytest
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from mirror import doubt, heartbeat, naming, rebuild, registry, relay
+from mirror.models import Change
+from mirror.recorder import record
+from tests.support.mirror.app.models import Item, Label, Odd
+from tests.support.servers import RedisServer, wait_until
+
+
+@pytest.fixture(autouse=True)
+def strict(committed: None, no_hints: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items are strict, groups are not."""
+    monkeypatch.setattr(type(registry.get("titem")), "strict", True)
+
+
+@pytest.fixture
+def warm(strict: None) -> None:
+    """Everything is in Redis, and there is no heartbeat."""
+    Item.objects.bulk_create(Item(pk=pk, name=f"item {pk}") for pk in (1, 2))
+    rebuild.rebuild(["titem", "tgroup"])
+    relay.drain_all()
+
+
+def said_of_one(redis: Redis) -> Any:
+    return orjson.loads(cast("bytes", redis.get(registry.get("titem").key("1"))))
+
+
+def beats(redis: Redis) -> bool:
+    redis.delete(naming.heartbeat())
+    done = heartbeat.beat()
+    assert done == bool(redis.exists(naming.heartbeat()))
+    return done
+
+
+def test_pending_changes_of_strict_mirrors_arrive_before_the_heartbeat(warm: None, redis: Redis) -> None:
+    Item.objects.filter(pk=1).update(name="new")
+    assert beats(redis)
+    assert said_of_one(redis)["name"] == "new"
+
+
+def test_changes_of_a_source_are_spread_first(warm: None, redis: Redis) -> None:
+    label = Label.objects.create(name="old")
+    Item.objects.get(pk=1).labels.add(label)
+    relay.drain_all()
+    Label.objects.update(name="new")
+    assert beats(redis)
+    assert said_of_one(redis)["labels"] == ["new"]
+
+
+def test_other_mirrors_are_not_waited_for(warm: None, redis: Redis) -> None:
+    Odd.objects.bulk_create(Odd(code=str(number)) for number in range(heartbeat.MOST + 1))
+    assert beats(redis)
+    assert Change.objects.pending().filter(mirror="t'odd").count() == heartbeat.MOST + 1
+
+
+def test_more_than_one_round_drains_means_no_heartbeat_yet(warm: None, redis: Redis) -> None:
+    Item.objects.bulk_create(Item(pk=100 + number, name=f"more {number}") for number in range(heartbeat.MOST + 1))
+    assert not beats(redis)
+    assert beats(redis)
+
+
+def test_a_change_that_fails_holds_the_heartbeat_back_until_it_is_quarantined(
+    warm: None, redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    def broken(self: object, row: Item) -> None:
+        raise ValueError("this row cannot be mirrored")
+
+    Item.objects.filter(pk=1).update(name="new")
+    monkeypatch.setattr(type(registry.get("titem")), "record", broken)
+    for _ in range(settings.MIRROR.get("ATTEMPTS", 3)):
+        assert not beats(redis)
+    assert beats(redis)
+    assert redis.get(naming.quarantined()) == b'[["titem","","1"]]'
+
+
+def test_the_list_of_quarantined_rows_goes_with_the_last_of_them(warm: None, redis: Redis) -> None:
+    Change.objects.create(mirror="titem", key="1", quarantined_at="2026-01-01T00:00Z")
+    assert beats(redis)
+    assert redis.exists(naming.quarantined())
+    Change.objects.all().delete()
+    assert beats(redis)
+    assert not redis.exists(naming.quarantined())
+
+
+def test_very_many_quarantined_rows_are_not_listed(warm: None, redis: Redis) -> None:
+    Change.objects.bulk_create(
+        Change(mirror="tgroup", key=str(pk), quarantined_at="2026-01-01T00:00Z") for pk in range(heartbeat.LISTED + 1)
+    )
+    assert beats(redis)
+    assert redis.get(naming.quarantined()) == doubt.TOO_MANY
+
+
+def test_a_heartbeat_expires_by_the_time_at_which_its_round_began(warm: None, redis: Redis, settings: Settings) -> None:
+    """As when a frozen server executes it later."""
+    settings.MIRROR = {**settings.MIRROR, "HEARTBEAT_SECONDS": 0.0}
+    assert heartbeat.beat()
+    assert not redis.exists(naming.heartbeat())
+
+
+def test_a_round_without_changes_is_two_round_trips_and_two_queries(warm: None, redis: Redis) -> None:
+    heartbeat.beat()
+    with record() as seen:
+        assert heartbeat.beat()
+    assert (seen.round_trips, len(seen.sql)) == (2, 2)
+
+
+def test_the_pulse_goes_on_after_an_outage_and_logs_each_state_once(
+    warm: None,
+    redis_server: RedisServer,
+    hurry: Callable[..., object],
+    settings: Settings,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    settings.MIRROR = {**settings.MIRROR, "HEARTBEAT_INTERVAL_SECONDS": 0.01}
+
+    def logged(text: str) -> int:
+        return sum(text in entry.getMessage() for entry in caplog.records)
+
+    pulse = heartbeat.Pulse()
+    with caplog.at_level(logging.WARNING, "mirror"):
+        pulse.start()
+        try:
+            wait_until(lambda: redis_server.client().exists(naming.heartbeat()), "a heartbeat")
+            redis_server.kill()
+            wait_until(lambda: logged("No heartbeat"), "the loss to be logged")
+            redis_server.start()
+            wait_until(lambda: logged("The heartbeat is back"), "the return to be logged")
+        finally:
+            pulse.stop()
+            pulse.join()
+    assert (logged("No heartbeat"), logged("The heartbeat is back")) == (1, 1)
