@@ -17,12 +17,15 @@ from mirror.session import Command, Session
 from mirror.shapes import ABSENT, JsonShape, Target, shape_of
 from mirror.window_shapes import at_once
 
-Kind = Literal["missing", "stale", "stray"]
+Kind = Literal["missing", "stale", "stray", "quarantined"]
 LOOKS = 3
 
 
 class Difference(NamedTuple):
-    """One fact that SQL and Redis do not agree on. ``entry`` None: the row's own key."""
+    """One fact that SQL and Redis do not agree on. ``entry`` None: the row's own key.
+
+    Of a quarantined change ``key`` is its source and ``found`` its error.
+    """
 
     mirror: str
     pk: str
@@ -33,6 +36,8 @@ class Difference(NamedTuple):
     found: str | None
 
     def __str__(self) -> str:
+        if self.kind == "quarantined":
+            return f"{self.mirror} {self.pk}: quarantined: {self.found}"
         where = self.key if self.entry is None else " ".join(filter(None, says(self.entry)[:2]))
         return f"{self.mirror} {self.pk}: {self.kind} {where!r}: SQL says {self.expected}, Redis {self.found}"
 

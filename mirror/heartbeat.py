@@ -74,7 +74,7 @@ class Pulse(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(name="heartbeat", daemon=True)
-        self._stopped = threading.Event()
+        self._stopped, self._has_retried = threading.Event(), False
         self._fault = ""  # the last round's: logged when it changes
 
     def run(self) -> None:
@@ -90,6 +90,9 @@ class Pulse(threading.Thread):
     def _round(self) -> None:
         fault = ""
         try:
+            if not self._has_retried:  # a new process may have another declaration, or a library without the fault
+                outbox.retry(Change.objects.all())
+                self._has_retried = True
             beat()
         except (RedisError, DatabaseError) as error:
             fault = f"{type(error).__name__}: {error}"

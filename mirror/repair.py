@@ -29,9 +29,16 @@ def check_cap(differences: Sequence[Difference], cap: int = MOST_REMOVALS) -> No
 
 
 def order(differences: Sequence[Difference]) -> int:
-    """Append a change for each row that differs, naming what should go. Returns how many rows."""
+    """Append a change for each row that differs, naming what should go; retry what is quarantined.
+
+    Returns how many changes were appended.
+    """
     strays: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    if names := {d.mirror for d in differences if d.kind == "quarantined"}:
+        outbox.retry(Change.objects.filter(mirror__in=names))
     for difference in differences:
+        if difference.kind == "quarantined":
+            continue
         found = strays[difference.mirror, difference.pk]
         if difference.kind == "stray" and difference.entry is not None:
             found.append(difference.entry)
@@ -43,13 +50,19 @@ def order(differences: Sequence[Difference]) -> int:
 
 
 def carry_out(differences: Sequence[Difference], *, redis: Any = None) -> int:
-    """Have the relay drain the rows that differ now. Returns how many changes were applied."""
+    """Have the relay drain the rows that differ now; everything, if changes were quarantined.
+
+    Returns how many changes were applied.
+    """
+    if any(difference.kind == "quarantined" for difference in differences):
+        return relay.drain_all(redis=redis)
     return sum(relay.drain_keys(mirror, pks, redis=redis)[0] for mirror, pks in _rows(differences).items())
 
 
 def left_over(differences: Sequence[Difference]) -> int:
     """How many of the rows that differ have a change that is not applied."""
-    return sum(len(outbox.pending_of(mirror, pks)) for mirror, pks in _rows(differences).items())
+    rows = {(d.mirror, d.key if d.kind == "quarantined" else "", d.pk) for d in differences}
+    return len(outbox.pending_among(rows)) if rows else 0
 
 
 def _rows(differences: Sequence[Difference]) -> dict[str, list[str]]:

@@ -18,7 +18,7 @@ from mirror.conf import setting
 from mirror.declare import Family, Mirror, WindowMirror
 from mirror.entries import Entry, single
 from mirror.expected import Sums, says
-from mirror.models import State
+from mirror.models import Change, State
 from mirror.plan import TYPES
 from mirror.redis import relay_client
 from mirror.session import Session
@@ -38,7 +38,7 @@ def _silent(mirror: str, rows: int) -> None:
 def verify(
     names: Iterable[str] = (), *, sample: int | None = None, progress: Progress = _silent, redis: Any = None
 ) -> list[Difference]:
-    """All differences between SQL and Redis in these mirrors (all by default).
+    """All differences between SQL and Redis in these mirrors (all by default), and their quarantined changes.
 
     sample: compare only that many rows, picked at random, and do not look for strays. ``progress`` is called with the
     mirror's name and the rows that were read (0: a sign of life while Redis is read). Raises redis-py's errors
@@ -54,7 +54,17 @@ def verify(
             for run in walking:
                 run.take(keys)
                 progress(run.mirror.name, 0)
-        return [d for run in runs for d in (run.result() if sample is None else run.some(sample))]
+        found = [d for run in runs for d in (run.result() if sample is None else run.some(sample))]
+    return found + quarantined(run.mirror.name for run in runs)
+
+
+def quarantined(names: Iterable[str]) -> list[Difference]:
+    """Return the quarantined changes of these mirrors: readers get SQL's answer for their rows."""
+    changes = Change.objects.using(outbox.using()).quarantined().filter(mirror__in=list(names)).order_by("id")
+    rows = {(c.mirror, c.source, c.key): c.error for c in changes}
+    return [
+        Difference(name, key, "quarantined", source, None, None, error) for (name, source, key), error in rows.items()
+    ]
 
 
 def _run_of(mirror: Mirror, session: Session, progress: Progress) -> "_Verification | _LazyVerification":
@@ -77,6 +87,8 @@ class _Verification:
         self.shape: JsonShape = shape_of(mirror)
         self.owned = scan.Owned(mirror)
         self.sums, self.rows = Sums(), 0
+        # Reported by themselves: their declaration may raise, and nothing else would be compared.
+        self.quarantined = {difference.pk for difference in quarantined([mirror.name])}
         self.named: dict[str, Family] = {}
         self.records: set[str] = set()
         self.suspects: dict[str, None] = {}
@@ -111,7 +123,7 @@ class _Verification:
         missing = self.sums.totals.keys() - self.named.keys()
         if wrong or missing:
             self._look_closely(wrong, missing)
-        pks = [*self.suspects, *self.strays]
+        pks = [pk for pk in (*self.suspects, *self.strays) if pk not in self.quarantined]
         found = differences(self.mirror, pks, self.strays, self.session)
         _note(self.mirror.name, len(found))
         return found
@@ -129,7 +141,7 @@ class _Verification:
     def _chunks(self) -> Generator[list[str], None, None]:
         after, size = None, at_once(self.mirror, CHUNKS * int(setting("CHUNK")))
         while pks := self.mirror.keys_after(after, size):
-            yield pks
+            yield [pk for pk in pks if pk not in self.quarantined]
             after = pks[-1]
 
     def _pks(self) -> Generator[str, None, None]:
@@ -155,7 +167,7 @@ class _Verification:
             yield content
 
     def _records_without_row(self) -> None:
-        ordered, size = sorted(self.records), int(setting("CHUNK"))
+        ordered, size = sorted(self.records - self.quarantined), int(setting("CHUNK"))
         for start in range(0, len(ordered), size):
             pks = ordered[start : start + size]
             known = self.shape.targets(pks)

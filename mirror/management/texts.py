@@ -84,6 +84,12 @@ def drained(applied: int, left: int) -> str:
 
 def difference(found: Difference) -> str:
     """One line: whose it is, where it is, and what either side says."""
+    if found.kind == "quarantined":
+        return _("%(mirror)s %(pk)s: quarantined: %(error)s") % {
+            "mirror": found.mirror,
+            "pk": f"{found.key}:{found.pk}" if found.key else found.pk,
+            "error": found.found,
+        }
     kinds = {"missing": _("missing"), "stale": _("stale"), "stray": _("stray")}
     where = found.key if found.entry is None else " ".join(filter(None, says(found.entry)[:2]))
     return _("%(mirror)s %(pk)s: %(kind)s %(where)s: SQL says %(sql)s, Redis %(redis)s") % {

@@ -23,16 +23,23 @@ class Command(ReportingCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.description = _("The mirrors of SQL in Redis: how they stand, and how to set them right.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        self._action(actions, "status", _("per mirror: warm, rows, pending, quarantined, layout version"))
+        self._action(
+            actions,
+            "status",
+            _("per mirror: warm, rows, pending, quarantined, layout version; exit 1 if any change is quarantined"),
+        )
         self._action(actions, "rebuild", _("write everything anew from SQL, while the site runs"), names=True)
-        text = _("compare SQL and Redis both ways; exit 1 on any difference")
+        text = _("compare SQL and Redis both ways; exit 1 on any difference or quarantined change")
         checked = self._action(actions, "verify", text, names=True)
         checked.add_argument("--sample", type=int, metavar="N", help=_("compare only N rows, picked at random"))
-        repaired = self._action(actions, "repair", _("put right what verify finds"), names=True)
+        repaired = self._action(
+            actions, "repair", _("repair what verify finds, quarantined changes included"), names=True
+        )
         repaired.add_argument("--dry-run", action="store_true", help=_("only show what would be put right"))
         text = _("stop if more entries than this would be taken away (default: %(default)s)")
         repaired.add_argument("--max-removals", type=int, default=repair.MOST_REMOVALS, metavar="N", help=text)
-        self._action(actions, "drain", _("apply all pending changes, then stop; exit 1 if some are left"))
+        drained = self._action(actions, "drain", _("apply all pending changes, then stop; exit 1 if some are left"))
+        drained.add_argument("--retry", action="store_true", help=_("try quarantined changes again as well"))
         text = _("one row: what SQL says, and what Redis says; exit 1 if they differ")
         explained = self._action(actions, "explain", text)
         explained.add_argument("model", metavar="MODEL", help=_("such as catalog.Book, or a mirror's name"))
@@ -56,7 +63,7 @@ class Command(ReportingCommand):
     def do_status(self, *, json: bool, **options: Any) -> int:
         found = status.statuses()
         self.report([s.as_dict() for s in found], texts.statuses(found), json)
-        return OK
+        return FOUND if any(s.quarantined for s in found) else OK
 
     def do_rebuild(self, *, names: list[str], json: bool, **options: Any) -> int:
         with self._progress(_("rebuilt")) as progress:
@@ -100,7 +107,9 @@ class Command(ReportingCommand):
             self.stderr.write(text % {"count": left})
         return FOUND if left else OK
 
-    def do_drain(self, *, json: bool, **options: Any) -> int:
+    def do_drain(self, *, retry: bool, json: bool, **options: Any) -> int:
+        if retry:
+            outbox.retry(Change.objects.all())
         applied = relay.drain_all()
         left = Change.objects.using(outbox.using()).pending().count()
         self.report({"applied": applied, "pending": left}, [texts.drained(applied, left)], json)

@@ -1,0 +1,129 @@
+"""Quarantined changes are reported by every command, and applied once the fault is gone."""
+
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+from redis import Redis
+
+from mirror import heartbeat, naming, rebuild, registry, relay, verify
+from mirror.models import Change
+from mirror.read import read
+from tests.support.mirror.app.models import Group, Item
+from tests.support.mirror.command import run
+from tests.support.servers import wait_until
+
+
+@pytest.fixture(autouse=True)
+def fault(committed: None, no_hints: None) -> Iterator[pytest.MonkeyPatch]:
+    """The declaration of items fails with new ones until this is undone."""
+    patch, mirror = pytest.MonkeyPatch(), registry.get("titem")
+    record = mirror.record
+
+    def fails(row: Item) -> dict[str, object]:
+        if row.name == "new":
+            raise ValueError("this row cannot be mirrored")
+        return record(row)
+
+    patch.setattr(mirror, "record", fails)
+    yield patch
+    patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def quarantined(fault: pytest.MonkeyPatch) -> None:
+    """Item 1 has a quarantined change, item 2 is in order."""
+    Item.objects.bulk_create([Item(pk=1, name="old"), Item(pk=2, name="other")])
+    rebuild.rebuild(["titem", "tgroup"])
+    relay.drain_all()
+    Item.objects.filter(pk=1).update(name="new")
+    give_up()
+    assert Change.objects.quarantined().count() == 1
+
+
+def give_up() -> None:
+    """Drain until nothing is pending: what cannot be applied is quarantined."""
+    while Change.objects.pending().exists():
+        relay.drain_all()
+
+
+def is_new(redis: Redis) -> bool:
+    return b"new" in cast("bytes", redis.get(registry.get("titem").key("1")))
+
+
+def test_verify_lists_quarantined_changes_with_their_error() -> None:
+    found = run("verify", "titem")
+    assert found.code == 1
+    assert "titem 1: quarantined: ValueError: this row cannot be mirrored" in found.out
+    listed = run("verify", "titem", "--json").said
+    assert [(d["mirror"], d["pk"], d["kind"]) for d in listed] == [("titem", "1", "quarantined")]
+    assert run("verify", "tgroup").code == 0
+
+
+def test_status_ends_with_1_while_a_change_is_quarantined(fault: pytest.MonkeyPatch) -> None:
+    assert run("status").code == 1
+    fault.undo()
+    run("drain", "--retry")
+    assert run("status").code == 0
+
+
+def test_drain_retries_only_if_asked(redis: Redis, fault: pytest.MonkeyPatch) -> None:
+    fault.undo()
+    assert run("drain").code == 0
+    assert not is_new(redis)
+    assert run("drain", "--retry")[:2] == (0, "1 change applied, 0 pending\n")
+    assert is_new(redis)
+
+
+def test_repair_applies_quarantined_changes(redis: Redis, fault: pytest.MonkeyPatch) -> None:
+    assert run("repair", "titem").code == 1
+    give_up()
+    fault.undo()
+    assert run("repair", "titem").code == 0
+    assert is_new(redis)
+    assert verify.verify(["titem"]) == []
+
+
+def test_a_dry_run_of_repair_leaves_them_alone(fault: pytest.MonkeyPatch) -> None:
+    fault.undo()
+    assert run("repair", "titem", "--dry-run").code == 1
+    assert Change.objects.quarantined().count() == 1
+
+
+def test_a_quarantined_change_of_a_source_is_repaired(redis: Redis, fault: pytest.MonkeyPatch) -> None:
+    fault.undo()
+    run("drain", "--retry")
+    Change.objects.create(
+        mirror="titem", source=Group._meta.db_table, key="5", quarantined_at="2026-01-01T00:00Z", error="KeyError: 5"
+    )
+    found = run("verify", "titem")
+    assert found.code == 1
+    assert f"titem {Group._meta.db_table}:5: quarantined: KeyError: 5" in found.out
+    assert run("repair", "titem").code == 0
+    assert not Change.objects.filter(applied_at=None).exists()
+
+
+def test_a_new_relay_retries_since_the_declaration_may_be_another(redis: Redis, fault: pytest.MonkeyPatch) -> None:
+    fault.undo()
+    pulse = heartbeat.Pulse()
+    pulse.start()
+    try:
+        wait_until(lambda: not Change.objects.quarantined().exists(), "the retry")
+    finally:
+        pulse.stop()
+        pulse.join()
+    relay.drain_all()
+    assert is_new(redis)
+
+
+def test_readers_get_the_quarantined_row_from_sql_until_it_is_applied(redis: Redis, fault: pytest.MonkeyPatch) -> None:
+    def item(pk: str) -> object:
+        return read(["titem"], lambda pipe: pipe.get(registry.get("titem").key(pk)))
+
+    heartbeat.beat()
+    assert redis.exists(naming.quarantined())
+    assert (item("1") is None, item("2") is None) == (True, False)
+    fault.undo()
+    run("drain", "--retry")
+    heartbeat.beat()
+    assert item("1") is not None
