@@ -92,5 +92,15 @@ def _save(changes: Sequence[Change], keys: list[str], cursor: str | None, *, don
         if ours.update(**progress) != len(changes):
             transaction.set_rollback(True, using=outbox.using())
             return []
+        if done:
+            _lift_quarantine(changes)
         outbox.append(changes[0].mirror, keys)
     return keys
+
+
+def _lift_quarantine(changes: Sequence[Change]) -> None:
+    """Mark earlier quarantined changes of the same rows: these have been spread over all that those touch."""
+    first = changes[0]
+    found = Change.objects.using(outbox.using()).quarantined().filter(mirror=first.mirror, source=first.source)
+    found = found.filter(key__in=[change.key for change in changes], id__lt=min(change.id for change in changes))
+    found.update(applied_at=Now(), quarantined_at=None)
