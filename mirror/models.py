@@ -6,9 +6,15 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from mirror.indexes import NarrowIndex
+
 
 class ChangeQuerySet(models.QuerySet["Change"]):
-    """Changes by what is still to be done with them."""
+    """Changes by what is still to be done with them.
+
+    Each query names the order of the index it is for. Of a ``LIMIT`` without one, PostgreSQL may expect to find enough
+    rows in any part of the table, and read all of it.
+    """
 
     def pending(self) -> "ChangeQuerySet":
         """Not in Redis yet, and not set aside."""
@@ -17,6 +23,14 @@ class ChangeQuerySet(models.QuerySet["Change"]):
     def quarantined(self) -> "ChangeQuerySet":
         """Set aside after failing again and again."""
         return self.filter(applied_at__isnull=True, quarantined_at__isnull=False)
+
+    def in_order(self) -> "ChangeQuerySet":
+        """Sort unapplied changes by id, with the index that is for this."""
+        return self.filter(applied_at__isnull=True, id__gt=0).order_by("id")
+
+    def of_mirror(self, mirror: str) -> "ChangeQuerySet":
+        """Select the unapplied changes of one mirror, with the index that is for this."""
+        return self.filter(applied_at__isnull=True, mirror=mirror).order_by("key", "created_at")
 
 
 class Change(models.Model):
@@ -48,15 +62,17 @@ class Change(models.Model):
         verbose_name = _("change")
         verbose_name_plural = _("changes")
         indexes = [
-            models.Index(
+            NarrowIndex(
                 fields=["id"],
                 condition=models.Q(applied_at__isnull=True),
-                name="mirror_change_pending",
+                narrowed_by=models.Q(id__gt=0),
+                name="mirror_change_in_order",
             ),
-            models.Index(
-                fields=["mirror", "key"],
+            NarrowIndex(
+                fields=["mirror", "key", "created_at"],
                 condition=models.Q(applied_at__isnull=True),
-                name="mirror_change_pending_key",
+                narrowed_by=models.Q(mirror__gt=""),
+                name="mirror_change_by_key",
             ),
             models.Index(
                 fields=["applied_at"],

@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any, NamedTuple
 
 from django.db import connections, transaction
@@ -17,7 +18,7 @@ from django.db.utils import ProgrammingError
 
 from mirror import progress, registry
 from mirror.conf import setting
-from mirror.models import Change
+from mirror.models import Change, ChangeQuerySet
 
 MUCH = 200  # pending changes: more than a request can hope to drain, at what it may spend
 PURGE = 5000  # applied changes that are deleted in one statement
@@ -58,11 +59,11 @@ def _one_of(ids: Sequence[int]) -> tuple[str, Any]:
 def pending_of(mirror: str, keys: Sequence[str]) -> dict[str, list[Pending]]:
     """The changes of these keys that are not applied (also those set aside), by key.
 
-    Not more than ``MOST`` for each key, and fewer where there are many keys: the others stay for the next drain.
+    The oldest ``MOST`` of each key, and fewer where there are many keys: the others stay for the next drain.
     """
     wanted: Any = list(dict.fromkeys(keys))
     most = min(MOST, MOST_AT_ONCE // (len(wanted) or 1) or 1)
-    own = "applied_at IS NULL AND mirror = %s AND source = '' AND key = k.value LIMIT %s"
+    own = "applied_at IS NULL AND mirror = %s AND source = '' AND key = k.value ORDER BY created_at LIMIT %s"
     if connections[using()].vendor == "postgresql":
         some = f"unnest(%s::text[]) AS k(value), LATERAL (SELECT id, strays FROM mirror_change WHERE {own}) AS c"
     else:
@@ -101,13 +102,13 @@ def quarantined(limit: int) -> list[tuple[str, str, str]]:
 
 def pending_at_all(mirror: str, limit: int) -> list[Pending]:
     """Changes of this mirror that are not applied, whatever their key; some ``limit`` of them."""
-    changes = Change.objects.using(using()).filter(mirror=mirror, source="", applied_at__isnull=True)
+    changes = Change.objects.using(using()).of_mirror(mirror).filter(source="")
     return [Pending._make(row) for row in changes.values_list("id", "key", "strays")[:limit]]
 
 
 def has_unapplied(mirror: str) -> bool:
     """Whether any change of this mirror's rows is not applied."""
-    return Change.objects.using(using()).filter(mirror=mirror, source="", applied_at__isnull=True).exists()
+    return bool(pending_at_all(mirror, 1))
 
 
 def mark_applied(ids: Sequence[int], incarnation: str) -> int:
@@ -147,7 +148,7 @@ def next_keys(after: int, limit: int) -> tuple[dict[str, list[str]], int | None]
         Change.objects.using(using())
         .pending()
         .filter(source="", id__gt=after)
-        .order_by("id")
+        .in_order()
         .values_list("id", "mirror", "key")[:limit]
     )
     keys: dict[str, dict[str, None]] = defaultdict(dict)
@@ -191,24 +192,23 @@ def _set_aside(changes: QuerySet[Change]) -> QuerySet[Change]:
 
 def newest_unapplied() -> int | None:
     """The highest id of a change that is not in Redis and is waited for."""
-    return _awaited().order_by("-id").values_list("id", flat=True).first()
+    return _awaited().in_order().reverse().values_list("id", flat=True).first()
 
 
 def is_much() -> bool:
     """Whether more is pending than a request should begin with: somebody's bulk work, which workers are at."""
-    return len(_awaited().order_by("id").values_list("id", flat=True)[: MUCH + 1]) > MUCH
+    return len(_awaited().in_order().values_list("id", flat=True)[: MUCH + 1]) > MUCH
 
 
 def is_unapplied_up_to(last: int) -> bool:
     """Whether a change with an id of at most ``last``, or one that came of it, is not in Redis and is waited for."""
-    condition = Q(id__lte=last)
-    # Those are later than what they came of, whichever it was.
-    if come_after := registry.after_others():
-        condition |= Q(mirror__in=come_after, source="")
-    return _awaited().filter(condition).exists()
+    # Changes that came of others are later than these, whichever they were.
+    chained = (_awaited().of_mirror(name).filter(source="") for name in registry.after_others())
+    found = chain([_awaited().in_order().filter(id__lte=last)], chained)
+    return any(changes.values_list("id", flat=True)[:1] for changes in found)
 
 
-def _awaited() -> QuerySet[Change]:
+def _awaited() -> ChangeQuerySet:
     """What is pending, and what was set aside just now: older cases are for staff, and keep no reader on SQL.
 
     Nor do rows on their way to others: whoever wrote one has it since the first step.
@@ -222,14 +222,11 @@ def purge(limit: int = PURGE) -> int:
     """Delete up to ``limit`` applied changes that are older than they need to be kept. Returns how many."""
     now, age = clock(), float(setting("KEEP_SECONDS"))
     oldest = datetime.fromtimestamp(now - age, tz=UTC)
-    ids = (
-        Change.objects.using(using())
-        .filter(applied_at__lt=oldest)
-        .order_by("applied_at")
-        .values_list("id", flat=True)[:limit]
-    )
-    count, _ = Change.objects.using(using()).filter(id__in=list(ids)).delete()
-    return count
+    found = Change.objects.using(using()).filter(applied_at__lt=oldest).order_by("applied_at")
+    condition, values = _one_of(list(found.values_list("id", flat=True)[:limit]))
+    with connections[using()].cursor() as cursor:
+        cursor.execute(f"DELETE FROM mirror_change WHERE {condition}", [values])
+        return int(cursor.rowcount)
 
 
 def unapply_since(moment: datetime, incarnation: str) -> int:

@@ -28,8 +28,8 @@ def pending_sources(values: Sequence[str] | None = None, mirror: str = "", sourc
     """
     found = Change.objects.using(outbox.using()).pending().exclude(source="").exclude(progress.is_pushed())
     if values is not None:
-        found = found.filter(mirror=mirror, source=source, key__in=values)
-    return found.order_by("id")
+        return found.filter(mirror=mirror, source=source, key__in=values).order_by("id")
+    return found.in_order()
 
 
 def step(changes: Sequence[Change], redis: Any = None) -> list[str]:

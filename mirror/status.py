@@ -105,7 +105,8 @@ Outstanding = Mapping[str, Any]
 def _outstanding() -> dict[str, Outstanding]:
     rows = (
         Change.objects.using(outbox.using())
-        .filter(applied_at__isnull=True)
+        .in_order()
+        .order_by()
         .values("mirror")
         .annotate(
             pending=CountOf("id", filter=Q(quarantined_at__isnull=True)),

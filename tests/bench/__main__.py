@@ -23,7 +23,7 @@ RESULT = ROOT / "var" / "bench.json"
 def main() -> int:
     """Parse, measure, print. Exit 1 when a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Every promise about speed as a ratio.")
-    parts = "catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_pages, shop_cart, hung"
+    parts = "catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_pages, shop_cart, drains, hung"
     parser.add_argument("--only", default="", help=f"a part ({parts}), or a word of a name")
     parser.add_argument("--data", type=Path, default=GOODBOOKS, help="a folder in goodbooks format")
     parser.add_argument("--on", choices=["sqlite", "postgres"], help=argparse.SUPPRESS)
@@ -77,9 +77,20 @@ def _measure(on: str, only: str, data: Path) -> list[dict[str, object]]:
     call_command("migrate", verbosity=0)
     if not data.is_dir():
         sys.exit(f"{data} is not there: give --data a folder in goodbooks format")
-    from tests.bench import accounts, catalogue, fanout, hung, shop_cart, shop_pages, shop_rush, timelines, tokens
+    from tests.bench import (
+        accounts,
+        catalogue,
+        drains,
+        fanout,
+        hung,
+        shop_cart,
+        shop_pages,
+        shop_rush,
+        timelines,
+        tokens,
+    )
 
-    everything = [catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_pages, shop_cart, hung]
+    everything = [catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_pages, shop_cart, drains, hung]
     named = [part for part in everything if part.__name__.endswith(f".{only}")]
     parts, word = (named, "") if named else (everything, only)
     if catalogue in parts:

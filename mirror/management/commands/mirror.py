@@ -111,7 +111,7 @@ class Command(ReportingCommand):
         if retry:
             outbox.retry(Change.objects.all())
         applied = relay.drain_all()
-        left = Change.objects.using(outbox.using()).pending().count()
+        left = Change.objects.using(outbox.using()).pending().in_order().count()
         self.report({"applied": applied, "pending": left}, [texts.drained(applied, left)], json)
         return FOUND if left else OK
 

@@ -1,0 +1,106 @@
+"""On PostgreSQL no statement of a drain reads more rows than it returns or marks, whatever the statistics say."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import connection, transaction
+
+from mirror import outbox
+from mirror.models import Change
+from tests.support.mirror.outbox import run
+
+pytestmark = [pytest.mark.on_postgres, pytest.mark.usefixtures("committed", "no_hints", "own_statistics")]
+
+MANY, BATCH = 10_000, 200
+SLACK = 20  # rows that are read to learn that there are no more
+
+
+@pytest.fixture
+def own_statistics() -> None:
+    """An outbox whose statistics are what the test makes them."""
+    run("ALTER TABLE mirror_change SET (autovacuum_enabled = off)", "VACUUM FULL mirror_change")
+
+
+def append(start: int, *, applied: bool = False, key: str = "n::text") -> None:
+    """Append ``MANY`` changes of rows from ``start`` on."""
+    applied_at = "now()" if applied else "NULL"
+    run(
+        f"INSERT INTO mirror_change (mirror, key, applied_at) SELECT 'titem', {key}, {applied_at}"
+        f" FROM generate_series({start}, {start + MANY - 1}) AS n"
+    )
+
+
+def at_rest() -> None:
+    """VACUUM ANALYZE has seen that nothing is pending."""
+    append(0, applied=True)
+    run("VACUUM ANALYZE mirror_change")
+    append(MANY)
+
+
+def with_much_pending() -> None:
+    """ANALYZE has seen as many pending changes as there are."""
+    append(0, applied=True)
+    append(MANY)
+    run("ANALYZE mirror_change")
+
+
+def long_drained() -> None:
+    """Autovacuum has seen everything pending, and only removed dead rows since."""
+    append(0)
+    run("ANALYZE mirror_change", "UPDATE mirror_change SET applied_at = now()", "VACUUM mirror_change")
+    append(MANY)
+
+
+def of_one_row() -> None:
+    """ANALYZE has seen changes of a single row."""
+    append(0, key="'hot'")
+    run("ANALYZE mirror_change", "UPDATE mirror_change SET applied_at = now()")
+    append(MANY)
+
+
+def read_rows(work: Callable[[], object]) -> int:
+    """Count the rows of the outbox that ``work`` reads, and undo it."""
+    with transaction.atomic():
+        before = _rows_read()
+        work()
+        rows = _rows_read() - before
+        transaction.set_rollback(True)
+    return rows
+
+
+def _rows_read() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'mirror_change'"
+        )
+        return int(cursor.fetchone()[0])
+
+
+@pytest.mark.parametrize("state", [at_rest, with_much_pending, long_drained, of_one_row])
+def test_each_statement_of_a_drain_reads_no_more_rows_than_it_needs(state: Callable[[], None]) -> None:
+    state()
+    keys = [str(MANY + n) for n in range(0, MANY, MANY // BATCH)]
+    ids = list(Change.objects.pending().filter(key__in=keys).values_list("id", flat=True))
+    middle = ids[BATCH // 2]
+    statements: dict[str, tuple[int, Callable[[], object]]] = {
+        "the keys that come next": (BATCH, lambda: outbox.next_keys(middle, BATCH)),
+        "changes of one key": (1, lambda: outbox.pending_of("titem", keys[:1])),
+        "changes of many keys": (BATCH, lambda: outbox.pending_of("titem", keys)),
+        "changes of any key": (0, lambda: outbox.pending_at_all("tgroup", BATCH)),
+        "whether there is one": (0, lambda: outbox.has_unapplied("tgroup")),
+        "marking": (BATCH, lambda: outbox.mark_applied(ids, "me")),
+        "writing anew": (BATCH, lambda: outbox.write_anew(ids)),
+        "a failure": (2, lambda: outbox.failed("titem", keys[0], "no")),
+        "the newest": (1, outbox.newest_unapplied),
+        "whether there is much": (outbox.MUCH + 1, outbox.is_much),
+        "whether old ones are left": (0, lambda: outbox.is_unapplied_up_to(0)),
+    }
+    read = {name: read_rows(work) for name, (_, work) in statements.items()}
+    assert {name: rows for name, rows in read.items() if rows > statements[name][0] + SLACK} == {}
+
+
+def test_old_changes_are_deleted_without_reading_the_others() -> None:
+    append(0, applied=True)
+    append(MANY)
+    run("UPDATE mirror_change SET applied_at = '2020-01-01' WHERE applied_at IS NOT NULL", "ANALYZE mirror_change")
+    assert read_rows(outbox.purge) <= 2 * outbox.PURGE + SLACK  # once to find them, once to delete them
