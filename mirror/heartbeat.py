@@ -10,7 +10,7 @@ Every Celery worker runs the rounds in a thread: they need neither beat nor the 
 
 import logging
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 import orjson
@@ -25,7 +25,7 @@ from mirror.redis import relay_client
 from mirror.session import Command, Session
 
 logger = logging.getLogger("mirror")
-MOST = 1000  # changes that one round drains
+MOST = 1000  # changes of a mirror that one round drains
 LISTED = 100  # quarantined changes that Redis lists
 
 
@@ -49,17 +49,17 @@ def beat(redis: Any = None) -> bool:
 
 def drain_strict(redis: Any) -> bool:
     """Drain up to ``MOST`` pending changes of the strict mirrors. Return whether nothing earlier is left."""
-    found = list(Change.objects.using(outbox.using()).pending().filter(mirror__in=registry.strict())[: MOST + 1])
+    found = outbox.pending_of_mirrors(registry.strict(), MOST)
     keys: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for change in found[:MOST]:
-        keys[change.mirror, change.source].append(change.key)
+    for mirror, source, key in found:
+        keys[mirror, source].append(key)
     deadline, failed, left = relay.Deadline(float(setting("SWEEP_BUDGET_SECONDS"))), set[tuple[str, str]](), False
     for (mirror, source), values in keys.items():
         for pks in spread.slices(mirror, source, values) if source else [list(dict.fromkeys(values))]:
             left |= bool(relay.drain_keys(mirror, pks, deadline, redis=redis, tried=failed)[1])
             if deadline.passed():
                 return False
-    return len(found) <= MOST and not left and not failed
+    return not (left or failed) and MOST not in Counter(mirror for mirror, _, _ in found).values()
 
 
 def _list_quarantined() -> Command:

@@ -75,6 +75,11 @@ class Change(models.Model):
                 name="mirror_change_by_key",
             ),
             models.Index(
+                fields=["id"],
+                condition=models.Q(applied_at__isnull=True, quarantined_at__isnull=False),
+                name="mirror_change_quarantined",
+            ),
+            models.Index(
                 fields=["applied_at"],
                 condition=models.Q(applied_at__isnull=False),
                 name="mirror_change_applied",

@@ -79,19 +79,34 @@ def pending_of(mirror: str, keys: Sequence[str]) -> dict[str, list[Pending]]:
 
 def pending_among(changes: Collection[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """Return which of these changes (mirror, source, key) are not applied, quarantined ones included."""
-    own = "applied_at IS NULL AND mirror = k.mirror AND key = k.key AND source = k.source"
+    own = "applied_at IS NULL AND mirror = k.mirror AND mirror > '' AND key = k.key AND source = k.source"
+    first = f"SELECT id FROM mirror_change WHERE {own} ORDER BY created_at LIMIT 1"
     wanted: list[Any]
     if connections[using()].vendor == "postgresql":
-        columns = "unnest(%s::text[], %s::text[], %s::text[]) AS k(mirror, source, key)"
+        found = f"unnest(%s::text[], %s::text[], %s::text[]) AS k(mirror, source, key), LATERAL ({first}) AS c"
         wanted = list(map(list, zip(*changes, strict=True)))
     else:
         names = enumerate(("mirror", "source", "key"))
         parts = ", ".join(f"json_extract(value, '$[{n}]') AS {name}" for n, name in names)
-        columns, wanted = f"(SELECT {parts} FROM json_each(%s)) k", [json.dumps(list(changes))]
-    is_pending = f"EXISTS (SELECT 1 FROM mirror_change WHERE {own})"
+        found = f"(SELECT {parts} FROM json_each(%s)) k JOIN mirror_change c ON c.id = ({first})"
+        wanted = [json.dumps(list(changes))]
     with connections[using()].cursor() as cursor:
-        cursor.execute(f"SELECT k.mirror, k.source, k.key FROM {columns} WHERE {is_pending}", wanted)
-        return [(name, source, key) for name, source, key in cursor.fetchall()]
+        cursor.execute(f"SELECT k.mirror, k.source, k.key FROM {found}", wanted)
+        return [(mirror, source, key) for mirror, source, key in cursor.fetchall()]
+
+
+def pending_of_mirrors(names: Collection[str], limit: int) -> list[tuple[str, str, str]]:
+    """Return up to ``limit`` pending changes (mirror, source, key) of each of these mirrors, in no order of time."""
+    wanted: Any = list(names)
+    own = "applied_at IS NULL AND quarantined_at IS NULL AND mirror = k.value AND mirror > ''"
+    first = f"FROM mirror_change WHERE {own} ORDER BY key, created_at LIMIT %s"
+    if connections[using()].vendor == "postgresql":
+        found = f"unnest(%s::text[]) AS k(value), LATERAL (SELECT mirror, source, key {first}) AS c"
+    else:
+        found, wanted = f"json_each(%s) k JOIN mirror_change c ON c.id IN (SELECT id {first})", json.dumps(wanted)
+    with connections[using()].cursor() as cursor:
+        cursor.execute(f"SELECT c.mirror, c.source, c.key FROM {found}", [wanted, limit])
+        return [(mirror, source, key) for mirror, source, key in cursor.fetchall()]
 
 
 def quarantined(limit: int) -> list[tuple[str, str, str]]:
