@@ -1,0 +1,31 @@
+"""Redis is emptied after a login: a running worker has told SQL by then."""
+
+from datetime import date
+
+import pytest
+
+from accounts.models import User
+from loginlog import days, numbers, selectors, services
+from loginlog.models import MonthBits
+from tests.support.faults.crew import Crew
+from tests.support.loginlog.tools import ago, person
+from tests.support.servers import RedisServer, wait_until
+
+pytestmark = [pytest.mark.on_sqlite, pytest.mark.django_db(transaction=True)]
+
+
+def test_worker_tells_sql_of_every_login(crew: Crew, redis_server: RedisServer) -> None:
+    numbers.known.clear()
+    user = person("alice")
+    crew.worker()
+    crew.beat()
+    for day in (ago(40), ago(0)):
+        services.mark(user, day)
+        wait_until(lambda day=day: is_in_sql(user, day), "the login in SQL")  # type: ignore[misc]
+    redis_server.flush()
+    assert selectors.login_days(user, ago(50), ago(0)) == [ago(40), ago(0)]
+
+
+def is_in_sql(user: User, day: date) -> bool:
+    """Whether SQL has a month in which the user logged in."""
+    return MonthBits.objects.filter(number__user=user, month=days.month_of(day)).exists()

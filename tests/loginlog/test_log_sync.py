@@ -1,0 +1,27 @@
+"""Beat takes logins to SQL within about two seconds."""
+
+import pytest
+from redis import Redis
+
+from loginlog import scripts, selectors, services
+from mirror import naming
+from mirror.backup.sweep import sweep
+from tests.support.loginlog.tools import ago, backup, person, put_back
+
+pytestmark = pytest.mark.django_db(transaction=True)
+BEAT_MS = 1000
+DELAY_MS = 2000
+
+
+def test_emptied_redis_loses_no_login_that_beat_has_seen(redis: Redis) -> None:
+    user = person("alice")
+    put_back()
+    services.mark(user, ago(1))
+    sweep()
+    services.mark(user, ago(0))
+    assert redis.pttl(naming.flushed(scripts.BACKUP)) <= DELAY_MS - BEAT_MS
+    redis.delete(naming.flushed(scripts.BACKUP))  # as if that time had passed
+    sweep()
+    assert redis.zcard(backup().marks()) == 0
+    redis.flushall()
+    assert selectors.login_days(user, ago(5), ago(0)) == [ago(1), ago(0)]
