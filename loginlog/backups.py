@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from loginlog import bitmaps, days, keys, scripts, store, walk
+from loginlog import bitmaps, days, keys, scripts, store, tombstones, unmarking, walk
 from loginlog.items import DAY, MONTH, BadItem, Item, Month, Numbers, Segment, parse
 from loginlog.models import Number
-from loginlog.store import Known
+from loginlog.tombstones import Known, Tombstones
 from mirror import scan
 from mirror.backup import Backup, register
 from mirror.naming import prefix
@@ -32,7 +32,7 @@ class LoginLogBackup(Backup):
     whole = True
 
     def read(self, redis: Any, items: Sequence[str]) -> dict[str, Value]:
-        """What was erased is left out, and wiped from Redis if it is there."""
+        """What was erased or removed is left out, and wiped from Redis if it is there."""
         parsed = _parsed(items)
         # Before the bits: who is erased and comes back meanwhile has another number, and the older one is refused.
         owners = _owners([item for item in parsed if isinstance(item, Month)])
@@ -49,7 +49,7 @@ class LoginLogBackup(Backup):
                         found[item.name] = Known(owners[item.user_id], bitmaps.month_bits(raw))
                 elif bits := bitmaps.short(raw):
                     found[item.name] = bits
-        _wipe(redis, found)
+        found = _wiped(redis, found)
         first = days.floor()
         return _together(found, self.load([item.name for item in parsed if _may_be_gone(item, first)]))
 
@@ -58,10 +58,10 @@ class LoginLogBackup(Backup):
         store.merge(of_users, of_days)
 
     def kept(self, values: Mapping[str, Value | None]) -> list[str]:
-        """Those of which SQL has every bit, but for those of numbers that were erased meanwhile."""
+        """Those of which SQL has every bit, but for those that were erased or removed meanwhile."""
         known, parsed = self.load(list(values)), _parsed(list(values))
         owners = _owners([item for item in parsed if isinstance(item, Month)])
-        gone = store.erased_segments({item.segment for item in parsed if isinstance(item, Segment)})
+        gone = _tombstones(values)
         return [item.name for item in parsed if _has(known.get(item.name), values[item.name], item, owners, gone)]
 
     def load(self, items: Sequence[str]) -> dict[str, Value]:
@@ -80,6 +80,7 @@ class LoginLogBackup(Backup):
         of_days = {i: v for i, v in parsed.items() if isinstance(i, Segment) and isinstance(v, bytes)}
         of_all = {i: v for i, v in parsed.items() if isinstance(i, Numbers) and isinstance(v, bytes)}
         scripts.put(redis, of_users, of_all, of_days)
+        unmarking.clean_items(redis, list(parsed))
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
         return [item.name for item in walk.after(parse(after) if after else None, limit)]
@@ -140,16 +141,32 @@ def _owners(items: Sequence[Month]) -> dict[int, int]:
     return dict(Number.objects.filter(user_id__in=users).values_list("user_id", "pk")) if users else {}
 
 
-def _wipe(redis: Any, found: dict[str, Value]) -> None:
-    """Take erased numbers out of what was found of days, and out of Redis."""
-    segments = {item: found[name] for name in found if isinstance(item := parse(name), Segment)}
-    gone = store.erased_segments({item.segment for item in segments})
-    for item, raw in segments.items():
-        if item.segment in gone and isinstance(raw, bytes):
-            found[item.name] = bitmaps.without(raw, gone[item.segment])
-            if found[item.name] != raw:
-                numbers = bitmaps.numbers(gone[item.segment], item.segment * bitmaps.SEGMENT)
-                scripts.clear_bits(redis, [item.key, keys.population()], numbers.tolist())
+def _tombstones(values: Mapping[str, Value | None]) -> Tombstones:
+    of_users, of_days = _split(values)
+    return tombstones.find(of_users.values(), of_days)
+
+
+def _wiped(redis: Any, found: dict[str, Value]) -> dict[str, Value]:
+    """Take erased and removed bits out of what was found, and out of Redis. Asks SQL: after Redis, for a mark lifts a
+    removal before it sets the bit.
+    """
+    gone = _tombstones(found)
+    rest = {name: _rest(gone, parse(name), value) for name, value in found.items()}
+    dirty = [parse(name) for name, value in found.items() if rest[name] != value]
+    for item in dirty:
+        if isinstance(item, Segment) and (erased := gone.erased.get(item.segment)):
+            numbers = bitmaps.numbers(erased, item.segment * bitmaps.SEGMENT)
+            scripts.clear_bits(redis, [item.key, keys.population()], numbers.tolist())
+    unmarking.clean_items(redis, dirty)
+    return {name: value for name, value in rest.items() if value and (isinstance(value, bytes) or value.bits)}
+
+
+def _rest(gone: Tombstones, item: Item, value: Value) -> Value:
+    if isinstance(item, Month) and isinstance(value, Known):
+        return gone.rest_of_month(item, value)
+    if isinstance(item, Segment) and isinstance(value, bytes):
+        return gone.rest_of_day(item, value)
+    return value
 
 
 def _together(found: dict[str, Value], known: Mapping[str, Value]) -> dict[str, Value]:
@@ -177,15 +194,13 @@ def _split(values: Mapping[str, Value | None]) -> tuple[dict[Month, Known], dict
     return of_users, of_days
 
 
-def _has(
-    known: Value | None, value: Value | None, item: Item, owners: Mapping[int, int], gone: Mapping[int, bytes]
-) -> bool:
+def _has(known: Value | None, value: Value | None, item: Item, owners: Mapping[int, int], gone: Tombstones) -> bool:
     """Whether SQL has every bit of a value that is to be kept."""
     if isinstance(item, Month) and isinstance(value, Known):
         if owners.get(item.user_id) != value.number:
             return True  # erased
-        return isinstance(known, Known) and known.number == value.number and not value.bits & ~known.bits
+        wanted = gone.rest_of_month(item, value).bits
+        return not wanted or (isinstance(known, Known) and known.number == value.number and not wanted & ~known.bits)
     if isinstance(item, Segment) and isinstance(value, bytes):
-        wanted = bitmaps.without(value, gone.get(item.segment, b""))
-        return bitmaps.covers(known if isinstance(known, bytes) else b"", wanted)
+        return bitmaps.covers(known if isinstance(known, bytes) else b"", gone.rest_of_day(item, value))
     return True

@@ -6,12 +6,13 @@ SQL goes first, in one transaction; Redis follows after the commit, or, if it is
 import logging
 from typing import Any, Final
 
-from django.db import connection, transaction
+from django.db import transaction
+from django.db.models import BinaryField, F, Func, QuerySet, Value
 
 from loginlog import days, keys, numbers, scripts
 from loginlog.bitmaps import SEGMENT
 from loginlog.items import parse_member
-from loginlog.models import DayBits, Erased, MonthBits, Number
+from loginlog.models import DayBits, Erased, MonthBits, Number, Unmarked
 from mirror.redis import RedisError, breaker, client, is_away
 
 logger = logging.getLogger("loginlog")
@@ -33,27 +34,28 @@ def erase(user_id: int) -> bool:
         # The first write: from here on nobody merges (``store.merge``) until this is committed.
         Erased.objects.create(number=row, user_pk=user_id)
         Number.objects.filter(pk=row.pk).update(user=None)
+        Unmarked.objects.filter(number=row).delete()
         MonthBits.objects.filter(number=row).delete()
-        _clear_days(row.pk)
+        clear_days(row.pk, DayBits.objects.all())
         transaction.on_commit(lambda: _after(user_id, row.pk))
     return True
 
 
-def _clear_days(number: int) -> None:
-    """Clear a number's bit in every day that SQL has. Only the byte with the bit is read to find them."""
+def clear_days(number: int, rows: QuerySet[DayBits]) -> int:
+    """Clear a number's bit in these rows. Only the byte with the bit is read to find it. Returns how many had it."""
     segment, place = divmod(number, SEGMENT)
     byte, bit = divmod(place, 8)
-    cut = "substring(bits FROM %s FOR 1)" if connection.vendor == "postgresql" else "substr(bits, %s, 1)"
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT id, {cut} FROM {DayBits._meta.db_table} WHERE segment = %s", [byte + 1, segment])
-        found = sorted(pk for pk, part in cursor.fetchall() if part and part[0] & 128 >> bit)
+    cut = Func(F("bits"), Value(byte + 1), Value(1), function="substr", output_field=BinaryField())
+    parts = rows.filter(segment=segment).annotate(part=cut).values_list("pk", "part")
+    found = sorted(pk for pk, part in parts if part and bytes(part)[0] & 128 >> bit)
     for at in range(0, len(found), STEP):
-        rows = DayBits.objects.select_for_update().filter(pk__in=found[at : at + STEP])
-        for row in rows.order_by("day", "user_type", "segment"):
+        with_bit = DayBits.objects.select_for_update().filter(pk__in=found[at : at + STEP])
+        for row in with_bit.order_by("day", "user_type", "segment"):
             raw = bytearray(row.bits)
             raw[byte] &= ~(128 >> bit)
             row.bits = bytes(raw).rstrip(b"\0")
             row.save(update_fields=["bits"])
+    return len(found)
 
 
 def _after(user_id: int, number: int) -> None:

@@ -3,7 +3,7 @@
 import logging
 from typing import Any, Final
 
-from loginlog import erasure, scripts, store
+from loginlog import erasure, scripts, store, unmarking
 from loginlog.items import POPULATION, Item, Month, Numbers, Segment, parse
 from loginlog.models import Owed
 from mirror.lease import lease
@@ -16,7 +16,8 @@ LEASE_SECONDS: Final = 60.0
 
 
 def settle(redis: Any = None) -> bool:
-    """Wipe what is left of erased users, and bring Redis what it is owed. Returns whether all is settled.
+    """Wipe what is left of erased users and removed logins, and bring Redis what it is owed. Returns whether all is
+    settled.
 
     Beat asks every few seconds; while Redis is away, or somebody else is at it, nothing happens.
     """
@@ -25,6 +26,7 @@ def settle(redis: Any = None) -> bool:
         with lease(redis, "loginlog:settle", LEASE_SECONDS) as mine:
             if mine:
                 erasure.clean_all(redis)
+                unmarking.clean_all(redis)
                 pay(redis)
             return mine
     except RedisError as error:
@@ -47,3 +49,4 @@ def put(redis: Any, items: set[Item]) -> None:
     months = store.months([item for item in items if isinstance(item, Month)])
     everybody = store.numbers({Numbers(POPULATION, item.segment) for item in segments})
     scripts.put(redis, months, everybody, segments)
+    unmarking.clean_items(redis, items)

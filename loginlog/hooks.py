@@ -40,6 +40,11 @@ class _Recent:
                 self._seen.clear()
             self._seen.add(what)
 
+    def discard(self, what: Seen) -> None:
+        """Forget this."""
+        with self._lock:
+            self._seen.discard(what)
+
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
@@ -56,9 +61,13 @@ def seen(user: AbstractBaseUser | AnonymousUser) -> None:
     """
     if not isinstance(user, User) or not user.is_authenticated:
         return
-    what = (getattr(client().connection_pool, "incarnation", ""), user.pk, user.user_type, today())
+    what = _now(user)
     if what not in recent:
         transaction.on_commit(lambda: _mark(what))
+
+
+def _now(user: User) -> Seen:
+    return getattr(client().connection_pool, "incarnation", ""), user.pk, user.user_type, today()
 
 
 def _mark(what: Seen) -> None:
@@ -74,6 +83,8 @@ def _mark(what: Seen) -> None:
 
 @receiver(user_logged_in, dispatch_uid="loginlog")
 def _logged_in(*, user: Any, **kwargs: object) -> None:
+    if isinstance(user, User):  # marked also if this process has marked it: that login may have been removed
+        recent.discard(_now(user))
     seen(user)
 
 

@@ -31,6 +31,13 @@ def erased() -> str:
     return key("loginlog:erased")
 
 
+def unmarked() -> str:
+    """Hash: number:day of a login that was removed, to the removal's number; below zero: the day was marked again.
+    Life: always. Owner: LoginLogBackup.
+    """
+    return key("loginlog:unmarked")
+
+
 def months() -> str:
     """Sorted set: YYYY-MM_type of which Redis has bitmaps, by how often one was changed. Life: until the month has
     expired. Owner: LoginLogBackup.

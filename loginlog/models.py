@@ -88,6 +88,36 @@ class Erased(models.Model):
         return str(self.number_id)
 
 
+class UnmarkedQuerySet(models.QuerySet["Unmarked"]):
+    def in_force(self) -> "UnmarkedQuerySet":
+        """Return the days that were not marked again."""
+        return self.filter(is_lifted=False)
+
+
+class Unmarked(models.Model):
+    """A day on which a user's login was removed. A bit of an older copy must not come back; a later mark lifts this.
+
+    The primary key orders the removals of one day: scripts in Redis refuse an older one.
+    """
+
+    number = models.ForeignKey(
+        Number, verbose_name=_("user's number"), on_delete=models.CASCADE, related_name="unmarked_days"
+    )
+    day = models.DateField(_("day"))
+    is_lifted = models.BooleanField(_("marked again"), default=False)
+    is_in_redis = models.BooleanField(_("removed from Redis"), default=False)
+
+    objects = UnmarkedQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("removed login")
+        verbose_name_plural = _("removed logins")
+        constraints = [models.UniqueConstraint(fields=["day", "number"], name="loginlog_unmarked_day")]
+
+    def __str__(self) -> str:
+        return f"{self.number_id} {self.day}"
+
+
 class Owed(models.Model):
     """A bitmap that was written to SQL because Redis was away, and that Redis has to get."""
 

@@ -7,11 +7,13 @@ from typing import Any, Final
 
 from loginlog import bitmaps, keys
 from loginlog.bitmaps import SEGMENT_BYTES
+from loginlog.direct import Mark
 from loginlog.items import Month, Numbers, Segment
-from loginlog.store import Known
+from loginlog.tombstones import Known
 from mirror import backup, naming
+from mirror.backup import epoch
 from mirror.scripts import Script
-from mirror.session import Command
+from mirror.session import Command, Session
 
 _LUA: Final = Path(__file__).parent / "lua"
 BACKUP: Final = "loginlog"  # the name under which bitmaps are marked
@@ -22,6 +24,9 @@ put_day = Script(_LUA / "put_day.lua")
 erase = Script(_LUA / "erase.lua")
 clear_bits = Script(_LUA / "clear_bits.lua")
 forget_month = Script(_LUA / "forget_month.lua")
+unmark = Script(_LUA / "unmark.lua")
+
+NEW, ERASED, REMOVED = 1, -1, -2  # what ``mark`` says of a login
 
 
 def length(number: int) -> int:
@@ -35,21 +40,46 @@ def length(number: int) -> int:
     return -(-wanted // step) * step * SEGMENT_BYTES
 
 
-def marking(user_type: str, day: date, users: Sequence[tuple[int, int]]) -> tuple[list[str], list[str | int]]:
-    """Keys and arguments of ``mark`` for users (id and number) who were here on a day as users of one type."""
+def run_marks(
+    redis: Any, groups: Sequence[Sequence[Mark]], lifted: Mapping[tuple[int, date], int] | None = None
+) -> list[int]:
+    """Mark these logins, each group of one day and type. Returns what ``mark`` says of each, in one round trip.
+
+    lifted: what SQL was found to have of removals (``unmarking.lift``); None: it was not asked. Raises redis-py's
+    errors.
+    """
+    with Session(redis) as session:
+        marker = epoch.start(session.incarnation)
+        calls = [_marking(group, marker, lifted) for group in groups]
+        if len(calls) == 1:
+            return list(mark.ask(session, *calls[0]))
+        mark.load(redis)
+        replies = session.ask([mark.command(*call) for call in calls])
+    return [reply for of_group in replies for reply in of_group]
+
+
+def _marking(
+    group: Sequence[Mark], marker: str, lifted: Mapping[tuple[int, date], int] | None
+) -> tuple[list[str], list[str | int]]:
+    """Keys and arguments of ``mark``."""
+    day, user_type = group[0].day, group[0].user_type
     month, segment = Month(day.replace(day=1), user_type, 0), Segment(day, user_type, 0)
     names = [segment.key, keys.population(), keys.erased(), keys.months(), naming.marks(BACKUP)]
+    names += [keys.unmarked(), naming.restored(BACKUP)]
     of_users = month.key.removesuffix("0")
     arguments: list[str | int] = [
         day.day,
         month.name.removesuffix("0"),
         segment.name.removesuffix("0"),
         month.member,
-        length(max(number for _, number in users)),
+        length(max(one.number for one in group)),
+        str(day),
+        marker,
+        int(lifted is not None),
     ]
-    for user_id, number in users:
-        names.append(f"{of_users}{user_id}")
-        arguments += (number, user_id)
+    for one in group:
+        names.append(f"{of_users}{one.user_id}")
+        arguments += (one.number, one.user_id, (lifted or {}).get((one.number, day), 0))
     return names, arguments
 
 

@@ -1,26 +1,20 @@
-"""The login log in SQL: reading bitmaps, and merging them by OR. What was erased is never merged in again."""
+"""The login log in SQL: reading bitmaps, and merging them by OR. Erased and removed bits are never merged in again."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from django.db import connection, transaction
-from django.db.models import Max, Min, QuerySet
+from django.db.models import Max, Min
 
-from loginlog import bitmaps
+from loginlog import bitmaps, tombstones
 from loginlog.bitmaps import SEGMENT
 from loginlog.items import ERASED, Month, Numbers, Segment
-from loginlog.models import DayBits, Erased, MonthBits, Number
+from loginlog.models import DayBits, Erased, MonthBits, Number, Unmarked
+from loginlog.tombstones import Known as Known
 
 STEP: Final = 500  # rows a statement
 _TABLE: Final = MonthBits._meta.db_table
-
-
-class Known(NamedTuple):
-    """A month's bits, and whose they are: a user who was erased and came back has another number."""
-
-    number: int
-    bits: int
 
 
 def months(items: Collection[Month]) -> dict[Month, Known]:
@@ -61,22 +55,18 @@ def segments(items: Collection[Segment], *, lock: bool = False) -> dict[Segment,
 
 
 def merge(of_users: Mapping[Month, Known], of_days: Mapping[Segment, bytes]) -> None:
-    """OR these into what SQL has, in one transaction; bits of erased numbers are left out.
+    """OR these into what SQL has, in one transaction; erased and removed bits are left out.
 
-    Nobody can be erased meanwhile: who is erasing waits for this, and this for them.
+    An erasure or a removal waits for this, and this for them.
     """
     with transaction.atomic():
         if connection.vendor == "postgresql":  # SQLite has one writer at a time anyway
+            tables = ", ".join(model._meta.db_table for model in (Erased, Unmarked))
             with connection.cursor() as cursor:
-                cursor.execute(f"LOCK TABLE {Erased._meta.db_table} IN SHARE MODE")
-        gone = erased_segments({item.segment for item in of_days} | {k.number // SEGMENT for k in of_users.values()})
-        _merge_months({item: known for item, known in of_users.items() if not _is_gone(known.number, gone)})
-        _merge_segments({item: bitmaps.without(raw, gone.get(item.segment, b"")) for item, raw in of_days.items()})
-
-
-def erased_segments(wanted: Iterable[int]) -> dict[int, bytes]:
-    """By segment, the bitmap of the numbers in it that were erased; left out: none."""
-    return _by_segment(Erased.objects.all(), wanted)
+                cursor.execute(f"LOCK TABLE {tables} IN SHARE MODE")
+        gone = tombstones.find(of_users.values(), of_days)
+        _merge_months({item: gone.rest_of_month(item, known) for item, known in of_users.items()})
+        _merge_segments({item: gone.rest_of_day(item, raw) for item, raw in of_days.items()})
 
 
 def numbers(items: Iterable[Numbers]) -> dict[Numbers, bytes]:
@@ -86,31 +76,15 @@ def numbers(items: Iterable[Numbers]) -> dict[Numbers, bytes]:
     found: dict[Numbers, bytes] = {}
     for kind in {item.kind for item in items}:
         rows = Erased.objects.filter(user_pk=None) if kind == ERASED else Number.objects.exclude(user=None)
-        parts = _by_segment(rows, [item.segment for item in items if item.kind == kind])
+        parts = tombstones.by_segment(rows, [item.segment for item in items if item.kind == kind])
         found |= {Numbers(kind, segment): raw for segment, raw in parts.items()}
     return found
 
 
-def _by_segment(rows: QuerySet[Any], wanted: Iterable[int]) -> dict[int, bytes]:
-    """Primary keys as bitmaps of segments."""
-    found = {}
-    for segment in wanted:
-        start = segment * SEGMENT
-        places = rows.filter(pk__gte=start, pk__lt=start + SEGMENT).values_list("pk", flat=True)
-        if raw := bitmaps.of_numbers(place - start for place in places):
-            found[segment] = raw
-    return found
-
-
-def _is_gone(number: int, gone: Mapping[int, bytes]) -> bool:
-    raw = gone.get(number // SEGMENT, b"")
-    byte, bit = divmod(number % SEGMENT, 8)
-    return byte < len(raw) and bool(raw[byte] & 128 >> bit)
-
-
 def _merge_months(found: Mapping[Month, Known]) -> None:
     """Django's ``update_conflicts`` assigns; this has to OR, in one step."""
-    rows = sorted((known.number, str(item.month), item.user_type, known.bits) for item, known in found.items())
+    wanted = ((item, known) for item, known in found.items() if known.bits)
+    rows = sorted((known.number, str(item.month), item.user_type, known.bits) for item, known in wanted)
     with connection.cursor() as cursor:
         for at in range(0, len(rows), STEP):
             part = rows[at : at + STEP]

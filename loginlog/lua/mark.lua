@@ -1,8 +1,13 @@
--- Logins of one day and type. KEYS: day bitmap, population, erased, months, marks, then each user's month bitmap.
--- ARGV: day of the month, start of the month's items, start of the day's items, member of months, bytes that a bitmap
--- of days has at least for these numbers; then each user's number and id.
--- Returns for each user 1 (new), 0 (known already) or -1 (the number was erased).
+-- Logins of one day and type. KEYS: day bitmap, population, erased, months, marks, unmarked, the backup's marker, then
+-- each user's month bitmap. ARGV: day of the month, start of the month's items, start of the day's items, member of
+-- months, bytes that a bitmap of days has at least for these numbers, the day, what the marker has to begin with, "1"
+-- when SQL was asked for removals; then each user's number, id, and removal that this mark lifts (0: none).
+-- Returns for each user 1 (new), 0 (known already), -1 (the number was erased) or -2 (SQL has to be asked whether the
+-- login of this day was removed: it was, or Redis may have lost that).
 local day, all = ARGV[1], nil
+local marker, asked = redis.call('GET', KEYS[7]), ARGV[8] == '1'
+local sure = asked or (marker and string.sub(marker, 1, #ARGV[7]) == ARGV[7])
+local removals = redis.call('EXISTS', KEYS[6]) == 1
 local replies, marked, changes = {}, {}, 0
 
 -- Bitmaps of equal length are OR-ed many times faster: every day is made as long as the population.
@@ -12,10 +17,22 @@ local function lengthen(key, length)
   end
 end
 
-for i = 6, #KEYS do
-  local number, user = ARGV[2 * i - 6], ARGV[2 * i - 5]
+-- Whether the login was removed, by a removal that this mark does not lift.
+local function is_removed(field, lifted)
+  local known = removals and tonumber(redis.call('HGET', KEYS[6], field) or 0) or 0
+  if lifted > 0 and lifted >= math.abs(known) then
+    redis.call('HSET', KEYS[6], field, string.format('%.0f', -lifted))
+    return false
+  end
+  return known > 0
+end
+
+for i = 8, #KEYS do
+  local number, user, lifted = ARGV[3 * i - 15], ARGV[3 * i - 14], tonumber(ARGV[3 * i - 13])
   if redis.call('GETBIT', KEYS[3], number) == 1 then
-    replies[i - 5] = -1
+    replies[i - 7] = -1
+  elseif not sure or is_removed(number .. ':' .. ARGV[6], lifted) then
+    replies[i - 7] = -2
   else
     -- Asked before it is set: on Redis 6.2 setting a bit that is set counts as a change.
     local new_in_month = redis.call('GETBIT', KEYS[i], day) == 0
@@ -38,8 +55,8 @@ for i = 6, #KEYS do
         marked[segment] = true
       end
     end
-    replies[i - 5] = (new_in_month or new_in_day) and 1 or 0
-    changes = changes + replies[i - 5]
+    replies[i - 7] = (new_in_month or new_in_day) and 1 or 0
+    changes = changes + replies[i - 7]
   end
 end
 if changes > 0 then

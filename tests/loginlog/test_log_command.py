@@ -13,6 +13,7 @@ from redis import Redis
 
 from loginlog import selectors, services
 from tests.support.loginlog.tools import ago, keys_of, person, put_back, sync
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,6 +75,25 @@ def test_sync_expire_load_and_erase(redis: Redis) -> None:
     assert "nothing to erase" in run("erase", "alice").out
 
 
+def test_login_marked_by_mistake_is_removed(redis: Redis) -> None:
+    user = person("alice")
+    put_back()
+    run("mark", "alice", "--date", "2017-10-25")
+    said = run("unmark", "ALICE", "--date", "2017-10-25", "--json").said
+    assert said == {"user": "alice", "id": user.pk, "day": "2017-10-25", "removed": True}
+    assert run("unmark", "alice", "--date", "2017-10-25") == (0, "alice: there was no login on 2017-10-25\n", "")
+    run("mark", "alice", "--date", "2017-10-25")
+    assert run("unmark", "alice", "--date", "2017-10-25").out == "alice: the login on 2017-10-25 was removed\n"
+
+
+def test_login_is_removed_while_redis_is_away(redis_server: RedisServer) -> None:
+    user = person("alice")
+    services.mark(user, date(2017, 10, 25))
+    redis_server.kill()
+    assert run("unmark", "alice", "--date", "2017-10-25", "--json").said["removed"] is None
+    assert "Redis is away" in run("unmark", "alice", "--date", "2017-10-25").out
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -83,6 +103,8 @@ def test_sync_expire_load_and_erase(redis: Redis) -> None:
         (["mark", "alice", "--date", "yesterday"], "'yesterday'"),
         (["mark", "alice", "--date", "1926-01-01"], "1926-01-01 is not a day from 1970-01-01 to today"),
         (["mark", "alice", "--date", "9999-12-31"], "9999-12-31 is not a day from 1970-01-01 to today"),
+        (["unmark", "alice", "--date", "9999-12-31"], "9999-12-31 is not a day from 1970-01-01 to today"),
+        (["unmark", "nobody", "--date", "2017-10-25"], "'nobody'"),
         (["user", "alice", "--from", "2017-10-02", "--to", "2017-10-01"], "before it begins"),
         (["active", "--from", "0001-01-01", "--to", "9999-12-31"], "100 years"),
         (["active", "--from", "20", "--to", "2017-10-01"], "'20'"),
@@ -140,7 +162,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 
 def test_every_action_has_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for action in ("mark", "sync", "user", "active", "expire", "load", "erase"):
+    for action in ("mark", "unmark", "sync", "user", "active", "expire", "load", "erase"):
         with pytest.raises(SystemExit, match="0"):
             call_command("loginlog", action, "--help")
         assert "--json" in capsys.readouterr().out

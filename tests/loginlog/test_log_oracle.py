@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from accounts.models import User
 from loginlog import direct, expiry, filling, loading, numbers, services
-from loginlog.models import DayBits, Erased, MonthBits, Number, Owed
+from loginlog.models import DayBits, Erased, MonthBits, Number, Owed, Unmarked
 from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.models import BackupState
@@ -41,7 +41,7 @@ class Log(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         relay_client().flushdb()
-        for model in (Owed, MonthBits, DayBits, Erased, Number, User, BackupState):
+        for model in (Owed, Unmarked, MonthBits, DayBits, Erased, Number, User, BackupState):
             model.objects.all().delete()
         numbers.known.clear()
         direct.owing.maybe = False
@@ -126,6 +126,17 @@ class Log(RuleBasedStateMachine):
                 self.people[who] = person(f"reader {who}")
             else:
                 services.erase(user)
+        filling.settle()
+
+    @rule(who=USERS, day=st.sampled_from(DAYS), away=st.booleans())
+    def unmark(self, who: int, day: date, away: bool) -> None:
+        user = self.people[who]
+        gone = {row for row in self.rows if (row[0], row[2]) == (user.pk, day)}
+        with no_redis() if away else nullcontext():
+            removed = services.unmark(user, day)
+        assert bool(removed) == bool(gone) or (away and not removed)
+        self.rows -= gone
+        self.unsaved -= gone
         filling.settle()
 
     @rule()

@@ -32,6 +32,7 @@ def test_a_login_sets_a_bit_of_its_month_and_a_bit_of_its_day(redis: Redis) -> N
 
 
 def test_a_repeat_changes_nothing_and_costs_one_round_trip(redis: Redis) -> None:
+    put_back()
     user = person("alice")
     services.mark(user)
     sync()

@@ -1,4 +1,4 @@
-"""``manage.py loginlog``: mark logins, ask who was here when, sync, expire, load, erase."""
+"""``manage.py loginlog``: mark logins, remove one, ask who was here when, sync, expire, load, erase."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -26,6 +26,9 @@ class Command(ReportingCommand):
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         marked = self._action(actions, "mark", _("note that a user was here on a day"), user=True)
         marked.add_argument("--date", metavar="D", help=_("the day, YYYY-MM-DD (default: today)"))
+        text = _("remove a login that was marked by mistake; a later mark of the same day counts")
+        unmarked = self._action(actions, "unmark", text, user=True)
+        unmarked.add_argument("--date", metavar="D", required=True, help=_("the day, YYYY-MM-DD"))
         self._action(actions, "sync", _("take everything marked to SQL; exit 1 if some of it is refused"))
         text = _("the days on which a user was here")
         self._action(actions, "user", text, user=True, span=True)
@@ -59,6 +62,18 @@ class Command(ReportingCommand):
         new = services.mark(who, day)
         text = _("%(user)s: marked on %(day)s") if new else _("%(user)s: was marked on %(day)s already")
         said = {"user": who.username, "id": who.pk, "type": who.user_type, "day": day, "new": new}
+        self.report(said, [text % {"user": who.username, "day": day}], json)
+        return OK
+
+    def do_unmark(self, *, user: str, date: str, json: bool, **options: Any) -> int:
+        who, day = _user(user), _past(date)
+        removed = services.unmark(who, day)
+        text = _("%(user)s: the login on %(day)s was removed")
+        if removed is None:
+            text = _("%(user)s: SQL has no login on %(day)s; Redis is away, and what it has is removed when it is back")
+        elif not removed:
+            text = _("%(user)s: there was no login on %(day)s")
+        said = {"user": who.username, "id": who.pk, "day": day, "removed": removed}
         self.report(said, [text % {"user": who.username, "day": day}], json)
         return OK
 

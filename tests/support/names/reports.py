@@ -80,6 +80,7 @@ def _loginlog_runs(folder: Path) -> Iterator[tuple[str, ...]]:
     yield ("loginlog", "expire")
     [file] = [path for path in folder.iterdir() if path.is_file()]
     yield ("loginlog", "load", str(file))
+    yield ("loginlog", "unmark", "alice", "--date", DAY)
     yield ("loginlog", "erase", "alice")
 
 

@@ -1,0 +1,93 @@
+"""Bits that must never be merged again: those of erased users, and of logins that were removed. SQL decides."""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import date
+from typing import Any, Final, NamedTuple
+
+from django.db.models import Q, QuerySet
+
+from loginlog import bitmaps, days
+from loginlog.bitmaps import SEGMENT
+from loginlog.items import Item, Month, Numbers, Segment
+from loginlog.models import Erased, Unmarked
+
+NO_BITS: Final = 0
+ALL_BITS: Final = 0x7FFFFFFF
+
+
+class Known(NamedTuple):
+    """A month's bits, and whose they are: a user who was erased and came back has another number."""
+
+    number: int
+    bits: int
+
+
+class Tombstones(NamedTuple):
+    """The bits that are gone. erased: numbers by segment. of_days: numbers by day and segment. of_months: days by
+    number and month.
+    """
+
+    erased: Mapping[int, bytes]
+    of_days: Mapping[tuple[date, int], bytes]
+    of_months: Mapping[tuple[int, date], int]
+
+    def rest_of_month(self, item: Month, known: Known) -> Known:
+        """Return what is left of a user's month."""
+        segment, place = divmod(known.number, SEGMENT)
+        if _has_bit(self.erased.get(segment, b""), place):
+            return known._replace(bits=NO_BITS)
+        return known._replace(bits=known.bits & ~self.of_months.get((known.number, item.month), NO_BITS))
+
+    def rest_of_day(self, item: Segment, raw: bytes) -> bytes:
+        """Return what is left of a segment."""
+        gone = [self.erased.get(item.segment, b""), self.of_days.get((item.day, item.segment), b"")]
+        return bitmaps.without(raw, bitmaps.union(gone))
+
+
+def find(of_users: Iterable[Known], of_days: Collection[Segment]) -> Tombstones:
+    """Return what is gone of these months and segments. Two or three statements."""
+    numbers = {known.number for known in of_users}
+    segments = {item.segment for item in of_days}
+    erased = erased_segments(segments | {number // SEGMENT for number in numbers})
+    rows = Unmarked.objects.in_force().filter(Q(number__in=numbers) | Q(day__in={item.day for item in of_days}))
+    unmarked_days: dict[tuple[date, int], list[int]] = {}
+    unmarked_months: dict[tuple[int, date], int] = {}
+    for number, day in rows.values_list("number_id", "day"):
+        unmarked_days.setdefault((day, number // SEGMENT), []).append(number % SEGMENT)
+        month = number, days.month_of(day)
+        unmarked_months[month] = unmarked_months.get(month, NO_BITS) | bitmaps.bit_of(day)
+    return Tombstones(
+        erased, {place: bitmaps.of_numbers(found) for place, found in unmarked_days.items()}, unmarked_months
+    )
+
+
+def erased_segments(wanted: Iterable[int]) -> dict[int, bytes]:
+    """By segment, the bitmap of the numbers in it that were erased; left out: none."""
+    return by_segment(Erased.objects.all(), wanted)
+
+
+def by_segment(rows: QuerySet[Any], wanted: Iterable[int]) -> dict[int, bytes]:
+    """Primary keys as bitmaps of segments."""
+    found = {}
+    for segment in wanted:
+        start = segment * SEGMENT
+        places = rows.filter(pk__gte=start, pk__lt=start + SEGMENT).values_list("pk", flat=True)
+        if raw := bitmaps.of_numbers(place - start for place in places):
+            found[segment] = raw
+    return found
+
+
+def removals_of(items: Iterable[Item]) -> QuerySet[Unmarked]:
+    """The removed logins, lifted ones too, that concern these bitmaps; of numbers: all of their users'."""
+    condition = Q(pk__in=[])
+    wanted = list(items)
+    condition |= Q(day__in={item.day for item in wanted if isinstance(item, Segment)})
+    condition |= Q(number__user_id__in={item.user_id for item in wanted if isinstance(item, Month)})
+    for segment in {item.segment for item in wanted if isinstance(item, Numbers)}:
+        condition |= Q(number_id__gte=segment * SEGMENT, number_id__lt=(segment + 1) * SEGMENT)
+    return Unmarked.objects.filter(condition).select_related("number")
+
+
+def _has_bit(raw: bytes, place: int) -> bool:
+    byte, bit = divmod(place, 8)
+    return byte < len(raw) and bool(raw[byte] & 128 >> bit)

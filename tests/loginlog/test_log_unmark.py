@@ -1,0 +1,202 @@
+"""Removing one login: no copy of its bit brings it back, and a later mark counts."""
+
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+from django.test import Client
+from redis import Redis
+
+from accounts.models import User
+from loginlog import expiry, filling, keys, loading, selectors, services
+from loginlog.models import Number, Unmarked
+from mirror.backup.restore import restore
+from mirror.backup.sweep import sweep
+from mirror.backup.verify import verify
+from mirror.redis import breaker
+from tests.support.loginlog.tools import ago, backup, person, put_back, sync
+from tests.support.mirror.backup_world import Lives
+from tests.support.mirror.backup_world import lives as lives
+from tests.support.servers import RedisServer
+from tests.support.timeouts import hung
+
+pytestmark = pytest.mark.django_db(transaction=True)
+OLD = 100  # days ago, so that it can expire
+
+
+@pytest.fixture
+def user(redis: Redis) -> User:
+    """A user with three logins, one of them as another type; another user was here on the same days."""
+    put_back()
+    alice, bob = person("alice"), person("bob")
+    for who in (alice, bob):
+        services.mark_many([(who.pk, "client", ago(n)) for n in (0, 1, OLD)])
+    services.mark_many([(alice.pk, "office", ago(1))])
+    return alice
+
+
+def logins(user: User) -> list[date]:
+    return selectors.login_days(user, ago(OLD), ago(0))
+
+
+def assert_agrees(user: User, *wanted: date) -> None:
+    """Redis and SQL have these logins of the user, at rest, and all of the other's."""
+    filling.settle()
+    sync()
+    put_back()
+    assert verify(backup()) == []
+    for _ in ("Redis", "SQL"):
+        assert logins(user) == sorted(wanted)
+        assert len(selectors.login_days(User.objects.get(username="bob"), ago(OLD), ago(0))) == 3
+        assert (user.pk in selectors.active_any(ago(1), ago(1))) == (ago(1) in wanted)
+        breaker.failed()
+    breaker.reset()
+
+
+@pytest.mark.parametrize("flush", [sync, lambda: None], ids=["flushed", "marked"])
+def test_removed_login_is_gone_whatever_its_type(flush: Callable[[], object], user: User) -> None:
+    flush()
+    assert services.unmark(user, ago(1)) is True
+    assert logins(user) == [ago(OLD), ago(0)]
+    assert_agrees(user, ago(OLD), ago(0))
+    assert services.unmark(user, ago(1)) is False
+
+
+def test_neither_flush_nor_restore_nor_file_brings_it_back(user: User, redis: Redis) -> None:
+    sync()
+    held = dict(backup().read(redis, backup().items_after(None, 100)))
+    (done,) = expiry.expire(31)
+    assert done.file is not None
+    services.unmark(user, ago(0))
+    services.unmark(user, ago(OLD))
+    backup().save(held)  # a flusher that read before, and stood still
+    assert set(backup().kept(held)) == set(held)
+    backup().put_back(redis, held)  # a restore that did
+    assert redis.getbit(keys.day(ago(0), "client"), Number.objects.get(user=user).pk) == 0
+    loading.load(done.file)
+    filling.settle()
+    restore(backup(), again=True)
+    assert_agrees(user, ago(1))
+
+
+def test_older_redis_does_not_bring_it_back(user: User, lives: Lives) -> None:
+    restore(backup())
+    services.mark(user, ago(2))
+    services.mark(user, ago(3))
+    past = lives.past()
+    services.unmark(user, ago(2))
+    services.unmark(user, ago(3))
+    lives.come_back(past)
+    services.mark(user, ago(3))  # before anything is restored
+    sync()
+    assert ago(2) not in logins(user)
+    assert ago(3) in logins(user)
+
+
+def do_nothing(redis: Redis) -> None:
+    """Nothing happens between the removal and the mark."""
+
+
+def empty_redis(redis: Redis) -> None:
+    redis.flushall()
+
+
+def empty_and_restore(redis: Redis) -> None:
+    redis.flushall()
+    put_back()
+
+
+def sweep_backups(redis: Redis) -> None:
+    filling.settle()
+    sweep()
+
+
+EVENTS = [do_nothing, empty_redis, empty_and_restore, sweep_backups]
+
+
+@pytest.mark.parametrize("after", EVENTS)
+@pytest.mark.parametrize("before", EVENTS)
+@pytest.mark.parametrize("many", [False, True])
+def test_later_mark_counts(
+    many: bool, before: Callable[[Redis], None], after: Callable[[Redis], None], user: User, redis: Redis
+) -> None:
+    sync()
+    services.unmark(user, ago(1))
+    before(redis)
+    if many:
+        assert services.mark_many([(user.pk, "client", ago(1)), (user.pk, "client", ago(0))])
+    else:
+        assert services.mark(user, ago(1))
+    assert ago(1) in logins(user)
+    sync()
+    after(redis)
+    assert_agrees(user, ago(OLD), ago(1), ago(0))
+    assert services.unmark(user, ago(1))
+    assert_agrees(user, ago(OLD), ago(0))
+
+
+def test_cleaner_that_comes_late_leaves_later_mark(user: User, redis: Redis) -> None:
+    services.unmark(user, ago(1))
+    services.mark(user, ago(1))
+    Unmarked.objects.update(is_lifted=False)  # as a process read it that stood still
+    filling.settle()
+    Unmarked.objects.update(is_lifted=True)
+    assert_agrees(user, ago(OLD), ago(1), ago(0))
+
+
+def test_without_redis_it_goes_from_sql_now_and_from_redis_later(redis_server: RedisServer) -> None:
+    put_back()
+    user = person("alice")
+    services.mark(user, ago(0))
+    sync()
+    services.mark(user, ago(1))  # SQL has not heard of it
+    with hung(redis_server):
+        assert services.unmark(user, ago(0)) is True
+        assert services.unmark(user, ago(1)) is None
+        assert logins(user) == []
+    breaker.reset()
+    assert filling.settle()
+    assert logins(user) == []
+    sync()
+    assert verify(backup()) == []
+    assert logins(user) == []
+
+
+def test_mark_without_redis_counts(redis_server: RedisServer) -> None:
+    put_back()
+    user = person("alice")
+    services.mark(user, ago(0))
+    sync()
+    with hung(redis_server):
+        services.unmark(user, ago(0))
+        services.mark(user, ago(0))
+        assert logins(user) == [ago(0)]
+    breaker.reset()
+    assert filling.settle()
+    put_back()
+    assert logins(user) == [ago(0)]
+    assert verify(backup()) == []
+
+
+def test_login_that_never_was_leaves_nothing(user: User) -> None:
+    assert services.unmark(user, ago(5)) is False
+    assert services.unmark(person("carol"), ago(1)) is False
+    assert not Unmarked.objects.exists()
+
+
+def test_login_after_removal_counts_on_the_same_day(client: Client) -> None:
+    user = person("alice")
+    client.force_login(user)
+    services.unmark(user, ago(0))
+    client.get("/accounts/leaderboard/")
+    assert logins(user) == []
+    Client().force_login(user)
+    assert logins(user) == [ago(0)]
+
+
+def test_erasing_takes_removals_along(user: User) -> None:
+    services.unmark(user, ago(1))
+    services.erase(user)
+    assert not Unmarked.objects.exists()
+    services.mark(user, ago(1))
+    assert logins(user) == [ago(1)]
