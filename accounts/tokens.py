@@ -6,7 +6,7 @@ depend on who served it.
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from accounts import keys
 from accounts.models import Session
 from mirror.backup.marks import script
 from mirror.redis import breaker, client, is_away
+from mirror.session import Command
 
 logger = logging.getLogger("accounts")
 T = TypeVar("T")
@@ -63,6 +64,17 @@ def remove(redis: Any, digests: Sequence[str]) -> None:
         for name in (keys.recent_marks(), keys.recent()):
             pipe.zrem(name, *digests[start : start + MOST])
     pipe.execute()
+
+
+def settling(alive: Mapping[str, float], gone: Sequence[str]) -> list[Command]:
+    """Commands after which ``recent:`` has all of the sessions ``alive`` (digest: since when), and none that is gone.
+
+    A session that is there keeps its time, and one that is being removed its claim.
+    """
+    scores = [part for digest, since in alive.items() for part in (f"{since:.6f}", digest)]
+    added = [("ZADD", keys.recent(), "NX", *scores[at : at + 2 * MOST]) for at in range(0, len(scores), 2 * MOST)]
+    taken = [("ZREM", key, *gone[at : at + MOST]) for at in range(0, len(gone), MOST) for key in both()]
+    return [*added, *taken]
 
 
 def last_seen(digests: Sequence[str]) -> dict[str, float]:

@@ -220,6 +220,7 @@ def _is_own(entry: Claim, seen: dict[tuple[str, ...], str | None], added: set[tu
 
 def _commands(shape: JsonShape, work: _Work) -> list[Command]:
     commands = shape.write(work.owns) + plan.commands(work.remove, work.add)
+    commands += shape.mirror.extra_commands(work.owns)
     feed = shape.mirror.feed()
     length = int(setting("FEED_LENGTH"))
     commands += [("XADD", feed, "MAXLEN", "~", length, "*", "d", news) for news in work.feed]

@@ -13,6 +13,7 @@ from django.db.models import Field, ForeignKey, IntegerField, Model, Q
 
 from mirror.conf import setting
 from mirror.entries import Contribution
+from mirror.session import Command
 
 Kind = Literal["set", "zset", "hash", "string", "list"]
 Record = dict[str, Any]
@@ -127,6 +128,14 @@ class Mirror:
         A strict mirror names those whose pending changes make the record out of date (a session's user).
         """
         return ()
+
+    def extra_commands(self, records: Mapping[str, Any]) -> list[Command]:
+        """Commands that go to Redis with these rows' records, in the same transaction (None: the row is gone).
+
+        A record is as Redis has it. For facts of the other direction, which Redis may have in a newer form: the
+        commands only add what is missing, and may run twice. Nothing compares what they write.
+        """
+        return []
 
     def retired(self) -> Sequence[str]:
         """Starts of keys that earlier versions used and a rebuild removes."""

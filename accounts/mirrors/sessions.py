@@ -3,16 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import orjson
 from django.contrib.auth.models import Group
 from django.db.models import Model, Q
 
 import mirror
-from accounts import keys
+from accounts import keys, tokens
 from accounts.models import Session, User
 from accounts.session_rows import SessionRow, load_sessions, record_of
 from mirror import Contribution, Family, Mirror, OwnField, Scored, Watch
 from mirror.conf import setting
 from mirror.declare import Record
+from mirror.session import Command
 
 # What a session's record says of its user, and what that is made of.
 OF_USERS = ("username", "user_type", "is_active", "is_staff", "is_superuser", "password", "session_secret")
@@ -74,6 +76,12 @@ class SessionMirror(Mirror):
             return ()
         links = User.groups.through, User.user_permissions.through
         return ((model, record["user"]["id"]) for model in (User, *links))
+
+    def extra_commands(self, records: Mapping[str, Any]) -> list[Command]:
+        """Bring ``recent:`` what a request could not, because Redis refused it or the process was killed."""
+        alive = {digest: orjson.loads(raw)["since"] for digest, raw in records.items() if raw is not None}
+        gone = [digest for digest, raw in records.items() if raw is None]
+        return tokens.settling(alive, gone)
 
     def families(self) -> Sequence[Family]:
         return (

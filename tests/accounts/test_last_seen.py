@@ -214,6 +214,7 @@ def test_a_session_ended_between_touch_and_flush_fails_nothing(redis: Redis) -> 
     flush(backup)
     assert list(LastSeen.objects.values_list("pk", flat=True)) == [other]
     assert redis.zcard(keys.recent_marks()) == 0
+    age(redis, [ended])
     assert [(d.item, d.kind) for d in verify(backup)] == [(ended, "stray")]
     assert put_right(backup, verify(backup)) == []
     assert redis.zrange(keys.recent(), 0, -1) == [other.encode()]

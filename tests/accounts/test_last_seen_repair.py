@@ -1,0 +1,78 @@
+"""The sweep brings ``recent:`` what requests could not: it refused writes, was away, or their process was killed."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import pytest
+from redis import Redis
+
+from accounts import ending, keys, tokens
+from accounts.backups import LastSeenBackup
+from accounts.models import Session, User
+from mirror import sweeper
+from mirror.backup.restore import restore
+from mirror.backup.verify import verify
+from mirror.redis import breaker
+from tests.support.accounts.digests import age, left, make_sessions
+from tests.support.accounts.sessions import alice, digest_in, log_in, whole
+from tests.support.servers import RedisServer
+
+__all__ = ["alice", "whole"]
+pytestmark = pytest.mark.django_db(transaction=True)
+backup = LastSeenBackup()
+
+
+@contextmanager
+def full(server: RedisServer) -> Generator[None, None, None]:
+    """Redis refuses writes for want of memory."""
+    with server.client() as state:
+        state.config_set("maxmemory", 1)
+        yield
+        state.config_set("maxmemory", 0)
+
+
+@contextmanager
+def killed(server: RedisServer) -> Generator[None, None, None]:
+    """Redis is away."""
+    server.kill()
+    yield
+    server.start()
+
+
+@pytest.mark.parametrize("trouble", [full, killed])
+def test_sessions_of_a_bad_time_are_put_right_by_the_sweep(
+    trouble: Callable[[RedisServer], Generator[None, None, None]], redis_server: RedisServer, alice: User
+) -> None:
+    restore(backup)
+    stays, ends = log_in(alice), log_in(alice)
+    with trouble(redis_server):  # type: ignore[attr-defined]
+        begins = log_in(alice)
+        ends.post("/accounts/logout/")
+    breaker.reset()
+    sweeper.sweep()
+    with redis_server.client() as state:
+        assert {digest_in(stays), digest_in(begins)} <= left(state)
+        assert digest_in(ends) not in left(state)
+    restore(backup)
+    assert verify(backup) == []
+
+
+def test_session_of_a_killed_process_is_known_after_the_sweep(redis: Redis) -> None:
+    begun, ended = make_sessions(2)  # past every method of the engine
+    age(redis, [ended])
+    ending.delete([ended])
+    assert left(redis) == {ended}
+    sweeper.sweep()
+    assert left(redis) == {begun}
+    assert verify(backup) == []
+
+
+def test_sweep_changes_neither_times_nor_claims(redis: Redis) -> None:
+    seen, claimed = make_sessions(2)
+    tokens.begin(seen)
+    redis.zadd(keys.recent(), {claimed: 0})
+    before = redis.zrange(keys.recent(), 0, -1, withscores=True)
+    sweeper.sweep()
+    Session.objects.update(session_data="x")
+    sweeper.sweep()
+    assert redis.zrange(keys.recent(), 0, -1, withscores=True) == before
