@@ -15,6 +15,7 @@ from accounts.names import page_of
 from accounts.selectors import user_id_of
 from mirror.conf import setting
 from mirror.read import read
+from mirror.sql_away import SQL_AWAY
 from social import keys, shuns
 from social.models import Block, Follow, Mute, Post
 
@@ -150,14 +151,17 @@ def _shown(user_id: int, name: str, viewer: int | None, shun: Shun, found: _Figu
 
 
 def shun_between(viewer: int, user_id: int) -> Shun:
-    """What keeps one from seeing another, as SQL says."""
+    """What keeps one from seeing another, as SQL says. While SQL is away, the other counts as blocking."""
     database = setting("DATABASE")
     blocks = Block.objects.using(database)
-    return Shun(
-        Mute.objects.using(database).filter(user_id=viewer, muted_id=user_id).exists(),
-        blocks.filter(blocker_id=viewer, blocked_id=user_id).exists(),
-        blocks.filter(blocker_id=user_id, blocked_id=viewer).exists(),
-    )
+    try:
+        return Shun(
+            Mute.objects.using(database).filter(user_id=viewer, muted_id=user_id).exists(),
+            blocks.filter(blocker_id=viewer, blocked_id=user_id).exists(),
+            blocks.filter(blocker_id=user_id, blocked_id=viewer).exists(),
+        )
+    except SQL_AWAY:
+        return Shun(False, False, is_blocking=True)
 
 
 def ask_people(pipe: Any, viewer: int, ids: Sequence[int]) -> None:

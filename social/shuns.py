@@ -1,4 +1,8 @@
-"""Whom somebody does not see, among those whom a page would show them."""
+"""Whom somebody does not see, among those whom a page would show them.
+
+The set in Redis does not tell mutes from blocks, so SQL is asked about its members. While SQL is away, all of them
+count as blocked: a page shows less, not more.
+"""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final
@@ -6,6 +10,7 @@ from typing import Any, Final
 from accounts.hiding import Hides
 from mirror.conf import setting
 from mirror.read import read
+from mirror.sql_away import SQL_AWAY
 from social import keys
 from social.models import Block, Mute
 
@@ -31,11 +36,13 @@ def _by_sql(viewer: int, people: Collection[int]) -> set[int]:
 
 
 def is_blocked(one: int, other: int) -> bool:
-    """Whether either of two people has blocked the other, by SQL (1 query)."""
+    """Whether either of two people has blocked the other, by SQL (1 query); True while SQL is away."""
     blocks = Block.objects.using(setting("DATABASE"))
-    return (
-        blocks.filter(blocker_id=one, blocked_id=other).union(blocks.filter(blocker_id=other, blocked_id=one)).exists()
-    )
+    either = blocks.filter(blocker_id=one, blocked_id=other).union(blocks.filter(blocker_id=other, blocked_id=one))
+    try:
+        return either.exists()
+    except SQL_AWAY:
+        return True
 
 
 def cut_off(viewer: int, people: Collection[int]) -> set[int]:
@@ -52,9 +59,12 @@ def _ask(pipe: Any, viewer: int, people: Sequence[int]) -> None:
 
 
 def _found(viewer: int, people: Sequence[int], reply: Any) -> set[int]:
-    """The set does not say who is only muted; there are few of them."""
-    shunned = [pk for pk, is_shunned in zip(people, reply, strict=True) if is_shunned]
-    return cut_off(viewer, shunned) if shunned else set()
+    """Return whom a block concerns, or everybody in the set while SQL is away."""
+    shunned = {pk for pk, is_shunned in zip(people, reply, strict=True) if is_shunned}
+    try:
+        return cut_off(viewer, shunned) if shunned else shunned
+    except SQL_AWAY:
+        return shunned
 
 
 # Who logs in is named to everybody but those whom a block concerns.

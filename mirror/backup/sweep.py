@@ -3,7 +3,6 @@
 import logging
 from typing import Any
 
-from django.db.utils import InterfaceError, OperationalError
 from redis.exceptions import RedisError
 
 from mirror import naming
@@ -14,6 +13,7 @@ from mirror.backup.restore import restore
 from mirror.conf import milliseconds, setting
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
+from mirror.sql_away import SQL_AWAY
 
 logger = logging.getLogger("mirror")
 
@@ -34,7 +34,7 @@ def sweep(redis: Any = None) -> int:
             if isinstance(error, RedisError) and is_away(error):
                 logger.warning("Redis is away, backups wait: %s", error)
                 return total
-            if isinstance(error, (OperationalError, InterfaceError)):
+            if isinstance(error, SQL_AWAY):
                 logger.warning("SQL is away, backups wait in Redis: %s", error)
                 return total
             logger.exception("Could not flush or restore %s", backup.name)

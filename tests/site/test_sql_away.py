@@ -1,0 +1,114 @@
+"""While SQL is away, what is mirrored can still be read, and nobody is shown more than before."""
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client
+
+from accounts.models import User
+from catalog.index import copy
+from mirror import registry, window
+from mirror.backup import registry as backups
+from mirror.backup.restore import restore
+from mirror.declare import WindowMirror
+from shop.viewing import halving
+from tests.support import whole
+from tests.support.catalog.warm import own_copy
+from tests.support.names.world import World
+
+__all__ = ["own_copy"]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+MUTED, BLOCKED, OTHER = "reader25", "reader40", "reader5"  # by alice (``World``)
+
+# Pages that Redis can answer alone. Orders, an account's addresses, lists of followers and old months are in SQL only.
+PAGES = [
+    "/", "/accounts/leaderboard/", "/accounts/leaderboard/?at=me", "/books/", "/books/?q=ruby", "/books/1/",
+    "/shop/sale/", "/shop/cart/", "/global/", "/tags/ruby/", "/u/reader0/", f"/u/{OTHER}/",
+]  # fmt: skip
+FORMS = ["/accounts/login/", "/accounts/register/"]
+OWN_PAGES = ["/home/", "/accounts/sessions/"]
+JSON = {"Accept": "application/json"}
+
+
+@pytest.fixture
+def world(redis: object, own_copy: None) -> World:
+    """People, books and posts, all of it in Redis."""
+    made = World()
+    whole.rebuild()
+    for backup in backups.all_backups():
+        restore(backup)
+    halving.settle()
+    assert copy.ensure_loaded()
+    timeline = registry.get("timeline")
+    assert isinstance(timeline, WindowMirror)
+    for user in (made.staff, *User.objects.filter(username__in=[MUTED, BLOCKED, OTHER])):
+        window.warm(timeline, str(user.pk))
+    return made
+
+
+@contextmanager
+def no_sql() -> Generator[None, None, None]:
+    """Every statement fails, as with a database that was stopped."""
+
+    def refuse(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> None:
+        raise OperationalError("the database is away")
+
+    with connection.execute_wrapper(refuse):
+        yield
+
+
+def logged_in(name: str) -> Client:
+    client = Client(raise_request_exception=False)
+    if name:
+        client.force_login(User.objects.get(username=name))
+    return client
+
+
+@pytest.mark.parametrize("viewer", ["", OTHER, MUTED, BLOCKED, "alice"])
+def test_pages_of_mirrored_data_answer_without_sql(viewer: str, world: World) -> None:
+    client = logged_in(viewer)
+    for url in [*PAGES, *(OWN_PAGES if viewer else FORMS)]:
+        for headers in ({}, JSON):
+            before = client.get(url, headers=headers)
+            with no_sql():
+                after = client.get(url, headers=headers)
+            assert after.status_code == before.status_code == 200, (url, headers)
+            shown, shown_before = (names(reply.content.decode()) for reply in (after, before))
+            assert shown <= shown_before, url
+            assert not shown_before - shown or viewer == "alice", url
+
+
+def names(text: str) -> set[str]:
+    """The people whom a page names."""
+    return set(re.findall(r"\breader\d+\b", text))
+
+
+@pytest.mark.parametrize(("viewer", "owner"), [("alice", MUTED), ("alice", BLOCKED), (BLOCKED, "alice")])
+def test_person_behind_a_mute_or_block_is_not_found_without_sql(viewer: str, owner: str, world: World) -> None:
+    client = logged_in(viewer)
+    with no_sql():
+        assert client.get(f"/u/{owner}/").status_code == 404
+
+
+def test_leaderboard_leaves_out_muted_and_blocked_people_without_sql(world: World) -> None:
+    client = logged_in("alice")
+    before = client.get("/accounts/leaderboard/?at=me", headers=JSON)
+    with no_sql():
+        after = client.get("/accounts/leaderboard/?at=me", headers=JSON)
+    hidden = {f"reader{n}" for n in range(20, 50)}  # muted or blocked (``World``)
+    assert names(after.content.decode()) == names(before.content.decode()) - hidden
+    assert after.json()["count"] == before.json()["count"]
+
+
+def test_post_of_a_muted_author_is_not_found_without_sql(world: World) -> None:
+    client = logged_in("alice")
+    post = User.objects.get(username=MUTED).posts.create(text="Hello")
+    client.get("/global/")
+    url = f"/posts/{post.pk}/"
+    assert client.get(url).status_code == 200
+    with no_sql():
+        assert client.get(url).status_code == 404
