@@ -106,12 +106,12 @@ Watch = tuple[str, Callable[[], object], Callable[[], bool]]
 
 def watches(stack: Stack, label: str) -> list[Watch]:
     """A name, the change, and whether the access goes on."""
-    from accounts.models import User
-    from accounts.session_services import end_session
     from django.test import Client
-    from social.models import Block, Post
 
+    from accounts.models import User
     from accounts.session_rows import digest_of
+    from accounts.session_services import end_session
+    from social.models import Block, Post
 
     def log_in(name: str) -> tuple[User, str]:
         client, user = Client(), User.objects.create_user(f"{name}{label}", password=None)
@@ -125,15 +125,21 @@ def watches(stack: Stack, label: str) -> list[Watch]:
     hidden = Post.objects.create(user=other, text=f"{TEXT} hidden {label}")
     Post.objects.create(user=author, text=f"{TEXT} blocked {label}")
 
+    def is_in(cookie: str) -> bool:
+        return stack.get("/accounts/sessions/", cookie) == 200
+
     def is_shown(text: str) -> bool:
         return stack.get("/global/", reader_token, f"{TEXT} {text} {label}") == 200
 
+    def deactivate() -> None:
+        User.objects.filter(pk=gone.pk).update(is_active=False)
+
     return [
-        ("session ended", lambda: end_session(ended, digest_of(token)), lambda: stack.get("/accounts/sessions/", token) == 200),
-        ("deactivated", lambda: User.objects.filter(pk=gone.pk).update(is_active=False), lambda: stack.get("/accounts/sessions/", gone_token) == 200),
+        ("session ended", lambda: end_session(ended, digest_of(token)), lambda: is_in(token)),
+        ("deactivated", deactivate, lambda: is_in(gone_token)),
         ("post hidden", lambda: Post.objects.filter(pk=hidden.pk).update(is_hidden=True), lambda: is_shown("hidden")),
         ("blocked", lambda: Block.objects.create(blocker=author, blocked=reader), lambda: is_shown("blocked")),
-    ]  # fmt: skip
+    ]
 
 
 def measure(stack: Stack, name: str, fault: Fault) -> list[str]:
@@ -169,8 +175,8 @@ def measure(stack: Stack, name: str, fault: Fault) -> list[str]:
     for thread in threads:
         thread.join()
     return [
-        f"{name:16} {watched[0]:14} stale {stale[n]:4} of {asked[n]:4}, last {max(0, last[n] - changed[n]):6.2f} s after"
-        f" the change, {max(0, last[n] - end):5.2f} s after the fault"
+        f"{name:10} {watched[0]:14} stale {stale[n]:4} of {asked[n]:4},"
+        f" last {max(0, last[n] - changed[n]):6.2f} s after the change, {max(0, last[n] - end):5.2f} s after the fault"
         for n, watched in enumerate(found)
     ]
 
@@ -195,8 +201,9 @@ def rate(stack: Stack, token: str) -> float:
 
 def rates(stack: Stack) -> list[str]:
     """The rate with a heartbeat, without one, and without one while 200,000 changes are pending."""
-    from accounts.models import User
     from django.test import Client
+
+    from accounts.models import User
 
     client = Client()
     client.force_login(User.objects.create_user("rated"), "django.contrib.auth.backends.ModelBackend")
