@@ -5,11 +5,11 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseForbidden
-from django.shortcuts import redirect
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from django.views.i18n import set_language as django_set_language
+
+from config.redirects import next_address, redirect_to
 
 THEMES: Final = ("system", "light", "dark")
 COOKIE: Final = "theme"
@@ -43,9 +43,7 @@ def set_theme(request: HttpRequest) -> HttpResponse:
     theme = request.POST.get("theme")
     if theme not in THEMES:
         return HttpResponse(status=400)
-    target = request.POST.get("next", "")
-    safe = url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure())
-    response = redirect(target if safe else "/")
+    response = redirect_to(next_address(request, "/"))
     if theme == "system":
         response.delete_cookie(COOKIE, samesite="Lax")
     else:

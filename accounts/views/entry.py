@@ -22,6 +22,7 @@ from accounts.forms import LoginForm, RegisterForm
 from accounts.lockout import known
 from accounts.ratelimit import address, give_back
 from accounts.views.limits import Limit, Limited
+from config.redirects import next_address
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 HOUR: Final = 3600
@@ -33,9 +34,11 @@ REGISTRATIONS: Final = 500
 class WayOn(RedirectURLMixin):
     """Mixin: go on to ``next``, on this site, unless that is one of the doors."""
 
+    request: HttpRequest
+
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
         """Where to; "" when nowhere in particular. Django refuses other hosts and schemes."""
-        url = super().get_redirect_url()
+        url = next_address(self.request, "", super().get_redirect_url())
         doors = [reverse(f"accounts:{name}") for name in ("login", "logout", "register")]
         return "" if urlsplit(url).path in doors else url
 

@@ -4,7 +4,7 @@ from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from accounts.models import User
 from accounts.session_list import MOST, find_session, sessions_of
 from accounts.session_services import end_other_sessions, end_session
+from config.redirects import redirect_to_view
 
 
 @method_decorator([never_cache, login_required], name="dispatch")
@@ -32,17 +33,17 @@ class Sessions(View):
             count = end_other_sessions(_me(request), _present(request))
             said = ngettext("%(count)s other session was ended.", "%(count)s other sessions were ended.", count)
             messages.success(request, said % {"count": count})
-            return redirect("accounts:sessions")
+            return redirect_to_view("accounts:sessions")
         digest = find_session(_me(request).pk, request.POST.get("end", ""))
         if digest is None:
             raise Http404(_("There is no such session."))
         if digest == _present(request):
             logout(request)
             messages.success(request, _("You are logged out."))
-            return redirect("home")
+            return redirect_to_view("home")
         end_session(_me(request), digest)
         messages.success(request, _("The session was ended."))
-        return redirect("accounts:sessions")
+        return redirect_to_view("accounts:sessions")
 
 
 def _me(request: HttpRequest) -> User:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views import View
@@ -15,6 +15,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.letters import site
 from accounts.ratelimit import allow
+from config.redirects import redirect_to, redirect_to_view
 from shop.carts import cart
 from shop.checkout_page import address_of, show
 from shop.forms import CheckoutForm, PayForm
@@ -40,10 +41,10 @@ class Checkout(LoginRequiredMixin, View):
         now = cart.read(digest)
         made = services.finish(request.user, digest, now.version) if digest else None  # type: ignore[arg-type]
         if made is not None:
-            return redirect("shop:order", made.pk)
+            return redirect_to_view("shop:order", made.pk)
         if not now.lines:
             messages.info(request, str(CartEmpty()))
-            return redirect("/shop/cart/")
+            return redirect_to("/shop/cart/")
         form = CheckoutForm(initial=address_of(request.user))  # type: ignore[arg-type]
         return self._page(request, form, now=now)
 
@@ -57,7 +58,7 @@ class Checkout(LoginRequiredMixin, View):
             order = self._begin(request, form.cleaned_data)
         except CartEmpty as refusal:
             messages.error(request, str(refusal))
-            return redirect("/shop/cart/")
+            return redirect_to("/shop/cart/")
         except SoldOut as refusal:
             left = {shortage.product_id: shortage.left for shortage in refusal.shortages}
             return self._page(request, form, str(refusal), left, CONFLICT)
@@ -99,13 +100,13 @@ class Pay(LoginRequiredMixin, View):
         if view is None:
             raise Http404
         if view.order.state != State.RESERVED:
-            return redirect("shop:order", view.order.pk)
+            return redirect_to_view("shop:order", view.order.pk)
         self.view = view
         return super().dispatch(request, *args, **kwargs)
 
     def get(self, request: HttpRequest, pk: int) -> HttpResponse:
         if not self.view.can_be_paid:  # the order's page says why
-            return redirect("shop:order", pk)
+            return redirect_to_view("shop:order", pk)
         return self._page(request, PayForm())
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -124,21 +125,21 @@ def pay_and_tell(request: HttpRequest, order: Order, card: Card | None) -> HttpR
     """Try to be paid, and lead to where it goes on. card: None for an order that was shown as costing nothing."""
     if order.total == 0 and order.state == State.PAID:
         messages.success(request, _("Thank you for your order. It costs nothing."))
-        return redirect("shop:order", order.pk)
+        return redirect_to_view("shop:order", order.pk)
     if card is None:  # made before, from another page, when it cost something
-        return redirect("shop:pay", order.pk)
+        return redirect_to_view("shop:pay", order.pk)
     try:
         order = services.pay(order, card)
     except Refused as refusal:
         messages.error(request, str(refusal))
-        return redirect("shop:order", order.pk)
+        return redirect_to_view("shop:order", order.pk)
     last = order.payments.latest("pk")
     if order.state == State.PAID:
         messages.success(request, _("Thank you. Your order is paid."))
     elif last.state == PaymentState.FAILED:
         messages.error(request, _("Your card was refused, and nothing was taken. You can try another."))
-        return redirect("shop:pay", order.pk)
-    return redirect("shop:order", order.pk)
+        return redirect_to_view("shop:pay", order.pk)
+    return redirect_to_view("shop:order", order.pk)
 
 
 def _tried_too_often() -> str:

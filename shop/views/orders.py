@@ -2,11 +2,12 @@
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from config.answers import json, wants_json
+from config.redirects import redirect_to_view
 from shop.orders import LARGEST_ID, OrderView, order_of, orders_of
 from shop.services.errors import NotYours, TooLate
 from shop.services.orders import cancel
@@ -74,7 +75,7 @@ def _none() -> HttpResponse:
 
 
 def _back(pk: int) -> HttpResponse:
-    return redirect("shop:order", pk)
+    return redirect_to_view("shop:order", pk)
 
 
 def _after(text: str) -> int | None:

@@ -4,13 +4,14 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render, resolve_url
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.shortcuts import render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django_htmx.http import HttpResponseClientRedirect
 
 from accounts.views.too_many import in_words
 from config.answers import json, wants_json
+from config.redirects import redirect_to
 
 
 def must_log_in(request: HttpRequest, way_on: str | None = None) -> HttpResponse:
@@ -18,19 +19,12 @@ def must_log_in(request: HttpRequest, way_on: str | None = None) -> HttpResponse
     if wants_json(request):
         return json({"error": {"message": _("Log in first.")}}, 401)
     given = urlencode({"next": way_on or request.get_full_path()})
-    return go(request, f"{resolve_url('accounts:login')}?{given}")
+    return go(request, f"{reverse('accounts:login')}?{given}")
 
 
 def go(request: HttpRequest, address: str) -> HttpResponse:
     """The whole window goes there, also where htmx asked for a part of the page only."""
-    return HttpResponseClientRedirect(address) if request.htmx else redirect(address)  # type: ignore[attr-defined]
-
-
-def way_on(request: HttpRequest, default: str) -> str:
-    """Where a form wants to lead (``next``), if that is on this site."""
-    wanted = request.POST.get("next", "")
-    is_safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
-    return wanted if is_safe else default
+    return HttpResponseClientRedirect(address) if request.htmx else redirect_to(address)  # type: ignore[attr-defined]
 
 
 def refused(request: HttpRequest, why: str, address: str, status: int) -> HttpResponse:

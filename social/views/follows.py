@@ -16,9 +16,10 @@ from accounts.models import User
 from accounts.names import fold, page_of
 from accounts.ratelimit import allow
 from config.answers import json, wants_json
+from config.redirects import next_address
 from social.people import Profile, profile
 from social.services import people
-from social.views.answers import go, must_log_in, refused, too_often, way_on
+from social.views.answers import go, must_log_in, refused, too_often
 
 
 class Verb(NamedTuple):
@@ -64,7 +65,7 @@ def _act(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     if not request.user.is_authenticated:
         return must_log_in(request, page_of(name))
     if seconds := _wait(request.user.pk, verb):
-        return too_often(request, seconds, way_on(request, page_of(name) or "/people/"))
+        return too_often(request, seconds, next_address(request, page_of(name) or "/people/"))
     person = _person(name)
     if person is None:
         raise Http404
@@ -73,7 +74,7 @@ def _act(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     except people.NoSuchPerson as error:
         raise Http404 from error
     except people.Refused as error:
-        return refused(request, str(error), way_on(request, person.url), 409)
+        return refused(request, str(error), next_address(request, person.url), 409)
     return _done(request, person, VERBS[verb], is_changed)
 
 
@@ -91,12 +92,12 @@ def _done(request: HttpRequest, person: Profile, verb: Verb, is_changed: bool) -
         return json({"user": user, "is_changed": is_changed})
     if request.htmx and verb.flag == "is_following":  # type: ignore[attr-defined]
         shown = {"id": person.id, "name": person.name, "url": person.url, "is_following": verb.is_so}
-        context = {"who": shown, "way_on": way_on(request, person.url), "is_part": True}
+        context = {"who": shown, "way_on": next_address(request, person.url), "is_part": True}
         return render(request, "social/_follow.html", context)
     messages.success(request, verb.said % {"name": person.name})
     # Who blocked one as well has no page to go to.
     default = "/people/blocked/" if verb.flag == "is_blocked" else person.url
-    return go(request, way_on(request, default))
+    return go(request, next_address(request, default))
 
 
 def _person(name: str) -> Profile | None:

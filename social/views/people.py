@@ -8,13 +8,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import get_resolver
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from config.answers import is_partial, json, wants_json
+from config.redirects import redirect_to
 from social import people_lists
 from social.common import Common, in_common
 from social.people import Profile, profile
@@ -115,7 +116,7 @@ def _elsewhere(request: HttpRequest, found: Profile | None, rest: str) -> HttpRe
     response: HttpResponse
     if found is not None and found.url:
         given = request.GET.urlencode()
-        response = redirect(f"{found.url}{rest}" + (f"?{given}" if given else ""))
+        response = redirect_to(f"{found.url}{rest}" + (f"?{given}" if given else ""))
     else:
         not_found: Any = get_resolver().resolve_error_handler(404)
         response = not_found(request, exception=Http404())

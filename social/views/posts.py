@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -16,13 +16,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.ratelimit import allow
 from accounts.views.too_many import in_words
 from config.answers import is_partial, json, wants_json
+from config.redirects import next_address, redirect_to
 from mirror.middleware import done_before
 from mirror.sql_only import sql_only
 from social.models import Post
 from social.reading import PostRecord, records
 from social.selectors import get_post
 from social.services.posts import delete_post, post, post_by_key
-from social.views.answers import must_log_in, way_on
+from social.views.answers import must_log_in
 from social.views.draft import Draft, is_json_body
 
 HOME: Final = "/home/"
@@ -33,7 +34,7 @@ HOME: Final = "/home/"
 def posts(request: HttpRequest) -> HttpResponse:
     """POST ``text`` (``book``, ``key``, ``next``), as a form or as a JSON object. GET leads to where one writes."""
     if request.method != "POST":
-        return redirect(HOME)
+        return redirect_to(HOME)
     if not request.user.is_authenticated:
         return must_log_in(request, HOME)
     draft = Draft.read(request)
@@ -77,7 +78,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
         if wants_json(request):
             return json({"id": pk, "is_deleted": True})
         messages.success(request, _("Your post is deleted."))
-        return redirect(way_on(request, HOME))
+        return redirect_to(next_address(request, HOME))
     found = _post_or_404(request, pk)
     if found["user"]["id"] != request.user.pk and not request.user.has_perm("social.delete_post"):
         raise Http404
@@ -104,9 +105,9 @@ def _posted(request: HttpRequest, draft: Draft, made: Post) -> HttpResponse:
         response.headers["Location"] = f"/posts/{made.pk}/"
         return response
     if is_partial(request):
-        shown = {"post": _record(made), "book": draft.book, "way_on": way_on(request, HOME)}
+        shown = {"post": _record(made), "book": draft.book, "way_on": next_address(request, HOME)}
         return render(request, "social/_posted.html", shown)
-    return redirect(way_on(request, HOME))
+    return redirect_to(next_address(request, HOME))
 
 
 def _record(made: Post) -> PostRecord:
@@ -135,7 +136,12 @@ def _too_often(request: HttpRequest, draft: Draft, seconds: int) -> HttpResponse
 
 def _again(request: HttpRequest, draft: Draft, error: str, status: int) -> HttpResponse:
     """The composer with what was typed, and what is wrong with it."""
-    shown: dict[str, Any] = {"text": draft.text, "error": error, "book": draft.book, "way_on": way_on(request, HOME)}
+    shown: dict[str, Any] = {
+        "text": draft.text,
+        "error": error,
+        "book": draft.book,
+        "way_on": next_address(request, HOME),
+    }
     template = "social/_composer.html" if is_partial(request) else "social/write.html"
     return render(request, template, shown, status=status)
 

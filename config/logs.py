@@ -1,0 +1,36 @@
+"""Log lines that nobody can forge: what visitors sent never begins a line and never steers a terminal."""
+
+import logging
+import unicodedata
+from types import TracebackType
+from typing import Final
+
+# Controls, formats (text direction), lone surrogates, separators of lines and of paragraphs.
+ESCAPED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+INDENT: Final = "    "
+
+
+def escape(text: str, keep: str = "") -> str:
+    """Write control characters as Python does (``\\n``, ``\\u202e``), except those in ``keep``."""
+    return "".join(
+        c.encode("unicode_escape").decode() if unicodedata.category(c) in ESCAPED and c not in keep else c for c in text
+    )
+
+
+class LineFormatter(logging.Formatter):
+    """One line for each record. Tracebacks are indented: the text of an exception may have line breaks."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the name is logging's)
+        return escape(super().formatMessage(record))
+
+    def formatException(  # noqa: N802
+        self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+    ) -> str:
+        return _indent(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802
+        return _indent(super().formatStack(stack_info))
+
+
+def _indent(text: str) -> str:
+    return INDENT + escape(text, keep="\n").replace("\n", f"\n{INDENT}")

@@ -1,0 +1,98 @@
+"""Redirects lead to addresses of this site and nowhere else, whatever ``next`` says."""
+
+import logging
+import sys
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.utils.log import configure_logging
+
+from accounts.models import User
+from config.logs import LineFormatter
+from social.services.people import block
+from social.services.posts import post
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+
+ODD = [
+    "x",
+    "home",
+    "social:home",
+    "admin:index",
+    ":",
+    "..",
+    "x\n2026-01-01 INFO forged: line",
+    "http://[",
+    "/" + 3000 * "x",
+]
+ADDRESSES = [
+    "/posts/",
+    "/posts/<id>/delete/",
+    *(f"/u/bob/{verb}/" for verb in ("follow", "unfollow", "block", "unblock", "mute", "unmute")),
+]
+
+
+@pytest.fixture
+def alice(client: Client) -> User:
+    alice, bob = (User.objects.create_user(name) for name in ("alice", "bob"))
+    client.force_login(alice)
+    block(alice.pk, bob.pk)
+    return alice
+
+
+@pytest.mark.parametrize("following", ODD)
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_odd_next_leads_to_the_default(client: Client, alice: User, address: str, following: str) -> None:
+    if "<id>" in address:
+        address = address.replace("<id>", str(post(alice.pk, "hello").pk))
+    response = client.post(address, {"text": "hello", "next": following})
+    assert response.status_code in (302, 409)
+    if response.status_code == 302:
+        assert response.headers["Location"].startswith(("/home/", "/u/bob/", "/people/"))
+
+
+@pytest.mark.parametrize("following", ODD)
+def test_an_odd_next_after_a_theme_leads_to_the_front_page(client: Client, following: str) -> None:
+    response = client.post("/look/theme/", {"theme": "dark", "next": following})
+    assert (response.status_code, response.headers["Location"]) == (302, "/")
+
+
+@pytest.mark.parametrize("following", ODD)
+def test_an_odd_next_after_a_login_leads_to_the_front_page(client: Client, following: str) -> None:
+    User.objects.create_user("alice", password="a quiet bookshop")
+    given = {"username": "alice", "password": "a quiet bookshop", "next": following}
+    response = client.post("/accounts/login/", given)
+    assert (response.status_code, response.headers["Location"]) == (302, "/")
+
+
+@pytest.mark.parametrize("following", ["/books/?q=ruby", "http://testserver/books/"])
+def test_addresses_of_this_site_are_followed(client: Client, following: str) -> None:
+    response = client.post("/look/theme/", {"theme": "dark", "next": following})
+    assert response.headers["Location"] == following
+
+
+def line(message: str, *arguments: object, exception: BaseException | None = None) -> str:
+    """A record as it is logged."""
+    error = (type(exception), exception, exception.__traceback__) if exception else None
+    return LineFormatter("{levelname} {name}: {message}", style="{").format(
+        logging.LogRecord("test", logging.ERROR, __file__, 1, message, arguments, error)
+    )
+
+
+def test_control_characters_are_escaped_in_log_lines() -> None:
+    text = line("Not found: %s", "x\r\n2026 INFO forged\x1b[2J\x85\u2028\u202e")
+    assert text == r"ERROR test: Not found: x\r\n2026 INFO forged\x1b[2J\x85\u2028\u202e"
+
+
+def test_no_line_of_an_exception_begins_at_the_margin() -> None:
+    first, *others = line("Failed", exception=ValueError("x\n2026 INFO forged: line\x1b[2J")).splitlines()
+    assert first == "ERROR test: Failed"
+    assert all(text.startswith("    ") for text in others)
+    assert r"forged: line\x1b[2J" in others[-1]
+
+
+def test_the_site_logs_by_this_formatter() -> None:
+    configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
+    handler = next(h for h in logging.getLogger().handlers if getattr(h, "stream", None) is sys.stderr)
+    assert isinstance(handler.formatter, LineFormatter)
