@@ -10,7 +10,7 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.db import IntegrityError
-from django.db.models import Count, QuerySet, Value
+from django.db.models import Count, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -163,7 +163,7 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
     @admin.action(description=_("End all sessions of selected users"), permissions=["change"])
     def end_sessions(self, request: HttpRequest, users: QuerySet[User]) -> None:
         if not request.user.is_superuser:
-            users = users.exclude(is_superuser=True)
+            users = users.exclude(Q(is_superuser=True) | Q(is_staff=True))
         chosen = self._few(request, users)
         if not chosen:
             return
@@ -173,8 +173,12 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
 
 
 def _may_touch(request: HttpRequest, user: User | None) -> bool:
-    """Superusers are for superusers: who could set one's password or address would be one."""
-    return user is None or not user.is_superuser or bool(request.user.is_superuser)
+    """Return whether the account may be changed. Only superusers change staff.
+
+    A password or an address that somebody else sets would hand over the account with its permissions.
+    """
+    is_guarded = user is not None and (user.is_staff or user.is_superuser)
+    return not is_guarded or bool(request.user.is_superuser)
 
 
 @admin.register(Session)
@@ -243,4 +247,13 @@ class SessionAdmin(FewAtOnce):
 
 @admin.register(Group)
 class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
-    """Groups, which give staff their permissions."""
+    """Groups, which give staff their permissions. Only superusers change them: others could change their own."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return bool(request.user.is_superuser)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return bool(request.user.is_superuser)

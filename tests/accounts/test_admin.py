@@ -343,22 +343,61 @@ def test_logins_are_shown_to_who_may_see_them() -> None:
     assert "87654321" not in client.get(f"{USERS}{user.pk}/change/").content.decode()
 
 
-def test_nobody_gives_themselves_powers() -> None:
+def test_no_staff_gives_themselves_powers() -> None:
     client, dora = clerk("view_user", "change_user"), User.objects.get(username="dora")
     group = Group.objects.create(name="everything")
     forged = {"is_staff": "on", "is_superuser": "on", "groups": [group.pk], "user_permissions": ["1"]}
     response = client.post(f"{USERS}{dora.pk}/change/", stats_form(dora) | forged)
-    assert response.status_code == 302
+    assert response.status_code == 403
+    alice = User.objects.create_user("alice")
+    assert client.post(f"{USERS}{alice.pk}/change/", stats_form(alice) | forged).status_code == 302
+    alice.refresh_from_db()
+    assert (alice.is_staff, alice.is_superuser, alice.groups.count()) == (False, False, 0)
     dora.refresh_from_db()
     assert (dora.is_staff, dora.is_superuser, dora.groups.count()) == (True, False, 0)
     assert dora.user_permissions.count() == 2
 
 
-def test_superusers_are_for_superusers() -> None:
-    client, root = clerk("view_user", "change_user", "delete_user"), User.objects.create_superuser("root")
-    there = logged_in(root)
-    assert client.post(f"{USERS}{root.pk}/password/", {"password1": PASSWORD, "password2": PASSWORD}).status_code == 403
-    assert client.post(f"{USERS}{root.pk}/change/", {"email": "eve@example.org"}).status_code == 403
-    assert client.post(f"{USERS}{root.pk}/delete/", {"post": "yes"}).status_code == 403
-    act(client, USERS, "end_sessions", root)
-    assert is_in(there)
+@pytest.mark.parametrize("flag", ["is_superuser", "is_staff"])
+@pytest.mark.parametrize("is_active", [True, False])
+def test_only_superusers_change_staff(flag: str, is_active: bool) -> None:
+    client = clerk("view_user", "change_user", "delete_user")
+    target = User.objects.create_user("root", "root@example.org", PASSWORD, **{flag: True})
+    there = logged_in(target)
+    User.objects.filter(pk=target.pk).update(is_active=is_active)
+    page = f"{USERS}{target.pk}/"
+    assert client.post(f"{page}password/", {"password1": PASSWORD, "password2": PASSWORD}).status_code == 403
+    assert client.post(f"{page}change/", stats_form(target) | {"email": "eve@example.org"}).status_code == 403
+    assert client.post(f"{page}delete/", {"post": "yes"}).status_code == 403
+    act(client, USERS, "delete_selected", target)
+    client.post(USERS, {"action": "delete_selected", "_selected_action": [target.pk], "post": "yes"})
+    act(client, USERS, "end_sessions", target)
+    after = User.objects.get(pk=target.pk)
+    assert (after.password, after.email, after.session_secret) == (
+        target.password,
+        "root@example.org",
+        target.session_secret,
+    )
+    assert is_in(there) == is_active
+
+
+def test_staff_with_the_permission_still_change_readers() -> None:
+    client, alice = clerk("view_user", "change_user"), User.objects.create_user("alice")
+    given = {"usable_password": "true", "password1": PASSWORD, "password2": PASSWORD}
+    assert client.post(f"{USERS}{alice.pk}/password/", given).status_code == 302
+    alice.refresh_from_db()
+    assert alice.check_password(PASSWORD)
+
+
+def test_only_superusers_change_groups(staff: Client) -> None:
+    client, group = (
+        clerk("view_group", "add_group", "change_group", "delete_group"),
+        Group.objects.create(name="support"),
+    )
+    page, forged = f"/admin/auth/group/{group.pk}/", {"name": "support", "permissions": ["1"]}
+    assert client.get("/admin/auth/group/").status_code == 200
+    for path in ("/admin/auth/group/add/", f"{page}change/", f"{page}delete/"):
+        assert client.post(path, forged).status_code == 403
+    assert group.permissions.count() == 0
+    assert staff.post(f"{page}change/", forged).status_code == 302
+    assert group.permissions.count() == 1
