@@ -1,0 +1,117 @@
+"""Whoever can write to Redis gains no power: staff pages and unsafe requests ask SQL for the session and its user."""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+from django.db import connection
+from django.test import Client
+from redis import Redis
+
+from accounts import keys
+from accounts.models import User
+from mirror.recorder import record
+from mirror.relay import drain_all
+from social.models import Post
+from tests.support.accounts.sessions import alice, by_raw_sql, desk, digest_in, log_in, whole
+
+__all__ = ["alice", "desk", "whole"]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]
+
+STAFF_PAGES = ["/admin/", "/admin/accounts/user/", "/loginlog/report/"]
+Forge = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
+
+
+@pytest.fixture
+def root(whole: None) -> Client:
+    """A browser in which a superuser is logged in."""
+    return log_in(User.objects.create_superuser("root"))
+
+
+def set_flags(record: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The record of the reader, with flags that SQL does not have."""
+    return record | {"user": record["user"] | {"is_staff": True, "is_superuser": True, "rights": "forged"}}
+
+
+def copy(record: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The record of the superuser, under the digest of the reader."""
+    return other | {"digest": record["digest"]}
+
+
+def copy_data_alone(record: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The superuser's data without a word of the user, so that the user has to be looked up."""
+    return other | {"digest": record["digest"], "user": None}
+
+
+def forge(redis: Redis, desk: Client, root: Client, how: Forge) -> None:
+    drain_all()
+    of_desk, of_root = (keys.session(digest_in(client)) for client in (desk, root))
+    made = how(orjson.loads(redis.get(of_desk)), orjson.loads(redis.get(of_root)))  # type: ignore[arg-type]
+    redis.set(of_desk, orjson.dumps(made))
+
+
+@pytest.mark.parametrize("path", STAFF_PAGES)
+@pytest.mark.parametrize("how", [set_flags, copy, copy_data_alone])
+def test_a_forged_record_opens_no_staff_page(redis: Redis, desk: Client, root: Client, how: Forge, path: str) -> None:
+    forge(redis, desk, root, how)
+    assert desk.get(path).status_code in (302, 403)
+    assert root.get(path).status_code == 200
+
+
+@pytest.mark.parametrize("how", [set_flags, copy, copy_data_alone])
+def test_a_forged_record_changes_nothing(redis: Redis, desk: Client, root: Client, how: Forge) -> None:
+    forge(redis, desk, root, how)
+    given = {"username": "mallory", "user_type": "client", "usable_password": "false"}
+    assert desk.post("/admin/accounts/user/add/", given).status_code in (302, 403)
+    desk.post("/posts/", {"text": "from the superuser"})
+    assert not User.objects.filter(username="mallory").exists()
+    assert not Post.objects.filter(user__username="root").exists()
+
+
+def by_raw_sql_alone(statement: str, user: User) -> None:
+    """Another program changes the user while no process drains: Redis still has the old record."""
+    drain_all()
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [user.pk])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE accounts_user SET is_active = false WHERE id = %s",
+        "UPDATE accounts_user SET session_secret = 'another' WHERE id = %s",
+        "DELETE FROM accounts_session WHERE user_id = %s",
+    ],
+)
+def test_while_the_workers_are_stopped_sql_still_decides_who_posts(alice: User, desk: Client, statement: str) -> None:
+    by_raw_sql_alone(statement, alice)
+    assert desk.post("/posts/", {"text": "still here"}).status_code == 302
+    assert Post.objects.count() == 0
+
+
+def test_a_demotion_holds_at_once(root: Client) -> None:
+    by_raw_sql_alone("UPDATE accounts_user SET is_staff = false WHERE id = %s", User.objects.get(username="root"))
+    assert root.get("/admin/").status_code == 302
+
+
+def test_pages_of_readers_need_no_sql_and_those_of_staff_one_statement(alice: User, desk: Client) -> None:
+    desk.get("/healthz")
+    drain_all()
+    with record() as seen:
+        desk.get("/accounts/sessions/")
+    assert seen.sql == []
+    by_raw_sql("is_staff", True, alice)
+    desk.get("/accounts/sessions/")  # with a new token, for the new rights
+    drain_all()
+    with record() as seen:
+        desk.get("/accounts/sessions/")
+    assert len(seen.sql) == 1
+
+
+def test_an_unsafe_request_reads_session_and_user_in_one_statement(desk: Client) -> None:
+    drain_all()
+    with record() as seen:
+        assert desk.post("/who/").json()["user"] == "alice"
+    (statement,) = [sql for sql, _ in seen.sql if "accounts_" in sql]
+    assert statement.startswith("SELECT")
