@@ -20,6 +20,7 @@ SHOP_HOLD_SECONDS = env.float("SHOP_HOLD_SECONDS", default=2.0)
 # After which a round of settling begins no other question and no other letter: a slow provider or mail server must not
 # hold up the rest.
 SHOP_ROUND_SECONDS = 12.0
+SHOP_ADDRESS_LETTERS = 20  # about orders, to one e-mail address in a day
 SHOP_PAYMENT_TRIES = 10  # to pay that come to nothing, of one person in ten minutes
 # Who takes the money (shop/payments), and how long a page waits for an answer.
 PAYMENT_PROVIDER = env.str("PAYMENT_PROVIDER", default="shop.payments.fake.FakeProvider")

@@ -3,10 +3,10 @@
 from typing import Any, Final
 
 from django import forms
-from django.core.validators import ProhibitNullCharactersValidator
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from accounts.words import check_line, check_words
 from shop.models import Order
 from shop.payments import Card, provider
 
@@ -68,6 +68,7 @@ class CheckoutForm(PayForm):
     name = forms.CharField(
         label=pgettext_lazy("of who gets a parcel", "Name"),
         max_length=150,
+        validators=[check_line],
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
     email = forms.EmailField(
@@ -79,7 +80,7 @@ class CheckoutForm(PayForm):
     address = forms.CharField(
         label=_("Address"),
         max_length=500,
-        validators=[ProhibitNullCharactersValidator()],
+        validators=[check_words],
         widget=forms.Textarea(attrs={"rows": 4, "autocomplete": "street-address"}),
         help_text=_("Street, town, country: as it is to stand on the parcel."),
     )

@@ -2,8 +2,12 @@
 
 That an order is paid is told at least once (``shop.services.confirming``); that it is cancelled or sent, as soon as it
 is committed, by a worker that tries for a while.
+
+The buyer types name and address freely, so a letter could carry anybody's words to anybody. Orders that were never paid
+cause none, and one address gets a limited number in a day.
 """
 
+import logging
 from typing import Any, Final
 
 from django.conf import settings
@@ -12,9 +16,13 @@ from django.template.loader import render_to_string
 from django.utils.translation import override
 
 from accounts.letters import post
+from accounts.names import fold
+from accounts.ratelimit import allow, give_back
 from mirror.commit import after_commit
 from shop.models import Order
 
+logger = logging.getLogger("shop")
+DAY_SECONDS: Final = 86_400
 ABOUT: Final = ("confirmed", "cancelled", "sent")
 
 
@@ -28,15 +36,32 @@ def write(about: str, order: Order) -> EmailMessage:
     return EmailMessage(" ".join(subject.split()), text, to=[order.email])
 
 
-def confirm(order: Order) -> None:
-    """Tell its buyer that an order is paid. Raises OSError (as smtplib's errors are) when it cannot be sent."""
-    write("confirmed", order).send()
+def confirm(order: Order) -> int:
+    """Tell its buyer that an order is paid. Returns and raises as ``tell``."""
+    return _send("confirmed", order)
 
 
 def tell(about: str, order_id: int) -> int:
-    """Send a letter about an order; none for an order that is gone. Raises as ``confirm``. Returns how many."""
+    """Send a letter about an order; none for an order that is gone or was never paid. Returns how many were sent.
+
+    Raises OSError (as smtplib's errors are) when the mail server does not take it.
+    """
     order = Order.objects.filter(pk=order_id).first()
-    return write(about, order).send() if order else 0
+    return _send(about, order) if order else 0
+
+
+def _send(about: str, order: Order) -> int:
+    if order.paid_at is None:
+        return 0
+    limit = ("order-letters", fold(order.email))
+    if allow(*limit, settings.SHOP_ADDRESS_LETTERS, DAY_SECONDS):
+        logger.warning("Order %s: its address has had too many letters today", order.pk)
+        return 0
+    try:
+        return write(about, order).send()
+    except OSError:
+        give_back(*limit)
+        raise
 
 
 def tell_soon(about: str, order_id: int) -> None:

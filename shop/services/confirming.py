@@ -31,11 +31,13 @@ def soon(order_id: int) -> None:
 
 
 def confirm(order_id: int) -> bool:
-    """Write to the customer of a paid order. False: they have been written to, or it is cancelled by now."""
+    """Write to the customer of a paid order.
+
+    False: they have been written to, it is cancelled by now, or their address has had too many letters today.
+    """
     order = Order.objects.to_confirm().filter(pk=order_id).first()
-    if order is None:
+    if order is None or not letters.confirm(order):
         return False
-    letters.confirm(order)
     with transaction.atomic():
         if Order.objects.filter(pk=order_id, confirmed_at=None).update(confirmed_at=clock.now()):
             note(order_id, EventKind.CONFIRMED)

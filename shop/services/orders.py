@@ -42,7 +42,8 @@ def cancel(order_id: int, by: User) -> Order:
         _free(stock.give_back if order.state == State.RESERVED else stock.take_back, order)
         note(order_id, EventKind.CANCELLED, by=by)
         payments.give_back_money(order)
-        letters.tell_soon("cancelled", order_id)
+        if order.paid_at is not None:
+            letters.tell_soon("cancelled", order_id)
     order.state, order.cancelled_at = State.CANCELLED, now
     return order
 

@@ -96,6 +96,45 @@ def test_an_empty_cart_leads_to_the_cart(desk: Client) -> None:
     assert response["Location"] == "/shop/cart/"
 
 
+@pytest.mark.parametrize("field", ["name", "address"])
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "see https://evil.example/x",
+        "evil.com",
+        "www.evil.photography",
+        "Win at evil.shop now",
+        "mallory@evil.com",
+        "203.0.113.9/win",
+        "x\x1b[2J",
+        "ecilA\u202e",
+        "\u0440\u0443\u0441\u0441\u043a\u0438\u0439.\u0440\u0444",
+    ],
+)
+def test_links_and_control_characters_are_refused_beside_their_field(
+    desk: Client, book: Product, field: str, typed: str
+) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    page = send(desk, **{field: typed})
+    assert list(page.context["form"].errors) == [field]
+    assert not Order.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [
+        ("Dr. J. R. R. O'Hara-Smith Jr.", "c/o Miller\nSt.Gallen 3. OG, No. 1"),
+        ("J.R.R. Tolkien", "10.5 km, P.O. Box 12"),
+        ("\u674e\u5c0f\u9f99", "\u5317\u4eac\u5e02\u671d\u9633\u533a1\u53f7"),
+        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u062a\u0647\u0631\u0627\u0646"),
+    ],
+)
+def test_names_and_addresses_of_people_are_taken(desk: Client, book: Product, name: str, address: str) -> None:
+    carts.set_line(digest_in(desk), book.pk, 1)
+    assert send(desk, name=name, address=address).status_code == 302
+    assert Order.objects.get().name == name
+
+
 @pytest.mark.parametrize("field", ["name", "email", "address", "card"])
 def test_what_is_missing_is_said_beside_its_field(desk: Client, book: Product, field: str) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)

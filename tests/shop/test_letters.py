@@ -12,6 +12,8 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from shop import letters
 from shop.models import Order, State
+from shop.services import stock
+from shop.services.confirming import confirm
 from shop.services.orders import cancel, send
 from shop.tasks import tell
 from tests.support.accounts.mail import hinted
@@ -88,10 +90,43 @@ def test_without_a_site_there_is_no_link(order: Order) -> None:
     assert "/shop/orders/" not in letters.write("sent", order).body
 
 
-def test_who_has_paid_nothing_is_promised_nothing(order: Order) -> None:
-    order.paid_at = None
+@pytest.mark.django_db(transaction=True)
+def test_an_order_that_was_never_paid_causes_no_letter() -> None:
+    mallory = User.objects.create_user("mallory")
+    order = make_order(mallory, make_product(stock=1))
+    stock.reserve(stock.lines_of(order.pk))
+    cancel(order.pk, mallory)
+    assert hinted(start="shop.tasks.tell") == []
+    for about in letters.ABOUT:
+        assert letters.tell(about, order.pk) == 0
+    assert not mail.outbox
+
+
+def test_a_cancelled_order_that_cost_nothing_promises_no_money(order: Order) -> None:
+    order.total = 0
     assert "goes back" not in letters.write("cancelled", order).body
     assert "Nothing was paid" in letters.write("cancelled", order).body
+
+
+def test_one_address_gets_a_limited_number_of_letters_a_day(order: Order, settings: Settings) -> None:
+    settings.SHOP_ADDRESS_LETTERS = 3
+    product, paid_at = make_product(), timezone.now()
+    emails = ["A@x.org", "a@x.org"] * 3
+    orders = [make_order(None, product, key=f"key-{n}", email=email, paid_at=paid_at) for n, email in enumerate(emails)]
+    assert [letters.tell("sent", each.pk) for each in orders] == [1, 1, 1, 0, 0, 0]
+    assert confirm(orders[0].pk) is False
+    assert Order.objects.get(pk=orders[0].pk).confirmed_at is None
+    assert letters.tell("sent", order.pk) == 1
+
+
+def test_a_letter_that_the_server_refused_does_not_count(order: Order, settings: Settings) -> None:
+    settings.SHOP_ADDRESS_LETTERS = 1
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
+    with pytest.raises(ConnectionRefusedError):
+        letters.tell("sent", order.pk)
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    assert letters.tell("sent", order.pk) == 1
 
 
 def test_a_subject_is_one_line(order: Order) -> None:

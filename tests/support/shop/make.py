@@ -33,8 +33,9 @@ def make_order(user: User | None, *products: Product, quantity: int = 1, **field
     """An order as a row: nothing is reserved for it."""
     now = clock.now()
     fields = {"reserved_until": now + timedelta(minutes=10), "key": f"key-{now.timestamp()}"} | fields
+    fields = {"email": "a@example.org", "name": "A", "address": "B"} | fields
     total = sum(quantity * product.price for product in products)
-    order = Order.objects.create(user=user, total=total, email="a@example.org", name="A", address="B", **fields)
+    order = Order.objects.create(user=user, total=total, **fields)
     OrderLine.objects.bulk_create(
         OrderLine(order=order, product=p, title=p.book.title, quantity=quantity, price=p.price) for p in products
     )
