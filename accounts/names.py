@@ -13,6 +13,8 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+MAX_FOLDED: Final = 1000  # code points; four of them make at least one of a folded name, which has 200 at most
+
 # Letters of any script, digits, and single blanks or . _ - ' between them: "ken thompson" is a name.
 valid_name = RegexValidator(
     r"^[^\W_]+(?:[ ._'\-][^\W_]+)*\Z",
@@ -21,7 +23,11 @@ valid_name = RegexValidator(
 
 
 def fold(name: str) -> str:
-    """What two spellings of one name have in common."""
+    """What two spellings of one name have in common.
+
+    The end of a longer text is cut off: normalising may take the square of its length, and no name is as long.
+    """
+    name = name[:MAX_FOLDED]
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 

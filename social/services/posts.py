@@ -16,7 +16,7 @@ from mirror.hints import hint
 from social.mentioning import mentioned_in
 from social.models import Hashtag, Mention, Post, new_key
 from social.pulled import is_pulled_now
-from social.text import clean
+from social.text import MOST_GIVEN, clean, too_long
 from social.tokens import hashtags_in
 
 HASHTAGS: Final = 20  # of one post
@@ -72,6 +72,12 @@ def cleaned(text: str) -> str:
         return clean(text)
     except ValidationError as error:
         raise ValidationError({"text": error}) from None
+
+
+def check_length(text: str) -> None:
+    """Raises ValidationError for a text that is too long to be looked at."""
+    if len(text) > MOST_GIVEN:
+        raise ValidationError({"text": too_long(len(text))})
 
 
 def valid_key(key: str) -> str:

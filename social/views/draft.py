@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from catalog.results import BookRecord
 from catalog.selectors import get_book
 from config.answers import JSON
-from social.services.posts import cleaned, no_such_book, valid_key
+from social.services.posts import check_length, no_such_book, valid_key
 
 
 def is_json_body(request: HttpRequest) -> bool:
@@ -54,14 +54,14 @@ class Draft:
         return draft
 
     def check(self) -> None:
-        """Raises ValidationError by field. Asks for the book."""
+        """Check all that takes no time. Raises ValidationError by field. Asks for the book."""
         for error in self.errors:
             raise error
         if self.book_given not in (None, ""):
             self.book = _book(self.book_given)
             if self.book is None:
                 raise no_such_book()
-        cleaned(self.text)
+        check_length(self.text)
         if self.key:
             valid_key(self.key)
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.ratelimit import allow
+from accounts.ratelimit import allow, give_back
 from accounts.views.too_many import in_words
 from config.answers import is_partial, json, wants_json
 from config.redirects import next_address, redirect_to
@@ -45,7 +45,8 @@ def posts(request: HttpRequest) -> HttpResponse:
             done_before(request)
         elif seconds := _wait(request.user.pk):
             return _too_often(request, draft, seconds)
-        made = made or post(request.user.pk, draft.text, book_id=draft.book_id, key=draft.key)
+        else:
+            made = _post(request.user.pk, draft)
     except ValidationError as error:
         return _refused(request, draft, error)
     return _posted(request, draft, made)
@@ -93,9 +94,23 @@ def _post_or_404(request: HttpRequest, pk: int) -> PostRecord:
 
 
 def _wait(user_id: int) -> int:
-    """Seconds to wait until one may post again; 0: one may."""
-    waits = (allow(f"post-{seconds}", user_id, most, seconds) for most, seconds in settings.POST_RATES)
+    """Count one try to post and one post. Returns seconds to wait until the next one; 0: this one may be posted."""
+    limits = [
+        ("post-try", *settings.POST_TRIES),
+        *((f"post-{seconds}", n, seconds) for n, seconds in settings.POST_RATES),
+    ]
+    waits = (allow(name, user_id, most, seconds) for name, most, seconds in limits)
     return next(filter(None, waits), 0)
+
+
+def _post(user_id: int, draft: Draft) -> Post:
+    """Post it. A text that is refused counts as a try, because cleaning it takes time, and not as a post."""
+    try:
+        return post(user_id, draft.text, book_id=draft.book_id, key=draft.key)
+    except ValidationError:
+        for _most, seconds in settings.POST_RATES:
+            give_back(f"post-{seconds}", user_id)
+        raise
 
 
 def _posted(request: HttpRequest, draft: Draft, made: Post) -> HttpResponse:

@@ -1,5 +1,6 @@
 """No two people can claim one name, by whatever way they try; and a name leads to who has it now."""
 
+import unicodedata
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from redis import Redis
 
 from accounts import keys, registration
 from accounts.models import User
-from accounts.names import fold
+from accounts.names import MAX_FOLDED, fold
 from accounts.selectors import user_id_of
 from mirror.recorder import record
 from mirror.sql_only import sql_only
@@ -127,3 +128,17 @@ def test_without_redis_names_are_looked_up_in_sql(redis_server: RedisServer) -> 
     ken = User.objects.create_user("Ken Thompson")
     redis_server.kill()
     assert user_id_of("ken thompson") == ken.pk
+
+
+def test_no_long_text_is_normalised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A form may bring megabytes, and sorting the marks on one letter takes the square of their number."""
+    seen: list[int] = []
+    normalise = unicodedata.normalize
+
+    def note(form: Any, text: str) -> str:
+        seen.append(len(text))
+        return normalise(form, text)
+
+    monkeypatch.setattr(unicodedata, "normalize", note)
+    fold("a" + "\u0301\u0316" * 4000)
+    assert max(seen) <= MAX_FOLDED

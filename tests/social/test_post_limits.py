@@ -10,6 +10,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from mirror.redis import breaker
 from social.models import Post
+from social.text import MOST_GIVEN, clean
 from tests.support.servers import RedisServer
 from tests.support.social.timelines import people
 
@@ -87,3 +88,31 @@ def test_without_redis_the_process_counts_by_itself(client: Client, redis_server
     redis_server.kill()
     breaker.reset()
     assert [say(client).status_code for _ in range(3)] == [302, 302, 429]
+
+
+def test_refused_texts_count_as_tries_and_no_text_is_cleaned_over_the_limit(
+    client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.POST_TRIES = (3, 3600)
+    cleaned: list[str] = []
+
+    def note(text: str) -> str:
+        cleaned.append(text)
+        return clean(text)
+
+    monkeypatch.setattr("social.services.posts.clean", note)
+    statuses = [say(client, text).status_code for text in ("", " ", "\u200d", "", "hello")]
+    assert statuses == [400, 400, 400, 429, 429]
+    assert len(cleaned) == 3
+
+
+def test_an_overlong_text_is_not_even_cleaned(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("social.services.posts.clean", None)
+    assert say(client, "x" * (MOST_GIVEN + 1)).status_code == 400
+
+
+def test_a_post_is_cleaned_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    cleaned: list[str] = []
+    monkeypatch.setattr("social.services.posts.clean", lambda text: cleaned.append(text) or clean(text))  # type: ignore[func-returns-value]
+    assert say(client).status_code == 302
+    assert cleaned == ["hello"]

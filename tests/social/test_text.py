@@ -1,5 +1,8 @@
 """What may be posted: cleaned of what only deceives, and counted as people count."""
 
+import unicodedata
+from typing import Any
+
 import pytest
 from django.core.exceptions import ValidationError
 from hypothesis import given
@@ -128,3 +131,17 @@ def test_cleaning_what_is_clean_changes_nothing(text: str) -> None:
     assert not set(kept) & set("\x00\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\ufeff\r")
     assert "\n\n\n\n" not in kept
     assert length(kept) <= MOST
+
+
+def test_no_long_pile_of_marks_is_normalised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sorting the marks on one letter takes the square of their number."""
+    seen: list[str] = []
+    normalise = unicodedata.normalize
+
+    def note(form: Any, text: str) -> str:
+        seen.append(text)
+        return normalise(form, text)
+
+    monkeypatch.setattr(unicodedata, "normalize", note)
+    clean("a" + "\u0301\u0316" * 4000)
+    assert max(map(len, seen)) == 1 + MARKS
