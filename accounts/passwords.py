@@ -7,7 +7,7 @@ from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.db import transaction
-from django.db.models import Value
+from django.db.models import F, Value
 from django.db.models.functions import Upper
 from django.db.models.lookups import Exact
 from django.http import HttpRequest
@@ -23,7 +23,8 @@ from accounts.names import fold
 from accounts.session_rows import digest_of
 from accounts.session_services import end_all_sessions, end_other_sessions
 
-MOST_ACCOUNTS: Final = 10  # of one address, that one request sends letters for
+MAX_ACCOUNTS: Final = 500  # of one address in one letter
+MAX_SPELLINGS: Final = 3  # of one address, and so letters for one request
 
 
 class ResetTokens(PasswordResetTokenGenerator):
@@ -45,26 +46,36 @@ reset_tokens = ResetTokens()
 
 
 def users_of(email: str) -> list[User]:
-    """Who may be sent a link to this address: active users who have a password, some at most."""
-    by_address = User.objects.filter(Exact(Upper("email"), Upper(Value(email))), is_active=True).order_by("pk")
+    """Return the active users of this address who have a password, those who log in most often first."""
+    by_address = User.objects.filter(Exact(Upper("email"), Upper(Value(email))), is_active=True)
+    often = F("login_stats__login_times").desc(nulls_last=True)
     # The database's idea of upper case may be wider than ours.
-    found = [user for user in by_address[:MOST_ACCOUNTS] if fold(user.email) == fold(email)]
+    found = [user for user in by_address.order_by(often, "pk")[:MAX_ACCOUNTS] if fold(user.email) == fold(email)]
     return [user for user in found if user.has_usable_password()]
 
 
 def send_reset_links(email: str, site: str, language: str) -> int:
-    """Send each user of ``email`` a link, to the address that we have of them. Returns how many.
+    """Send one letter with a link for each account of ``email``. Returns the number of letters.
+
+    One letter, because anybody may register accounts with somebody else's address: they must not crowd out the owner's.
+    Where accounts spell the address differently each spelling gets a letter of its own, and only with its accounts.
 
     Raises OSError when the mail server does not take it.
     """
-    users = users_of(email)
-    for user in users:
-        path = reverse(
-            "accounts:password_reset_confirm",
-            args=[urlsafe_base64_encode(force_bytes(user.pk)), reset_tokens.make_token(user)],
-        )
-        letters.write("password_reset", user.email, language, name=user.username, site=site, link=site + path).send()
-    return len(users)
+    by_spelling: dict[str, list[User]] = {}
+    for user in users_of(email):
+        by_spelling.setdefault(user.email, []).append(user)
+    spellings = sorted(by_spelling, key=lambda spelling: spelling != email)[:MAX_SPELLINGS]
+    for spelling in spellings:
+        links = [(user.username, site + _path(user)) for user in by_spelling[spelling]]
+        name = links[0][0] if len(links) == 1 else spelling
+        letters.write("password_reset", spelling, language, name=name, site=site, links=links).send()
+    return len(spellings)
+
+
+def _path(user: User) -> str:
+    uid = urlsafe_base64_encode(force_bytes(user.pk))
+    return reverse("accounts:password_reset_confirm", args=[uid, reset_tokens.make_token(user)])
 
 
 def reset(request: HttpRequest, user: User, password: str, token: str) -> bool:

@@ -20,15 +20,18 @@ from django.views.generic import FormView
 from accounts import registration, services
 from accounts.forms import LoginForm, RegisterForm
 from accounts.lockout import known
+from accounts.names import fold
 from accounts.ratelimit import address, give_back
 from accounts.views.limits import Limit, Limited
 from config.redirects import next_address
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 HOUR: Final = 3600
+DAY: Final = 24 * HOUR
 # By one address in an hour: few that are refused, so that nobody walks a list of names; more in all, for a class.
 REFUSALS: Final = 60
 REGISTRATIONS: Final = 500
+EMAIL_REGISTRATIONS: Final = 20  # with one e-mail address in a day, whoever has it
 
 
 class WayOn(RedirectURLMixin):
@@ -79,7 +82,9 @@ class Register(Limited, WayOn, FormView):
     kept = ("username", "email")
 
     def limits(self) -> Iterable[Limit]:
-        return [self._refused, Limit("register", address(self.request), REGISTRATIONS, HOUR)]
+        by_address = [self._refused, Limit("register", address(self.request), REGISTRATIONS, HOUR)]
+        email = fold(self.request.POST.get("email", "").strip())
+        return [*by_address, Limit("register-email", email, EMAIL_REGISTRATIONS, DAY)] if email else by_address
 
     @property
     def _refused(self) -> Limit:

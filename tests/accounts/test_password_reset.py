@@ -1,6 +1,8 @@
 """A forgotten password: who has an account is not told, and a link is good once, for a while."""
 
+import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from celery import current_app
@@ -15,6 +17,7 @@ from accounts import keys, letter_tasks, letters, passwords, services
 from accounts import tasks as accounts_tasks
 from accounts.models import EmailChange, Session, User
 from accounts.session_services import end_all_sessions
+from accounts.views import entry
 from mirror.recorder import Recording, record
 from tests.support.accounts.mail import delivered, hinted, link_in
 from tests.support.servers import RedisServer, wait_until
@@ -119,13 +122,42 @@ def test_an_address_that_only_looks_alike_is_another_one(alice: User) -> None:
     assert passwords.users_of("m\u0131ke@example.org") == []
 
 
-def test_each_account_of_one_address_gets_a_letter_of_its_own(alice: User) -> None:
-    User.objects.create_user("alice two", email=ADDRESS, password=PASSWORD)
+def test_squatters_of_an_address_do_not_crowd_out_its_owner() -> None:
+    for n in range(25):
+        User.objects.create_user(f"squatter {n}", email=ADDRESS, password=PASSWORD)
+    alice = User.objects.create_user("alice", email=ADDRESS, password=PASSWORD)
+    services.record_login(alice)
     Client().post(PATH, {"email": ADDRESS})
-    one, two = delivered()
-    assert "Hello alice," in str(one.body)
-    assert "Hello alice two," in str(two.body)
-    assert link_in(one) != link_in(two)
+    (letter,) = delivered()
+    ((html, _kind),) = letter.alternatives
+    found = re.findall(r"^(.+):\n(http://\S+)$", str(letter.body), re.MULTILINE)
+    assert [name for name, _link in found] == ["alice", *(f"squatter {n}" for n in range(25))]
+    assert f"Hello {ADDRESS}," in str(letter.body)
+    for name, link in found:
+        assert f'<a href="{link}">{name}</a>' in str(html)
+    assert use(Client(), urlsplit(found[0][1]).path).status_code == 302
+    alice.refresh_from_db()
+    assert alice.check_password(NEW)
+
+
+def test_a_link_goes_only_to_the_address_as_its_account_spells_it(alice: User) -> None:
+    for n, spelling in enumerate(("Alice@example.org", "ALICE@example.org", "aLICE@example.org")):
+        User.objects.create_user(f"other {n}", email=spelling, password=PASSWORD)
+    Client().post(PATH, {"email": ADDRESS})
+    sent = delivered()
+    assert len(sent) == passwords.MAX_SPELLINGS
+    assert sent[0].to == [ADDRESS]
+    names = {letter.to[0]: re.findall(r"Hello (.+),", str(letter.body)) for letter in sent}
+    assert all(names[user.email] == [user.username] for user in User.objects.filter(email__in=names))
+
+
+def test_one_address_is_registered_so_often_only() -> None:
+    given = {"password1": PASSWORD, "password2": PASSWORD}
+    statuses = [
+        Client().post("/accounts/register/", given | {"username": f"reader {n}", "email": ADDRESS.upper()}).status_code
+        for n in range(entry.EMAIL_REGISTRATIONS + 1)
+    ]
+    assert statuses == [302] * entry.EMAIL_REGISTRATIONS + [429]
 
 
 def test_addresses_are_found_by_an_index(alice: User) -> None:
