@@ -3,23 +3,29 @@
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
 from unfold.forms import UserChangeForm as UnfoldChangeForm
 from unfold.forms import UserCreationForm as UnfoldCreationForm
 
+from accounts.lookalikes import skeleton
 from accounts.models import User
-from accounts.names import fold
+from accounts.names import fold, is_misleading
 
 
 class _OwnName:
-    """Mixin: the name must be nobody else's in any case or width."""
+    """Mixin: the name must be nobody else's in any case or width, and a new one must not look like another."""
 
     cleaned_data: dict[str, Any]
     instance: User
 
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"]
-        if User.objects.filter(name_key=fold(name)).exclude(pk=self.instance.pk).exists():
+        others = User.objects.exclude(pk=self.instance.pk)
+        if others.filter(name_key=fold(name)).exists():
             raise ValidationError(User._meta.get_field("username").error_messages["unique"], code="unique")
+        is_new = fold(name) != self.instance.name_key
+        if is_new and (is_misleading(name) or others.filter(name_skeleton=skeleton(name)).exists()):
+            raise ValidationError(_("This name looks like another one, or like a web address."), code="misleading")
         return name
 
 

@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from accounts.lockout.models import FailedLogins as FailedLogins
-from accounts.names import FoldedField, fold, valid_name
+from accounts.lookalikes import MAX_SKELETON
+from accounts.names import MAX_KEY, DerivedField, FoldedField, SkeletonField, fold, valid_name
 
 
 def new_secret() -> str:
@@ -27,22 +28,29 @@ class UserQuerySet(models.QuerySet["User"]):
     """Users."""
 
     def update(self, **fields: Any) -> int:
-        """As Django's; a new name is folded anew. Raises TypeError for a name that only SQL could work out."""
-        if isinstance(fields.get("username"), str):
-            fields["name_key"] = fold(fields["username"])
+        """As Django's; what is derived from a new name is as well. Raises TypeError for a name worked out in SQL."""
+        name = fields.get("username")
+        if isinstance(name, str):
+            fields |= {field.attname: field.derive(name) for field in of_names()}
         elif "username" in fields and "name_key" not in fields:
             raise TypeError("A name is given as text: SQL does not fold it as names are folded.")
         return super().update(**fields)
 
     def bulk_update(self, objs: Iterable["User"], fields: Iterable[str], batch_size: int | None = None) -> int:
-        """As Django's; new names are folded anew."""
+        """As Django's; what is derived from new names is written as well."""
         people: list[Any] = list(objs)
         columns = list(fields)
         if "username" in columns:
-            for user in people:
-                user.name_key = fold(user.username)
-            columns.append("name_key")
+            for field in of_names():
+                for user in people:
+                    setattr(user, field.attname, field.derive(user.username))
+                columns.append(field.attname)
         return super().bulk_update(people, columns, batch_size)
+
+
+def of_names() -> list[DerivedField]:
+    """The columns that are derived from the name of a user."""
+    return [field for field in User._meta.concrete_fields if isinstance(field, DerivedField)]
 
 
 class UserManager(DjangoUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
@@ -69,7 +77,11 @@ class User(AbstractUser):
         error_messages={"unique": _("This name is taken.")},
     )
     # Case folding can make a name three times as long.
-    name_key = FoldedField(_("name, folded"), of="username", max_length=200, unique=True, editable=False)
+    name_key = FoldedField(_("name, folded"), of="username", max_length=MAX_KEY, unique=True, editable=False)
+    # Not unique: names that were there before may look alike, and staff may give such names.
+    name_skeleton = SkeletonField(
+        _("name, as it looks"), of="username", max_length=MAX_SKELETON, default="", editable=False
+    )
     user_type = models.CharField(
         _("type"), max_length=20, choices=Type.choices, default=Type.CLIENT, db_default=Type.CLIENT
     )
@@ -84,6 +96,7 @@ class User(AbstractUser):
         verbose_name_plural = _("users")
         indexes = [
             models.Index(Upper("email"), name="accounts_email"),  # for forgotten passwords
+            models.Index(fields=["name_skeleton"], name="accounts_skeleton"),  # for new names
             # Few, and taken off every count of people.
             models.Index(fields=["id"], condition=models.Q(is_active=False), name="accounts_inactive"),
         ]

@@ -13,7 +13,11 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-MAX_FOLDED: Final = 1000  # code points; four of them make at least one of a folded name, which has 200 at most
+from accounts.lookalikes import has_odd_characters, skeleton
+from accounts.words import has_link
+
+MAX_KEY: Final = 200  # characters of a folded name
+MAX_FOLDED: Final = 1000  # code points that are folded; four of them make at least one
 
 # Letters of any script, digits, and single blanks or . _ - ' between them: "ken thompson" is a name.
 valid_name = RegexValidator(
@@ -41,16 +45,32 @@ _RESERVED: Final = """
     abuse admin administrator anonymous diptych everybody everyone help hostmaster info me moderator nobody none
     noreply null official postmaster root security staff superuser support sysadmin system undefined webmaster
 """
-RESERVED: Final = frozenset(_RESERVED.split())
+
+
+def _loose_skeleton(name: str) -> str:
+    """A skeleton without a difference between i and l: a capital I looks like both."""
+    return skeleton(name).replace("i", "l")
+
+
+# In both cases: some capitals look like other letters than the small ones.
+RESERVED: Final = frozenset(
+    _loose_skeleton(spell(name)) for name in _RESERVED.split() for spell in (str.lower, str.upper)
+)
+
+
+def is_misleading(name: str) -> bool:
+    """Whether a name reads like another one or like an address on the web, so that nobody new may have it."""
+    return has_odd_characters(name) or has_link(name)
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a name speaks for the site, however it is spelled: "Ad-min" is "admin"."""
-    return re.sub(r"[\W_]", "", fold(name)) in RESERVED
+    """Whether a name speaks for the site, however it is spelled: "Ad-min" is "admin", and so is "adm1n"."""
+    letters = (re.sub(r"[\W_]", "", spelled) for spelled in (name, fold(name)))
+    return any(_loose_skeleton(spelled) in RESERVED for spelled in letters)
 
 
-class FoldedField(models.CharField):
-    """A column with the folded form of another one, written whenever a row is saved (``bulk_create`` too)."""
+class DerivedField(models.CharField):
+    """A column worked out from another one, written whenever a row is saved (``bulk_create`` too)."""
 
     def __init__(self, *args: Any, of: str = "", **kwargs: Any) -> None:
         self.of = of
@@ -60,7 +80,25 @@ class FoldedField(models.CharField):
         name, path, args, kwargs = super().deconstruct()
         return name, path, args, {**kwargs, "of": self.of}
 
+    def derive(self, text: str) -> str:
+        """Work it out."""
+        raise NotImplementedError
+
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
-        folded = fold(getattr(model_instance, self.of))
-        setattr(model_instance, self.attname, folded)
-        return folded
+        derived = self.derive(getattr(model_instance, self.of))
+        setattr(model_instance, self.attname, derived)
+        return derived
+
+
+class FoldedField(DerivedField):
+    """The folded form of a name."""
+
+    def derive(self, text: str) -> str:
+        return fold(text)
+
+
+class SkeletonField(DerivedField):
+    """What a name has in common with those that look like it."""
+
+    def derive(self, text: str) -> str:
+        return skeleton(text)

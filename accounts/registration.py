@@ -8,11 +8,13 @@ from typing import Final
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from accounts.lookalikes import skeleton
 from accounts.models import User
-from accounts.names import fold, is_reserved, valid_name
+from accounts.names import MAX_KEY, fold, is_misleading, is_reserved, valid_name
 
 REFUSED: Final[str | Promise] = _("This name cannot be had. Choose another one.")
 
@@ -44,7 +46,8 @@ def register(username: str, password: str, *, email: str = "", user_type: str = 
 def _may_be_had(name: str) -> bool:
     """One query for whatever name, also where its answer does not matter."""
     right = _is_name(name)
-    taken = User.objects.filter(name_key=fold(name) if right else "").exists()
+    same = Q(name_key=fold(name)) | Q(name_skeleton=skeleton(name)) if right else Q(name_key="")
+    taken = User.objects.filter(same).exists()
     return right and not taken and not is_reserved(name)
 
 
@@ -54,4 +57,4 @@ def _is_name(name: str) -> bool:
         valid_name(name)
     except ValidationError:
         return False
-    return len(name) <= (field.max_length or 0)
+    return len(name) <= (field.max_length or 0) and len(fold(name)) <= MAX_KEY and not is_misleading(name)
