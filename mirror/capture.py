@@ -5,6 +5,7 @@ mirrors that may have missed something. ``missing`` tells what a system check re
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from django.apps import apps
@@ -12,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, transaction
 from django.db.models.signals import post_migrate, pre_migrate
 
-from mirror import registry
+from mirror import marker, registry
 from mirror.capture_plan import WHOLE, Capture, Definition, Trigger, literal
 from mirror.capture_postgres import PostgresCapture
 from mirror.capture_sqlite import SqliteCapture
@@ -134,6 +135,11 @@ def _before(*, using: str, plan: list[tuple[Any, bool]], **kwargs: Any) -> None:
 
 
 def _after(*, using: str, **kwargs: Any) -> None:
-    """Install, on the database that is mirrored."""
+    """Install, on the database that is mirrored. A flush does this as well, and has taken the identity's row away."""
     if using == setting("DATABASE"):
         install(using)
+        marker.database_identity.cache_clear()
+        with suppress(LookupError):  # migrated back to where there was none
+            # Here, and not at the first question: that may be asked in a transaction that is rolled back.
+            identities = kwargs.get("apps", apps).get_model("mirror", "Identity")._base_manager
+            identities.using(using).get_or_create(pk=1)

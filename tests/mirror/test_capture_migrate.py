@@ -2,12 +2,12 @@
 
 import pytest
 from django.core.management import call_command
-from django.core.management.sql import emit_pre_migrate_signal
+from django.core.management.sql import emit_post_migrate_signal, emit_pre_migrate_signal
 from django.db import connection, models
 from django.db.migrations import Migration
 
-from mirror import capture, registry
-from mirror.models import Change
+from mirror import capture, marker, registry
+from mirror.models import Change, Identity
 from tests.support.mirror.app.models import Item, Odd
 from tests.support.mirror.outbox import orders, run
 
@@ -78,3 +78,11 @@ def test_a_migrate_with_nothing_to_do_leaves_the_triggers_where_they_are() -> No
     registry.unregister("t'odd")
     emit_pre_migrate_signal(0, False, "default", plan=[])
     assert {fault.problem for fault in capture.missing()} == {"left over"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_flush_makes_another_database_of_it_and_the_process_knows() -> None:
+    before = marker.database_identity()
+    Identity.objects.all().delete()
+    emit_post_migrate_signal(verbosity=0, interactive=False, db="default")  # as a flush ends
+    assert Identity.objects.get().uuid.hex == marker.database_identity() != before
