@@ -1,6 +1,6 @@
-"""Every key of accounts. Names are as in Redis, with the prefix."""
+"""Every key of accounts. Connections put the prefix before them."""
 
-from mirror.naming import key
+from mirror.naming import key, slot_of
 
 
 def login(user_id: int | str) -> str:
@@ -41,7 +41,7 @@ def recent_marks() -> str:
     """Sorted set: digests whose last time in ``recent:`` SQL does not have yet, by version. In the slot of ``recent:``.
     Life: until they are flushed. Owner: LastSeenBackup.
     """
-    return key(f"mirror:marks:{{{recent()}}}")
+    return key(f"mirror:marks:{slot_of(recent())}")
 
 
 def session(digest: str) -> str:

@@ -1,4 +1,4 @@
-"""Every key of the catalogue. Names are as in Redis, with the prefix."""
+"""Every key of the catalogue. Connections put the prefix before them."""
 
 from mirror.naming import key
 

@@ -12,7 +12,6 @@ from catalog.models import Author, Book, Tag
 from catalog.records import BookRow, Record, load_books, record, tag_names
 from mirror import Contribution, Family, Members, Mirror, Scored, Watch
 from mirror.conf import setting
-from mirror.naming import prefix
 
 UNKNOWN_YEAR = float("-inf")  # sorts after every year there can be, the newest being first
 
@@ -68,8 +67,7 @@ class _Places(NamedTuple):
 
 
 @cache
-def _places(prefix: str) -> _Places:
-    """The places under the prefix that all keys have now."""
+def _places() -> _Places:
     return _Places(keys.popular(), keys.newest(), keys.titles(), _TagKeys(keys.tag("")))
 
 
@@ -97,7 +95,7 @@ class BookMirror(Mirror):
         return record(row)
 
     def index(self, record: Record) -> Iterable[Contribution]:
-        pk, places, year = str(record["id"]), _places(prefix()), record["year"]
+        pk, places, year = str(record["id"]), _places(), record["year"]
         return [
             Scored(places.popular, pk, record["popularity"]),
             Scored(places.newest, pk, UNKNOWN_YEAR if year is None else year),

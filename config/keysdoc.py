@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from mirror.naming import prefix
+from mirror import prefix
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
 MODULES = ("accounts.keys", "catalog.keys", "shop.keys", "social.keys", "loginlog.keys", "mirror.naming")
@@ -20,7 +20,8 @@ _DOC = re.compile(r"(?P<kind>[^:]+): (?P<holds>.+?)\. Life: (?P<life>.+?)\. Owne
 HEAD = """# Keys
 
 Every key there is. This page is generated from the code (`python -m config.keysdoc`); a test fails when it is out
-of date. `{}` are literal hash tags; the prefix setting `REDIS_PREFIX`, empty by default, goes before all of them.
+of date. `{}` are literal hash tags; the prefix setting `REDIS_PREFIX`, empty by default, goes before all of them
+(`docs/mirror.md` says how).
 """
 COLUMNS = ("| key | type | holds | life | owner |", "|---|---|---|---|---|")
 
@@ -33,7 +34,7 @@ def functions(module: str) -> list[Callable[..., str]]:
     """The functions of a module that name keys, in the order they are written."""
     found = inspect.getmembers(import_module(module), inspect.isfunction)
     own = [f for _, f in found if f.__module__ == module and not f.__name__.startswith("_")]
-    own = [f for f in own if f.__name__ not in ("key", "prefix")]
+    own = [f for f in own if f.__name__ not in ("key", "slot_of", "with_prefix")]
     return sorted(own, key=lambda f: f.__code__.co_firstlineno)
 
 
@@ -43,7 +44,7 @@ def row(function: Callable[..., str]) -> str:
     said = _DOC.match(" ".join((function.__doc__ or "").split()))
     if said is None:
         raise Undocumented(f"{function.__module__}.{function.__name__}: {function.__doc__!r}")
-    name = function(*names).replace(prefix(), "")  # also within a hash tag
+    name = function(*names).replace(prefix.current(), "")  # within a hash tag
     cells = [f"`{name}`", *(said[part].strip() for part in ("kind", "holds", "life", "owner"))]
     return "| " + " | ".join(cells) + " |"
 

@@ -12,7 +12,6 @@ from loginlog.models import Number
 from loginlog.tombstones import Known, Tombstones
 from mirror import scan
 from mirror.backup import Backup, register
-from mirror.naming import prefix
 from mirror.session import Session
 
 Value = bytes | Known
@@ -91,15 +90,14 @@ class LoginLogBackup(Backup):
         return [item.name for item in walk.after(parse(after) if after else None, limit, first)]
 
     def scan(self, redis: Any) -> Iterator[list[str]]:
-        months, daily = prefix() + MONTH, prefix() + DAY
         with Session(redis) as session:
             for found in scan.keys(session):
-                names = [key.removeprefix(prefix()) for key in found if key.startswith(months)]
-                whole = [key for key in found if key.startswith(daily)]
+                names = [key for key in found if key.startswith(MONTH)]
+                whole = [key for key in found if key.startswith(DAY)]
                 sizes = session.ask([("STRLEN", key) for key in whole]) if whole else []
                 for key, size in zip(whole, sizes, strict=True):
                     segments = range(-(-size // bitmaps.SEGMENT_BYTES))
-                    names += [f"{key.removeprefix(prefix())}:{segment}" for segment in segments]
+                    names += [f"{key}:{segment}" for segment in segments]
                 yield [name for name in names if _is_item(name)]
 
     def is_stray(self, items: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Every key of the login log. Names are as in Redis, with the prefix."""
+"""Every key of the login log. Connections put the prefix before them."""
 
 from datetime import date
 

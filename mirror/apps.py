@@ -11,9 +11,10 @@ class MirrorConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from mirror import capture, checks, signals  # noqa: F401  (checks register on import)
+        from mirror import capture, checks, namespace, signals  # noqa: F401  (checks register on import)
         from mirror.backup import checks as backup_checks  # noqa: F401
 
+        namespace.note_configured()
         autodiscover_modules("mirrors", "backups")
         signals.connect()
         capture.connect()

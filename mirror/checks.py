@@ -41,7 +41,15 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
         if len(mirror.name) > LONGEST_NAME:
             hint = f"A mirror's name has at most {LONGEST_NAME} characters."
             found.append(Error(f"The name {mirror.name!r} is too long.", hint=hint, obj=mirror, id="mirror.E002"))
-    return [*found, *check_chains(), *_check_starts()]
+    return [*found, *check_chains(), *_check_starts(), *_check_prefix()]
+
+
+def _check_prefix() -> Iterator[CheckMessage]:
+    """A hash tag in the prefix would put every key into one slot of a cluster; half of one would hide the keys' own."""
+    text = setting("PREFIX")
+    if not isinstance(text, str) or set(text) & set("{}"):
+        hint = 'Set MIRROR["PREFIX"] to a text without braces, for example "shop1:".'
+        yield Error(f"The prefix {text!r} is no text without braces.", hint=hint, id="mirror.E023")
 
 
 def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:

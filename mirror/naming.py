@@ -1,36 +1,26 @@
-"""Key names: the prefix that goes before all of them, and the mirror's own keys.
+"""Key names: the mirror's own keys, without the prefix that connections put before each (``mirror.prefix``)."""
 
-Every function here (and in an application's ``keys.py``) returns the name as it is in Redis.
-"""
-
-from functools import cache
-
-from django.core.signals import setting_changed
-from django.dispatch import receiver
-
-from mirror.conf import setting
+from mirror import prefix
 
 
-@cache
-def prefix() -> str:
-    """What goes before every key ("" unless configured)."""
-    return str(setting("PREFIX"))
+def slot_of(key: str) -> str:
+    """A hash tag: whatever has it in its name is in the slot of ``key``, whose own name has none."""
+    return f"{{{prefix.current()}{key}}}"
 
 
-@receiver(setting_changed)
-def _forget(*, setting: str, **kwargs: object) -> None:
-    if setting == "MIRROR":
-        prefix.cache_clear()
+def with_prefix(name: str) -> str:
+    """The name as it is on a server: for people, and for the cache server, whose connections add no prefix."""
+    return prefix.current() + name
 
 
 def key(name: str) -> str:
-    """``name`` with the prefix before it."""
-    return prefix() + name
+    """The name itself."""
+    return name
 
 
 def marker(mirror: str) -> str:
     """String: the warm marker of a mirror; all are in one slot. Life: until the mirror goes cold. Owner: mirror."""
-    return key(f"mirror:{{warm}}:{mirror}")
+    return f"mirror:{{warm}}:{mirror}"
 
 
 def heartbeat() -> str:
@@ -49,57 +39,57 @@ def quarantined() -> str:
 
 def building(mirror: str) -> str:
     """String: token of the rebuild under way. Life: until it is done. Owner: mirror."""
-    return key(f"mirror:building:{mirror}")
+    return f"mirror:building:{mirror}"
 
 
 def clock() -> str:
     """String: SQL's clock as the relay last saw it (seconds since 1970). Life: always. Owner: mirror."""
-    return key("mirror:clock")
+    return "mirror:clock"
 
 
 def lease(job: str) -> str:
     """String: who is at a job now, so that others leave it. Life: seconds. Owner: mirror."""
-    return key(f"mirror:lease:{job}")
+    return f"mirror:lease:{job}"
 
 
 def guard(mirror: str, row: str) -> str:
     """String: what drains of a row without a record watch. Life: none (set and deleted). Owner: mirror."""
-    return key(f"mirror:guard:{mirror}:{row}")
+    return f"mirror:guard:{mirror}:{row}"
 
 
 def fence(mirror: str) -> str:
     """String: by whom deliveries of rows to windows were stopped last, to start over. Life: always. Owner: mirror."""
-    return key(f"mirror:fence:{mirror}")
+    return f"mirror:fence:{mirror}"
 
 
 def marks(backup: str) -> str:
     """Sorted set: items that SQL does not have yet, by version (microseconds since 1970; below zero: set aside).
     Life: until they are flushed. Owner: mirror.backup.
     """
-    return key(f"mirror:marks:{backup}")
+    return f"mirror:marks:{backup}"
 
 
 def aside(marks: str) -> str:
     """Hash: why marked items cannot be written to SQL, by item; in the slot of the marks.
     Life: until they are. Owner: mirror.backup.
     """
-    return f"{marks}:aside" if "{" in marks else key(f"{{{marks}}}:aside")
+    return f"{marks}:aside" if "{" in marks else f"{slot_of(marks)}:aside"
 
 
 def restored(backup: str) -> str:
     """String: the marker of a backup, as a mirror's: Redis is this one and has nothing older than SQL.
     Life: until Redis is another. Owner: mirror.backup.
     """
-    return key(f"mirror:restored:{backup}")
+    return f"mirror:restored:{backup}"
 
 
 def restoring(backup: str) -> str:
     """String: what the marker of a backup is going to say when everything is restored.
     Life: until it is. Owner: mirror.backup.
     """
-    return key(f"mirror:restoring:{backup}")
+    return f"mirror:restoring:{backup}"
 
 
 def flushed(backup: str) -> str:
     """String: nothing; while it is there the backup is not due to be flushed. Life: seconds. Owner: mirror.backup."""
-    return key(f"mirror:flushed:{backup}")
+    return f"mirror:flushed:{backup}"

@@ -14,9 +14,7 @@ from typing import Any
 
 from django.db import connections
 
-# Commands that name many keys, or none; all others have one, which comes first.
-_ONLY_KEYS = {"DEL", "EXISTS", "MGET", "PFCOUNT", "SDIFF", "SINTER", "SUNION", "TOUCH", "UNLINK", "WATCH"}
-_NO_KEYS = {"CLIENT", "CONFIG", "DBSIZE", "ECHO", "FLUSHALL", "FLUSHDB", "INFO", "PING", "PUBLISH", "SCAN", "SCRIPT"}
+from mirror.positions import UnknownCommand, key_positions
 
 
 @dataclass(frozen=True)
@@ -31,14 +29,13 @@ class Command:
         return " ".join([self.name, *map(_text, self.args)])
 
     def named(self) -> list[str]:
-        """The keys that it names."""
-        if self.name in _NO_KEYS:
-            return []
-        if self.name in _ONLY_KEYS:
-            return list(map(_text, self.args))
-        if self.name == "MSET":
-            return list(map(_text, self.args[::2]))
-        return list(map(_text, self.args[:1]))
+        """The keys that it names. An unknown command has one, which comes first."""
+        command = (self.name, *self.args)
+        try:
+            positions = key_positions(command)
+        except UnknownCommand:
+            positions = range(1, min(2, len(command)))
+        return [_text(command[position]) for position in positions]
 
 
 def _text(argument: Any) -> str:

@@ -29,7 +29,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from mirror import recorder
+from mirror import prefix, recorder
 from mirror.conf import setting
 from mirror.session import Session
 
@@ -125,7 +125,7 @@ class _Learning:
     def post(self, commands: Sequence[tuple[Any, ...]]) -> None:
         """Send all commands at once. redis-py's own way takes three times as long for thousands of them."""
         recorder.redis_sent(commands)
-        self.send_packed_command([b"".join(map(pack_command, commands))])  # type: ignore[attr-defined]
+        self.send_packed_command([b"".join(map(self.pool.pack, commands))])  # type: ignore[attr-defined]
 
     def collect(self, count: int) -> list[Any]:
         """``count`` replies; those that are errors are given back, not raised.
@@ -165,18 +165,43 @@ _LEARNING = {
 
 
 class MirrorPool(ConnectionPool):
-    """A pool that knows which incarnation of the server its newest connection speaks to."""
+    """A pool that knows which incarnation of the server its newest connection speaks to.
+
+    packer: adds a prefix to the keys of each command; None: there is none.
+    """
 
     incarnation: str = ""
     asked_at: float = 0.0
 
-    def __init__(self, connection_class: type = Connection, **kwargs: Any) -> None:
-        super().__init__(_LEARNING.get(connection_class, connection_class), **kwargs)
+    def __init__(
+        self, connection_class: type = Connection, command_packer: prefix.Packer | None = None, **kwargs: Any
+    ) -> None:
+        self.packer = command_packer
+        self.pack: Callable[[Any], Any] = command_packer.pack_command if command_packer else pack_command
+        self._prefixed: dict[str, Redis] = {}
+        super().__init__(_LEARNING.get(connection_class, connection_class), **kwargs, command_packer=command_packer)
 
     def make_connection(self) -> Any:
         connection: Any = super().make_connection()
         connection.pool = self
         return connection
+
+    def prefixed(self, redis: Any, text: str) -> Redis:
+        """Return the client like ``redis``, whose pool this is, that puts ``text`` before each key."""
+        if text not in self._prefixed:
+            packer = prefix.Packer(text)
+            pool = MirrorPool(
+                self.connection_class,
+                max_connections=self.max_connections,
+                **self.connection_kwargs | {"command_packer": packer},
+            )
+            self._prefixed.setdefault(text, prefix.strip_replies(type(redis)(connection_pool=pool), packer))
+        return self._prefixed[text]
+
+    def disconnect(self, inuse_connections: bool = True) -> None:
+        super().disconnect(inuse_connections)
+        for redis in self._prefixed.values():
+            redis.connection_pool.disconnect(inuse_connections)
 
 
 class PoolFactory(ConnectionFactory):
@@ -226,12 +251,18 @@ breaker = Breaker()
 
 def client() -> Redis:
     """The client of requests: short time-outs."""
-    return get_redis_connection(setting("ALIAS"))
+    return with_prefix(get_redis_connection(setting("ALIAS")), prefix.current())
 
 
 def relay_client() -> Redis:
     """The client of workers and commands: it can wait longer."""
-    return get_redis_connection(setting("RELAY_ALIAS") or setting("ALIAS"))
+    return with_prefix(get_redis_connection(setting("RELAY_ALIAS") or setting("ALIAS")), prefix.current())
+
+
+def with_prefix(redis: Any, text: str) -> Redis:
+    """Return the client that puts ``text`` before each key; ``redis`` itself if there is nothing to add."""
+    found: Redis = redis.connection_pool.prefixed(redis, text) if text else redis
+    return found
 
 
 def incarnation(redis: Any, *, ask: bool = False) -> str:

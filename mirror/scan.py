@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from redis.exceptions import ResponseError
 
 from mirror.declare import Family, Mirror, SummaryMirror
+from mirror.naming import with_prefix
 from mirror.session import Command, Session
 
 STEP = 1000  # keys, or members, a command
@@ -51,7 +52,7 @@ class WrongType(RuntimeError):
 
 def no_text(key: str) -> WrongType:
     """What is to be raised for a key that holds what is no text."""
-    return WrongType(f"the key {key!r} holds something that is no text; delete it, then repair")
+    return WrongType(f"the key {with_prefix(key)!r} holds something that is no text; delete it, then repair")
 
 
 def keys(session: Session) -> Generator[list[str], None, None]:
@@ -59,12 +60,12 @@ def keys(session: Session) -> Generator[list[str], None, None]:
     cursor: Any = b"0"
     while True:
         cursor, found = session.ask([("SCAN", cursor, "COUNT", STEP)])[0]
-        yield _texts(found)
+        yield _texts(session.own_names(found))
         if cursor in DONE:
             return
 
 
-def _texts(names: list[bytes]) -> list[str]:
+def _texts(names: Sequence[bytes]) -> list[str]:
     """These names as text, without those that are none: nobody here made them, nobody reads them."""
     try:
         return [name.decode() for name in names]
@@ -202,7 +203,8 @@ def collect(session: Session, commands: Sequence[Command]) -> list[Any]:
         try:
             session.ask([command])
         except ResponseError as error:
-            raise WrongType(f"the key {command[1]!r} is not a {_READS[command[0]]}; delete it, then repair") from error
+            name, kind = with_prefix(command[1]), _READS[command[0]]
+            raise WrongType(f"the key {name!r} is not a {kind}; delete it, then repair") from error
     return session.ask(commands)
 
 

@@ -43,6 +43,11 @@ class Session:
         """Which life of which server this connection speaks to."""
         return str(self._connection.incarnation)
 
+    def own_names(self, found: Sequence[bytes]) -> Sequence[bytes]:
+        """Return the names of keys that SCAN found as code knows them: without the prefix."""
+        packer = self._pool.packer
+        return packer.names(found) if packer else found
+
     def ask(self, commands: Sequence[Command]) -> list[Any]:
         """Send all commands in one round trip; one reply each. Raises the first error among them."""
         self.post(commands)

@@ -27,8 +27,8 @@ def windows(redis: Any = None) -> dict[str, Count]:
         return {}
     try:
         with Session(redis or client()) as session:
-            seen, is_all = _some_keys(session)
-            share = 1.0 if is_all else session.ask([("DBSIZE",)])[0] / len(seen)
+            seen, looked_at, is_all = _some_keys(session)
+            share = 1.0 if is_all else session.ask([("DBSIZE",)])[0] / looked_at
     except RedisError as error:
         if is_away(error):
             breaker.failed()
@@ -37,11 +37,11 @@ def windows(redis: Any = None) -> dict[str, Count]:
     return {name: Count(round(count * share), not is_all) for name, count in counts.items()}
 
 
-def _some_keys(session: Session) -> tuple[set[str], bool]:
-    """Some keys, each once, and whether these are all."""
+def _some_keys(session: Session) -> tuple[set[str], int, bool]:
+    """Some keys, each once; at how many Redis has looked, keys with another prefix included; whether these are all."""
     seen: set[str] = set()
-    for keys in scan.keys(session):
+    for step, keys in enumerate(scan.keys(session), 1):
         seen.update(keys)
-        if len(seen) >= LOOKED_AT:
-            return seen, False
-    return seen, True
+        if (looked_at := max(len(seen), step * scan.STEP)) >= LOOKED_AT:
+            return seen, looked_at, False
+    return seen, len(seen), True

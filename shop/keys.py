@@ -1,6 +1,6 @@
-"""Every key of the shop. Names are as in Redis, with the prefix."""
+"""Every key of the shop. Connections put the prefix before them."""
 
-from mirror.naming import key
+from mirror.naming import key, slot_of, with_prefix
 
 
 def product(product_id: int | str) -> str:
@@ -49,42 +49,42 @@ def viewed_marks() -> str:
     """Sorted set: views that SQL does not have yet ("visitor|user|book|microseconds"), by version. In the slot of
     ``viewed:``. Life: until they are flushed. Owner: ViewBackup.
     """
-    return key(f"mirror:marks:{{{viewed()}}}")
+    return key(f"mirror:marks:{slot_of(viewed())}")
 
 
 def viewed_once(visitor: str, book_id: int | str) -> str:
     """String: a visitor's view of a book was counted; in the slot of ``viewed:``. Life: half an hour.
     Owner: shop.viewing.popularity.
     """
-    return key(f"{{{viewed()}}}:once:{visitor}:{book_id}")
+    return key(f"{slot_of(viewed())}:once:{visitor}:{book_id}")
 
 
 def viewed_period() -> str:
     """String: the five minutes (since 1970) for which ``viewed:`` is right; in its slot. Life: always.
     Owner: shop.viewing.popularity.
     """
-    return key(f"{{{viewed()}}}:period")
+    return key(f"{slot_of(viewed())}:period")
 
 
 def viewed_whole() -> str:
     """String: the marker of the backup of views under which ``viewed:`` counts all views; in its slot.
     Life: until Redis is another. Owner: shop.viewing.popularity.
     """
-    return key(f"{{{viewed()}}}:whole")
+    return key(f"{slot_of(viewed())}:whole")
 
 
 def viewed_since() -> str:
     """String: since when ``viewed:`` counts, while what came before is brought from SQL; in its slot.
     Life: until it is. Owner: shop.viewing.popularity.
     """
-    return key(f"{{{viewed()}}}:since")
+    return key(f"{slot_of(viewed())}:since")
 
 
 def viewed_before(token: str) -> str:
     """Sorted set: what came before, on its way into ``viewed:``; in its slot. Life: an hour at most.
     Owner: shop.viewing.popularity.
     """
-    return key(f"{{{viewed()}}}:before:{token}")
+    return key(f"{slot_of(viewed())}:before:{token}")
 
 
 def cart(digest: str) -> str:
@@ -154,9 +154,9 @@ def page(digest: str) -> str:
     """String (JSON), on the cache server: a page without what is in its holes. Life: 300 seconds, and as long again
     while it is made anew. Owner: shop.pagecache.
     """
-    return key(f"cache:{digest}")
+    return with_prefix(f"cache:{digest}")
 
 
 def page_lock(digest: str) -> str:
     """String, on the cache server: who makes a page now. Life: 10 seconds at most. Owner: shop.pagecache."""
-    return key(f"cache:{digest}:lock")
+    return with_prefix(f"cache:{digest}:lock")

@@ -1,4 +1,4 @@
-"""Every key of social. Names are as in Redis, with the prefix."""
+"""Every key of social. Connections put the prefix before them."""
 
 from mirror.naming import key
 

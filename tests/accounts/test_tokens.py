@@ -7,6 +7,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from accounts import keys, tokens
+from mirror.naming import with_prefix
 from mirror.recorder import record
 from tests.support.accounts.digests import age, digest, left, make_sessions
 from tests.support.servers import RedisServer
@@ -124,4 +125,4 @@ def test_without_redis_nobodys_session_ends(redis_server: RedisServer, harm: str
 
 def test_both_keys_are_in_one_slot_of_a_cluster() -> None:
     recent, marks = tokens.both()
-    assert marks[marks.index("{") + 1 : marks.index("}")] == recent
+    assert marks[marks.index("{") + 1 : marks.index("}")] == with_prefix(recent)

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.core.management.base import SystemCheckError
 from django.db import connection, models
 from django.test.utils import isolate_apps
+from pytest_django.fixtures import Settings
 
 from mirror import (
     After,
@@ -325,6 +326,12 @@ def test_two_mirrors_cannot_own_the_same_keys(start: str) -> None:
     [message] = said()
     assert message.id == "mirror.E008"
     assert repr(key(start)) in message.msg
+
+
+@pytest.mark.parametrize("text", ["{shop1}:", "shop1}", 7])
+def test_a_prefix_is_a_text_without_braces(text: object, settings: Settings) -> None:
+    settings.MIRROR = settings.MIRROR | {"PREFIX": text}
+    assert ids() == ["mirror.E023"]
 
 
 def test_a_kind_of_database_without_a_capture_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def lost(redis: Redis) -> list[Item]:
     Label.objects.update(name="blue")
     relay.drain_all()
     another_answers()
-    markers = {name: redis.get(name) for name in redis.keys(f"{naming.prefix()}mirror:*")}
+    markers = {name: redis.get(name) for name in redis.keys("mirror:*")}
     for name in redis.keys("*"):
         if name not in markers:
             redis.delete(name)

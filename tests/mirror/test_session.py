@@ -73,8 +73,8 @@ def test_an_error_inside_a_transaction_is_raised(redis: Redis) -> None:
 
 
 def test_a_command_that_cannot_be_queued_is_raised_and_nothing_is_done(redis: Redis) -> None:
-    with pytest.raises(ResponseError, match=r"(?i)unknown command"), Session(client()) as session:
-        session.execute([("SET", "a", "1"), ("NONSENSE",)])
+    with pytest.raises(ResponseError, match="wrong number of arguments"), Session(client()) as session:
+        session.execute([("SET", "a", "1"), ("GET", "a", "b")])
     assert redis.get("a") is None
 
 

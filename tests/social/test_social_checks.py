@@ -40,7 +40,7 @@ def write(redis: Redis, *, first: int, count: int = TIMELINE) -> str:
 @pytest.mark.parametrize("first", [1, 1_000_000, 10_000_000, 1_000_000_000])
 @pytest.mark.parametrize("binary", SERVERS, ids=[path.parent.parent.name for path in SERVERS])
 def test_a_timeline_takes_five_kilobytes_and_not_forty(binary: Path, first: int) -> None:
-    with RedisServer(binary=binary) as server, server.client() as client:
+    with RedisServer(binary=binary) as server, server.plain_client() as client:
         key = write(client, first=first)
         compact = client.memory_usage(key)
         assert compact is not None

@@ -20,7 +20,7 @@ from accounts import letters, ratelimit, selectors
 from config.celery import app
 from config.views import FRONT
 from loginlog import days, direct, hooks, numbers
-from mirror import capture, doubt, hints, marker, send, window
+from mirror import capture, doubt, hints, marker, prefix, send, window
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
 from shop import sales
@@ -181,4 +181,9 @@ def environment(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> d
     url = f"sqlite:///{name}"
     if connection.vendor == "postgresql":
         url = os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{name}"
-    return {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "tests.support.settings"}
+    return {
+        **os.environ,
+        "DATABASE_URL": url,
+        "REDIS_PREFIX": prefix.current(),  # a child finds the test database in its settings
+        "DJANGO_SETTINGS_MODULE": "tests.support.settings",
+    }

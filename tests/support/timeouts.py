@@ -14,7 +14,9 @@ from pytest_django.fixtures import Settings
 from redis.exceptions import ConnectionError, TimeoutError
 
 from config import settings_redis
+from mirror import prefix
 from mirror.conf import DEFAULTS
+from mirror.redis import with_prefix
 from tests.support.servers import RedisServer, wait_until
 
 PATIENT_SECONDS: Final = 60.0
@@ -57,7 +59,8 @@ class Hurry:
 def _answers(alias: str) -> bool:
     """Open a connection, as a process has that has served requests."""
     with suppress(ConnectionError, TimeoutError):
-        return bool(get_redis_connection(alias).ping())
+        text = "" if alias == "default" else prefix.current()
+        return bool(with_prefix(get_redis_connection(alias), text).ping())
     return False
 
 

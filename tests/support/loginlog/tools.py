@@ -9,7 +9,6 @@ from loginlog import days, scripts, selectors
 from loginlog.reading import Span
 from mirror.backup import Backup, registry, restore
 from mirror.backup.flush import Flushed, flush
-from mirror.naming import prefix
 
 Row = tuple[int, str, date]  # user id, type at that time, day
 TYPES = ("client", "office")
@@ -65,8 +64,8 @@ def compare(rows: Iterable[Row], users: Iterable[int], ranges: Iterable[tuple[da
 
 def keys_of(redis: Any, start: str) -> list[str]:
     """The keys in Redis that begin so, without the prefix."""
-    found = redis.scan_iter(f"{prefix()}{start}*", count=1000)
-    return sorted(name.decode().removeprefix(prefix()) for name in found)
+    found = redis.scan_iter(f"{start}*", count=1000)
+    return sorted(name.decode() for name in found)
 
 
 class Stopped(BaseException):

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 from redis import Redis
 
-from mirror import naming, rebuild, registry, relay, sweeper
+from mirror import rebuild, registry, relay, sweeper
 from mirror.redis import breaker
 from tests.support import whole
 from tests.support.mirror.app.models import Follow, Group, Ignoring, Item, Note, Reading
@@ -24,9 +24,9 @@ OURS = (
 
 def dump(redis: Redis) -> World:
     """Every mirrored key without the prefix, with its whole content."""
-    start, world = naming.prefix(), {}
-    for name in redis.scan_iter(f"{start}*", count=1000):
-        kind, key = redis.type(name).decode(), name.decode().removeprefix(start)
+    world: World = {}
+    for name in redis.scan_iter(count=1000):
+        kind, key = redis.type(name).decode(), name.decode()
         if not key.startswith(OURS):
             continue
         match kind:

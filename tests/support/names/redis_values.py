@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 
-from mirror.naming import prefix
+from mirror import prefix
 from mirror.redis import relay_client
 from mirror.relay import drain_all
 from shop.rowcache import rows
@@ -33,7 +33,7 @@ def collect() -> list[str]:
     shapes, redis = Shapes(), relay_client()
     patterns = list(_patterns())
     for name in redis.scan_iter(count=1000):
-        key = name.decode().replace(prefix(), "")
+        key = name.decode().replace(prefix.current(), "")
         for shown, kind, pattern in patterns:
             if pattern.fullmatch(key) and redis.type(name).decode() == kind:
                 shapes.add(shown, _value(redis, name, kind))

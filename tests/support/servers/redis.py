@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 from redis import Redis
 from redis.backoff import NoBackoff
@@ -56,7 +57,7 @@ class RedisServer(Server):
 
     def is_ready(self) -> bool:
         try:
-            with self.client() as client:
+            with self.plain_client() as client:
                 return bool(client.ping())
         except (RedisConnectionError, BusyLoadingError):
             return False
@@ -74,12 +75,22 @@ class RedisServer(Server):
         }
 
     def client(self, database: int = 0) -> Redis:
-        """A client of its own, which nothing records; replies are bytes."""
-        return Redis.from_url(self.url(database), socket_timeout=PATIENCE_SECONDS, retry=Retry(NoBackoff(), 1))
+        """A client of its own, which nothing records; replies are bytes. Of the state, it has the site's prefix."""
+        from mirror import prefix  # servers start before Django is set up
+
+        text = prefix.current() if database == 0 else ""
+        packer = prefix.Packer(text) if text else None
+        client = self.plain_client(database, command_packer=packer)
+        return prefix.strip_replies(client, packer) if packer else client
+
+    def plain_client(self, database: int = 0, **options: Any) -> Redis:
+        """A client that names keys as they are on the server."""
+        hasty = Retry(NoBackoff(), 1)
+        return Redis.from_url(self.url(database), socket_timeout=PATIENCE_SECONDS, retry=hasty, **options)
 
     @cached_property
     def _own(self) -> Redis:
-        return self.client()
+        return self.plain_client()
 
     def flush(self) -> None:
         """Empty every database."""
@@ -105,7 +116,7 @@ class RedisServer(Server):
     def copy_aof(self, to: Path) -> None:
         """Copy the append-only file(s), as they are after the last acknowledged write, to a new folder."""
         if self.process is not None:
-            with self.client() as client:
+            with self.plain_client() as client:
                 # A write may be held back while the disk is slow; with "always" none is.
                 client.config_set("appendfsync", "always")
                 client.ping()

@@ -18,6 +18,7 @@ from django.test import Client  # noqa: E402
 from django_redis import get_redis_connection  # noqa: E402
 
 from mirror import marker  # noqa: E402
+from mirror.redis import client, relay_client  # noqa: E402
 from shop.pagecache import render  # noqa: E402
 from tests.support.shop.stampede_keys import GO, MADE, READY  # noqa: E402
 
@@ -26,9 +27,9 @@ PATIENCE = 600.0  # seconds; other tests have the processors too
 
 def main(path: str, threads: int) -> int:
     """Wait for the sign, and ask."""
-    redis = get_redis_connection("relay")
+    redis = relay_client()
     make, shown, barrier = render.make, list[bool](), threading.Barrier(threads + 1)
-    pools = [get_redis_connection(alias).connection_pool for alias in ("state", "default")]
+    pools = [redis.connection_pool for redis in (client(), get_redis_connection("default"))]
     for pool in pools:
         pool.max_connections = 2 * threads  # a process of the site has a handful of threads
     opened, connecting = threading.Barrier(threads), threading.Lock()
@@ -44,14 +45,14 @@ def main(path: str, threads: int) -> int:
         return make(*given)
 
     def visit() -> None:
-        client = Client(headers={"Host": "localhost", "User-Agent": "a bot"})
+        visitor = Client(headers={"Host": "localhost", "User-Agent": "a bot"})
         with connecting:  # a server takes only so many new connections at once
             held = [pool.get_connection() for pool in pools]
         opened.wait(PATIENCE)
         for pool, connection in zip(pools, held, strict=True):
             pool.release(connection)
         barrier.wait(PATIENCE)
-        shown.append(b"The Book of Sand" in client.get(path).content)
+        shown.append(b"The Book of Sand" in visitor.get(path).content)
 
     workers = [threading.Thread(target=visit) for _ in range(threads)]
     with patch.object(render, "make", counted):

@@ -10,15 +10,9 @@ IN_PARTS = {"MGET", "WATCH", "DEL", "UNLINK", "EXISTS"}
 
 def units(command: Command) -> list[list[str]]:
     """The keys that cannot be asked for apart."""
-    if command.name == "EVALSHA":
-        return [[_text(key) for key in command.args[2 : 2 + int(command.args[1])]]]
     return [[key] for key in command.named()] if command.name in IN_PARTS else [command.named()]
 
 
 def slot(key: str) -> int:
     """The slot that a key is in."""
     return key_slot(key.encode())
-
-
-def _text(key: object) -> str:
-    return key.decode() if isinstance(key, bytes) else str(key)

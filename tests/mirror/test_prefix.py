@@ -1,0 +1,177 @@
+"""The prefix: connections put it before every key, and code names keys without it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from django_redis import get_redis_connection
+from hiredis import pack_command
+from pytest_django.fixtures import Settings
+from redis import Redis
+from redis.crc import key_slot
+
+from mirror import cold, naming, prefix, rebuild, registry, scan, verify
+from mirror.backup.flush import flush
+from mirror.conf import setting
+from mirror.positions import UnknownCommand, key_positions
+from mirror.read import read
+from mirror.recorder import record
+from mirror.redis import client, relay_client, with_prefix
+from mirror.relay import drain_all
+from mirror.session import Conflict, Session
+from tests.support.mirror.app.backups import best, play
+from tests.support.mirror.app.models import Item
+from tests.support.servers import RedisServer
+from tests.support.whole import OWN
+
+TEXT = "a*[b]:"  # as a glob it would mean something else
+
+
+@pytest.fixture
+def prefixed() -> Redis:
+    """A client with a prefix of its own, on the connections of requests."""
+    return with_prefix(get_redis_connection(setting("ALIAS")), TEXT)
+
+
+@pytest.fixture
+def plain(server: RedisServer) -> Redis:
+    """A client that names keys as they are on the server."""
+    return server.plain_client()
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        (("GET", "k"), ("GET", "pk")),
+        (("GET", b"k"), ("GET", b"pk")),
+        ((b"get", "k"), (b"get", "pk")),
+        (("SET", "k", "v", "NX"), ("SET", "pk", "v", "NX")),
+        (("SET", "{tag}:x", "v"), ("SET", "p{tag}:x", "v")),
+        (("MGET", "a", "b"), ("MGET", "pa", "pb")),
+        (("WATCH", "a", "b"), ("WATCH", "pa", "pb")),
+        (("RENAME", "a", "b"), ("RENAME", "pa", "pb")),
+        (("MSET", "a", 1, "b", 2), ("MSET", "pa", 1, "pb", 2)),
+        (("BITOP", "OR", "a", "b", "c"), ("BITOP", "OR", "pa", "pb", "pc")),
+        (("OBJECT", "ENCODING", "a"), ("OBJECT", "ENCODING", "pa")),
+        (("EVALSHA", "digest", 2, "a", "b", "argument"), ("EVALSHA", "digest", 2, "pa", "pb", "argument")),
+        (("EVAL", "text", "1", "a"), ("EVAL", "text", "1", "pa")),
+        (("FCALL", "name", 0, "argument"), ("FCALL", "name", 0, "argument")),
+        (("SCAN", 0, "COUNT", 5), ("SCAN", 0, "COUNT", 5, "MATCH", "p*")),
+        (("SCAN", 0, b"MATCH", "x*"), ("SCAN", 0, b"MATCH", "px*")),
+        (("KEYS", "x*"), ("KEYS", "px*")),
+        (("MULTI",), ("MULTI",)),
+        (("SCRIPT LOAD", "text"), ("SCRIPT LOAD", "text")),
+    ],
+)
+def test_the_prefix_is_put_before_keys_and_nothing_else(command: Sequence[Any], wanted: Sequence[Any]) -> None:
+    assert tuple(prefix.Packer("p").rename(command)) == wanted
+
+
+def test_an_unknown_command_is_not_sent(prefixed: Redis) -> None:
+    with pytest.raises(UnknownCommand, match="SORT"):
+        prefixed.sort("a")
+    with pytest.raises(UnknownCommand), Session(prefixed) as session:
+        session.ask([("GET", "a"), ("SORT", "a")])
+    with pytest.raises(UnknownCommand):
+        prefixed.pipeline(transaction=False).get("a").sort("b").execute()
+    assert prefixed.ping()
+
+
+def test_every_way_to_send_adds_the_prefix(prefixed: Redis, plain: Redis) -> None:
+    prefixed.set("one", "1")
+    prefixed.pipeline(transaction=False).set("two", "2").execute()
+    prefixed.pipeline().set("three", "3").execute()
+    prefixed.eval("return redis.call('SET', KEYS[1], ARGV[1])", 1, "four", "4")
+    with Session(prefixed) as session:
+        session.watch_and_ask(["five"], [("GET", "five")])
+        session.execute([("SET", "five", "5")])
+    names = [f"{TEXT}{name}".encode() for name in ("one", "two", "three", "four", "five")]
+    assert plain.mget(names) == [b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_keys_are_found_without_the_prefix_and_others_are_not_found(prefixed: Redis, plain: Redis) -> None:
+    plain.mset({"x": "", "ab:x": "", "a*b:x": ""})
+    prefixed.mset({"x": "", "y": ""})
+    assert {*prefixed.scan_iter()} == {*prefixed.keys("*")} == {b"x", b"y"}
+    assert [*prefixed.scan_iter("x*", count=5)] == [b"x"]
+    replies = prefixed.pipeline(transaction=False).get("x").scan(0, count=100).execute()
+    assert {*replies[1][1]} == {b"x", b"y"}
+    with Session(prefixed) as session:
+        assert {key for found in scan.keys(session) for key in found} == {"x", "y"}
+
+
+def test_a_watched_key_is_the_one_with_the_prefix(prefixed: Redis, plain: Redis) -> None:
+    with Session(prefixed) as session:
+        session.watch_and_ask(["a"], [("GET", "a")])
+        plain.set("a", "of another site")
+        session.execute([("SET", "a", "1")])
+    with pytest.raises(Conflict), Session(prefixed) as session:
+        session.watch_and_ask(["a"], [("GET", "a")])
+        plain.set(f"{TEXT}a", "of another process")
+        session.execute([("SET", "a", "2")])
+
+
+def test_without_a_prefix_clients_and_connections_are_as_they_are() -> None:
+    redis = get_redis_connection(setting("ALIAS"))
+    pool: Any = redis.connection_pool
+    assert with_prefix(redis, "") is redis
+    assert (pool.packer, pool.pack) == (None, pack_command)
+
+
+def test_recordings_name_keys_without_the_prefix(prefixed: Redis) -> None:
+    with record() as seen:
+        prefixed.get("a")
+        pipe = prefixed.pipeline(transaction=False)
+        pipe.mget("b", "c")
+        pipe.execute()
+        with Session(prefixed) as session:
+            session.ask([("GET", "d")])
+    assert seen.keys() == ["a", "b", "c", "d"]
+    assert seen.round_trips == 3
+
+
+def test_a_key_and_what_is_to_be_in_its_slot_are_in_one_slot(settings: Settings) -> None:
+    for text in ("", "shop1:"):
+        settings.MIRROR = settings.MIRROR | {"PREFIX": text}
+        packer = prefix.Packer(prefix.current())
+        for key, beside in (
+            ("viewed:", f"{naming.slot_of('viewed:')}:x"),
+            ("mirror:marks:b", naming.aside("mirror:marks:b")),
+        ):
+            first, second = (str(packer.key(name)) for name in (key, beside))
+            assert key_slot(first.encode()) == key_slot(second.encode())
+            assert second.startswith(prefix.current())
+
+
+def test_all_names_of_commands_are_known_in_any_spelling() -> None:
+    assert key_positions(("hset", "k", "f", "v")) == key_positions((b"HSET", "k", "f", "v")) == range(1, 2)
+    assert not key_positions(("CLIENT SETINFO", "LIB-NAME", "x"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_prefixes_on_one_server_do_not_see_one_another(settings: Settings, plain: Redis) -> None:
+    def enter(text: str) -> None:
+        settings.MIRROR = settings.MIRROR | {"PREFIX": text}
+
+    def dump(text: str) -> dict[bytes, bytes | None]:
+        return {name: plain.dump(name) for name in plain.scan_iter(f"{text}*", count=1000)}
+
+    enter("shop1:")
+    item = Item.objects.create(name="a", score=1)
+    rebuild.rebuild(OWN)
+    play(client(), "alice", 3)
+    first = dump("shop1:")
+    enter("shop2:")
+    assert read(["titem"], lambda pipe: pipe.ping()) is None, "the other site's marker was believed"
+    assert scan.is_empty(registry.get("titem"), relay_client())
+    rebuild.rebuild(OWN)
+    Item.objects.filter(pk=item.pk).update(score=2)
+    assert drain_all()
+    play(client(), "bob", 4)
+    assert flush(best()).items == 1
+    assert verify.verify(OWN) == []
+    assert dump("shop2:").keys() != set()
+    cold.make_cold("titem", client())
+    assert dump("shop1:") == first
+    enter("shop1:")
+    assert read(["titem"], lambda pipe: pipe.ping()) is not None

@@ -1,0 +1,39 @@
+"""Its tests. Each of the two cases runs in a process of its own with ``--parallel 2``."""
+
+import os
+from pathlib import Path
+
+from django.test import TransactionTestCase
+from redis import Redis
+
+from mirror import prefix, rebuild, relay, verify
+from tests.support.mirror.bookshelf.models import Volume
+from tests.support.mirror.bookshelf.titles import mirrored_title, title
+
+
+class _Case(TransactionTestCase):
+    def check(self, name: str) -> None:
+        """Volume 1 is the developer's as well, with another title."""
+        volume = Volume.objects.create(pk=1, title=name)
+        assert title(1) == name
+        rebuild.rebuild(["volume"])
+        assert mirrored_title(1) == name
+        volume.title = f"{name}, revised"
+        volume.save()
+        relay.drain_all()
+        assert mirrored_title(1) == f"{name}, revised"
+        assert verify.verify() == []
+        with Redis.from_url(os.environ["REDIS_URL"]) as plain:
+            found = {*plain.scan_iter(f"{prefix.current()}*")}
+            assert f"{prefix.current()}volume:1".encode() in found
+        Path(os.environ["BOOKSHELF_FOLDER"], f"{prefix.current()}".replace(":", " ")).touch()
+
+
+class FirstTests(_Case):
+    def test_reads_and_writes(self) -> None:
+        self.check("first")
+
+
+class SecondTests(_Case):
+    def test_reads_and_writes(self) -> None:
+        self.check("second")

@@ -1,0 +1,29 @@
+"""Its settings say nothing about tests."""
+
+import os
+from pathlib import Path
+
+_TIMEOUT = 60.0
+SECRET_KEY = "of a project for tests"
+USE_TZ = True
+INSTALLED_APPS = ["mirror", "tests.support.mirror.bookshelf"]
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": Path(os.environ["BOOKSHELF_FOLDER"]) / "bookshelf.sqlite3",
+        "OPTIONS": {"init_command": "PRAGMA recursive_triggers=ON;", "transaction_mode": "IMMEDIATE"},
+    }
+}
+CACHES = {
+    "default": {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": os.environ["REDIS_URL"],
+        "OPTIONS": {
+            "CONNECTION_FACTORY": "mirror.redis.PoolFactory",
+            "CONNECTION_POOL_CLASS": "mirror.redis.MirrorPool",
+            "SOCKET_TIMEOUT": _TIMEOUT,
+            "SOCKET_CONNECT_TIMEOUT": _TIMEOUT,
+        },
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
