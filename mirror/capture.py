@@ -18,6 +18,7 @@ from mirror.capture_plan import WHOLE, Capture, Definition, Trigger, literal
 from mirror.capture_postgres import PostgresCapture
 from mirror.capture_sqlite import SqliteCapture
 from mirror.conf import setting
+from mirror.models import Identity
 
 CAPTURES: dict[str, type[Capture]] = {"sqlite": SqliteCapture, "postgresql": PostgresCapture}
 
@@ -30,6 +31,7 @@ class Fault(NamedTuple):
     table: str
     operation: str
     problem: Problem
+    trigger: str
     mirrors: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -62,23 +64,41 @@ def install(using: str | None = None) -> list[str]:
     capture = capture_for(using)
     with transaction.atomic(using=capture.connection.alias):
         capture.lock()
-        found, names = capture.found(), set[str]()
+        found, before, names, made_anew = capture.found(), capture.stamps(), set[str](), set[str]()
         for trigger in capture.wanted():
             should, is_now = capture.define(trigger), found.pop(trigger.name, None)
             if should != is_now:
                 capture.run(capture.drop(is_now) if is_now else ())
                 capture.run(capture.create(should))
+                made_anew.add(trigger.name)
                 names |= _affected(capture, trigger, should, is_now)
         for left_over in found.values():
             capture.run(capture.drop(left_over))
         cold = [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
         made(cold, capture.connection.alias)
+        _keep_stamps(capture, before, made_anew)
     return cold
+
+
+def _keep_stamps(capture: Capture, before: dict[str, str], made_anew: set[str]) -> None:
+    """Keep the stamps of the triggers made here, and of those that were in order ``before``.
+
+    Another's stamp stays as it is kept: the next check sees that it is not this one. See ``mirror.triggers``.
+    """
+    table = Identity._meta.db_table
+    if "triggers" not in capture.columns([table]).get(table, ()):
+        return  # its migration is still to come
+    rows = Identity.objects.using(capture.connection.alias).filter(pk=1)
+    known, now = rows.values_list("triggers", flat=True).first(), capture.stamps()
+    fine = made_anew | {name for name in now if known is None or known.get(name) == before.get(name)}
+    stamps = {name: stamp if name in fine else (known or {}).get(name) for name, stamp in now.items()}
+    if stamps != known:
+        rows.update(triggers=stamps)
 
 
 def _affected(capture: Capture, trigger: Trigger, should: Definition, was: Definition | None) -> set[str]:
     """The mirrors whose part of a trigger was not there before, word for word."""
-    alive = was is not None and was.shape == should.shape
+    alive = was is not None and capture.is_alive(should, was)
     lines = was.body.split("\n") if was and alive else []
     return {insert.mirror for insert in trigger.inserts if capture.statement(insert, trigger.operation) not in lines}
 
@@ -93,9 +113,9 @@ def missing(using: str | None = None) -> list[Fault]:
             # On PostgreSQL a function outlives its table and its trigger.
             problem: Problem = "out of date" if is_now and is_now.table else "missing"
             mirrors = _affected(capture, trigger, should, is_now)
-            faults.append(Fault(trigger.table, trigger.operation, problem, tuple(sorted(mirrors))))
+            faults.append(Fault(trigger.table, trigger.operation, problem, trigger.name, tuple(sorted(mirrors))))
     for name, left_over in found.items():
-        faults.append(Fault(left_over.table or "a table that is gone", name.rpartition("_")[2], "left over", ()))
+        faults.append(Fault(left_over.table or "a table that is gone", name.rpartition("_")[2], "left over", name, ()))
     return faults
 
 

@@ -107,6 +107,18 @@ class Capture(ABC):
         """The mirror's triggers that the database has, by name."""
 
     @abstractmethod
+    def stamps(self) -> dict[str, str]:
+        """Something of each of these triggers that changes whenever it is made, dropped, altered or disabled."""
+
+    def weak(self) -> list[str]:
+        """The SQL that has triggers fire for every write which now fire for most."""
+        return []
+
+    def is_alive(self, should: Definition, was: Definition) -> bool:
+        """Whether a trigger fires when it should, at least for ordinary writes."""
+        return should.shape == was.shape
+
+    @abstractmethod
     def define(self, trigger: Trigger) -> Definition:
         """What the database should have."""
 

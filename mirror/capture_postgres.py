@@ -21,7 +21,7 @@ TRANSITIONS: Final[dict[Operation, str]] = {
 }
 
 FOUND: Final = """
-    SELECT f.proname, COALESCE(c.relname, ''), t.tgname, t.tgtype, t.tgenabled IN ('O', 'A'),
+    SELECT f.proname, COALESCE(c.relname, ''), t.tgname, t.tgtype, t.tgenabled,
            t.tgoldtable, t.tgnewtable, t.tgqual IS NULL,
            COALESCE(pg_table_is_visible(c.oid), FALSE), f.proconfig, f.prosrc
       FROM pg_proc f
@@ -30,6 +30,18 @@ FOUND: Final = """
       LEFT JOIN pg_class c ON c.oid = t.tgrelid
      WHERE f.prorettype = 'trigger'::regtype AND position(%s in f.prosrc) > 0
 """
+
+# The row of a trigger is another one after DISABLE and ENABLE, that of a function after CREATE OR REPLACE.
+STAMPS: Final = """
+    SELECT f.proname, concat_ws('.', f.oid, f.xmin, t.oid, t.xmin)
+      FROM pg_proc f
+      JOIN pg_class o ON o.oid = to_regclass(%s) AND o.relnamespace = f.pronamespace
+      LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname
+     WHERE f.prorettype = 'trigger'::regtype AND position(%s in f.prosrc) > 0
+"""
+ENABLED: Final = 2  # where a definition's shape says how a trigger is enabled
+ALWAYS, ORDINARY = "A", "O"  # also, or not, under session_replication_role = replica
+LOCK_TIMEOUT: Final = "1s"  # writers wait behind whoever waits for a table
 
 COLUMNS: Final = """
     SELECT c.relname, array_agg(a.attname::text)
@@ -59,12 +71,28 @@ class PostgresCapture(Capture):
             rows = cursor.fetchall()
         return {name: Definition(name, table, tuple(map(str, shape)), body) for name, table, *shape, body in rows}
 
+    def stamps(self) -> dict[str, str]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(STAMPS, [self.quote(self.outbox), MARK])
+            return dict(cursor.fetchall())
+
+    def weak(self) -> list[str]:
+        found = [found for found in self.found().values() if found.shape[ENABLED] == ORDINARY]
+        return [f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'", *map(self._always, found)] if found else []
+
+    def is_alive(self, should: Definition, was: Definition) -> bool:
+        enabled = (ALWAYS,) if was.shape[ENABLED] == ORDINARY else was.shape[ENABLED : ENABLED + 1]
+        return should.shape == was.shape[:ENABLED] + enabled + was.shape[ENABLED + 1 :]
+
+    def _always(self, definition: Definition) -> str:
+        return f"ALTER TABLE {self.quote(definition.table)} ENABLE ALWAYS TRIGGER {self.quote(definition.name)}"
+
     def define(self, trigger: Trigger) -> Definition:
         transitions = TRANSITIONS[trigger.operation]
         shape = (
             trigger.name,
             TYPES[trigger.operation],
-            True,
+            ALWAYS,
             "old_rows" if "OLD" in transitions else None,
             "new_rows" if "NEW" in transitions else None,
             True,
@@ -85,6 +113,7 @@ class PostgresCapture(Capture):
         return [
             f"{make} SET search_path = {SEARCH_PATH} AS {literal(definition.body)}",
             f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION {function}()",
+            self._always(definition),
         ]
 
     def drop(self, definition: Definition) -> list[str]:

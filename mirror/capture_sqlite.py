@@ -16,6 +16,12 @@ COLUMNS: Final = """
       FROM sqlite_master t, pragma_table_xinfo(t.name) c
      WHERE t.type = 'table' AND t.name IN (SELECT value FROM json_each(%s))
 """
+# Any change of the schema counts: a trigger that was dropped and made again can be the same in all else.
+STAMPS: Final = """
+    SELECT m.name, s.schema_version || '.' || m.rowid
+      FROM sqlite_master m, pragma_schema_version s
+     WHERE m.type = 'trigger' AND instr(m.sql, %s) > 0
+"""
 
 
 class SqliteCapture(Capture):
@@ -43,6 +49,11 @@ class SqliteCapture(Capture):
             for name, table, (head, mark, body) in ((n, t, sql.partition(MARK)) for n, t, sql in rows)
             if mark
         }
+
+    def stamps(self) -> dict[str, str]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(STAMPS, [MARK])
+            return dict(cursor.fetchall())
 
     def define(self, trigger: Trigger) -> Definition:
         head = (

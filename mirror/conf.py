@@ -10,6 +10,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "DATABASE": "default",  # the database whose tables are mirrored
     "PREFIX": "",  # goes before every key
     "BUDGET_SECONDS": 0.05,  # what a request may spend on its own changes after commit
+    "TRIGGER_CHECK_SECONDS": 2.0,  # how often a process looks whether the triggers are as they were
     "BATCH": 500,  # keys drained together
     "CHUNK": 1000,  # rows a step of rebuild or verify
     "KEEP_SECONDS": 600,  # how long applied changes are kept, for replay

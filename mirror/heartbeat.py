@@ -18,7 +18,7 @@ from django.db import Error as DatabaseError
 from django.db import connections
 from redis.exceptions import RedisError
 
-from mirror import doubt, naming, outbox, registry, relay, spread
+from mirror import doubt, naming, outbox, registry, relay, spread, triggers
 from mirror.conf import setting
 from mirror.models import Change
 from mirror.redis import relay_client
@@ -93,6 +93,7 @@ class Pulse(threading.Thread):
             if not self._has_retried:  # a new process may have another declaration, or a library without the fault
                 outbox.retry(Change.objects.all())
                 self._has_retried = True
+            triggers.watch(relay_client())
             beat()
         except (RedisError, DatabaseError) as error:
             fault = f"{type(error).__name__}: {error}"

@@ -117,6 +117,8 @@ class Identity(models.Model):
     incarnation = models.CharField(_("incarnation"), max_length=80, db_default="")
     # Applied changes at or after this, answered by an older incarnation, count as pending again.
     replay_from = models.DateTimeField(_("replay from"), null=True)
+    # The stamps of the triggers, by name, under which no change was missed. See ``mirror.triggers``.
+    triggers = models.JSONField(_("triggers"), null=True)
 
     class Meta:
         db_table = "mirror_identity"

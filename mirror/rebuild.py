@@ -10,7 +10,22 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mirror import apply, cold, heartbeat, marker, naming, outbox, registry, relay, replay, scan, spread, strays, window
+from mirror import (
+    apply,
+    cold,
+    heartbeat,
+    marker,
+    naming,
+    outbox,
+    registry,
+    relay,
+    replay,
+    scan,
+    spread,
+    strays,
+    triggers,
+    window,
+)
 from mirror.bulk import few_collections
 from mirror.conf import setting
 from mirror.declare import Mirror
@@ -31,13 +46,17 @@ class Interrupted(RuntimeError):
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What a rebuild did. skipped: somebody else was at it. waits: for these mirrors, which have to be warm first."""
+    """What a rebuild did. skipped: somebody else was at it. waits: for these mirrors, which have to be warm first.
+
+    faults: it was refused, for changes made meanwhile would be missed.
+    """
 
     mirror: str
     rows: int = 0
     strays: int = 0
     skipped: bool = False
     waits: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 def _silent(mirror: str, rows: int) -> None:
@@ -65,6 +84,8 @@ def rebuild_if_cold(name: str) -> int:
 
 
 def _single(mirror: Mirror, redis: Any, progress: Progress, *, if_cold: bool = False) -> Rebuilt:
+    if faults := triggers.check(redis).get(mirror.name):
+        return Rebuilt(mirror.name, skipped=True, faults=faults)
     if cold_ones := tuple(name for name in registry.ahead(mirror.name) if not marker.is_warm(redis, name)):
         return Rebuilt(mirror.name, skipped=True, waits=cold_ones)
     with few_collections(), lease(redis, f"rebuild:{mirror.name}", setting("LEASE_SECONDS")) as mine:
@@ -76,6 +97,8 @@ def _single(mirror: Mirror, redis: Any, progress: Progress, *, if_cold: bool = F
                 return done
             if marker.is_warm(redis, mirror.name):  # the lease ran out, and another one took it to the end
                 return Rebuilt(mirror.name, skipped=True)
+            if faults := triggers.check(redis).get(mirror.name):  # a trigger was lost meanwhile
+                return Rebuilt(mirror.name, skipped=True, faults=faults)
     raise Interrupted(f"Redis kept changing under the rebuild of {mirror.name}")
 
 

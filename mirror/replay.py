@@ -60,7 +60,7 @@ def _begin(redis: Any, identity: Identity, now: str) -> None:
         logger.warning("Redis came back as it was %.1f s ago: replaying", sql_now - float(remembered))
         identity.replay_from = datetime.fromtimestamp(since, tz=UTC)
     identity.incarnation = now
-    identity.save(using=outbox.using())
+    identity.save(using=outbox.using(), update_fields=["incarnation", "replay_from"])
 
 
 def _stale_markers(redis: Any, now: str) -> dict[str, bytes]:

@@ -8,7 +8,7 @@ from django.db.models import Count as CountOf
 from django.db.models import Min, Q
 from redis.exceptions import RedisError
 
-from mirror import marker, naming, outbox, registry, window_count
+from mirror import marker, naming, outbox, registry, triggers, window_count
 from mirror.declare import Mirror, SummaryMirror, WindowMirror
 from mirror.models import Change, State
 from mirror.redis import breaker, client, is_away
@@ -22,6 +22,7 @@ class Status:
     """One mirror. warm None: Redis is away. oldest_pending_seconds 0: nothing is pending.
 
     rows: in SQL (-1: not counted); of windows those that Redis has. estimated: there are too many keys to count them.
+    faults: the triggers for which it cannot be warm.
     """
 
     mirror: str
@@ -35,6 +36,7 @@ class Status:
     verified_at: str | None
     differences: int | None
     estimated: bool = False
+    faults: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -77,6 +79,7 @@ def rows_of(name: str) -> int | None:
 def statuses(*, count_rows: bool = True) -> list[Status]:
     """Every mirror's status. count_rows False leaves out the one slow part, a count of each table (-1)."""
     warm, states = warm_mirrors(), State.objects.using(outbox.using()).in_bulk()
+    faults = triggers.reasons()
     outstanding, windows = _outstanding(), window_count.windows() if count_rows else {}
     return [
         _status(
@@ -85,6 +88,7 @@ def statuses(*, count_rows: bool = True) -> list[Status]:
             states.get(mirror.name),
             outstanding.get(mirror.name, {}),
             _count(mirror, windows) if count_rows else NOT_COUNTED,
+            faults.get(mirror.name, ()),
         )
         for mirror in registry.all_mirrors()
     ]
@@ -117,11 +121,18 @@ def _outstanding() -> dict[str, Outstanding]:
     return {row["mirror"]: {**row} for row in rows}
 
 
-def _status(mirror: Mirror, warm: bool | None, state: State | None, outstanding: Outstanding, count: Count) -> Status:
+def _status(
+    mirror: Mirror,
+    warm: bool | None,
+    state: State | None,
+    outstanding: Outstanding,
+    count: Count,
+    faults: tuple[str, ...],
+) -> Status:
     oldest = outstanding.get("oldest")
     return Status(
         mirror=mirror.name,
-        warm=warm,
+        warm=warm and not faults,
         rows=count.rows,
         estimated=count.estimated,
         pending=outstanding.get("pending", 0),
@@ -131,4 +142,5 @@ def _status(mirror: Mirror, warm: bool | None, state: State | None, outstanding:
         rebuilding_rows=state.rebuild_rows if state and state.rebuild_token else None,
         verified_at=state.verified_at.isoformat() if state and state.verified_at else None,
         differences=state.differences if state else None,
+        faults=faults,
     )

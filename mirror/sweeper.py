@@ -5,7 +5,7 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
-from mirror import marker, outbox, push, registry, relay, replay, send
+from mirror import marker, outbox, push, registry, relay, replay, send, triggers
 from mirror.conf import setting
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
@@ -20,6 +20,7 @@ def sweep(redis: Any = None) -> int:
     """
     redis = redis or relay_client()
     try:
+        triggers.watch(redis)  # without the lease: another process's sweep can take long
         with lease(redis, "sweep", setting("LEASE_SECONDS")) as mine:
             return _sweep(redis) if mine else 0
     except RedisError as error:
@@ -30,13 +31,14 @@ def sweep(redis: Any = None) -> int:
 
 
 def _sweep(redis: Any) -> int:
-    checked = replay.check(redis)
+    checked, blocked = replay.check(redis), triggers.watch(redis)
     for mirror in registry.all_mirrors():  # first: draining can take all of the time, and readers wait for these
-        if not marker.is_warm(redis, mirror.name):
+        if mirror.name not in blocked and not marker.is_warm(redis, mirror.name):
             send.rebuild(mirror.name)
     push.send_pending(redis)
     seconds = float(setting("SWEEP_BUDGET_SECONDS"))
     applied = relay.drain_all(seconds, redis=redis)
+    triggers.watch(redis)
     deadline = relay.Deadline(seconds)
     while outbox.purge() == outbox.PURGE and not deadline.passed():
         pass

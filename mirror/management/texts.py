@@ -51,6 +51,8 @@ def _aligned(text: str, width: int, column: int) -> str:
 
 def state(found: Status) -> str:
     """Whether a mirror is warm, in words."""
+    if found.faults:
+        return _("cold: %(faults)s") % {"faults": ", ".join(found.faults)}
     if found.warm is None:
         return _("unknown")
     if found.warm:
@@ -62,6 +64,9 @@ def state(found: Status) -> str:
 
 def rebuilt(done: Rebuilt) -> str:
     """What became of one mirror's rebuild."""
+    if done.faults:
+        text = _("%(mirror)s: not rebuilt, because changes are not captured (%(faults)s): run migrate first")
+        return text % {"mirror": done.mirror, "faults": ", ".join(done.faults)}
     if done.waits:
         return _("%(mirror)s: waits until these are warm: %(others)s") % {
             "mirror": done.mirror,

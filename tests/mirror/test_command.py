@@ -71,7 +71,7 @@ def test_rebuild_says_how_many_rows_it_wrote_and_strays_it_removed(redis: Redis)
     redis.set(key("titem:999"), "{}")
     assert run("rebuild", "titem", "t'odd").out == "titem: 1 row, 1 stray removed\nt'odd: 0 rows, 0 strays removed\n"
     assert run("rebuild", "titem", "--json").said == [
-        {"mirror": "titem", "rows": 1, "strays": 0, "skipped": False, "waits": []}
+        {"mirror": "titem", "rows": 1, "strays": 0, "skipped": False, "waits": [], "faults": []}
     ]
 
 

@@ -20,7 +20,7 @@ from accounts import letters, ratelimit, selectors
 from config.celery import app
 from config.views import FRONT
 from loginlog import days, direct, hooks, numbers
-from mirror import capture, doubt, hints, marker, prefix, send, window
+from mirror import capture, doubt, hints, marker, prefix, send, triggers, window
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
 from shop import sales
@@ -42,6 +42,7 @@ def _forget() -> None:
     send.broker.reset()
     window.requests.reset()
     marker.database_identity.cache_clear()
+    triggers.forget()
     store.forget()
     moments.forget()
     people.forget()

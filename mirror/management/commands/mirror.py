@@ -63,13 +63,13 @@ class Command(ReportingCommand):
     def do_status(self, *, json: bool, **options: Any) -> int:
         found = status.statuses()
         self.report([s.as_dict() for s in found], texts.statuses(found), json)
-        return FOUND if any(s.quarantined for s in found) else OK
+        return FOUND if any(s.quarantined or s.faults for s in found) else OK
 
     def do_rebuild(self, *, names: list[str], json: bool, **options: Any) -> int:
         with self._progress(_("rebuilt")) as progress:
             done = rebuild.rebuild(names, progress=progress)
         self.report([asdict(d) for d in done], list(map(texts.rebuilt, done)), json)
-        return OK
+        return FOUND if any(d.faults for d in done) else OK
 
     def do_verify(self, *, names: list[str], sample: int | None, json: bool, **options: Any) -> int:
         if sample is not None and sample < 1:

@@ -1,0 +1,119 @@
+"""The watch on triggers: a mirror is cold while changes may escape it, and rebuilt when they cannot any more.
+
+A trigger that was dropped and made again between two looks is the same by its text. So each has a stamp that no other
+life of it has (``Capture.stamps``), and SQL keeps the stamps under which nothing was missed (``Identity.triggers``).
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import DatabaseError, transaction
+
+from mirror import capture, cold, marker, outbox, registry
+from mirror.capture_plan import Capture
+from mirror.models import Identity
+from mirror.throttle import Throttle
+
+logger = logging.getLogger("mirror")
+Reasons = Mapping[str, tuple[str, ...]]
+
+
+class _Watch:
+    """What this process knows: the stamps it found in order, and what it last reported."""
+
+    def __init__(self) -> None:
+        self.throttle = Throttle("TRIGGER_CHECK_SECONDS")
+        self.stamps: Mapping[str, str] | None = None
+        self.reasons: Reasons = {}
+
+
+_watch = _Watch()
+
+
+def forget() -> None:
+    """Know nothing, as a new process does."""
+    _watch.__init__()  # type: ignore[misc]
+
+
+def watch(redis: Any) -> Reasons:
+    """Run ``check`` once per ``TRIGGER_CHECK_SECONDS`` in this process, and return what it last found."""
+    if _watch.throttle.allows():
+        check(redis)
+    return _watch.reasons
+
+
+def check(redis: Any) -> Reasons:
+    """Make cold what misses changes, or may have missed some. Return why, by mirror, for those that still miss them.
+
+    One query as long as the triggers are as they were. Raises redis-py's errors when Redis is away.
+    """
+    found = capture.capture_for()
+    stamps = found.stamps()
+    if stamps == _watch.stamps:
+        return {}
+    _watch.stamps = None  # until Redis has been told as well
+    if weak := found.weak():
+        _strengthen(found, weak)
+        stamps = found.stamps()
+    faults = capture.missing()
+    reasons = _by_mirror(faults)
+    broken = {fault.trigger for fault in faults if fault.mirrors}
+    lost = _accept(found, {name: stamp for name, stamp in stamps.items() if name not in broken})
+    if reasons.keys() - _watch.reasons.keys():
+        logger.error("Changes are not captured, SQL answers: %s", "; ".join(map(str, faults)))
+    if names := {*reasons, *_with_chained(lost)}:
+        cold.make_all_cold(names, redis)
+    _watch.reasons = reasons
+    if not reasons:
+        _watch.stamps = stamps
+    return reasons
+
+
+def reasons() -> Reasons:
+    """Return why changes of a mirror are missed at present, by mirror. Changes nothing."""
+    return _by_mirror(capture.missing())
+
+
+def _by_mirror(faults: Iterable[capture.Fault]) -> Reasons:
+    found: dict[str, tuple[str, ...]] = {}
+    for fault in faults:
+        for name in _with_chained(fault.mirrors):
+            found[name] = (*found.get(name, ()), str(fault))
+    return found
+
+
+def _with_chained(names: Iterable[str]) -> set[str]:
+    """These mirrors, and those that come after one of them."""
+    lost = set(names)
+    return {mirror.name for mirror in registry.all_mirrors() if lost & {mirror.name, *registry.all_ahead(mirror.name)}}
+
+
+def _accept(found: Capture, stamps: Mapping[str, str]) -> list[str]:
+    """Keep these stamps, and order a rebuild of the mirrors whose triggers had others: both, or neither.
+
+    Return the names of the mirrors. A database that has no stamps yet has missed nothing that anybody knows of.
+    """
+    marker.database_identity()
+    using = outbox.using()
+    with transaction.atomic(using=using):
+        found.lock()
+        known = Identity.objects.using(using).values_list("triggers", flat=True).get(pk=1)
+        anew = {name for name, stamp in stamps.items() if known is not None and known.get(name) != stamp}
+        names = {insert.mirror for trigger in found.wanted() if trigger.name in anew for insert in trigger.inserts}
+        lost = [mirror.name for mirror in registry.all_mirrors() if mirror.name in names]
+        if known is None or anew:
+            capture.made(lost, using)
+            Identity.objects.using(using).filter(pk=1).update(triggers={**(known or {}), **stamps})
+    if lost:
+        logger.warning("Triggers were made anew, changes may have been missed: rebuilding %s", ", ".join(lost))
+    return lost
+
+
+def _strengthen(found: Capture, statements: Iterable[str]) -> None:
+    """Have triggers fire for replicated writes too. Without the right to, or the lock, they stay as they are."""
+    try:
+        with transaction.atomic(using=outbox.using()):
+            found.run(statements)
+    except DatabaseError as error:
+        logger.warning("Triggers do not fire for replicated writes, run migrate: %s", error)

@@ -1,0 +1,272 @@
+"""A mirror is cold while a trigger is lost, says why, and is rebuilt when the trigger is back."""
+
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from redis import Redis
+
+from mirror import capture, marker, naming, rebuild, relay, send, status, sweeper, triggers
+from mirror.models import Change, Identity
+from mirror.read import read
+from mirror.recorder import record
+from mirror.redis import relay_client
+from tests.support.mirror import world
+from tests.support.mirror.app.models import Item, Reading
+from tests.support.mirror.command import run as run_command
+from tests.support.mirror.outbox import orders, run
+
+pytestmark = pytest.mark.usefixtures("committed", "no_hints", "reinstalled")
+
+ITEM = Item._meta.db_table
+TRIGGER = f"mirror_{ITEM}_update"
+OURS = {"titem", "tgroup", "latest"}  # what watches the table of items
+
+
+@pytest.fixture
+def reinstalled(committed: None) -> Any:
+    """Every trigger as it should be after the test."""
+    yield
+    capture.install()
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The mirrors whose rebuild the sweep asked for."""
+    found: list[str] = []
+    monkeypatch.setattr(send, "rebuild", found.append)
+    return found
+
+
+@pytest.fixture
+def at_rest(reinstalled: None, asked: list[str]) -> None:
+    """Every mirror warm, and the triggers known to be in order."""
+    world.warm()
+    sweeper.sweep()
+    assert asked == []
+
+
+def lose(table: str = ITEM, operation: str = "update") -> list[str]:
+    """Drop a trigger. Return the SQL that makes the very same one again."""
+    found = capture.capture_for()
+    definition = found.found()[f"mirror_{table}_{operation}"]
+    on = f" ON {table}" if connection.vendor == "postgresql" else ""
+    run(f"DROP TRIGGER {definition.name}{on}")
+    return found.create(definition)
+
+
+def is_warm(name: str) -> bool:
+    return marker.is_warm(relay_client(), name)
+
+
+def faults(name: str) -> tuple[str, ...]:
+    return next(found for found in status.statuses() if found.mirror == name).faults
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_a_mirror_is_cold_while_a_trigger_is_missing_and_is_rebuilt_when_it_is_back(asked: list[str]) -> None:
+    again = lose()
+    sweeper.sweep()
+    assert not {name for name in OURS if is_warm(name)}
+    assert read(["titem"], lambda pipe: pipe.get("x")) is None
+    assert OURS.isdisjoint(asked)  # a rebuild would be in vain
+    item = Item.objects.create(name="before")
+    Item.objects.update(name="missed")
+    run(*again)
+    world.rest()
+    assert is_warm("titem")
+    found = read(["titem"], lambda pipe: pipe.get(naming.key(f"titem:{item.pk}")))
+    assert found is not None
+    assert b"missed" in found.replies[0]
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_the_status_names_the_trigger_before_any_sweep() -> None:
+    lose()
+    found = {s.mirror: s for s in status.statuses()}
+    assert {name for name, s in found.items() if s.faults} == OURS
+    assert found["titem"].faults == (f"missing: update on {ITEM}",)
+    assert found["titem"].warm is False
+    assert f"cold: missing: update on {ITEM}" in run_command("status").out
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_a_trigger_that_was_lost_and_made_again_between_two_checks_leads_to_a_rebuild(redis: Redis) -> None:
+    item = Item.objects.create(name="before")
+    relay.drain_all()
+    again = lose()
+    Item.objects.update(name="missed")
+    run(*again)
+    assert capture.missing() == []
+    triggers.check(relay_client())
+    assert not is_warm("titem")
+    world.rest()
+    assert is_warm("titem")
+    assert b"missed" in redis.get(naming.key(f"titem:{item.pk}"))  # type: ignore[operator]
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_one_rebuild_is_enough(redis: Redis) -> None:
+    run(*lose())
+    world.rest()
+    generation = redis.get(naming.marker("titem"))
+    triggers.forget()
+    world.rest()
+    assert redis.get(naming.marker("titem")) == generation
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_the_order_to_rebuild_outlives_a_process_that_is_killed_before_it_tells_redis(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run(*lose())
+    monkeypatch.setattr("mirror.cold.make_all_cold", lambda *given: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        triggers.check(relay_client())
+    monkeypatch.undo()
+    assert set(orders()) >= OURS
+    triggers.forget()
+    world.rest()
+    assert is_warm("titem")
+
+
+@pytest.mark.on_postgres
+@pytest.mark.usefixtures("at_rest")
+@pytest.mark.parametrize("how", ["DISABLE TRIGGER", "ENABLE REPLICA TRIGGER"])
+def test_a_trigger_that_was_disabled_counts_as_lost_until_it_is_enabled(how: str, asked: list[str]) -> None:
+    run(f"ALTER TABLE {ITEM} {how} {TRIGGER}")
+    sweeper.sweep()
+    assert not is_warm("titem")
+    assert faults("titem") == (f"out of date: update on {ITEM}",)
+    assert is_warm("tfollow")
+    run(f"ALTER TABLE {ITEM} ENABLE TRIGGER {TRIGGER}")
+    world.rest()
+    assert is_warm("titem")
+    assert capture.missing() == []  # it is enabled for replicated writes as well
+
+
+@pytest.mark.on_postgres
+@pytest.mark.usefixtures("at_rest")
+def test_a_trigger_that_was_disabled_between_two_checks_leads_to_a_rebuild() -> None:
+    run(f"ALTER TABLE {ITEM} DISABLE TRIGGER {TRIGGER}", f"ALTER TABLE {ITEM} ENABLE ALWAYS TRIGGER {TRIGGER}")
+    triggers.check(relay_client())
+    assert {name for name in OURS if is_warm(name)} == set()
+    assert is_warm("tfollow")
+
+
+@pytest.mark.on_postgres
+@pytest.mark.usefixtures("at_rest")
+def test_a_function_that_was_replaced_between_two_checks_leads_to_a_rebuild() -> None:
+    run(f"ALTER FUNCTION {TRIGGER}() RESET search_path")
+    run(f"ALTER FUNCTION {TRIGGER}() SET search_path = pg_catalog, pg_temp")
+    assert capture.missing() == []
+    triggers.check(relay_client())
+    assert not is_warm("titem")
+
+
+@pytest.mark.on_postgres
+def test_replicated_writes_are_captured() -> None:
+    capture.uninstall()
+    capture.install()
+    Item.objects.create(name="a")
+    Change.objects.all().delete()
+    run("SET session_replication_role = replica")
+    try:
+        Item.objects.update(name="replicated")
+        Item.objects.all()._raw_delete("default")
+    finally:
+        run("RESET session_replication_role")
+    assert Change.objects.filter(mirror="titem").count() == 2
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_mirrors_that_come_after_a_blocked_one_are_cold_as_well() -> None:
+    lose(Reading._meta.db_table, "insert")
+    sweeper.sweep()
+    assert not is_warm("treading")
+    assert not is_warm("tfeed")
+    assert faults("tfeed") == faults("treading") != ()
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_a_rebuild_is_refused_while_a_trigger_is_missing_and_says_so() -> None:
+    again = lose()
+    [done] = rebuild.rebuild(["titem"])
+    assert done.skipped
+    assert done.faults == (f"missing: update on {ITEM}",)
+    ran = run_command("rebuild", "titem", "tfollow")
+    assert ran.code == 1
+    assert f"titem: not rebuilt, because changes are not captured (missing: update on {ITEM})" in ran.out
+    assert rebuild.rebuild_if_cold("titem") == 0
+    assert not is_warm("titem")
+    run(*again)
+    assert run_command("rebuild", "titem").code == 0
+    assert is_warm("titem")
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_a_rebuild_during_which_a_trigger_is_lost_does_not_end_warm() -> None:
+    Item.objects.create(name="a")
+
+    def lose_now(name: str, rows: int) -> None:
+        if TRIGGER in capture.capture_for().stamps() and not triggers.reasons():
+            lose()
+            triggers.check(relay_client())
+
+    [done] = rebuild.rebuild(["titem"], progress=lose_now)
+    assert done.faults == (f"missing: update on {ITEM}",)
+    assert not is_warm("titem")
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_a_migrate_with_nothing_to_do_leaves_everything_warm(asked: list[str]) -> None:
+    call_command("migrate", verbosity=0)
+    triggers.forget()
+    sweeper.sweep()
+    assert orders() == []
+    assert asked == []
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_a_migrate_does_not_hide_that_a_trigger_was_lost_before_it() -> None:
+    run(*lose())
+    call_command("migrate", verbosity=0)
+    triggers.check(relay_client())
+    assert not is_warm("titem")
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_what_migrate_installs_is_rebuilt_once() -> None:
+    lose()
+    triggers.check(relay_client())
+    call_command("migrate", verbosity=0)
+    world.rest()
+    assert is_warm("titem")
+    Change.objects.all().delete()
+    triggers.forget()
+    triggers.check(relay_client())
+    assert orders() == []
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_triggers_that_stay_as_they_are_cost_one_query() -> None:
+    with record() as seen:
+        assert triggers.check(relay_client()) == {}
+    assert (len(seen.sql), seen.round_trips) == (1, 0)
+
+
+@pytest.mark.usefixtures("at_rest")
+def test_a_process_looks_once_in_a_while(settings: Any) -> None:
+    settings.MIRROR = {**settings.MIRROR, "TRIGGER_CHECK_SECONDS": 3600.0}
+    with record() as seen:
+        triggers.watch(relay_client())
+        triggers.watch(relay_client())
+    assert len(seen.sql) <= 1
+
+
+def test_a_database_without_stamps_has_missed_nothing() -> None:
+    triggers.check(relay_client())
+    assert orders() == []
+    known = Identity.objects.get(pk=1).triggers
+    assert known == capture.capture_for().stamps()
