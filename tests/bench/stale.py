@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from tests.support.servers import PostgresServer, free_port, temporary_folder, wait_until
+from tests.support.servers import PostgresServer, die_with_parent, free_port, temporary_folder, wait_until
 from tests.support.servers.redis import RedisServer
 
 FAULT_SECONDS, WATCHED_SECONDS, RATE_SECONDS = 6.0, 6.0, 4.0
@@ -41,7 +41,9 @@ class Stack:
 
     def start(self, name: str, command: str) -> None:
         words = command.format(port=self.port, folder=self.folder).split()
-        self.children[name] = subprocess.Popen([sys.executable, "-m", *words], start_new_session=True)
+        self.children[name] = subprocess.Popen(
+            [sys.executable, "-m", *words], start_new_session=True, preexec_fn=die_with_parent()
+        )
 
     def kill(self, *names: str) -> None:
         for name in names:
