@@ -34,6 +34,7 @@ CELERY_TASK_ROUTES = {
     "mirror.tasks.*_backup": {"queue": "default"},
     "mirror.tasks.*": {"queue": "relay"},
 }
+CELERY_BEAT_SCHEDULER = "config.beat.Scheduler"
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "mirror-sweep": {"task": "mirror.tasks.sweep", "schedule": 1.0, "options": {"expires": 5}},

@@ -36,6 +36,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "QUARANTINE_RETRY_SECONDS": 60.0,  # how often a backup retries its quarantined items
     "COPY_RETRY_SECONDS": 1.0,  # how long a local copy waits after a failed load
     "COPY_WAIT_SECONDS": 10.0,  # how long ``LocalCopy.ensure_loaded`` waits
+    "FAILURE_LOG_SECONDS": 3600.0,  # how often a failure that lasts is logged again
     "PROGRESS_SECONDS": 5.0,  # how often a command prints a line of progress
 }
 

@@ -14,10 +14,11 @@ from celery import current_app
 
 from mirror import recorder
 from mirror.conf import setting
+from mirror.failure_log import FailureLog
 from mirror.redis import Breaker
 from mirror.throttle import Throttle
 
-logger = logging.getLogger("mirror")
+troubles = FailureLog(logging.getLogger("mirror"))
 broker = Breaker()
 sweep_requests = Throttle("SWEEP_REQUEST_SECONDS")
 MOST = 1000  # keys in one task
@@ -101,6 +102,7 @@ def task(name: str, **options: Any) -> bool:
         failures += 1
         recorder.timed_out(setting("BROKER_TIMEOUT_SECONDS"))
         broker.failed()
-        logger.warning("The broker did not take a hint, the sweep will do it: %s", error)
+        troubles.add("broker", "The broker did not take a hint, the sweep will do it: %s", error)
         return False
+    troubles.end("broker", "The broker takes hints again")
     return True

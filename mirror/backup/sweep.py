@@ -11,11 +11,13 @@ from mirror.backup.declare import Backup
 from mirror.backup.flush import flush
 from mirror.backup.restore import restore
 from mirror.conf import milliseconds, setting
+from mirror.failure_log import FailureLog
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
 from mirror.sql_away import SQL_AWAY
 
 logger = logging.getLogger("mirror")
+failures = FailureLog(logger)
 
 EARLY_SECONDS = 0.5  # beat is not exact: a backup is due this much before its time
 
@@ -37,7 +39,9 @@ def sweep(redis: Any = None) -> int:
             if isinstance(error, SQL_AWAY):
                 logger.warning("SQL is away, backups wait in Redis: %s", error)
                 return total
-            logger.exception("Could not flush or restore %s", backup.name)
+            failures.add(backup.name, "Could not flush or restore %s", backup.name, error=error)
+        else:
+            failures.end(backup.name, "%s is flushed and restored again", backup.name)
     return total
 
 

@@ -12,6 +12,7 @@ from django.db import close_old_connections
 from redis.exceptions import RedisError
 
 from mirror import naming
+from mirror.failure_log import FailureLog
 from mirror.redis import relay_client
 from shop import keys
 from shop.rowcache.plan import plan
@@ -50,7 +51,7 @@ class Daemon:
         self.retry_seconds, self.stopped = retry_seconds, threading.Event()
         self.rows = 0  # that it has cached so far
         self._planned_at = -math.inf
-        self._is_away = False
+        self._failures = FailureLog(logger)
 
     def stop(self) -> None:
         """End after what it is doing now."""
@@ -61,19 +62,17 @@ class Daemon:
         while not self.stopped.is_set():
             try:
                 self.step()
-                self._is_away = False
-                self.stopped.wait(LOOK_SECONDS)
+            except (RedisError, DatabaseAway) as error:
+                self._failures.add("away", "Rows wait: %s", error)
             except Exception as error:
-                self._say(error)
-                close_old_connections()
-                self.stopped.wait(self.retry_seconds)
-
-    def _say(self, error: Exception) -> None:
-        if not isinstance(error, (RedisError, DatabaseAway)):
-            logger.error("Rows were not cached", exc_info=error)
-        elif not self._is_away:
-            logger.warning("Rows wait: %s", error)
-            self._is_away = True
+                self._failures.add("error", "Rows were not cached: %s", error, error=error)
+            else:
+                self._failures.end("away", "Rows wait no more")
+                self._failures.end("error", "Rows are cached again")
+                self.stopped.wait(LOOK_SECONDS)
+                continue
+            close_old_connections()
+            self.stopped.wait(self.retry_seconds)
 
     def step(self) -> None:
         """Cache what is due; now and then look at the sales."""

@@ -14,11 +14,12 @@ from django.db import transaction
 from accounts.ratelimit import allow
 from config import clock
 from mirror import send
+from mirror.failure_log import FailureLog
 from shop import letters
 from shop.models import EventKind, Order
 from shop.services.trace import note
 
-logger = logging.getLogger("shop")
+failures = FailureLog(logging.getLogger("shop"))
 SOON_SECONDS: Final = 15  # that the worker has, before another does it
 LATEST_SECONDS: Final = 600  # between two tries at one letter
 GIVE_UP_HOURS: Final = 24  # an address that takes no letters must not be tried for ever
@@ -56,7 +57,11 @@ def confirm_left() -> int:
         assert paid_at is not None
         wait = min(max((now - paid_at).total_seconds() / 4, SOON_SECONDS), LATEST_SECONDS)
         try:
-            count += not allow("confirmation", pk, 1, wait) and confirm(pk)
-        except Exception:  # whatever the mail server, or the letter, has
-            logger.exception("Order %s: its letter could not be sent", pk)
+            if allow("confirmation", pk, 1, wait):
+                continue
+            count += confirm(pk)
+        except Exception as error:  # whatever the mail server, or the letter, has
+            failures.add(pk, "Order %s: its letter could not be sent", pk, error=error)
+        else:
+            failures.end(pk, "Order %s: its letter was sent", pk)
     return count

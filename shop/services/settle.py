@@ -10,16 +10,17 @@ from time import monotonic
 from typing import Final, NamedTuple, TypeVar
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, Model, OuterRef
 
 from config import clock
+from mirror.failure_log import FailureLog
 from shop.models import Order, Payment, PaymentState
 from shop.services import payments
 from shop.services.confirming import confirm_left
 from shop.services.orders import expire
 
-logger = logging.getLogger("shop")
-T = TypeVar("T")
+failures = FailureLog(logging.getLogger("shop"))
+T = TypeVar("T", bound=Model)
 MOST: Final = 200  # of each kind, at a time
 SOONEST, LATEST = timedelta(seconds=2), timedelta(minutes=10)  # between two questions about one payment
 
@@ -84,8 +85,11 @@ def _expire(order: Order) -> bool:
 def _each(things: Sequence[T], do: Callable[[T], bool]) -> int:
     count = 0
     for thing in things:
+        key = type(thing), thing.pk
         try:
             count += do(thing)
-        except Exception:  # its own fault: the others go on
-            logger.exception("%r could not be settled", thing)
+        except Exception as error:  # its own fault: the others go on
+            failures.add(key, "%r could not be settled", thing, error=error)
+        else:
+            failures.end(key, "%r was settled", thing)
     return count

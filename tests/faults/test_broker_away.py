@@ -1,5 +1,7 @@
 """The broker away, dead or hung: writes are as quick as ever and succeed once, and beat catches up afterwards."""
 
+import time
+
 import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
@@ -9,7 +11,7 @@ from mirror import send
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import assert_comes_to_rest
 from tests.support.mirror.app.models import Item
-from tests.support.servers import RedisServer
+from tests.support.servers import RedisServer, wait_until
 from tests.support.timeouts import dead, hung
 
 pytestmark = pytest.mark.on_sqlite
@@ -52,3 +54,32 @@ def test_a_broker_that_is_back_gets_hints_again(
     Item.objects.create(name="when it is back")
     with broker_server.client(2) as client:
         assert client.llen("relay") > 0
+
+
+def test_broker_that_is_away_is_logged_once(
+    broker_server: RedisServer, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 0.0}
+    broker_server.kill()
+    for _ in range(3):
+        assert not send.task("mirror.tasks.sweep")
+    [line] = caplog.messages
+    assert line.startswith("The broker did not take a hint")
+    broker_server.start()
+    assert send.task("mirror.tasks.sweep")
+    assert caplog.messages[1:] == ["The broker takes hints again (after 3 failures)"]
+
+
+def test_beat_logs_absence_of_the_broker_once(broker_server: RedisServer, crew: Crew) -> None:
+    with broker_server.client(2) as broker:
+        crew.beat()
+        wait_until(lambda: broker.llen("relay"), "beat's first task")
+    broker_server.kill()
+    wait_until(lambda: "Tasks cannot be sent" in crew.said("beat"), "beat to notice")
+    time.sleep(5)  # several tasks are due
+    broker_server.start()
+    wait_until(lambda: "Tasks are sent again" in crew.said("beat"), "beat to recover")
+    said = crew.said("beat")
+    assert said.count("Tasks cannot be sent") == 1
+    assert int(said.partition("(after ")[2].partition(" failures)")[0]) > 1
+    assert "Traceback" not in said

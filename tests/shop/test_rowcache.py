@@ -279,7 +279,12 @@ def test_nothing_that_goes_wrong_ends_the_daemon(
 
     monkeypatch.setattr(daemon, "step", step)
     daemon.run()
-    assert [record.levelname for record in caplog.records if record.name == "shop"] == ["ERROR", "WARNING"]
+    assert [record.getMessage() for record in caplog.records if record.name == "shop"] == [
+        "Rows were not cached: odd",
+        "Rows wait: SQL is away",
+        "Rows wait no more (after 2 failures)",
+        "Rows are cached again (after 1 failures)",
+    ]
 
 
 def test_the_daemon_goes_on_until_it_is_stopped(redis: Redis) -> None:

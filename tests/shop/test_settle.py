@@ -225,6 +225,21 @@ def test_who_paid_is_written_to_once(order: Order) -> None:
     assert Order.objects.get().confirmed_at is not None
 
 
+def test_order_that_cannot_be_settled_is_logged_once(
+    order: Order, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(pk: int) -> bool:
+        raise ZeroDivisionError
+
+    run_out(order)
+    with monkeypatch.context() as trouble:
+        trouble.setattr(settling, "expire", broken)
+        for _ in range(3):
+            settle()
+    settle()
+    assert caplog.messages == [f"{order!r} could not be settled", f"{order!r} was settled (after 3 failures)"]
+
+
 def test_a_letter_that_did_not_go_out_is_sent_by_the_next_round(order: Order, settings: Settings) -> None:
     now = clock.now()
     settings.CLOCK = lambda: now

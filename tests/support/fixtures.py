@@ -20,7 +20,7 @@ from accounts import letters, ratelimit, selectors
 from config.celery import app
 from config.views import FRONT
 from loginlog import days, direct, hooks, numbers
-from mirror import capture, doubt, hints, marker, prefix, send, triggers, window
+from mirror import capture, doubt, failure_log, hints, marker, prefix, send, triggers, window
 from mirror.models import Change, Identity, State
 from mirror.redis import breaker
 from shop import sales
@@ -40,6 +40,7 @@ def _forget() -> None:
     breaker.reset()
     doubt.database.reset()
     send.broker.reset()
+    failure_log.reset_all()
     window.requests.reset()
     marker.database_identity.cache_clear()
     triggers.forget()

@@ -1,0 +1,58 @@
+"""A log of failures that last: a line when one begins, one an hour while it lasts, and one when it ends."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable
+from weakref import WeakSet
+
+from mirror.throttle import Throttle
+
+_all = WeakSet["FailureLog"]()
+
+
+class FailureLog:
+    """Count failures by key inside one process, and log each state once.
+
+    clock: a monotonic one, in seconds. max_keys: with one more it forgets them all.
+    """
+
+    def __init__(
+        self, logger: logging.Logger, *, clock: Callable[[], float] = time.monotonic, max_keys: int = 10_000
+    ) -> None:
+        self._logger, self._max_keys, self._counts = logger, max_keys, dict[Hashable, int]()
+        self._reminders = Throttle("FAILURE_LOG_SECONDS", clock=clock, max_keys=max_keys)
+        self._lock = threading.Lock()
+        _all.add(self)
+
+    def add(self, key: Hashable, text: str, *args: object, error: BaseException | None = None) -> None:
+        """Count a failure; log the first one, with its traceback if ``error`` is given."""
+        with self._lock:
+            if len(self._counts) >= self._max_keys:
+                self._counts.clear()
+            count = self._counts[key] = self._counts.get(key, 0) + 1
+        is_due = self._reminders.allows(key)
+        if count == 1:
+            self._logger.error(text, *args, exc_info=error)
+        elif is_due:
+            self._logger.error("%s (%d times)", text % args, count)
+
+    def end(self, key: Hashable, text: str, *args: object) -> None:
+        """Log the end of a failure, with the count; nothing if there was none."""
+        if key not in self._counts:
+            return
+        with self._lock:
+            count = self._counts.pop(key, 0)
+        if count:
+            self._logger.warning("%s (after %d failures)", text % args, count)
+
+    def reset(self) -> None:
+        """Forget every failure, as a new process does."""
+        self._counts.clear()
+        self._reminders.reset()
+
+
+def reset_all() -> None:
+    """Forget the failures of this process (for tests)."""
+    for log in _all:
+        log.reset()

@@ -1,0 +1,73 @@
+"""A failure that lasts is logged when it begins, once an hour, and when it ends."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from mirror.backup.sweep import sweep
+from mirror.failure_log import FailureLog
+from tests.support.mirror.app.backups import BestBackup
+
+pytestmark = pytest.mark.on_sqlite
+HOUR = 3600.0
+
+
+@pytest.fixture
+def now() -> list[float]:
+    return [0.0]
+
+
+@pytest.fixture
+def failures(now: list[float]) -> FailureLog:
+    return FailureLog(logging.getLogger("mirror"), clock=lambda: now[0], max_keys=3)
+
+
+def fail(failures: FailureLog, key: object = 1) -> None:
+    failures.add(key, "%s failed", key, error=ValueError("why"))
+
+
+def test_each_state_is_one_line_with_a_count(
+    failures: FailureLog, now: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        fail(failures)
+    fail(failures, 2)
+    assert caplog.messages == ["1 failed", "2 failed"]
+    assert [bool(record.exc_info) for record in caplog.records] == [True, True]
+    now[0] = HOUR
+    fail(failures)
+    failures.end(1, "%s works", 1)
+    failures.end(1, "%s works", 1)
+    assert caplog.messages[2:] == ["1 failed (4 times)", "1 works (after 4 failures)"]
+    assert not caplog.records[2].exc_info
+    fail(failures)
+    assert caplog.messages[4:] == ["1 failed"]
+
+
+def test_the_number_of_counted_failures_is_bounded(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
+    for key in (1, 2, 3, 4):
+        fail(failures, key)
+    caplog.clear()
+    failures.end(1, "over")
+    failures.end(4, "over")
+    assert caplog.messages == ["over (after 1 failures)"]
+
+
+@pytest.mark.usefixtures("committed")
+def test_backup_that_fails_at_every_sweep_is_logged_once(
+    redis: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(self: BestBackup, after: object, limit: object) -> object:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BestBackup, "items_after", broken)
+        for _ in range(3):
+            sweep()
+    sweep()
+    logged = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record.getMessage() for record in logged] == [
+        "Could not flush or restore tbest",
+        "tbest is flushed and restored again (after 3 failures)",
+    ]
