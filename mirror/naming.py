@@ -56,6 +56,18 @@ def guard(mirror: str, row: str) -> str:
     """String: what drains of a row without a record watch. Life: none (set and deleted). Owner: mirror."""
     return f"mirror:guard:{mirror}:{row}"
 
+    """String: who is at a job now, so that others leave it. Life: as the job; longer by seconds (the expiry of the
+    login log: an hour) if its process was killed. Owner: mirror.
+    """
+    return key(f"mirror:lease:{job}")
+
+
+def guard(mirror: str, row: str) -> str:
+    """String: what drains of a row without a record watch. Life: none (set and deleted); of a pushed row a minute.
+    Owner: mirror.
+    """
+    return key(f"mirror:guard:{mirror}:{row}")
+
 
 def fence(mirror: str) -> str:
     """String: by whom deliveries of rows to windows were stopped last, to start over. Life: always. Owner: mirror."""

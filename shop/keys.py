@@ -24,8 +24,8 @@ def sale_ends() -> str:
 
 
 def viewed_by(digest: str) -> str:
-    """Sorted set: the last 25 books that a visitor saw, by time (seconds since 1970). Life: as the session.
-    Owner: shop.viewing.
+    """Sorted set: the last 25 books that a visitor saw, by time (seconds since 1970). Life: as the session, and at
+    most two weeks after the last view. Owner: shop.viewing.
     """
     return key(f"viewed:{{{digest}}}")
 
@@ -88,14 +88,14 @@ def viewed_before(token: str) -> str:
 
 
 def cart(digest: str) -> str:
-    """Hash: product id to quantity. Life: as the session. Owner: CartBackup."""
+    """Hash: product id to quantity. Life: as the session; a day after it was moved. Owner: CartBackup."""
     return key(f"cart:{{{digest}}}")
 
 
 def cart_state(digest: str) -> str:
     """Hash: version of a cart (microseconds since 1970), copies in it, floor, moved (the digest under which it goes
     on); by product id "quantity version price" of each line, removed ones too; by "order:<key>" the same of orders
-    that took lines out. Life: as the cart's; a day after it was moved. Owner: CartBackup.
+    that took lines out. Life: as the cart's. Owner: CartBackup.
     """
     return key(f"cart:{{{digest}}}:version")
 

@@ -39,7 +39,7 @@ def shuns(user_id: int | str) -> str:
 
 def timeline(user_id: int | str) -> str:
     """Sorted set: the newest 400 posts of whom a user follows and their own, by id, and the sentinel 0 (score 0: that
-    is all there is; -1: there is more in SQL). Life: 7 days after it was read. Owner: TimelineMirror.
+    is all there is; -1: there is more in SQL). Life: 6 to 7 days after it was last read. Owner: TimelineMirror.
     """
     return key(f"uid:{{{user_id}}}:timeline")
 

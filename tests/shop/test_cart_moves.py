@@ -161,6 +161,19 @@ def test_what_is_written_between_the_look_and_the_commit_follows(book: Product, 
     assert in_cart(new) == {book.pk: 5, other.pk: 1}
 
 
+def test_moved_cart_lives_a_day(book: Product, redis: Redis) -> None:
+    old, new = make_visitor(), make_visitor()
+    set_line(old, book.pk, 2)
+    with transaction.atomic():
+        moves.rotate(old, new, None)
+    agree()
+    missing, no_expiry, day = -2, -1, 24 * 3600
+    assert 0 < redis.ttl(keys.cart_state(old)) <= day
+    assert redis.ttl(keys.cart(old)) in (missing, *range(1, day + 1))
+    assert redis.ttl(keys.cart(new)) == no_expiry
+    assert "a day after it was moved" in str(keys.cart.__doc__)
+
+
 def test_what_comes_late_goes_all_the_way(alice: User, book: Product, other: Product) -> None:
     digests = [make_visitor(), *(make_visitor(alice) for _ in range(4))]
     set_line(digests[0], book.pk, 1)
