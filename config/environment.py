@@ -1,10 +1,37 @@
 """Where settings come from: the environment, and the folders beside the code."""
 
+import os
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR: Final = Path(__file__).resolve().parent.parent
 VAR_DIR: Final = BASE_DIR / "var"
+# Written by ``make demo`` and ``make up``, and read by commands beside them. Production sets SECRET_KEY or DEBUG, and
+# then nothing of the demo (its payment provider least of all) is read.
+DEMO: Final = VAR_DIR / "demo.env"
+if DEMO.exists() and "SECRET_KEY" not in os.environ and "DEBUG" not in os.environ:
+    environ.Env.read_env(DEMO)
+
 env: Final = environ.Env()
+DEBUG: Final = env.bool("DEBUG", default=False)
+
+
+def required(name: str, for_developers: str) -> str:
+    """Return a variable that has a default only with DEBUG. Raises ImproperlyConfigured where it has to be set."""
+    value = env.str(name, default=for_developers if DEBUG else "")
+    if not value:
+        raise ImproperlyConfigured(f"{name} is not set, and DEBUG is off. README.md says what it is.")
+    return value
+
+
+def origin(name: str, for_developers: str) -> str:
+    """Return a required variable that is an origin ("https://host", "http://host:8000")."""
+    value = required(name, for_developers).rstrip("/")
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or value != f"{parts.scheme}://{parts.netloc}":
+        raise ImproperlyConfigured(f"{name}={value} is not an origin such as https://books.example")
+    return value

@@ -12,7 +12,7 @@ from django.views.i18n import set_language as django_set_language
 from config.redirects import next_address, redirect_to
 
 THEMES: Final = ("system", "light", "dark")
-COOKIE: Final = "theme"
+COOKIE: Final = f"{settings.COOKIE_PREFIX}theme"
 A_YEAR: Final = 365 * 24 * 3600
 
 

@@ -1,18 +1,24 @@
-"""Settings, read from the environment; every default works for ``make demo``.
+"""Settings, read from the environment. ``make demo`` sets what has no default (``config.devserver.demo_env``).
 
-The names are in README.md. What would be dangerous in production is reported by
-system checks (``manage.py check --deploy``), not silently mended here.
+The names are in README.md. Without DEBUG the site refuses to start on missing secrets; what else would be dangerous in
+production is reported by system checks (``manage.py check --deploy``).
 
 Here is what all of the site has in common; what belongs to one thing is in a module beside this one, and part of these.
 """
 
+import os
+from email.utils import parseaddr
+from urllib.parse import urlsplit
+
 from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from config import environment
 from config.environment import env
 from config.settings_accounts import *  # noqa: F403
+from config.settings_accounts import PROXY_COUNT
 from config.settings_celery import *  # noqa: F403
 from config.settings_redis import *  # noqa: F403
 from config.settings_shop import *  # noqa: F403
@@ -22,10 +28,17 @@ from config.unfold import UNFOLD  # noqa: F401
 BASE_DIR = environment.BASE_DIR
 VAR_DIR = environment.VAR_DIR
 
-DEBUG = env.bool("DEBUG", default=True)
-# A key for development only: the deploy check refuses it (prefix "django-insecure-").
-SECRET_KEY = env.str("SECRET_KEY", default="django-insecure-diptych-demo-only-not-for-production")
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+DEBUG = environment.DEBUG
+# For developers alone: everybody can read it.
+PUBLISHED_KEY = "django-insecure-diptych-demo-only-not-for-production"
+SECRET_KEY = environment.required("SECRET_KEY", PUBLISHED_KEY)
+if SECRET_KEY == PUBLISHED_KEY and not DEBUG:
+    raise ImproperlyConfigured("SECRET_KEY is the published one, and DEBUG is off: anybody could sign sessions.")
+# Where the site is, for links in letters and for cookies; requests may name any of ALLOWED_HOSTS.
+SITE_URL = environment.origin("SITE_URL", f"http://127.0.0.1:{os.environ.get('PORT') or 8000}")
+IS_HTTPS = SITE_URL.startswith("https:")
+LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[*LOCAL_HOSTS, urlsplit(SITE_URL).hostname])
 INTERNAL_IPS = ["127.0.0.1", "::1"]
 
 INSTALLED_APPS = [
@@ -110,6 +123,8 @@ globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="Diptych <diptych@localhost>")
 SERVER_EMAIL = DEFAULT_FROM_EMAIL
+# Where reports of security holes go: a mailto:, https: or tel: address.
+SECURITY_CONTACT = env.str("SECURITY_CONTACT", default=f"mailto:{parseaddr(DEFAULT_FROM_EMAIL)[1]}")
 
 # --- the demo --------------------------------------------------------------------------------
 DEMO_TIMEOUT_SECONDS = 20.0  # for which a simulated visitor waits for a page
@@ -151,9 +166,19 @@ CONTENT_SECURITY_POLICY = {
 CSRF_FAILURE_VIEW = "config.errors.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
-if not DEBUG:
-    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
+# A cookie with this prefix is of this host alone, and of https: browsers refuse all others.
+COOKIE_PREFIX = "__Host-" if IS_HTTPS else ""
+SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid"
+CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken"
+LANGUAGE_COOKIE_NAME = f"{COOKIE_PREFIX}django_language"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = IS_HTTPS
+CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+STATUS_TOKEN = env.str("STATUS_TOKEN", default="")  # who brings it is told all of /readyz
+if PROXY_COUNT:  # else anybody could write the header
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+if IS_HTTPS:
     SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=True)
     SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]  # probes speak plain HTTP
     SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=31_536_000)

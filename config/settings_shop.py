@@ -2,7 +2,7 @@
 
 import os
 
-from config.environment import env
+from config.environment import env, required
 
 SHOP_CURRENCY = "EUR"  # what prices are in: whole cents of it
 SHOP_CART_LINES, SHOP_CART_QUANTITY = 100, 99  # products in a cart, and copies of one
@@ -23,10 +23,10 @@ SHOP_ROUND_SECONDS = 12.0
 SHOP_ADDRESS_LETTERS = 20  # about orders, to one e-mail address in a day
 SHOP_PAYMENT_TRIES = 10  # to pay that come to nothing, of one person in ten minutes
 # Who takes the money (shop/payments), and how long a page waits for an answer.
-PAYMENT_PROVIDER = env.str("PAYMENT_PROVIDER", default="shop.payments.fake.FakeProvider")
+PAYMENT_PROVIDER = required("PAYMENT_PROVIDER", "shop.payments.fake.FakeProvider")
 PAYMENT_TIMEOUT_SECONDS = env.float("PAYMENT_TIMEOUT_SECONDS", default=4.0)
-# What callbacks are signed with ("": the secret key), and where the fake provider calls back.
-PAYMENT_CALLBACK_SECRET = env.str("PAYMENT_CALLBACK_SECRET", default="")
+# What callbacks are signed with, and where the fake provider calls back.
+PAYMENT_CALLBACK_SECRET = required("PAYMENT_CALLBACK_SECRET", "for developers alone")
 PAYMENT_CALLBACK_URL = env.str(
     "PAYMENT_CALLBACK_URL", default=f"http://127.0.0.1:{os.environ.get('PORT') or 8000}/shop/payments/callback/"
 )

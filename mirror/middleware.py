@@ -66,7 +66,9 @@ class ReadYourWrites:
             last = _catch_up()
             if last is not None:
                 seconds = setting("SQL_FALLBACK_SECONDS")
-                response.set_cookie(COOKIE, str(last), seconds, httponly=True, samesite="Lax")
+                response.set_cookie(
+                    COOKIE, str(last), seconds, secure=request.is_secure(), httponly=True, samesite="Lax"
+                )
                 return response
         if behind is not None and not still:
             response.delete_cookie(COOKIE, samesite="Lax")

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from shop.carts import direct
 
-COOKIE: Final = "cart_behind"
+COOKIE: Final = f"{settings.COOKIE_PREFIX}cart_behind"
 COOKIE_SECONDS: Final = 3600  # or until a request has told Redis
 
 
@@ -22,7 +23,9 @@ class CartBehind:
         with direct.request(was) as state:
             response = self.get_response(request)
         if state.now:
-            response.set_cookie(COOKIE, "1", COOKIE_SECONDS, httponly=True, samesite="Lax")
+            response.set_cookie(
+                COOKIE, "1", COOKIE_SECONDS, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax"
+            )
         elif was and state.told:
             response.delete_cookie(COOKIE, samesite="Lax")
         return response

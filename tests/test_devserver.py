@@ -3,10 +3,14 @@
 import json
 import math
 import os
+import re
 import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 from redis import Redis
@@ -105,6 +109,17 @@ def test_with_a_redis_of_ones_own_none_is_embedded(site: Site, redis: Redis) -> 
     assert not (site.folder / "var" / "redis").exists()
 
 
+def _log_in(url: str, name: str, password: str) -> str:
+    """Log in over plain http, as a browser does; the page that comes next."""
+    browser = build_opener(HTTPCookieProcessor())
+    form = browser.open(f"{url}/accounts/login/").read().decode()
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', form)
+    assert token
+    given = {"csrfmiddlewaretoken": token[1], "username": name, "password": password}
+    page: str = browser.open(f"{url}/accounts/login/", urlencode(given).encode()).read().decode()
+    return page
+
+
 def _unfinished_novels() -> set[int]:
     """Return books of the sample; the demo's own have no such tags."""
     tagged = read_tagged(samples.GOODBOOKS)
@@ -121,6 +136,14 @@ def test_the_demo_has_books_and_two_logins_stops_at_one_signal_and_keeps_all_for
     assert site.get("/readyz") == 200
     for name in ("demo-staff", "demo-shopper"):
         assert f"{name} / {first['passwords'][name]}" in said
+    for host in ("127.0.0.1", "localhost"):
+        assert "demo-staff" in _log_in(f"http://{host}:{site.port}", "demo-staff", first["passwords"]["demo-staff"])
+    with pytest.raises(HTTPError) as missing:
+        site.read("/no/such/page/")
+    assert "To the front page" in missing.value.read().decode()
+    kept = site.folder / "var" / "demo.env"
+    secrets = kept.read_text()
+    assert ("DEBUG=False" in secrets, kept.stat().st_mode & 0o777) == (True, 0o600)
     _stops(site, signal.SIGINT)
     site.start("demo", DATA=str(samples.GOODBOOKS))
     second = json.loads((site.folder / "var" / "demo.json").read_text())
@@ -128,6 +151,7 @@ def test_the_demo_has_books_and_two_logins_stops_at_one_signal_and_keeps_all_for
         (folders,) = second[kind].values()
         assert folders.pop() == str(samples.GOODBOOKS)
     assert second == first
+    assert kept.read_text() == secrets
     found = f'id="results" tabindex="-1">{len(_unfinished_novels())} books'
     assert found in site.read("/books/?q=novels+%26+unfinished")
     with site.redis() as client:

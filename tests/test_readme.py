@@ -13,7 +13,7 @@ README = (Path(settings.BASE_DIR) / "README.md").read_text()
 
 def test_every_environment_variable_that_settings_read_is_explained() -> None:
     code = "".join(path.read_text() for path in (Path(settings.BASE_DIR) / "config").glob("settings*.py"))
-    read = set(re.findall(r'env\.\w+\(\s*"(\w+)"', code))
+    read = set(re.findall(r'(?:env\.\w+|required|origin)\(\s*"(\w+)"', code))
     assert {"SECRET_KEY", "REDIS_URL"} <= read
     assert {name for name in read if f"`{name}`" not in README} == set()
 

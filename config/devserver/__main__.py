@@ -1,13 +1,17 @@
 """``python -m config.devserver up|demo``."""
 
 import argparse
+import os
 import sys
 
-from config.devserver.runner import CannotRun, run
+from config.devserver import demo_env
 
 
 def main() -> int:
     """The command line; gives the exit code."""
+    demo_env.provide(os.environ.get("PORT") or "8000")
+    from config.devserver.runner import CannotRun, run  # it reads the settings
+
     parser = argparse.ArgumentParser(prog="python -m config.devserver", description=__doc__)
     parser.add_argument("what", choices=["up", "demo"], help="demo: with demo data and logins")
     what = parser.parse_args().what

@@ -21,6 +21,8 @@ def prepare(*, demo: bool) -> None:
     messages.compile_all()
     django.setup()
     Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
+    if not settings.DEBUG:
+        call_command("collectstatic", interactive=False, verbosity=0)
     call_command("migrate", verbosity=0)
     if demo:
         _load_once(os.environ.get("DATA", ""))

@@ -13,8 +13,8 @@ HEADER: Final = "Payment-Signature"
 
 def sign(body: bytes) -> str:
     """The signature of a callback."""
-    secret = settings.PAYMENT_CALLBACK_SECRET or settings.SECRET_KEY
-    return salted_hmac("shop.payments.callback", body, secret=secret, algorithm="sha256").hexdigest()
+    key = settings.PAYMENT_CALLBACK_SECRET
+    return salted_hmac("shop.payments.callback", body, secret=key, algorithm="sha256").hexdigest()
 
 
 def write(key: str, answer: Answer) -> bytes:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from redis import Redis
 
+from config.devserver import demo_env
 from tests.bench.login_table import LoginTable
 from tests.bench.table import Comparison, Row, measure, render
 from tests.support.servers import PostgresServer, find_postgres, temporary_folder
@@ -42,7 +43,8 @@ def main() -> int:
     folder = temporary_folder()
     os.environ["DATABASE_URL"] = f"sqlite:///{folder / 'bench.sqlite3'}"
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
-    os.environ["REDIS_PREFIX"], os.environ["DEBUG"] = "", "false"
+    os.environ["REDIS_PREFIX"] = ""
+    os.environ.update(demo_env.made("http://127.0.0.1"))
     notes: list[str] = []
     with RedisServer() as server:
         os.environ.update(server.environment())

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from config.devserver import demo_env
 from tests.bench import implicit_side
 from tests.bench.table import Row, render
 from tests.support.real_data import GOODBOOKS
@@ -37,7 +38,8 @@ def main() -> int:
     folder = temporary_folder()
     os.environ["DATABASE_URL"] = f"sqlite:///{folder / 'bench.sqlite3'}"
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
-    os.environ["REDIS_PREFIX"], os.environ["DEBUG"] = "", "false"
+    os.environ["REDIS_PREFIX"] = ""
+    os.environ.update(demo_env.made("http://127.0.0.1"))
     with RedisServer() as server:
         os.environ.update(server.environment())
         import django

@@ -110,8 +110,8 @@ def test_the_command_stops_by_itself_and_says_what_was_done(
     assert User.objects.filter(username__startswith="visitor ").count() == 2
 
 
-def test_without_debug_it_has_to_be_meant(live_server: LiveServer, settings: Settings) -> None:
-    settings.DEBUG = False
+def test_at_a_real_shop_it_has_to_be_meant(live_server: LiveServer, settings: Settings) -> None:
+    settings.PAYMENT_PROVIDER = "tests.support.shop.remote.Remote"
     code, _, said = _run(live_server.url, "--seconds", "1")
     assert code == 2
     assert "say --yes if that is meant" in said

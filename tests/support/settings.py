@@ -1,5 +1,10 @@
 """The site's settings, and the application that the mirror's own tests use."""
 
+import os
+
+# Before the settings are read; child processes inherit it.
+os.environ.setdefault("DEBUG", "True")
+
 from config.settings import *  # noqa: F403
 from config.settings import INSTALLED_APPS as _INSTALLED_APPS
 

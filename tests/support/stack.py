@@ -22,7 +22,7 @@ LEFT_OUT = shutil.ignore_patterns(
     "var", ".git", ".venv", "*.mo", ".*_cache", ".hypothesis", "tests", "*.pyc.*", "*.tmp"
 )
 START_SECONDS = 900.0  # six processes, and migrations, where others have the processors too
-GIVEN = ("REDIS_URL", "CACHE_URL", "CELERY_BROKER_URL", "DATABASE_URL", "REDIS_PREFIX", "DATA")
+GIVEN = ("DEBUG", "REDIS_URL", "CACHE_URL", "CELERY_BROKER_URL", "DATABASE_URL", "REDIS_PREFIX", "DATA")
 
 
 class Site:

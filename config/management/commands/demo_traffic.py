@@ -14,6 +14,7 @@ from config.demo_traffic import SHOPPER, traffic
 from config.devserver import logins
 from mirror.management.base import FAILED, FOUND, OK, ReportingCommand
 from mirror.management.progress import Progress
+from shop.checks import FAKE
 
 
 class Command(ReportingCommand):
@@ -29,15 +30,17 @@ class Command(ReportingCommand):
             "--url", help="the site's address (http://127.0.0.1:PORT, PORT being 8000 unless it is set)"
         )
         parser.add_argument(
-            "--yes", action="store_true", help="also where DEBUG is off: it leaves people and orders behind"
+            "--yes",
+            action="store_true",
+            help="also at a real shop: it leaves people and orders behind",
         )
         parser.add_argument("--json", action="store_true", help="report in JSON")
 
     def run(self, **options: Any) -> int:
         users, seconds = options["users"], options["seconds"]
         url = origin_of(options["url"] or f"http://127.0.0.1:{os.environ.get('PORT', '8000')}")
-        if not settings.DEBUG and not options["yes"]:
-            raise CommandError("DEBUG is off: this makes people, posts and orders, so say --yes if that is meant")
+        if settings.PAYMENT_PROVIDER != FAKE and not options["yes"]:
+            raise CommandError("This is a real shop. People, posts and orders stay behind: say --yes if that is meant.")
         if not (1 <= users <= 200 and seconds > 0):
             raise CommandError("--users has to be 1 to 200, and --seconds above 0")
         began = time.monotonic()

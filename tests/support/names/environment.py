@@ -33,6 +33,11 @@ def _variables() -> Iterator[str]:
         match node:
             case ast.Call(func=ast.Attribute(ast.Name("env"), kind), args=[ast.Constant(str(name)), *_]):
                 yield f"{name}: {kind}"
+            case ast.Call(
+                func=ast.Name("required" | "origin" as kind) | ast.Attribute(_, "required" | "origin" as kind),
+                args=[ast.Constant(str(name)), *_],
+            ):
+                yield f"{name}: {kind}"
             case ast.Call(func=ast.Attribute(where, "get"), args=[ast.Constant(str(name)), *_]) if _is_environ(where):
                 yield f"{name}: os.environ"
             case ast.Subscript(where, ast.Constant(str(name)), ast.Load()) if _is_environ(where):
