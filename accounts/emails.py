@@ -3,7 +3,6 @@
 from django.conf import settings
 from django.core import signing
 from django.db import transaction
-from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
@@ -13,7 +12,7 @@ from accounts.models import EmailChange, User, new_secret
 SALT = "accounts.emails"
 
 
-def ask(request: HttpRequest, user: User, email: str) -> None:
+def ask(user: User, email: str) -> None:
     """Note the wish, send a link to the new address and tell the old one. Nothing else changes yet.
 
     Whether somebody else has the address is not asked: an account may share one with another, since each has shown
@@ -24,8 +23,8 @@ def ask(request: HttpRequest, user: User, email: str) -> None:
         EmailChange.objects.update_or_create(user_id=user.pk, defaults=wish)
         change = EmailChange.objects.select_related("user").get(pk=user.pk)
         path = reverse("accounts:email_confirm", args=[_token(change)])
-        letters.notify("email_confirm", email, request, name=user.username, path=path)
-        letters.notify("email_asked", user.email, request, name=user.username, email=email)
+        letters.notify("email_confirm", email, name=user.username, path=path)
+        letters.notify("email_asked", user.email, name=user.username, email=email)
 
 
 def wish_of(user_id: int, token: str) -> EmailChange | None:
@@ -38,7 +37,7 @@ def wish_of(user_id: int, token: str) -> EmailChange | None:
     return change if change is not None and said == _said(change) else None
 
 
-def confirm(request: HttpRequest, user_id: int, token: str) -> bool:
+def confirm(user_id: int, token: str) -> bool:
     """Set what the link is about and tell the address that was left; False when the link is not good (any more)."""
     with transaction.atomic():
         user = User.objects.select_for_update().get(pk=user_id)
@@ -48,7 +47,7 @@ def confirm(request: HttpRequest, user_id: int, token: str) -> bool:
         left, user.email = user.email, change.email
         user.save(update_fields=["email"])
         change.delete()
-        letters.notify("email_changed", left, request, name=user.username, email=user.email)
+        letters.notify("email_changed", left, name=user.username, email=user.email)
     return True
 
 

@@ -17,6 +17,6 @@ def send_letter(about: str, to: str, language: str, context: dict[str, Any]) -> 
 
 
 @shared_task(name="accounts.tasks.send_reset_links", **AGAIN)
-def send_reset_links(email: str, site: str, language: str) -> int:
-    """Send links to who has this address, if anybody has. Returns how many."""
-    return passwords.send_reset_links(email, site, language)
+def send_reset_links(email: str, language: str) -> int:
+    """Send links to the accounts of this address, if there are any. Returns the number of letters."""
+    return passwords.send_reset_links(email, language)

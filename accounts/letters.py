@@ -14,7 +14,6 @@ from celery import current_app
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.db import connections, transaction
-from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils.translation import get_language, override
 
@@ -25,11 +24,6 @@ logger = logging.getLogger(__name__)
 MOST_WAITING: Final = 100
 _waiting: Final = threading.BoundedSemaphore(MOST_WAITING)
 _thread: Final = ThreadPoolExecutor(1, thread_name_prefix="letters")
-
-
-def site(request: HttpRequest) -> str:
-    """Where links in letters begin: "https://host". Only hosts of ALLOWED_HOSTS come this far."""
-    return f"{request.scheme}://{request.get_host()}"
 
 
 def write(about: str, to: str, language: str, **context: Any) -> EmailMultiAlternatives:
@@ -43,13 +37,13 @@ def write(about: str, to: str, language: str, **context: Any) -> EmailMultiAlter
     return letter
 
 
-def notify(about: str, to: str, request: HttpRequest, **context: Any) -> None:
+def notify(about: str, to: str, **context: Any) -> None:
     """Have a letter sent to ``to`` once the transaction is committed; nothing for who has no address.
 
     context: what its templates say; as JSON can say it.
     """
     if to:
-        arguments = (about, to, get_language(), {**context, "site": site(request)})
+        arguments = (about, to, get_language(), {**context, "site": settings.SITE_URL})
         transaction.on_commit(lambda: post("accounts.tasks.send_letter", *arguments))
 
 

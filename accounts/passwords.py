@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from django.conf import settings
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
@@ -54,7 +55,7 @@ def users_of(email: str) -> list[User]:
     return [user for user in found if user.has_usable_password()]
 
 
-def send_reset_links(email: str, site: str, language: str) -> int:
+def send_reset_links(email: str, language: str) -> int:
     """Send one letter with a link for each account of ``email``. Returns the number of letters.
 
     One letter, because anybody may register accounts with somebody else's address: they must not crowd out the owner's.
@@ -67,9 +68,9 @@ def send_reset_links(email: str, site: str, language: str) -> int:
         by_spelling.setdefault(user.email, []).append(user)
     spellings = sorted(by_spelling, key=lambda spelling: spelling != email)[:MAX_SPELLINGS]
     for spelling in spellings:
-        links = [(user.username, site + _path(user)) for user in by_spelling[spelling]]
+        links = [(user.username, settings.SITE_URL + _path(user)) for user in by_spelling[spelling]]
         name = links[0][0] if len(links) == 1 else spelling
-        letters.write("password_reset", spelling, language, name=name, site=site, links=links).send()
+        letters.write("password_reset", spelling, language, name=name, links=links).send()
     return len(spellings)
 
 
@@ -78,7 +79,7 @@ def _path(user: User) -> str:
     return reverse("accounts:password_reset_confirm", args=[uid, reset_tokens.make_token(user)])
 
 
-def reset(request: HttpRequest, user: User, password: str, token: str) -> bool:
+def reset(user: User, password: str, token: str) -> bool:
     """Give ``user`` a new password, end all of their sessions and let them try to log in again at once.
 
     False when the link was used meanwhile.
@@ -88,7 +89,7 @@ def reset(request: HttpRequest, user: User, password: str, token: str) -> bool:
         if not _set(user, hashed, lambda now: reset_tokens.check_token(now, token)):
             return False
         end_all_sessions(user)
-        letters.notify("password_changed", user.email, request, name=user.username)
+        letters.notify("password_changed", user.email, name=user.username)
     unlock(name=counted_name(user.username))
     return True
 
@@ -105,7 +106,7 @@ def change(request: HttpRequest, user: User, password: str) -> bool:
         update_session_auth_hash(request, user)
         request.session.save()
         end_other_sessions(user, digest_of(request.session.session_key or ""))
-        letters.notify("password_changed", user.email, request, name=user.username)
+        letters.notify("password_changed", user.email, name=user.username)
     return True
 
 

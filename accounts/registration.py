@@ -46,8 +46,8 @@ def register(username: str, password: str, *, email: str = "", user_type: str = 
 def _may_be_had(name: str) -> bool:
     """One query for whatever name, also where its answer does not matter."""
     right = _is_name(name)
-    same = Q(name_key=fold(name)) | Q(name_skeleton=skeleton(name)) if right else Q(name_key="")
-    taken = User.objects.filter(same).exists()
+    key, looks = (fold(name), skeleton(name)) if right else ("", " ")  # which no name has
+    taken = User.objects.filter(Q(name_key=key) | Q(name_skeleton=looks)).exists()
     return right and not taken and not is_reserved(name)
 
 

@@ -119,12 +119,12 @@ def check_mail(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[C
 @register("security", deploy=True)
 def check_proxies(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """Behind a proxy that is not counted all visitors have one address, and lock one another out."""
-    if settings.PROXY_COUNT or not settings.SECURE_PROXY_SSL_HEADER:
+    if settings.PROXY_COUNT or not settings.IS_HTTPS:
         return []
     return [
         Warning(
-            "A proxy is believed about HTTPS, but not about who is asking.",
-            hint="Set PROXY_COUNT to the number of proxies in front: failed logins are counted by address.",
+            "The site is served over https, but no proxy is counted.",
+            hint="Set PROXY_COUNT to the number of proxies in front: only then is it believed about https.",
             id="site.W008",
         )
     ]

@@ -1,4 +1,7 @@
-"""Which scripts and styles a page may use: one strict policy, and a wider one for the admin alone."""
+"""Headers of all pages: which scripts and styles a page may use, and who may keep it.
+
+One strict policy, and a wider one for the admin alone.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -36,7 +39,7 @@ def admin_policy() -> str:
 
 
 class PolicyMiddleware:
-    """Sets the header. Both policies are built once: django-csp builds its own for each response."""
+    """Sets the headers. Both policies are built once: django-csp builds its own for each response."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -47,4 +50,9 @@ class PolicyMiddleware:
         for_developers = settings.DEBUG and response.status_code in (404, 500)
         if not for_developers and HEADER not in response:
             response[HEADER] = admin_policy() if request.path_info.startswith(ADMIN) else strict_policy()
+        response.headers.setdefault("Permissions-Policy", settings.PERMISSIONS_POLICY)
+        session = settings.SESSION_COOKIE_NAME
+        if session in request.COOKIES or session in response.cookies:
+            # Not "no-store", which would cost the browser its pages of a moment ago.
+            response.headers.setdefault("Cache-Control", "private, no-cache")
         return response

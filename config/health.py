@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.db import DatabaseError, connections
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
@@ -29,7 +31,8 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> JsonResponse:
     """What is degraded, in JSON. 200 while pages can be served (SQL answers), else 503.
 
-    Answers within a second, also when Redis hangs.
+    Names of mirrors and backlogs are for staff, and for who brings STATUS_TOKEN. Answers within a second, also when
+    Redis hangs.
     """
     redis = _redis_answers()
     try:
@@ -37,7 +40,22 @@ def readyz(request: HttpRequest) -> JsonResponse:
     except DatabaseError:
         connections[setting("DATABASE")].close()
         report = {"status": "unavailable", "degraded": ["sql"], "sql": False, "redis": redis}
-    return JsonResponse(report, status=200 if report["sql"] else 503)
+        return JsonResponse(report, status=503)
+    return JsonResponse(report if _may_see_all(request) else _without_names(report))
+
+
+def _may_see_all(request: HttpRequest) -> bool:
+    token, given = settings.STATUS_TOKEN, request.headers.get("Authorization", "")
+    if token and constant_time_compare(given, f"Bearer {token}"):
+        return True
+    # Without a session cookie there is nobody to ask.
+    return settings.SESSION_COOKIE_NAME in request.COOKIES and bool(getattr(request.user, "is_staff", False))
+
+
+def _without_names(report: dict[str, Any]) -> dict[str, Any]:
+    """What strangers are told: which kinds of parts are degraded."""
+    kinds = dict.fromkeys(part.partition(":")[0] for part in report["degraded"])
+    return {name: report[name] for name in ("status", "sql", "redis")} | {"degraded": list(kinds)}
 
 
 def _redis_answers() -> bool:

@@ -82,7 +82,12 @@ UNFOLD: Final[dict[str, Any]] = {
                     _item(_("Users"), "person", "accounts.user"),
                     _item(_("Sessions"), "devices", "accounts.session"),
                     _item(_("Failed logins"), "lock_person", "accounts.failedlogins"),
-                    {"title": _("Login report"), "icon": "monitoring", "link": "/loginlog/report/"},
+                    {
+                        "title": _("Login report"),
+                        "icon": "monitoring",
+                        "link": "/loginlog/report/",
+                        "permission": lambda request: request.user.has_perm("loginlog.view_report"),
+                    },
                 ],
             },
         ],

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from accounts.views import staff
-from config import health, look, views
+from config import health, look, views, well_known
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -17,6 +17,8 @@ urlpatterns = [
     path("", include("social.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path(".well-known/security.txt", well_known.security_txt, name="security_txt"),
+    path(".well-known/change-password", well_known.change_password, name="change_password"),
     path("admin/login/", staff.log_in),  # before Django's own
     path("admin/", admin.site.urls),
 ]

@@ -47,7 +47,7 @@ class Dashboard:
 
 def add_to(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """For unfold's ``DASHBOARD_CALLBACK``."""
-    return context | {"loginlog": dashboard(today())}
+    return context | {"loginlog": dashboard(today())} if request.user.has_perm("loginlog.view_report") else context
 
 
 def dashboard(now: date) -> Dashboard:

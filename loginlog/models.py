@@ -64,6 +64,7 @@ class DayBits(models.Model):
     class Meta:
         verbose_name = _("day of all users")
         verbose_name_plural = _("days of all users")
+        permissions = [("view_report", _("Can view the login report"))]
         constraints = [
             models.UniqueConstraint(fields=["day", "user_type", "segment"], name="loginlog_segment_of_day"),
         ]

@@ -22,8 +22,11 @@ View = Callable[[HttpRequest], HttpResponse]
 CSV: Final = {"activity": export.activity, "retention": export.retention}
 
 
-def _for(*, staff: bool) -> Callable[[View], View]:
-    """A page for those who are logged in, or for staff alone; kept by no cache.
+REPORT: Final = "loginlog.view_report"
+
+
+def _for(permission: str | None = None) -> Callable[[View], View]:
+    """A page for those who are logged in, or for staff with a permission; kept by no cache.
 
     Strangers are led to the log-in page (JSON: 401), others are refused (403).
     """
@@ -35,7 +38,7 @@ def _for(*, staff: bool) -> Callable[[View], View]:
         def guarded(request: HttpRequest) -> HttpResponse:
             if not request.user.is_authenticated:
                 response = _error(_("Log in first."), 401) if wants_json(request) else _to_login(request)
-            elif staff and not request.user.is_staff:
+            elif permission and not (request.user.is_staff and request.user.has_perm(permission)):
                 raise PermissionDenied
             else:
                 response = view(request)
@@ -47,7 +50,7 @@ def _for(*, staff: bool) -> Callable[[View], View]:
     return decorate
 
 
-@_for(staff=False)
+@_for()
 def calendar(request: HttpRequest) -> HttpResponse:
     """``?from=&to=``: my login days; without them this year's. The template gets ``calendar``, a ``mine.Calendar``."""
     now = today()
@@ -61,7 +64,7 @@ def calendar(request: HttpRequest) -> HttpResponse:
     return render(request, "loginlog/calendar.html", {"calendar": found, "asked": shown, **_years(shown, now.year)})
 
 
-@_for(staff=True)
+@_for(REPORT)
 def staff_report(request: HttpRequest) -> HttpResponse:
     """``?from=&to=&by=week|month&reading=on|after&type=``; ``format=csv`` with ``table=activity|retention`` as a file.
 

@@ -3,8 +3,10 @@
 import pytest
 from django.db import OperationalError
 from django.test import Client
+from pytest_django.fixtures import Settings
 from redis import Redis
 
+from accounts.models import User
 from mirror.backup.restore import restore
 from mirror.models import Change
 from mirror.recorder import record
@@ -27,9 +29,40 @@ def test_ready_says_that_both_answer(client: Client) -> None:
     assert response.json()["sql"] is True
 
 
+TOKEN = "a token of the monitoring"
+
+
+@pytest.fixture
+def monitor(settings: Settings) -> Client:
+    """A program that brings the token."""
+    settings.STATUS_TOKEN = TOKEN
+    return Client(headers={"authorization": f"Bearer {TOKEN}"})
+
+
 @pytest.mark.django_db
-def test_ready_names_each_mirror_that_is_cold(client: Client) -> None:
-    found = client.get("/readyz").json()
+def test_strangers_are_told_no_name_and_no_number(client: Client, settings: Settings) -> None:
+    waiting = Change.objects.create(mirror="titem", key="1")
+    Change.objects.create(mirror="titem", key="2", quarantined_at=waiting.created_at)
+    for token in ("", TOKEN):
+        settings.STATUS_TOKEN = token
+        for headers in ({}, {"authorization": "Bearer "}, {"authorization": "Bearer another"}):
+            response = client.get("/readyz", headers=headers)
+            assert set(response.json()) == {"status", "sql", "redis", "degraded"}
+            assert set(response.json()["degraded"]) == {"cold", "quarantined", "unrestored"}
+
+
+@pytest.mark.django_db
+def test_staff_are_told_everything_and_readers_are_not(client: Client) -> None:
+    user = User.objects.create_user("alice")
+    client.force_login(user)
+    assert "mirrors" not in client.get("/readyz").json()
+    User.objects.filter(pk=user.pk).update(is_staff=True)
+    assert "titem" in client.get("/readyz").json()["mirrors"]
+
+
+@pytest.mark.django_db
+def test_ready_names_each_mirror_that_is_cold(monitor: Client) -> None:
+    found = monitor.get("/readyz").json()
     assert found["mirrors"]["titem"]["warm"] is False
     assert found["status"] == "degraded"
     assert "cold:titem" in found["degraded"]
@@ -46,24 +79,24 @@ def test_without_redis_pages_can_still_be_served(client: Client, redis_server: R
 
 
 @pytest.mark.django_db
-def test_ready_counts_what_waits_and_what_was_set_aside(client: Client) -> None:
+def test_ready_counts_what_waits_and_what_was_set_aside(monitor: Client) -> None:
     waiting = Change.objects.create(mirror="titem", key="1")
     Change.objects.create(mirror="titem", key="2", quarantined_at=waiting.created_at)
-    found = client.get("/readyz").json()
+    found = monitor.get("/readyz").json()
     assert (found["pending"], found["quarantined"]) == (1, 1)
     assert "quarantined" in found["degraded"]
 
 
 @pytest.mark.django_db
 def test_ready_names_each_backup_that_is_not_restored_is_behind_or_holds_what_sql_refuses(
-    client: Client, redis: Redis
+    monitor: Client, redis: Redis
 ) -> None:
-    found = client.get("/readyz").json()
+    found = monitor.get("/readyz").json()
     assert found["backups"]["tbest"] == {"warm": False, "marked": 0, "oldest_mark_seconds": 0.0, "set_aside": 0}
     assert "unrestored:tbest" in found["degraded"]
     restore(best())
     redis.zadd(best().marks(), {"waits since 1970": 1, "refused": -1})
-    found = client.get("/readyz").json()
+    found = monitor.get("/readyz").json()
     assert {"unsaved:tbest", "set_aside:tbest"} <= set(found["degraded"])
     assert "unrestored:tbest" not in found["degraded"]
 

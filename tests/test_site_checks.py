@@ -68,11 +68,11 @@ def test_a_proxy_that_is_not_counted_is_named(settings: Settings) -> None:
     def told() -> set[str]:
         return {str(message.id) for message in run_checks(tags=["security"], include_deployment_checks=True)}
 
-    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    settings.IS_HTTPS = True
     assert "site.W008" in told()
     settings.PROXY_COUNT = 1
     assert "site.W008" not in told()
-    settings.PROXY_COUNT, settings.SECURE_PROXY_SSL_HEADER = 0, None
+    settings.PROXY_COUNT, settings.IS_HTTPS = 0, False
     assert "site.W008" not in told()
 
 

@@ -54,6 +54,7 @@ def reserve(counters: Sequence[Counter]) -> float:
                 cursor.execute(_ADD + _UNLESS_FULL, _values(counter))
                 if cursor.fetchone() is None:
                     raise _Full
+            _sweep()
     except _Full:
         allowed = {counter.key: counter.limit.allowed for counter in counters}
         return max((left for key, (count, left) in known(counters).items() if count >= allowed[key]), default=1.0)
@@ -61,15 +62,20 @@ def reserve(counters: Sequence[Counter]) -> float:
 
 
 def add(counters: Sequence[Counter]) -> None:
-    """Count one more in each, full or not. Whoever makes rows takes some away that are over."""
+    """Count one more in each, full or not."""
     with transaction.atomic(), connection.cursor() as cursor:
         for counter in counters:
             cursor.execute(_ADD, _values(counter))
-        over = FailedLogins.objects.filter(ends_at__lte=timezone.now()).order_by("ends_at")
-        # What somebody else is at is left to them: waiting could be in a circle.
-        keys = list(over.select_for_update(skip_locked=True).values_list("pk", flat=True)[:SWEPT])
-        if keys:
-            FailedLogins.objects.filter(pk__in=keys).delete()
+        _sweep()
+
+
+def _sweep() -> None:
+    """Remove some rows that are over: whoever makes rows does."""
+    over = FailedLogins.objects.filter(ends_at__lte=timezone.now()).order_by("ends_at")
+    # What somebody else is at is left to them: waiting could be in a circle.
+    keys = list(over.select_for_update(skip_locked=True).values_list("pk", flat=True)[:SWEPT])
+    if keys:
+        FailedLogins.objects.filter(pk__in=keys).delete()
 
 
 def _values(counter: Counter) -> dict[str, Any]:

@@ -28,16 +28,17 @@ class Limit(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """What is counted together; ``address`` is an address, or a device."""
+    """What is counted together; ``address`` is an address, or a device; ``form`` what is counted of a form."""
 
     limit: Limit
     name: str
     address: str
+    form: str = ""
 
     @property
     def key(self) -> str:
         """What it is called in SQL, and in Redis after ``accounts.keys.tries``."""
-        return hashlib.sha256(f"{self.limit.kind}\0{self.name}\0{self.address}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.limit.kind}\0{self.name}\0{self.address}{self.form}".encode()).hexdigest()
 
 
 NAME: Final = Limit("name", 100, 3600, own=False)

@@ -12,6 +12,7 @@ class FailedLogins(models.Model):
         NAME = "name", _("name from anywhere")
         ADDRESS = "address", _("address with any name")
         DEVICE = "device", _("name with its own device")
+        FORM = "form", _("forms to register or for a new password")
 
     key = models.CharField(_("key"), max_length=64, primary_key=True)
     kind = models.CharField(_("what is counted"), max_length=10, choices=Kind.choices)

@@ -30,14 +30,14 @@ class ChangeEmail(LoginRequiredMixin, Limited, FormView):
 
     def limits(self) -> Iterable[Limit]:
         typed = fold(self.request.POST.get("email", "").strip())
-        return [own_password(self.request.user.pk), Limit("email-change-to", typed, 5, HOUR)]
+        return [own_password(self.request.user.pk), Limit("email-change-to", typed, 5, HOUR, is_kept=True)]
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": self.request.user}
 
     def form_valid(self, form: EmailForm) -> HttpResponse:
         email = form.cleaned_data["email"]
-        emails.ask(self.request, form.user, email)
+        emails.ask(form.user, email)
         text = _("A link is on its way to %(email)s. Your address changes when you have followed it.")
         messages.success(self.request, text % {"email": email})
         return HttpResponseRedirect(reverse("accounts:account"))
@@ -57,7 +57,7 @@ class ConfirmEmail(LoginRequiredMixin, TemplateView):
         return super().get_context_data(**kwargs) | {"wish": wish}
 
     def post(self, request: HttpRequest, token: str) -> HttpResponse:
-        if not emails.confirm(request, request.user.pk or 0, token):
+        if not emails.confirm(request.user.pk or 0, token):
             return self.get(request, token=token)
         messages.success(request, _("Your e-mail address is changed."))
         return HttpResponseRedirect(reverse("accounts:account"))

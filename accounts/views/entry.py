@@ -21,7 +21,7 @@ from accounts import registration, services
 from accounts.forms import LoginForm, RegisterForm
 from accounts.lockout import known
 from accounts.names import fold
-from accounts.ratelimit import address, give_back
+from accounts.ratelimit import address
 from accounts.views.limits import Limit, Limited
 from config.redirects import next_address
 
@@ -82,13 +82,14 @@ class Register(Limited, WayOn, FormView):
     kept = ("username", "email")
 
     def limits(self) -> Iterable[Limit]:
-        by_address = [self._refused, Limit("register", address(self.request), REGISTRATIONS, HOUR)]
-        email = fold(self.request.POST.get("email", "").strip())
-        return [*by_address, Limit("register-email", email, EMAIL_REGISTRATIONS, DAY)] if email else by_address
+        yield self._refused
+        yield Limit("register", address(self.request), REGISTRATIONS, HOUR, is_kept=True)
+        if email := fold(self.request.POST.get("email", "").strip()):
+            yield Limit("register-email", email, EMAIL_REGISTRATIONS, DAY, is_kept=True)
 
     @property
     def _refused(self) -> Limit:
-        return Limit("register-refused", address(self.request), REFUSALS, HOUR)
+        return Limit("register-refused", address(self.request), REFUSALS, HOUR, is_kept=True)
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.user.is_authenticated:
@@ -101,7 +102,7 @@ class Register(Limited, WayOn, FormView):
             user = registration.register(given["username"], given["password1"], email=given["email"])
         except ValidationError as error:
             return self._refuse(form, error)
-        give_back(self._refused.name, self._refused.subject)
+        self._refused.give_back()
         services.log_in(self.request, user, backend=BACKEND)
         messages.success(self.request, _("Welcome, %(name)s.") % {"name": user.username})
         response = HttpResponseRedirect(self.get_success_url())

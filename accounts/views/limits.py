@@ -7,16 +7,43 @@ from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
 
-from accounts.ratelimit import allow
+from accounts.lockout import counters_sql
+from accounts.lockout import limits as lockout_limits
+from accounts.lockout.limits import Counter
+from accounts.lockout.models import FailedLogins
+from accounts.ratelimit import allow, give_back
 
 
 class Limit(NamedTuple):
-    """At most ``most`` sendings in ``seconds`` by (or about) one ``subject``."""
+    """At most ``most`` sendings in ``seconds`` by (or about) one ``subject``.
+
+    is_kept: counted in SQL, so that the loss of Redis does not lift it. For what is expensive or hurts others.
+    """
 
     name: str
     subject: object
     most: int
     seconds: int
+    is_kept: bool = False
+
+    def spend(self) -> int:
+        """Count one. Returns 0, or the seconds to wait."""
+        if self.is_kept:
+            return math.ceil(counters_sql.reserve([self._counter]))
+        return allow(self.name, self.subject, self.most, self.seconds)
+
+    def give_back(self) -> None:
+        """Take back what was counted just now."""
+        if self.is_kept:
+            counters_sql.give_back([self._counter])
+        else:
+            give_back(self.name, self.subject)
+
+    @property
+    def _counter(self) -> Counter:
+        """Not told by name whose it is: only the key's hash is stored."""
+        kind = lockout_limits.Limit(FailedLogins.Kind.FORM, self.most, self.seconds, own=False)
+        return Counter(kind, "", "", f"{self.name}\0{self.subject}")
 
 
 class Limited(ABC):
@@ -33,7 +60,7 @@ class Limited(ABC):
         """The limits that this sending counts for."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        seconds = max([allow(*limit) for limit in self.limits()])
+        seconds = max([limit.spend() for limit in self.limits()])
         if not seconds:
             return super().post(request, *args, **kwargs)  # type: ignore[misc]
         given: dict[str, Any] = self.get_form_kwargs()  # type: ignore[attr-defined]

@@ -38,12 +38,12 @@ class Reset(Limited, auth_views.PasswordResetView):
     def limits(self) -> Iterable[Limit]:
         typed = fold(self.request.POST.get("email", "").strip())
         return [
-            Limit("password-reset-from", address(self.request), 20, HOUR),
-            Limit("password-reset-of", typed, 5, HOUR),
+            Limit("password-reset-from", address(self.request), 20, HOUR, is_kept=True),
+            Limit("password-reset-of", typed, 5, HOUR, is_kept=True),
         ]
 
     def form_valid(self, form: Any) -> HttpResponse:
-        arguments = (form.cleaned_data["email"], letters.site(self.request), get_language() or "")
+        arguments = (form.cleaned_data["email"], get_language() or "")
         letters.post("accounts.tasks.send_reset_links", *arguments, expires=HOUR)
         return HttpResponseRedirect(self.get_success_url())
 
@@ -67,7 +67,7 @@ class ResetConfirm(auth_views.PasswordResetConfirmView):
         token = self.request.session.pop(auth_views.INTERNAL_RESET_SESSION_TOKEN)
         if self.request.user == self.user:
             logout(self.request)  # this session ends like all others
-        if not passwords.reset(self.request, self.user, form.cleaned_data["new_password1"], token):
+        if not passwords.reset(self.user, form.cleaned_data["new_password1"], token):
             self.validlink = False
             return self.render_to_response(self.get_context_data())
         return HttpResponseRedirect(self.get_success_url())

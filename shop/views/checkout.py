@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -13,7 +14,6 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from accounts.letters import site
 from accounts.ratelimit import allow
 from config.redirects import redirect_to, redirect_to_view
 from shop.carts import cart
@@ -70,7 +70,7 @@ class Checkout(LoginRequiredMixin, View):
         digest, version, total = digest_of(request), given["version"], given["total"]
         if digest is None or version is None or total is None:
             raise CartChanged
-        address = services.Address(given["name"], given["email"], given["address"], site(request)[:200])
+        address = services.Address(given["name"], given["email"], given["address"], settings.SITE_URL[:200])
         return services.begin(request.user, digest, version=version, total=total, address=address)  # type: ignore[arg-type]
 
     def _page(

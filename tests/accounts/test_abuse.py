@@ -5,6 +5,7 @@ from unittest.mock import patch
 
 import pytest
 from django.test import Client
+from redis import Redis
 
 from accounts.models import User
 from accounts.views import entry
@@ -146,7 +147,8 @@ def test_a_list_of_names_cannot_be_walked(alice: User) -> None:
 
 
 def test_who_may_not_register_now_keeps_what_was_typed(alice: User) -> None:
-    with patch.object(entry, "REFUSALS", 0):
+    with patch.object(entry, "REFUSALS", 1):
+        register(Client(), "alice")
         page = register(Client(), "bob", email="bob@example.org").content.decode()
     assert 'value="bob"' in page
     assert 'value="bob@example.org"' in page
@@ -159,6 +161,13 @@ def test_a_class_can_register_at_one_address(alice: User) -> None:
             assert register(Client(), f"pupil {n}").status_code == 302
         register(Client(), "alice")
         assert register(Client(), "late pupil").status_code == 302
+
+
+def test_the_loss_of_redis_lets_nobody_register_more(alice: User, redis: Redis) -> None:
+    with patch.object(entry, "REGISTRATIONS", 2):
+        assert [register(Client(), f"pupil {n}").status_code for n in range(2)] == [302] * 2
+        redis.flushall()
+        assert register(Client(), "late pupil").status_code == 429
 
 
 def test_not_even_a_class_registers_without_end(alice: User) -> None:

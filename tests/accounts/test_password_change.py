@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import make_password
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from accounts import passwords
 from accounts.models import EmailChange, Session, User
@@ -64,12 +65,12 @@ def test_nobody_else_is_logged_out(here: Client) -> None:
     assert other.get("/accounts/").status_code == 200
 
 
-def test_the_owner_is_told(here: Client) -> None:
+def test_the_owner_is_told(here: Client, settings: Settings) -> None:
     change(here)
     (letter,) = delivered()
     assert letter.to == ["alice@example.org"]
     assert letter.subject == "Your password for Diptych was changed"
-    assert "http://testserver/accounts/password_reset/" in str(letter.body)
+    assert f"{settings.SITE_URL}/accounts/password_reset/" in str(letter.body)
 
 
 def test_who_has_no_address_is_told_nothing(alice: User, here: Client) -> None:

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.core.management import call_command
 from django.test import Client
 
@@ -27,7 +28,7 @@ JSON = {"Accept": "application/json"}
 
 @pytest.fixture
 def staff(client: Client) -> Client:
-    client.force_login(User.objects.create_user("ken thompson", is_staff=True))
+    client.force_login(User.objects.create_superuser("ken thompson"))
     return client
 
 
@@ -157,6 +158,22 @@ def test_strangers_log_in_and_others_are_refused(client: Client) -> None:
     assert client.get("/loginlog/report/?format=csv").status_code == 403
     refused = client.get("/loginlog/report/", headers=JSON)
     assert (refused.status_code, refused["Content-Type"]) == (403, "application/json")
+
+
+def test_staff_see_it_with_the_permission_alone(client: Client) -> None:
+    dora = User.objects.create_user("dora", is_staff=True)
+    client.force_login(dora)
+    paths = [f"/loginlog/report/?{query}" for query in ("", "format=csv", "format=csv&table=retention")]
+    assert [client.get(path).status_code for path in paths] == [403] * 3
+    assert client.get("/loginlog/report/", headers=JSON).status_code == 403
+    index = client.get("/admin/").content.decode()
+    assert "/loginlog/report/" not in index
+    assert 'class="loginlog"' not in index
+    dora.user_permissions.add(Permission.objects.get(codename="view_report"))
+    assert [client.get(path).status_code for path in paths] == [200] * 3
+    assert "/loginlog/report/" in client.get("/admin/").content.decode()
+    User.objects.filter(pk=dora.pk).update(is_staff=False)
+    assert client.get(paths[0]).status_code == 403
 
 
 @pytest.mark.parametrize("query", ["", "format=csv", "from=x"])

@@ -1,0 +1,33 @@
+"""Addresses that programs look for on every site (RFC 8615)."""
+
+from datetime import UTC, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from config import clock
+from config.redirects import redirect_to_view
+
+GOOD_FOR: Final = timedelta(days=180)  # RFC 9116 asks for less than a year
+
+
+@require_safe
+def security_txt(request: HttpRequest) -> HttpResponse:
+    """Where to report a hole in the site (RFC 9116)."""
+    expires = (clock.now() + GOOD_FOR).astimezone(UTC).strftime("%Y-%m-%dT00:00:00Z")
+    lines = [
+        f"Contact: {settings.SECURITY_CONTACT}",
+        f"Expires: {expires}",
+        f"Canonical: {settings.SITE_URL}{reverse('security_txt')}",
+        f"Preferred-Languages: {', '.join(code for code, _name in settings.LANGUAGES)}",
+    ]
+    return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")
+
+
+@require_safe
+def change_password(request: HttpRequest) -> HttpResponse:
+    """Where password managers send people whose password was seen elsewhere."""
+    return redirect_to_view("accounts:password_change")
