@@ -20,11 +20,12 @@ from redis.exceptions import RedisError
 
 from mirror import doubt, naming, outbox, registry, relay, spread, triggers
 from mirror.conf import setting
+from mirror.failure_log import FailureLog
 from mirror.models import Change
 from mirror.redis import relay_client
 from mirror.session import Command, Session
 
-logger = logging.getLogger("mirror")
+failures = FailureLog(logging.getLogger("mirror"))
 MOST = 1000  # changes of a mirror that one round drains
 LISTED = 100  # quarantined changes that Redis lists
 
@@ -75,7 +76,6 @@ class Pulse(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name="heartbeat", daemon=True)
         self._stopped, self._has_retried = threading.Event(), False
-        self._fault = ""  # the last round's: logged when it changes
 
     def run(self) -> None:
         while not self._stopped.is_set():
@@ -88,23 +88,17 @@ class Pulse(threading.Thread):
         self._stopped.set()
 
     def _round(self) -> None:
-        fault = ""
         try:
+            triggers.watch(relay_client())
             if not self._has_retried:  # a new process may have another declaration, or a library without the fault
                 outbox.retry(Change.objects.all())
                 self._has_retried = True
-            triggers.watch(relay_client())
             beat()
-        except (RedisError, DatabaseError) as error:
-            fault = f"{type(error).__name__}: {error}"
         except Exception as error:
-            fault = f"{type(error).__name__}: {error}"
-            if fault != self._fault:
-                logger.exception("The heartbeat failed")
+            is_away = isinstance(error, (RedisError, DatabaseError))
+            text = "No heartbeat, readers ask SQL what is pending: %s"
+            failures.add("heartbeat", text, error, error=None if is_away else error)
+        else:
+            failures.end("heartbeat", "The heartbeat is back")
         finally:
             connections[outbox.using()].close_if_unusable_or_obsolete()
-        if fault and not self._fault:
-            logger.warning("No heartbeat, readers ask SQL what is pending: %s", fault)
-        elif self._fault and not fault:
-            logger.warning("The heartbeat is back")
-        self._fault = fault

@@ -27,14 +27,14 @@ def heartbeat() -> str:
     """String: incarnation, and the time (milliseconds since 1970) when Redis had all changes of the strict mirrors.
     Life: seconds. Owner: mirror.
     """
-    return key("mirror:{warm}:heartbeat")
+    return "mirror:{warm}:heartbeat"
 
 
 def quarantined() -> str:
     """String: JSON list of the changes that are quarantined (mirror, source, key), or ``*``: too many to list.
     Life: while there are any. Owner: mirror.
     """
-    return key("mirror:{warm}:quarantined")
+    return "mirror:{warm}:quarantined"
 
 
 def building(mirror: str) -> str:
@@ -48,25 +48,17 @@ def clock() -> str:
 
 
 def lease(job: str) -> str:
-    """String: who is at a job now, so that others leave it. Life: seconds. Owner: mirror."""
-    return f"mirror:lease:{job}"
-
-
-def guard(mirror: str, row: str) -> str:
-    """String: what drains of a row without a record watch. Life: none (set and deleted). Owner: mirror."""
-    return f"mirror:guard:{mirror}:{row}"
-
     """String: who is at a job now, so that others leave it. Life: as the job; longer by seconds (the expiry of the
     login log: an hour) if its process was killed. Owner: mirror.
     """
-    return key(f"mirror:lease:{job}")
+    return f"mirror:lease:{job}"
 
 
 def guard(mirror: str, row: str) -> str:
     """String: what drains of a row without a record watch. Life: none (set and deleted); of a pushed row a minute.
     Owner: mirror.
     """
-    return key(f"mirror:guard:{mirror}:{row}")
+    return f"mirror:guard:{mirror}:{row}"
 
 
 def fence(mirror: str) -> str:

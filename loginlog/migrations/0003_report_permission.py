@@ -6,7 +6,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('loginlog', '0001_initial'),
+        ('loginlog', '0002_unmarked'),
     ]
 
     operations = [
