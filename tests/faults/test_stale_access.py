@@ -17,9 +17,11 @@ from accounts.session_services import end_session
 from mirror import hints, naming, relay
 from mirror.models import Change
 from mirror.redis import breaker
+from shop import keys as shop_keys
 from social.models import Block, Follow, Post
-from tests.support.accounts.sessions import digest_in, log_in
+from tests.support.accounts.sessions import PASSWORD, digest_in, log_in
 from tests.support.servers import RedisServer, wait_until
+from tests.support.shop.make import make_product
 from tests.support.timeouts import hung
 from tests.support.whole import rebuild
 
@@ -29,9 +31,10 @@ HEARTBEAT_SECONDS = 0.3  # how long readers believe what Redis had before the fa
 class Site:
     """Readers who are logged in, each with a browser; and authors, each with a post that the readers see."""
 
-    def __init__(self) -> None:
+    def __init__(self, redis_server: RedisServer) -> None:
+        self.pages = ("/", f"/books/{make_product('The Book of Sand').pk}/")
         names = ("out", "ended", "erased", "gone", "blocked", "blocker")
-        self.readers = {name: User.objects.create_user(name, password="a quiet bookshop") for name in names}
+        self.readers = {name: User.objects.create_user(name, password=PASSWORD) for name in names}
         self.browsers = {name: log_in(user) for name, user in self.readers.items()}
         self.authors = {
             name: User.objects.create_user(f"author {name}") for name in ("leaving", "hidden", "deleted", "other")
@@ -40,7 +43,9 @@ class Site:
         Follow.objects.create(follower=self.readers["blocker"], followee=self.authors["other"])
         rebuild()
         relay.drain_all()
-        for page in ("/home/", "/global/", "/accounts/sessions/"):
+        with redis_server.client() as client:  # a page that is remembered
+            client.zadd(shop_keys.viewed(), {self.pages[1].split("/")[2]: -3})
+        for page in (*self.pages, "/home/", "/global/", "/accounts/sessions/"):
             for browser in self.browsers.values():
                 browser.get(page)
         relay.drain_all()
@@ -70,7 +75,10 @@ class Site:
         return found
 
     def is_in(self, name: str) -> bool:
-        return self.browsers[name].get("/accounts/sessions/").status_code == 200
+        """Whether any page takes the browser for the reader's: asked ahead, from the page cache, or as always."""
+        browser = self.browsers[name]
+        shown = any("/accounts/logout/" in browser.get(page).content.decode() for page in self.pages)
+        return shown or browser.get("/accounts/sessions/").status_code == 200
 
 
 ALL = {"out", "ended", "erased", "gone", "leaving", "hidden", "deleted", "blocked", "blocker"}
@@ -83,7 +91,7 @@ def text_of(name: str) -> str:
 @pytest.fixture
 def site(redis_server: RedisServer, transactional_db: None) -> Site:
     """The site, with everything in Redis."""
-    return Site()
+    return Site(redis_server)
 
 
 @contextmanager
