@@ -67,7 +67,8 @@ def expire(older_than: int | None = None, *, redis: Any = None, step: Step = _no
         step("flush")
         begun = marks.newest(registry.get(scripts.BACKUP), redis)
         flush(registry.get(scripts.BACKUP), redis=redis)
-        limit, found = days.today() - timedelta(days=kept_days), []
+        since_year_one = (days.today() - date.min).days
+        limit, found = days.today() - timedelta(days=min(kept_days, since_year_one)), []
         for month in sorted({items.parse_member(member)[0] for member in changes}):
             if days.last_of(month) < limit:
                 of_month = {m: n for m, n in changes.items() if items.parse_member(m)[0] == month}

@@ -61,7 +61,9 @@ def brief(parser: CommandParser) -> CommandParser:
 
 
 def one_line(error: Exception) -> str:
-    """What an error says, with its kind where that does not go without saying."""
+    """What an error says, with its kind where that does not go without saying; of a file, its name first."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
     text = " ".join(str(error).split())
     if isinstance(error, CommandError) and text:
         return text

@@ -36,7 +36,9 @@ def rows(found: Status) -> str:
     """How many rows a mirror has; of windows, how many there are in Redis, about."""
     if found.rows < 0:
         return "?"
-    return _("about %(count)s") % {"count": found.rows} if found.estimated else str(found.rows)
+    if found.estimated:
+        return _("about %(count)s") % {"count": found.rows} if found.rows else _("few")
+    return str(found.rows)
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:

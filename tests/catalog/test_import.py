@@ -244,6 +244,12 @@ def test_books_made_afterwards_get_numbers_above_those_of_the_files(tmp_path: Pa
     assert make_book("A new one").pk > 1000
 
 
+def test_impossible_limit_is_one_line(tmp_path: Path, capsys: Capture) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        call_command("import_goodbooks", str(tmp_path), "--limit", "0")
+    assert capsys.readouterr().err == "--limit has to be at least 1\n"
+
+
 def test_a_limit_takes_the_first_books_and_a_later_run_the_rest(tmp_path: Path, capsys: Capture) -> None:
     write(
         tmp_path,

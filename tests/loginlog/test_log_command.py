@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from django.core.management import call_command
+from pytest_django.fixtures import Settings
 from redis import Redis
 
 from loginlog import selectors, services
@@ -109,7 +110,8 @@ def test_login_is_removed_while_redis_is_away(redis_server: RedisServer) -> None
         (["active", "--from", "0001-01-01", "--to", "9999-12-31"], "100 years"),
         (["active", "--from", "20", "--to", "2017-10-01"], "'20'"),
         (["expire", "--older-than", "30"], "31"),
-        (["load", "/nowhere/2017-10.log.gz"], "/nowhere/2017-10.log.gz"),
+        (["load", "/nowhere/2017-10.log.gz"], "/nowhere/2017-10.log.gz: No such file or directory"),
+        (["load", "/"], "/: Is a directory"),
     ],
 )
 def test_what_is_asked_wrongly_is_one_line_and_ends_with_2(arguments: list[str], text: str) -> None:
@@ -146,6 +148,19 @@ def test_a_bad_file_is_named_with_its_line(content: bytes, text: str, tmp_path: 
     assert (found.code, found.err.count("\n")) == (2, 1)
     assert str(path) in found.err
     assert text in found.err
+
+
+def test_folder_that_cannot_be_written_is_named(tmp_path: Path, settings: Settings) -> None:
+    settings.LOGINLOG_FOLDER = tmp_path / "file"
+    settings.LOGINLOG_FOLDER.touch()
+    services.mark(person("alice"), date(2017, 10, 25))
+    found = run("expire")
+    assert (found.code, found.err) == (2, f"{settings.LOGINLOG_FOLDER}: File exists\n")
+
+
+def test_more_days_than_there_were_expire_nothing() -> None:
+    services.mark(person("alice"), date(2017, 10, 25))
+    assert run("expire", "--older-than", "9" * 20) == (0, "nothing is old enough\n", "")
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:

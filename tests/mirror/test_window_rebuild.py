@@ -13,7 +13,7 @@ from mirror.models import Change
 from mirror.redis import client, relay_client
 from mirror.window_shapes import LazyShape
 from tests.support.mirror import world
-from tests.support.mirror.app.models import Reading
+from tests.support.mirror.app.models import Reading, Writer
 from tests.support.mirror.command import run
 from tests.support.mirror.notes import FEED, about, cut, feed, held, is_right, notes, sliced, warm, whole, writer
 
@@ -284,6 +284,32 @@ def test_of_many_keys_it_looks_at_some_and_says_so(redis: Redis, monkeypatch: py
     assert 3200 < count < 4800
     line = next(line for line in run("status").out.splitlines() if line.startswith("tfeed "))
     assert f"about {count}" in line
+
+
+@pytest.fixture
+def many_keys(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten times as many keys as are looked at, hardly any of them a window."""
+    monkeypatch.setattr(window_count, "LOOKED_AT", 500)
+    redis.mset({naming.key(f"other:{n}"): "" for n in range(5000)})
+
+
+@pytest.mark.usefixtures("many_keys")
+def test_rare_windows_are_counted_exactly_among_many_keys() -> None:
+    rebuild.rebuild(LAZY)
+    for name in "abc":
+        notes(writer(name), 1, name)
+    relay.drain_all()
+    assert (rows("tnotes"), rows("ttopic"), rows("tnewest")) == ((3, False), (3, False), (1, False))
+    line = next(line for line in run("status").out.splitlines() if line.startswith("tnotes "))
+    assert "about" not in line
+
+
+@pytest.mark.usefixtures("many_keys")
+def test_too_few_windows_for_an_estimate_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    Writer.objects.bulk_create(Writer(name=f"writer {n}") for n in range(501))
+    assert rows("tfeed") == (0, True)
+    line = next(line for line in run("status").out.splitlines() if line.startswith("tfeed "))
+    assert " few " in line
 
 
 def test_without_redis_nobody_knows_how_many_there_are(redis_server: Any) -> None:

@@ -311,8 +311,14 @@ def test_the_commands_say_what_they_did(redis: Redis, capsys: pytest.CaptureFixt
     call_command("rowcache", "schedule", str(product.pk), "0", "--json")
     assert '"seconds": 0.0' in capsys.readouterr().out
     assert known(redis, product) == (False, False, False)
-    call_command("rowcache", "schedule", "987654", "5")
-    assert "there is no product with the id 987654" in capsys.readouterr().out
-    call_command("rowcache", "run", "--once", "--json")
-    assert '"rows": 1' in capsys.readouterr().out
+
+
+def test_unknown_product_is_refused_and_can_be_taken_out(redis: Redis, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        call_command("rowcache", "schedule", "987654", "5")
+    assert tuple(capsys.readouterr()) == ("", "there is no product with the id 987654\n")
+    assert not redis.exists(keys.schedule(), keys.delay())
+    rows.schedule(987654, 5)
+    call_command("rowcache", "run", "--once")
     assert redis.zcard(keys.schedule()) == 0
+    call_command("rowcache", "schedule", "987654", "0")

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from accounts import bulk
 from accounts.models import User
@@ -35,7 +35,7 @@ class Command(ReportingCommand):
     def run(self, **options: Any) -> int:
         path, limit = Path(options["file"]), options["limit"]
         if limit is not None and limit < 1:
-            raise ValueError("--limit has to be at least 1")
+            raise CommandError("--limit has to be at least 1")
         began = time.monotonic()
         with Progress(self.stderr, "read") as progress:
             found = _Found(path, limit, progress)  # all of it is looked at before anything is written

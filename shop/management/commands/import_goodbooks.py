@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from accounts.models import User
 from catalog.bulk import update_statistics
@@ -43,7 +43,7 @@ class Command(ReportingCommand):
     def run(self, **options: Any) -> int:
         folder, limit = Path(options["folder"]), options["limit"]
         if limit is not None and limit < 1:
-            raise ValueError("--limit has to be at least 1")
+            raise CommandError("--limit has to be at least 1")
         began = time.monotonic()
         books_only = options["books_only"]
         work = _Import(folder, limit, books_only=books_only)

@@ -4,7 +4,7 @@ import signal
 from argparse import ArgumentTypeError
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -38,7 +38,7 @@ class Command(ReportingCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.description = _("Rows of products, cached every few seconds for the sale page.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        text = _("cache rows as they are due, until Ctrl-C")
+        text = _("cache rows as they are due, until Ctrl-C; beat does the same once a second")
         run = brief(actions.add_parser("run", help=text, description=text))
         run.add_argument("--once", action="store_true", help=_("only what is due now"))
         text = _("have a row cached every so many seconds; 0 or less: no more")
@@ -59,13 +59,12 @@ class Command(ReportingCommand):
 
     def _schedule(self, product: int, seconds: float, json: bool) -> None:
         exists = Product.objects.filter(pk=product).exists()
-        rows.schedule(product, seconds)
         said = {"id": product, "seconds": seconds, "exists": exists}
+        if seconds > 0 and not exists:  # a product that is gone can still be taken out
+            raise CommandError(_("there is no product with the id %(id)s") % said)
+        rows.schedule(product, seconds)
         text = _("row %(id)s: every %(seconds)g seconds") if seconds > 0 else _("row %(id)s: cached no more")
-        lines = [text % said]
-        if seconds > 0 and not exists:
-            lines.append(_("there is no product with the id %(id)s: what is due and missing is dropped") % said)
-        self.report(said, lines, json)
+        self.report(said, [text % said], json)
 
     def _serve(self) -> int:
         """The daemon, until it is asked to stop. Returns how many rows it has cached."""

@@ -126,7 +126,7 @@ class _Visit:
         self._post(self.alice, "/posts/", {"text": ""})
         self._get(self.reader, "/loginlog/report/")
         self._record("POST", Client(enforce_csrf_checks=True).post("/shop/cart/", headers=JSON))
-        for url in ("/books/99/", "/posts/99999/", "/shop/orders/99999/", "/u/nobody/", "/nowhere/"):
+        for url in ("/books/999999/", "/posts/999999/", "/shop/orders/99999/", "/u/nobody/", "/nowhere/"):
             self._get(self.alice, url)
         self._post(self.alice, "/shop/orders/99999/cancel/", {})
         self._post(self.alice, f"/shop/orders/{self.world.paid.pk}/cancel/", {})
