@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mirror import naming, outbox
+from mirror import naming, outbox, values
 from mirror.declare import EdgeMirror, Mirror, Record, SummaryMirror, WindowMirror
 from mirror.entries import Contribution
 from mirror.session import Command
@@ -77,12 +77,21 @@ class JsonShape:
         return self.mirror.index(orjson.loads(said)) if said else ()
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        """What SQL says the rows should be; rows left out are absent."""
+        """What SQL says the rows should be; rows left out are absent.
+
+        Raises TypeError, naming mirror, row and place, for values of another type.
+        """
         record_of, index, encode = self.mirror.record, self.mirror.index, self.encode
         targets = {}
         for pk, row in self.load(pks).items():
             record = record_of(row)
-            targets[pk] = Target(encode(record), list(index(record)))
+            try:
+                own = encode(record)
+            except (AttributeError, TypeError) as error:
+                raise values.explain_record(self.mirror.name, pk, record, error) from error
+            entries = list(index(record))
+            values.check_entries(self.mirror.name, pk, entries)
+            targets[pk] = Target(own, entries)
         return targets
 
     def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
@@ -136,6 +145,7 @@ class HashShape(JsonShape):
 
     @staticmethod
     def encode(record: Record) -> Said:
+        values.check_fields(record)
         return {field: str(value) for field, value in record.items()}
 
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
@@ -176,8 +186,12 @@ class EdgeShape(JsonShape):
         return self.mirror.entries(pk)
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        present = self.mirror.present
-        return {pk: Target(None, list(present(pk, value))) for pk, value in self.load(pks).items()}
+        present, targets = self.mirror.present, {}
+        for pk, value in self.load(pks).items():
+            entries = list(present(pk, value))
+            values.check_entries(self.mirror.name, pk, entries)
+            targets[pk] = Target(None, entries)
+        return targets
 
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
         return [command for pk in owns for command in _touch(self.watched(pk))]

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
+from mirror import values
 from mirror.declare import CUT, MAKING, SENTINEL, WHOLE, Mirror, WindowMirror
 from mirror.entries import Contribution, Scored
 from mirror.session import Command, Conflict
@@ -28,6 +29,12 @@ class WindowShape(EdgeShape):
     def before(self, pk: str, said: Said) -> Iterable[Contribution]:
         key = self.mirror.key(pk)
         return [Scored(key, member, score) for member, score in said.items()]
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
+        found = super().load(pks)
+        for pk, ids in found.items():
+            values.check_ids(self.mirror.name, pk, ids)
+        return found
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
         return {pk: Target(None, self._scored(pk, ids)) for pk, ids in self.load(pks).items()}

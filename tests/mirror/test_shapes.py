@@ -1,16 +1,21 @@
 """Each kind of mirror: which key is watched, what is asked, what it means, and what is written."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
 
+import numpy as np
 import pytest
 from redis import Redis
 
-from mirror import apply, naming, registry, relay, verify
+from mirror import apply, naming, registry, relay, values, verify
+from mirror.entries import Member, Members, Scored
 from mirror.naming import key
 from mirror.redis import client
 from mirror.session import Session
 from mirror.shapes import ABSENT, EdgeShape, HashShape, JsonShape, SummaryShape, shape_of
-from tests.support.mirror.app.models import Follow, Group, Item
+from tests.support.mirror.app.models import Follow, Group, Item, Note, Writer
 
 pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
@@ -28,6 +33,14 @@ def test_what_is_watched_is_the_own_key_or_a_guard() -> None:
     assert JSON.watched("7") == key("titem:7")
     assert EDGE.watched("1:2") == naming.guard("tfollow", "1:2")
     assert SUMMARY.watched("7") == SUMMARY.watched("8") == key("titems:latest")
+
+
+def drain_one(mirror: str, pk: str) -> object:
+    return apply.drain(registry.get(mirror), [pk])
+
+
+def verify_all(mirror: str, pk: str) -> object:
+    return verify.verify([mirror])
 
 
 def rows() -> dict[str, tuple[JsonShape, list[str]]]:
@@ -122,3 +135,61 @@ def test_keys_of_another_type_are_an_error_that_names_the_mirror_and_delete_noth
     with pytest.raises(TypeError, match=r"titem: load\(\) returned the key 1; keys are str"):
         work()
     assert redis.get(key("titem:1")) == record
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A declaration that gives a value of another type. method: of which mirror; value: what it gives instead."""
+
+    mirror: str
+    method: str
+    value: Callable[[Any], Any]
+    says: str
+
+
+def first(entries: Iterable[Any], **parts: Any) -> list[Any]:
+    """The entries, the first with these parts instead."""
+    found, *others = entries
+    return [found._replace(**parts), *others]
+
+
+WRONG = {
+    "record": Wrong(
+        "titem", "record", lambda r: {**r, "labels": ["a", Decimal(1)]}, r"record of '1'.* at \['labels'\]\[1\]"
+    ),
+    "field": Wrong("tgroup", "record", lambda r: {**r, "name": None}, r"record of '1'.*field 'name' is None"),
+    "no score": Wrong("titem", "index", lambda e: [Scored("z", "1", None)], "of '1' has the score None.*key='z'"),  # type: ignore[arg-type]
+    "text score": Wrong("titem", "index", lambda e: [Scored("z", "1", "5")], "of '1' has the score '5'.*key='z'"),  # type: ignore[arg-type]
+    "NaN": Wrong("titem", "index", lambda e: [Scored("z", "1", float("nan"))], "of '1' has the score nan.*key='z'"),
+    "int": Wrong("titem", "index", lambda e: [Member("s", 5)], "of '1' has the member 5.*key='s'"),  # type: ignore[arg-type]
+    "bytes": Wrong("titem", "index", lambda e: [Members(["s"], b"5")], r"of '1' has the member b'5'.*\['s'\]"),  # type: ignore[arg-type]
+    "keys": Wrong("titem", "index", lambda e: [Members(["s", 7], "5")], r"of '1' has the keys \['s', 7\]"),  # type: ignore[list-item]
+    "edge": Wrong("tfollow", "entries", lambda e: first(e, member=2), "of '1:2' has the member 2"),
+    "ids": Wrong("ttopic", "newest", lambda w: {pk: ["5"] for pk in w}, r"newest\(\) returned '5' for"),
+}
+
+
+@pytest.mark.parametrize("how", WRONG)
+@pytest.mark.parametrize("work", [drain_one, verify_all], ids=["drain", "verify"])
+def test_value_of_another_type_is_an_error_that_names_mirror_row_and_place(
+    work: Callable[[str, str], object], how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong, pk = WRONG[how], "1:2" if WRONG[how].mirror == "tfollow" else "1"
+    Item.objects.create(pk=1, name="a", group=Group.objects.create(pk=1, name="g"))
+    Follow.objects.create(follower=1, followed=2)
+    Note.objects.create(pk=1, writer=Writer.objects.create(pk=1, name="w"), topic="1")
+    mirror = registry.get(wrong.mirror)
+    right = getattr(mirror, wrong.method)
+    monkeypatch.setattr(mirror, wrong.method, lambda *args: wrong.value(right(*args)))
+    with pytest.raises(TypeError, match=f"^{wrong.mirror}: .*{wrong.says}"):
+        work(wrong.mirror, pk)
+
+
+def test_subclasses_of_the_usual_types_are_fine() -> None:
+    class Text(str):
+        __slots__ = ()
+
+    values.check_entries(
+        "titem", "1", [Member(Text("s"), Text("1")), Scored("z", "1", np.float64(1)), Members((), "1")]
+    )
+    values.check_fields({"name": Text("g")})
