@@ -38,6 +38,9 @@ def admin_policy() -> str:
     return build_policy(replace=ADMIN_NEEDS)
 
 
+PERSONAL: Final = "private, no-cache"  # "no-store" would disable the browser's back cache
+
+
 class PolicyMiddleware:
     """Sets the headers. Both policies are built once: django-csp builds its own for each response."""
 
@@ -52,7 +55,7 @@ class PolicyMiddleware:
             response[HEADER] = admin_policy() if request.path_info.startswith(ADMIN) else strict_policy()
         response.headers.setdefault("Permissions-Policy", settings.PERMISSIONS_POLICY)
         session = settings.SESSION_COOKIE_NAME
-        if session in request.COOKIES or session in response.cookies:
-            # Not "no-store", which would cost the browser its pages of a moment ago.
-            response.headers.setdefault("Cache-Control", "private, no-cache")
+        control = response.headers.get("Cache-Control", "no-store")  # as Django's never_cache says
+        if "no-store" in control and (session in request.COOKIES or session in response.cookies):
+            response.headers["Cache-Control"] = PERSONAL
         return response

@@ -22,6 +22,7 @@ troubles = FailureLog(logging.getLogger("mirror"))
 broker = Breaker()
 sweep_requests = Throttle("SWEEP_REQUEST_SECONDS")
 MOST = 1000  # keys in one task
+UNBOUNDED_SECONDS = 3600.0  # recorded for a connection without a time-out
 failures = 0  # hints that could not be sent by this process
 
 
@@ -91,16 +92,16 @@ def task(name: str, **options: Any) -> bool:
     global failures
     if broker.open():
         return False
+    # Not the time-out of workers: they wait for tasks on their connections.
+    seconds = float(setting("BROKER_TIMEOUT_SECONDS"))
+    hasty = {"max_retries": 0, "socket_timeout": seconds, "socket_connect_timeout": seconds}
+    connection = current_app.connection_for_write(transport_options=hasty)
     try:
-        # Not the time-out of workers: they wait for tasks on their connections.
-        seconds = float(setting("BROKER_TIMEOUT_SECONDS"))
-        hasty = {"max_retries": 0, "socket_timeout": seconds, "socket_connect_timeout": seconds}
-        connection = current_app.connection_for_write(transport_options=hasty)
         with kombu.pools.producers[connection].acquire(block=True, timeout=seconds) as producer:
             current_app.send_task(name, producer=producer, retry=False, ignore_result=True, **options)
     except Exception as error:  # whatever kombu and its transports raise
         failures += 1
-        recorder.timed_out(setting("BROKER_TIMEOUT_SECONDS"))
+        recorder.timed_out(connection.transport_options.get("socket_timeout", UNBOUNDED_SECONDS))
         broker.failed()
         troubles.add("broker", "The broker did not take a hint, the sweep will do it: %s", error)
         return False
