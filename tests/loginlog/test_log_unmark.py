@@ -8,7 +8,7 @@ from django.test import Client
 from redis import Redis
 
 from accounts.models import User
-from loginlog import expiry, filling, keys, loading, selectors, services
+from loginlog import expiry, filling, keys, loading, selectors, services, unmarking
 from loginlog.models import Number, Unmarked
 from mirror.backup.restore import restore
 from mirror.backup.sweep import sweep
@@ -137,10 +137,9 @@ def test_later_mark_counts(
 
 def test_cleaner_that_comes_late_leaves_later_mark(user: User, redis: Redis) -> None:
     services.unmark(user, ago(1))
+    read_before = list(Unmarked.objects.select_related("number"))
     services.mark(user, ago(1))
-    Unmarked.objects.update(is_lifted=False)  # as a process read it that stood still
-    filling.settle()
-    Unmarked.objects.update(is_lifted=True)
+    unmarking.clean(redis, read_before)
     assert_agrees(user, ago(OLD), ago(1), ago(0))
 
 
