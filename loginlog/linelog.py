@@ -5,7 +5,8 @@
     loginLog_2017-10_client_1001<TAB>3<TAB>00000040
 
 Name, the user's number (of months; a user who was erased and came back has another one), bits in hexadecimal. A file is
-written under another name, synced, read back and compared; only then it gets its own, and never changes again.
+written under another name, synced, read back and compared; only then it gets its own. It is
+replaced only to erase a user.
 """
 
 import gzip
@@ -49,6 +50,33 @@ def write(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
     what is read back is not what was written.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    part = _write_part(folder, month, lines)
+    return _name(part, folder, month) if part else None
+
+
+def remove_user(path: Path, user_id: int) -> bool:
+    """Replace a file by one without the months of a user. Return False if it has none.
+
+    The numbers in its bitmaps of days stay: without the months nothing tells who they belong to. Killed at any time it
+    leaves the old file or the new one. Raises as ``write`` and ``read`` do.
+    """
+
+    def is_theirs(line: Line) -> bool:
+        return isinstance(line.item, Month) and line.item.user_id == user_id
+
+    if not any(is_theirs(line) for _, line in read(path)):
+        return False
+    month = date.fromisoformat(f"{path.name[:7]}-01")
+    part = _write_part(path.parent, month, (line for _, line in read(path) if not is_theirs(line)))
+    if part is None:
+        path.unlink()
+    else:
+        part.replace(path)
+    _sync(path.parent)
+    return True
+
+
+def _write_part(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
     part = folder / f"{month:%Y-%m}.{os.getpid()}{PART}"
     written, number = hashlib.sha256(), 0
     with part.open("wb") as raw:
@@ -62,7 +90,7 @@ def write(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
         part.unlink()
         return None
     _compare(part, written.digest())
-    return _name(part, folder, month)
+    return part
 
 
 def _lines(month: date, lines: Iterable[Line]) -> Iterator[bytes]:

@@ -1,0 +1,55 @@
+"""A user is taken out of the files of expired months; everything else in them stays."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from loginlog import linelog
+from loginlog.items import Month, Segment
+from loginlog.linelog import Line
+from loginlog.store import Known
+
+pytestmark = pytest.mark.on_sqlite
+OCTOBER = date(2017, 10, 1)
+
+
+def month(user_id: int, kind: str = "client") -> Line:
+    return Line(Month(OCTOBER, kind, user_id), Known(user_id % 7, 6))
+
+
+DAY = Line(Segment(date(2017, 10, 25), "client", 0), b"\x50")
+
+
+def write(folder: Path, *lines: Line) -> Path:
+    path = linelog.write(folder, OCTOBER, lines)
+    assert path is not None
+    return path
+
+
+def test_every_line_of_the_user_goes_and_no_other(tmp_path: Path) -> None:
+    path = write(tmp_path, month(5), month(55), month(5, "office"), DAY)
+    assert linelog.remove_user(path, 5)
+    assert [line for _, line in linelog.read(path)] == [month(55), DAY]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_without_the_user_is_not_touched(tmp_path: Path) -> None:
+    path = write(tmp_path, month(55), DAY)
+    before = path.stat()
+    assert not linelog.remove_user(path, 5)
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_file_of_the_user_alone_is_removed(tmp_path: Path) -> None:
+    path = write(tmp_path, month(5))
+    assert linelog.remove_user(path, 5)
+    assert not path.exists()
+
+
+def test_a_damaged_file_is_named_and_kept(tmp_path: Path) -> None:
+    path = write(tmp_path, month(5), DAY)
+    path.write_bytes(raw := path.read_bytes()[:-4])
+    with pytest.raises(linelog.BadFile, match=str(path)):
+        linelog.remove_user(path, 5)
+    assert path.read_bytes() == raw
