@@ -45,10 +45,9 @@ class ChangePasswordForm(NewPasswordForm, auth_forms.PasswordChangeForm):
         self.fields["old_password"].widget.attrs.pop("autofocus", None)
 
 
-class EmailForm(forms.Form):
-    """The present password, and the address that is wanted."""
+class OwnPasswordForm(forms.Form):
+    """The present password: proof that nobody else uses an open session."""
 
-    email = AddressField(label=_("New e-mail address"))
     password = forms.CharField(
         label=_("Present password"),
         strip=False,
@@ -59,14 +58,21 @@ class EmailForm(forms.Form):
         self.user = user
         super().__init__(*args, **kwargs)
 
-    def clean_email(self) -> str:
-        email: str = self.cleaned_data["email"]
-        if fold(email) == fold(self.user.email):
-            raise ValidationError(_("This is your address already."))
-        return email
-
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]
         if not self.user.check_password(password):
             raise ValidationError(_("This is not your password."), code="password_incorrect")
         return password
+
+
+class EmailForm(OwnPasswordForm):
+    """The present password, and the address that is wanted."""
+
+    email = AddressField(label=_("New e-mail address"))
+    field_order = ("email", "password")
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"]
+        if fold(email) == fold(self.user.email):
+            raise ValidationError(_("This is your address already."))
+        return email

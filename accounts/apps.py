@@ -9,4 +9,6 @@ class AccountsConfig(AppConfig):
     verbose_name = _("accounts")
 
     def ready(self) -> None:
-        from accounts import session_receivers, signals  # noqa: F401
+        from accounts import personal_parts, session_receivers, signals  # noqa: F401
+
+        personal_parts.register_parts()

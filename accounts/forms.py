@@ -7,6 +7,7 @@ from django.contrib.auth.forms import AuthenticationForm, SetPasswordMixin
 from django.contrib.auth.password_validation import password_validators_help_text_html
 from django.utils.translation import gettext_lazy as _
 
+from accounts import deletion
 from accounts.account_forms import AddressField
 from accounts.fields import FocusFirst, NameField, PasswordField
 from accounts.models import User
@@ -21,6 +22,11 @@ class LoginForm(FocusFirst, AuthenticationForm):
         **AuthenticationForm.error_messages,
         "invalid_login": _("Name and password do not belong together. The password is case-sensitive."),
     }
+
+    def confirm_login_allowed(self, user: Any) -> None:
+        """Let users in as far as the offer to keep their account."""
+        if deletion.due_time(user) is None:
+            super().confirm_login_allowed(user)
 
 
 class RegisterForm(FocusFirst, SetPasswordMixin, forms.Form):

@@ -57,8 +57,11 @@ class UserManager(DjangoUserManager.from_queryset(UserQuerySet)):  # type: ignor
     """Finds people by name in any case."""
 
     def get_by_natural_key(self, username: str | None) -> "User":
-        """The user of that name, however it is spelled. Raises User.DoesNotExist."""
-        found: User = self.get(name_key=fold(username or ""))
+        """The user of that name, however it is spelled. Raises User.DoesNotExist.
+
+        A log-in needs to know whether the account is being deleted, and must not ask one question more for it.
+        """
+        found: User = self.select_related("deletion").get(name_key=fold(username or ""))
         return found
 
 
@@ -150,6 +153,23 @@ class EmailChange(models.Model):
 
     def __str__(self) -> str:
         return self.email
+
+
+class AccountDeletion(models.Model):
+    """A person has asked for their account to be deleted. Until it is due they may take that back."""
+
+    user = models.OneToOneField(
+        User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="deletion"
+    )
+    asked_at = models.DateTimeField(_("requested"))
+    due_at = models.DateTimeField(_("due"), db_index=True)
+
+    class Meta:
+        verbose_name = _("account deletion")
+        verbose_name_plural = _("account deletions")
+
+    def __str__(self) -> str:
+        return str(self.user_id)
 
 
 class Session(AbstractBaseSession):

@@ -1,17 +1,18 @@
 """Celery's side of accounts."""
 
 import logging
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from celery import shared_task
 from django.conf import settings
 from redis.exceptions import RedisError
 
-from accounts import cleaning, letter_tasks
+from accounts import cleaning, deletion, letter_tasks
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
 
-__all__ = ["clean_sessions", "letter_tasks"]
+__all__ = ["clean_sessions", "delete_accounts", "letter_tasks"]
 logger = logging.getLogger("accounts")
 
 SPARE_SECONDS: Final = 40.0  # for which the lease outlasts a run
@@ -19,16 +20,31 @@ SPARE_SECONDS: Final = 40.0  # for which the lease outlasts a run
 
 @shared_task(name="accounts.tasks.clean_sessions")
 def clean_sessions() -> int:
-    """Keep the newest sessions, and end what has expired, unless somebody is at it. Returns how many have ended."""
+    """Keep the newest sessions, and end what has expired. Returns how many have ended."""
+    seconds = settings.SESSION_CLEAN_SECONDS
+
+    def work(redis: Any) -> int:
+        done = cleaning.clean(settings.SESSION_LIMIT, seconds=seconds, redis=redis)
+        return done.removed + done.expired
+
+    return _run_alone("sessions", seconds, work)
+
+
+@shared_task(name="accounts.tasks.delete_accounts")
+def delete_accounts() -> int:
+    """Delete the accounts that are due. Returns how many are gone."""
+    seconds = settings.ACCOUNT_DELETION_SECONDS
+    return _run_alone("account-deletion", seconds, lambda redis: deletion.delete_due(seconds))
+
+
+def _run_alone(job: str, seconds: float, work: Callable[[Any], int]) -> int:
+    """Run a job of about so many seconds, unless another process is at it. While Redis is away it waits."""
     redis = relay_client()
     try:
-        with lease(redis, "sessions", settings.SESSION_CLEAN_SECONDS + SPARE_SECONDS) as mine:
-            if not mine:
-                return 0
-            done = cleaning.clean(settings.SESSION_LIMIT, seconds=settings.SESSION_CLEAN_SECONDS, redis=redis)
+        with lease(redis, job, seconds + SPARE_SECONDS) as mine:
+            return work(redis) if mine else 0
     except RedisError as error:
         if not is_away(error):
             raise
-        logger.warning("Redis is away, sessions are cleaned later: %s", error)
+        logger.warning("Redis is away, the job %s runs later: %s", job, error)
         return 0
-    return done.removed + done.expired

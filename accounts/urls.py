@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from accounts.views import account, email, entry, leaderboard, passwords, sessions
+from accounts.views import account, email, entry, leaderboard, passwords, personal, sessions
 
 app_name = "accounts"
 urlpatterns = [
@@ -18,6 +18,9 @@ urlpatterns = [
     path("password_reset/done/", passwords.ResetDone.as_view(), name="password_reset_done"),
     path("reset/<uidb64>/<token>/", passwords.ResetConfirm.as_view(), name="password_reset_confirm"),
     path("reset/done/", passwords.ResetComplete.as_view(), name="password_reset_complete"),
+    path("download/", personal.Download.as_view(), name="download"),
+    path("delete/", personal.Delete.as_view(), name="delete"),
+    path("keep/", personal.keep, name="keep"),
     path("email/", email.ChangeEmail.as_view(), name="email"),
     path("email/<token>/", email.ConfirmEmail.as_view(), name="email_confirm"),
 ]

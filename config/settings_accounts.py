@@ -18,7 +18,11 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
-AUTHENTICATION_BACKENDS = ["accounts.lockout.backend.Backend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = [
+    "accounts.lockout.backend.Backend",
+    "accounts.deletion.Backend",
+    "django.contrib.auth.backends.ModelBackend",  # of the sessions that name it
+]
 # Proxies of ours in front of the site: who is asking is that far from the end of X-Forwarded-For. 0: the header,
 # which anybody can write, is not looked at, and who is asking is who is connected.
 PROXY_COUNT = env.int("PROXY_COUNT", default=0)
@@ -40,4 +44,6 @@ LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"
 LETTER_DELAY_SECONDS = 1.0  # before a web process sends a letter itself: the response goes out first
+ACCOUNT_DELETION_DAYS = 14  # in which a person may keep an account that they asked to delete
+ACCOUNT_DELETION_SECONDS = 20.0  # which one run of delete-accounts may take; the next run continues
 PASSWORD_RESET_TIMEOUT = 3 * 3600  # seconds for which links in letters are good

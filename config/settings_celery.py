@@ -48,5 +48,6 @@ CELERY_BEAT_SCHEDULE = {
     "expire-views": {"task": "shop.tasks.expire_views", "schedule": 3600.0, "options": {"expires": 3600}},
     "cache-rows": {"task": "shop.tasks.cache_rows", "schedule": 1.0, "options": {"expires": 2}},
     "recommend": {"task": "shop.tasks.recommend", "schedule": 86_400.0, "options": {"expires": 3600}},
+    "delete-accounts": {"task": "accounts.tasks.delete_accounts", "schedule": 60.0, "options": {"expires": 60}},
     "clean-sessions": {"task": "accounts.tasks.clean_sessions", "schedule": 60.0, "options": {"expires": 60}},
 }

@@ -9,4 +9,6 @@ class LoginlogConfig(AppConfig):
     verbose_name = _("login log")
 
     def ready(self) -> None:
-        from loginlog import checks, hooks  # noqa: F401  (they register on import)
+        from loginlog import checks, hooks, personal  # noqa: F401  (they register on import)
+
+        personal.register_parts()

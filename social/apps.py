@@ -10,6 +10,7 @@ class SocialConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import hiding
-        from social import checks, shuns  # noqa: F401
+        from social import checks, personal, shuns  # noqa: F401
 
         hiding.register(shuns.ACROSS_BLOCKS)
+        personal.register_parts()

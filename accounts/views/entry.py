@@ -9,6 +9,7 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView, RedirectURLMixin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
@@ -17,9 +18,11 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView
 
-from accounts import registration, services
+from accounts import deletion, lockout, registration, services
 from accounts.forms import LoginForm, RegisterForm
 from accounts.lockout import known
+from accounts.lockout.handler import try_of
+from accounts.models import User
 from accounts.names import fold
 from accounts.ratelimit import address
 from accounts.views.limits import Limit, Limited
@@ -55,10 +58,19 @@ class LogIn(WayOn, LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         user = form.get_user()
+        if not user.is_active:
+            return self._offer_to_keep(user)
         services.log_in(self.request, user)
         response = HttpResponseRedirect(self.get_success_url())
         known.remember(response, user.get_username())
         return response
+
+    def _offer_to_keep(self, user: User) -> HttpResponse:
+        """The password was right, and the account waits to be deleted. Only its owner sees this."""
+        if this := try_of(self.request):
+            lockout.succeeded(this)
+        context = {"token": deletion.make_token(user), "due_at": deletion.due_time(user)}
+        return render(self.request, "accounts/keep.html", context)
 
 
 class LogOut(LogoutView):

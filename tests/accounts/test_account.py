@@ -107,7 +107,16 @@ def test_without_redis_it_works_as_well(here: Client, alice: User, redis_server:
 
 
 @pytest.mark.parametrize(
-    "path", [PATH, "/accounts/email/", "/accounts/email/x/", "/accounts/password_change/", "/accounts/reset/x/y-z/"]
+    "path",
+    [
+        PATH,
+        "/accounts/delete/",
+        "/accounts/download/",
+        "/accounts/email/",
+        "/accounts/email/x/",
+        "/accounts/password_change/",
+        "/accounts/reset/x/y-z/",
+    ],
 )
 def test_no_page_has_anything_inline_or_from_elsewhere(here: Client, path: str) -> None:
     assert what_the_policy_forbids(here.get(path).content.decode()) == []

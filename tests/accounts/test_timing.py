@@ -1,16 +1,18 @@
 """Whether a name exists is told neither by words nor by work. Work is counted, not timed."""
 
 import re
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.auth.hashers import make_password
 from django.test import Client
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from accounts.hashers import Argon2PasswordHasher
 from accounts.lockout.models import FailedLogins
-from accounts.models import User
+from accounts.models import AccountDeletion, User
 from mirror.models import Change
 from mirror.recorder import record
 from tests.support.accounts.lockout import HOME, LOGIN, PASSWORD, fail, hashing
@@ -27,6 +29,9 @@ def people(client: Client) -> None:
     User.objects.create_user("alice", password=PASSWORD, email="alice@example.org")
     User.objects.create_user("bob", password=PASSWORD, is_active=False)
     User.objects.create_user("carol")  # has no password
+    dan = User.objects.create_user("dan", password=PASSWORD, is_active=False)
+    due_at = timezone.now() + timedelta(days=14)
+    AccountDeletion.objects.create(user=dan, asked_at=timezone.now(), due_at=due_at)
     Change.objects.all().delete()  # nothing is left to be mirrored
     client.get(LOGIN)  # what is asked once in a process has been asked
 
@@ -66,7 +71,8 @@ def register(name: str, password: str = PASSWORD) -> Seen:
 
 @pytest.mark.parametrize("away", [False, True], ids=["with redis", "without"])
 @pytest.mark.parametrize(
-    ("name", "password"), [("nobody at all", "wrong"), ("bob", PASSWORD), ("bob", "wrong"), ("carol", "wrong")]
+    ("name", "password"),
+    [("nobody at all", "wrong"), ("bob", PASSWORD), ("bob", "wrong"), ("carol", "wrong"), ("dan", "wrong")],
 )
 def test_a_wrong_password_and_an_unknown_name_are_answered_alike_after_the_same_work(
     away: bool, name: str, password: str, redis_server: RedisServer, settings: Settings

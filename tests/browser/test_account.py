@@ -70,6 +70,8 @@ PAGES = [
     "/accounts/email/",
     "/accounts/email/x/",
     "/accounts/password_change/",
+    "/accounts/delete/",
+    "/accounts/download/",
     "/accounts/password_reset/",
     "/accounts/password_reset/done/",
     "/accounts/reset/x/y-z/",

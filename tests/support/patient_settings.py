@@ -19,6 +19,7 @@ MIRROR = _MIRROR | {
 }
 DEMO_TIMEOUT_SECONDS = 60.0
 SESSION_CLEAN_SECONDS = 3600.0  # one run cleans everything
+ACCOUNT_DELETION_SECONDS = 3600.0  # one run deletes everything
 SHOP_ROUND_SECONDS = 3600.0  # one round does everything
 SHOP_VIEW_PERIOD_SECONDS = 1_000_000_000  # tests end periods by hand
 PAYMENT_TIMEOUT_SECONDS = 60.0  # of a provider that answers

@@ -1,0 +1,42 @@
+"""The data about a person that this application keeps itself."""
+
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+
+from accounts.lockout import unlock
+from accounts.lockout.limits import counted_name
+from accounts.models import AccountDeletion, EmailChange, LoginStats, Session, User
+from accounts.personal import Part, leave, register, rows
+
+OF_ACCOUNT = ["id", "username", "email", "first_name", "last_name", "user_type", "date_joined", "is_staff"]
+
+
+def register_parts() -> None:
+    """Register the account itself and its logins."""
+    of_groups, of_permissions = User.groups.through, User.user_permissions.through
+    staff = "It names other people, and the site keeps it for its own safety."
+    register(rows("account", User, "pk", OF_ACCOUNT, erase=leave))
+    register(rows("logins", LoginStats, "user", ["login_times", "last_login_time"]))
+    register(rows("email_changes", EmailChange, "user", ["email", "asked_at"]))
+    session = ["device", "created_at", "last_seen__seen_at", "expire_date"]
+    register(rows("sessions", Session, "user", session, erase=leave))  # ended when the deletion is asked for
+    register(rows("groups", of_groups, "user", ["group__name"]))
+    permissions = ["permission__content_type__app_label", "permission__codename"]
+    register(rows("permissions", of_permissions, "user", permissions))
+    register(rows("deletions", AccountDeletion, "user", ["asked_at", "due_at"], erase=leave))
+    register(rows("staff_actions", LogEntry, "user", reason=staff))
+    register(Part("staff_actions_about", None, _erase_staff_actions, reason=staff))
+    register(Part("failed_logins", None, _erase_failed_logins, reason="Other people may have caused it."))
+
+
+def _erase_staff_actions(user_id: int) -> bool:
+    """The log of the admin names the user in words."""
+    kind = ContentType.objects.get_for_model(User)
+    LogEntry.objects.filter(content_type=kind, object_id=str(user_id)).delete()
+    return False
+
+
+def _erase_failed_logins(user_id: int) -> bool:
+    for name in User.objects.filter(pk=user_id).values_list("username", flat=True):
+        unlock(name=counted_name(name))
+    return False

@@ -1,0 +1,94 @@
+"""A person's data as a file, and the end of an account. Both ask for the password again."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
+from django.views.generic import FormView
+
+from accounts import deletion, services
+from accounts.account_forms import OwnPasswordForm
+from accounts.personal import all_parts
+from accounts.views.entry import BACKEND
+from accounts.views.limits import Limit, Limited
+from accounts.views.passwords import own_password
+
+
+@method_decorator([sensitive_post_parameters("password"), never_cache], name="dispatch")
+class OwnPasswordView(LoginRequiredMixin, Limited, FormView):
+    """A form that asks for the present password only."""
+
+    form_class = OwnPasswordForm
+
+    def limits(self) -> Iterable[Limit]:
+        return [own_password(self.request.user.pk)]
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "user": self.request.user}
+
+
+class Download(OwnPasswordView):
+    """All data about the person who asks, as a JSON file that is streamed."""
+
+    template_name = "accounts/download.html"
+
+    def form_valid(self, form: OwnPasswordForm) -> Any:
+        headers = {"Content-Disposition": 'attachment; filename="diptych-data.json"'}
+        return StreamingHttpResponse(as_json(form.user.pk), content_type="application/json", headers=headers)
+
+
+def as_json(user_id: int) -> Iterator[str]:
+    """Yield a JSON object with a list of rows for each part; a few rows are in memory at a time."""
+    encoder = DjangoJSONEncoder(ensure_ascii=False)
+    between = "{"
+    for part in all_parts():
+        if part.read is None:
+            continue
+        yield f"{between}\n{json.dumps(part.name)}: ["
+        between = ","
+        for number, row in enumerate(part.read(user_id)):
+            yield f"{',' if number else ''}\n  {encoder.encode(row)}"
+        yield "]"
+    yield "\n}\n"
+
+
+class Delete(OwnPasswordView):
+    """Ask for the deletion of one's own account."""
+
+    template_name = "accounts/delete.html"
+    extra_context = {"days": settings.ACCOUNT_DELETION_DAYS}
+
+    def form_valid(self, form: OwnPasswordForm) -> HttpResponse:
+        due = deletion.ask(self.request, form.user)
+        logout(self.request)
+        text = _("Your account will be deleted on %(day)s. To keep it, log in before that day.")
+        messages.success(self.request, text % {"day": date_format(localtime(due))})
+        return HttpResponseRedirect(reverse("accounts:login"))
+
+
+@require_POST
+@never_cache
+@sensitive_post_parameters("token")
+def keep(request: HttpRequest) -> HttpResponse:
+    """Take a deletion back, with the proof that the log-in form has given, and log in."""
+    user = deletion.keep(request.POST.get("token", ""))
+    if user is None:
+        messages.error(request, _("This page has expired. Log in to try again."))
+        return HttpResponseRedirect(reverse("accounts:login"))
+    services.log_in(request, user, backend=BACKEND)
+    messages.success(request, _("Welcome back, %(name)s. Your account is kept.") % {"name": user.username})
+    return HttpResponseRedirect(reverse("accounts:account"))

@@ -1,0 +1,19 @@
+"""The data about a person that this application keeps."""
+
+from accounts.personal import register, rows
+from social.models import Block, Follow, Mention, Mute, Post, Pulled
+
+
+def register_parts() -> None:
+    """Register posts, and relations in both directions."""
+    other = "It is another person's decision, and not shown to the person it is about."
+    columns = ["id", "text", "book_id", "book__title", "created_at", "is_hidden"]
+    register(rows("posts", Post, "user", columns))
+    register(rows("mentions", Mention, "user", ["post_id", "name", "post__created_at"]))
+    register(rows("following", Follow, "follower", ["followee__username", "created_at"]))
+    register(rows("followers", Follow, "followee", ["follower__username", "created_at"]))
+    register(rows("blocks", Block, "blocker", ["blocked__username", "created_at"]))
+    register(rows("blocked_by", Block, "blocked", reason=other))
+    register(rows("mutes", Mute, "user", ["muted__username", "created_at"]))
+    register(rows("muted_by", Mute, "muted", reason=other))
+    register(rows("pulled", Pulled, "user", reason="It says how posts are delivered, not what the person did."))

@@ -1,0 +1,390 @@
+"""Deleting an account: hidden at once, gone after a grace period, and nothing of the person is left anywhere."""
+
+import gzip
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts import deletion
+from accounts.lockout.models import FailedLogins
+from accounts.models import AccountDeletion, LoginStats, User
+from accounts.tasks import delete_accounts
+from loginlog import expiry, filling, services
+from loginlog.models import Erased
+from mirror.backup import registry
+from mirror.backup.flush import flush
+from mirror.lease import lease
+from mirror.models import Change
+from mirror.redis import relay_client
+from mirror.relay import drain_all
+from mirror.verify import verify
+from shop.carts.settling import settle_all
+from shop.models import Order, State, View
+from shop.services.carts import add
+from social.models import Block, Follow, Mention, Mute, Post
+from social.services.posts import post
+from tests.support.accounts.mail import delivered
+from tests.support.accounts.sessions import PASSWORD, digest_in, log_in, token_in
+from tests.support.loginlog.tools import ago, put_back, sync
+from tests.support.shop.carts import flush_carts, trust
+from tests.support.shop.looks import to_sql
+from tests.support.shop.make import make_order, make_product
+from tests.support.whole import rebuild
+
+PATH = "/accounts/delete/"
+# Found nowhere by chance.
+USER_ID, NAME, EMAIL = 987_654_321, "quillfeather", "quill@feather.example"
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Clock:
+    """The site's clock, which a test sets."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return timezone.now() + self.ahead
+
+
+@pytest.fixture
+def clock(settings: Settings) -> Clock:
+    found = Clock()
+    settings.CLOCK = found
+    return found
+
+
+@pytest.fixture
+def folder(settings: Settings, tmp_path: Path) -> Path:
+    settings.LOGINLOG_FOLDER = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def quill(clock: Clock, folder: Path) -> User:
+    rebuild()
+    put_back()
+    trust()
+    user = User.objects.create_user(NAME, email=EMAIL, password=PASSWORD)
+    User.objects.filter(pk=user.pk).update(id=USER_ID)
+    return User.objects.get(pk=USER_ID)
+
+
+class Life:
+    """quill has left something in every application. ``secrets`` tell the person from all others."""
+
+    def __init__(self, quill: User) -> None:
+        self.quill, self.other = quill, User.objects.create_user("other", password=PASSWORD)
+        self.client = log_in(quill)
+        self.digests = [digest_in(self.client)]
+        self.product = make_product("A book")
+        self._talk()
+        self._buy()
+        services.mark_many([(quill.pk, "client", ago(0)), (quill.pk, "client", ago(100))])
+        sync()
+        expiry.expire(31)
+        FailedLogins.objects.create(key="k", kind="name", name=NAME, count=1, allowed=5, ends_at=timezone.now())
+        kind = ContentType.objects.get_for_model(User)
+        LogEntry.objects.create(
+            user=self.other, content_type=kind, object_id=str(quill.pk), object_repr=NAME, action_flag=CHANGE
+        )
+        drain_all()
+        self.secrets = [str(quill.pk), NAME, EMAIL, "Feather Lane", token_in(self.client), *self.digests]
+
+    def _talk(self) -> None:
+        quill, other = self.quill, self.other
+        posts = [post(quill.pk, f"Line {n} for @other #{NAME}") for n in range(3)]
+        theirs = post(other.pk, "Good morning")
+        Mention.objects.create(post=theirs, user=quill, name=NAME)
+        assert posts
+        for one, two in ((quill, other), (other, quill)):
+            Follow.objects.create(follower=one, followee=two)
+            Block.objects.create(blocker=one, blocked=two)
+            Mute.objects.create(user=one, muted=two)
+
+    def _buy(self) -> None:
+        self.client.get(f"/books/{self.product.pk}/")
+        to_sql()
+        self.order = make_order(
+            self.quill, self.product, email=EMAIL, name=NAME, address="1 Feather Lane", state=State.SENT
+        )
+        add(self.digests[0], self.product.pk, 2)
+        flush_carts()
+
+
+@pytest.fixture
+def life(quill: User) -> Life:
+    return Life(quill)
+
+
+def ask(client: Client, password: str = PASSWORD) -> Any:
+    return client.post(PATH, {"password": password})
+
+
+def finish(clock: Clock, days: float = 15) -> None:
+    """The grace period is over; what follows a deletion within days has followed."""
+    clock.ahead = timedelta(days=days)
+    delete_accounts()
+    clock.ahead += timedelta(days=3)
+    drain_all()
+    for backup in registry.all_backups():
+        flush(backup)
+    filling.settle()
+    settle_all()
+    settle_all()
+
+
+def in_sql() -> Iterator[str]:
+    """Every row of every table. The outbox keeps ids for ten minutes, to replay them."""
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            if table != Change._meta.db_table:
+                cursor.execute(f'SELECT * FROM "{table}"')
+                yield from (f"SQL {table}: {row!r}" for row in cursor.fetchall())
+
+
+def in_redis(redis: Redis) -> Iterator[str]:
+    """Every key with its value, of all types that the site uses. Limits have digests, and end by themselves."""
+    read = {
+        "string": lambda key: redis.get(key),
+        "hash": lambda key: redis.hgetall(key),
+        "set": lambda key: redis.smembers(key),
+        "zset": lambda key: redis.zrange(key, 0, -1, withscores=True),
+        "list": lambda key: redis.lrange(key, 0, -1),
+        "stream": lambda key: redis.xrange(key),
+    }
+    for key in redis.scan_iter(count=1000):
+        if b":once:" not in key:  # half an hour
+            yield f"Redis {key!r}: {read[redis.type(key).decode()](key)!r}"
+
+
+def in_files(folder: Path) -> Iterator[str]:
+    for path in folder.rglob("*"):
+        raw = path.read_bytes()
+        yield f"file {path.name}: {(gzip.decompress(raw) if path.suffix == '.gz' else raw).decode()}"
+
+
+def remains(life: Life, redis: Redis, folder: Path) -> list[str]:
+    places = [*in_sql(), *in_redis(redis), *in_files(folder)]
+    return [place[:300] for place in places if any(secret in place for secret in life.secrets)]
+
+
+def test_nothing_of_a_deleted_person_is_left(life: Life, redis: Redis, folder: Path, clock: Clock) -> None:
+    found = " ".join(place.split(":")[0] for place in remains(life, redis, folder))
+    for part in ("accounts_user", "social_post", "shop_order", "shop_view", "shop_cart", "django_admin_log"):
+        assert f"SQL {part}" in found
+    assert "Redis" in found
+    assert "file" in found
+    assert ask(life.client).status_code == 302
+    finish(clock)
+    assert remains(life, redis, folder) == []
+    assert verify() == []
+    assert User.objects.filter(pk=life.other.pk).exists()
+    assert Post.objects.count() == 1
+    assert Erased.objects.get().user_pk is None
+
+
+def test_orders_are_kept_without_the_person(life: Life, clock: Clock) -> None:
+    ask(life.client)
+    finish(clock)
+    order = Order.objects.get(pk=life.order.pk)
+    assert (order.user_id, order.name, order.email, order.address) == (None, "", "", "")
+    assert (order.total, order.lines.count()) == (life.order.total, 1)
+
+
+def test_an_order_that_is_not_sent_delays_the_end_of_the_deletion(life: Life, clock: Clock) -> None:
+    Order.objects.update(state=State.PAID)
+    ask(life.client)
+    finish(clock)
+    assert Order.objects.get().address == "1 Feather Lane"
+    assert not Post.objects.filter(user=life.quill).exists()
+    Order.objects.update(state=State.SENT)
+    finish(clock, days=20)
+    assert Order.objects.get().address == ""
+    assert not User.objects.filter(pk=USER_ID).exists()
+
+
+class Killed(BaseException):
+    """The process ended here."""
+
+
+def test_a_deletion_that_is_killed_anywhere_is_completed_later(
+    life: Life, redis: Redis, folder: Path, clock: Clock
+) -> None:
+    ask(life.client)
+    clock.ahead = timedelta(days=15)
+    kills, allowed = 0, 0
+    while True:
+        left = allowed = allowed + 3
+
+        def die(execute: Any, *args: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise Killed
+            return execute(*args)
+
+        try:
+            with connection.execute_wrapper(die):
+                delete_accounts()
+            break
+        except Killed:
+            kills += 1
+    assert kills > 5
+    finish(clock)
+    assert remains(life, redis, folder) == []
+
+
+def test_a_run_stops_after_one_slice_when_its_time_is_over(
+    life: Life, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accounts.personal.SLICE", 2)
+    ask(life.client)
+    clock.ahead = timedelta(days=15)
+    assert deletion.delete_due(0) == 0
+    assert Post.objects.filter(user=USER_ID).count() == 1
+    assert User.objects.filter(pk=USER_ID).exists()
+    assert [deletion.delete_due(0) for _ in range(5)].count(1) == 1
+    assert not User.objects.filter(pk=USER_ID).exists()
+
+
+def test_files_wait_while_the_login_log_expires(life: Life, clock: Clock) -> None:
+    ask(life.client)
+    clock.ahead = timedelta(days=15)
+    with lease(relay_client(), "loginlog:expire", 60):
+        assert delete_accounts() == 0
+    assert delete_accounts() == 1
+
+
+def test_an_account_that_cannot_be_deleted_does_not_stop_others(life: Life, folder: Path, clock: Clock) -> None:
+    ask(log_in(life.other))
+    ask(life.client)
+    (path,) = folder.glob("*.log.gz")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-4])
+    clock.ahead = timedelta(days=15)
+    assert delete_accounts() == 1
+    assert list(User.objects.filter(pk__in=[USER_ID, life.other.pk])) == [life.quill]
+    path.write_bytes(whole)
+    assert delete_accounts() == 1
+
+
+def test_the_person_is_hidden_and_logged_out_everywhere_at_once(quill: User, clock: Clock) -> None:
+    other = User.objects.create_user("other", password=PASSWORD)
+    reader, here, elsewhere = log_in(other), log_in(quill), log_in(quill)
+    written = post(quill.pk, "Good morning")
+    assert reader.get(f"/posts/{written.pk}/").status_code == 200
+    response = ask(here)
+    assert response.headers["Location"] == "/accounts/login/"
+    assert "Your account will be deleted on" in here.get("/accounts/login/").content.decode()
+    for client in (here, elsewhere):
+        assert client.get("/accounts/").headers["Location"].startswith("/accounts/login/")
+    for path in (f"/posts/{written.pk}/", f"/u/{NAME}/"):
+        assert reader.get(path).status_code == 404
+    (letter,) = delivered()
+    assert (letter.to, letter.subject) == ([EMAIL], "Your account at Diptych will be deleted")
+    assert "will be deleted in 14 days" in str(letter.body)
+
+
+@pytest.mark.on_sqlite
+def test_nothing_is_deleted_and_the_name_is_taken_during_the_grace_period(life: Life, clock: Clock) -> None:
+    ask(life.client)
+    clock.ahead = timedelta(days=13.9)
+    assert delete_accounts() == 0
+    assert Post.objects.filter(user=USER_ID).count() == 3
+    given = {"username": NAME.upper(), "password1": "a louder bookshop", "password2": "a louder bookshop"}
+    assert Client().post("/accounts/register/", given).status_code == 200
+    clock.ahead = timedelta(days=14.1)
+    assert delete_accounts() == 1
+    assert Client().post("/accounts/register/", given).status_code == 302
+
+
+def offer(password: str = PASSWORD) -> tuple[Client, Any]:
+    client = Client()
+    return client, client.post("/accounts/login/", {"username": NAME, "password": password})
+
+
+def keep(client: Client, response: Any) -> Any:
+    return client.post("/accounts/keep/", {"token": response.context["token"]})
+
+
+def test_logging_in_offers_to_keep_the_account(life: Life, clock: Clock) -> None:
+    ask(life.client)
+    client, response = offer()
+    assert "Keep your account?" in response.content.decode()
+    assert client.get("/accounts/").status_code == 302  # not logged in yet
+    assert keep(client, response).headers["Location"] == "/accounts/"
+    assert "Your account is kept." in client.get("/accounts/").content.decode()
+    assert not AccountDeletion.objects.exists()
+    finish(clock)
+    assert Post.objects.filter(user=USER_ID).count() == 3
+    assert LoginStats.objects.get(user=USER_ID).login_times == 2
+    assert View.objects.filter(user=USER_ID).exists()
+
+
+@pytest.mark.on_sqlite
+def test_an_offer_is_good_once_and_until_the_deletion_is_due(quill: User, clock: Clock) -> None:
+    ask(log_in(quill))
+    client, response = offer()
+    clock.ahead = timedelta(days=14.1)
+    assert keep(client, response).headers["Location"] == "/accounts/login/"
+    assert offer()[1].context["form"].errors
+    clock.ahead = timedelta()
+    keep(client, response)
+    ask(client)
+    assert keep(Client(), response).headers["Location"] == "/accounts/login/"
+    assert not User.objects.get(pk=USER_ID).is_active
+
+
+@pytest.mark.on_sqlite
+def test_a_wrong_password_is_told_nothing_and_counts(quill: User, clock: Clock) -> None:
+    ask(log_in(quill))
+    for _ in range(5):
+        _client, response = offer("a wrong password")
+        assert "Keep your account?" not in response.content.decode()
+    assert offer()[1].status_code == 429
+
+
+@pytest.mark.on_sqlite
+def test_an_account_that_staff_deactivated_gets_no_offer(quill: User, clock: Clock) -> None:
+    User.objects.filter(pk=USER_ID).update(is_active=False)
+    assert offer()[1].context["form"].errors
+
+
+@pytest.mark.on_sqlite
+def test_an_account_that_staff_activated_again_is_not_deleted(quill: User, clock: Clock) -> None:
+    ask(log_in(quill))
+    User.objects.filter(pk=USER_ID).update(is_active=True)
+    finish(clock)
+    User.objects.filter(pk=USER_ID).update(is_active=False)  # for another reason
+    finish(clock)
+    assert User.objects.filter(pk=USER_ID).exists()
+
+
+@pytest.mark.on_sqlite
+def test_the_password_is_asked_for_and_limited(quill: User, clock: Clock) -> None:
+    client = log_in(quill)
+    assert client.get(PATH).status_code == 200
+    for _ in range(10):
+        assert ask(client, "a wrong password").status_code == 200
+    assert ask(client).status_code == 429
+    assert User.objects.get(pk=USER_ID).is_active
+    assert Client().get(PATH).headers["Location"].startswith("/accounts/login/")
+
+
+@pytest.mark.on_sqlite
+@pytest.mark.parametrize("path", [PATH, "/accounts/keep/", "/accounts/download/"])
+def test_forms_of_other_sites_are_refused(quill: User, path: str) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(quill)
+    assert client.post(path, {"password": PASSWORD, "token": "x"}).status_code == 403
