@@ -70,7 +70,9 @@ class Delete(OwnPasswordView):
     """Ask for the deletion of one's own account."""
 
     template_name = "accounts/delete.html"
-    extra_context = {"days": settings.ACCOUNT_DELETION_DAYS}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**kwargs) | {"days": settings.ACCOUNT_DELETION_DAYS}
 
     def form_valid(self, form: OwnPasswordForm) -> HttpResponse:
         due = deletion.ask(self.request, form.user)

@@ -86,3 +86,31 @@ def test_every_page_is_accessible_and_fits(open_page: OpenPage, audit: Audit, al
     for path in PAGES:
         page.goto(path)
         assert audit(page) == [], path
+
+
+def test_an_account_is_deleted_and_kept_after_all(open_page: OpenPage, audit: Audit, alice: User) -> None:
+    page = open_page(viewport=PHONE)
+    log_in(page)
+    page.goto("/accounts/")
+    page.get_by_role("link", name="Delete my account").click()
+    page.get_by_label("Present password").fill(PASSWORD)
+    page.get_by_role("button", name="Delete my account").click()
+    expect(page.get_by_role("status")).to_contain_text("Your account will be deleted on")
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Keep your account?")
+    assert audit(page) == []
+    page.get_by_role("button", name="Keep my account").click()
+    expect(page.get_by_role("status")).to_contain_text("Your account is kept.")
+    expect(page.get_by_role("banner")).to_contain_text("alice")
+
+
+def test_the_data_of_an_account_is_downloaded_as_a_file(open_page: OpenPage, alice: User) -> None:
+    page = open_page()
+    log_in(page)
+    page.goto("/accounts/download/")
+    page.get_by_label("Present password").fill(PASSWORD)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download my data").click()
+    assert '"username": "alice"' in download.value.path().read_text()
