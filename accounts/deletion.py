@@ -52,7 +52,7 @@ class Backend(ModelBackend):
         return user if user and user.is_active else None
 
 
-def ask(request: HttpRequest, user: User) -> datetime:
+def ask(user: User) -> datetime:
     """Deactivate ``user``, log them out everywhere and note the deletion. Returns when it is due."""
     now = clock.now()
     due = now + timedelta(days=settings.ACCOUNT_DELETION_DAYS)
@@ -63,7 +63,7 @@ def ask(request: HttpRequest, user: User) -> datetime:
         row.is_active = False
         row.save(update_fields=["is_active"])  # saved, not updated: signals bring it to Redis at once
         end_all_sessions(row)
-        letters.notify("deletion_asked", row.email, request, name=row.username, days=settings.ACCOUNT_DELETION_DAYS)
+        letters.notify("deletion_asked", row.email, name=row.username, days=settings.ACCOUNT_DELETION_DAYS)
     return due
 
 

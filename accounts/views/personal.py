@@ -75,7 +75,7 @@ class Delete(OwnPasswordView):
         return super().get_context_data(**kwargs) | {"days": settings.ACCOUNT_DELETION_DAYS}
 
     def form_valid(self, form: OwnPasswordForm) -> HttpResponse:
-        due = deletion.ask(self.request, form.user)
+        due = deletion.ask(form.user)
         logout(self.request)
         text = _("Your account will be deleted on %(day)s. To keep it, log in before that day.")
         messages.success(self.request, text % {"day": date_format(localtime(due))})

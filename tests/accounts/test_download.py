@@ -36,7 +36,7 @@ def download(client: Client) -> Any:
     response = client.post(PATH, {"password": PASSWORD})
     assert response.headers["Content-Type"] == "application/json"
     assert 'filename="diptych-data.json"' in response.headers["Content-Disposition"]
-    assert "no-store" in response.headers["Cache-Control"]
+    assert response.headers["Cache-Control"] == "private, no-cache"
     return json.loads(response.getvalue())
 
 

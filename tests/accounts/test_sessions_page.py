@@ -57,7 +57,7 @@ def test_it_works(desk: Client, phone: Client) -> None:
     html = page.content.decode()
     assert "Safari on iPhone" in html
     assert html.count("This one") == 1
-    assert "no-store" in page.headers["Cache-Control"]
+    assert page.headers["Cache-Control"] == "private, no-cache"
 
 
 def test_no_token_and_no_whole_digest_is_on_the_page(desk: Client, phone: Client) -> None:

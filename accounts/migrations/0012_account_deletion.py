@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0010_fill_name_skeleton'),
+        ('accounts', '0011_limits_of_forms'),
     ]
 
     operations = [
