@@ -1,6 +1,7 @@
 """Becoming somebody."""
 
 import pytest
+from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.test import Client
 
@@ -56,6 +57,28 @@ def test_weak_passwords_are_refused(client: Client, password: str) -> None:
     response = client.post(PATH, fields("alice-alice", password))
     assert "errors" in response.content.decode()
     assert not User.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("password", "is_good"),
+    [
+        ("nine char", False),
+        ("ten chars!", True),
+        ("Password123", False),  # common
+        ("8675309867", False),  # digits alone
+        ("ken.thompson-1970", False),
+        ("ＫＥＮ ＴＨＯＭＰＳＯＮ 1970", False),
+        ("unix.daemon77", False),  # the local part of the address, which Django compares with the domain only
+        ("unix.daemon rides a bicycle", True),
+    ],
+)
+def test_a_password_is_long_not_common_and_not_a_name(password: str, is_good: bool) -> None:
+    user = User(username="Ken Thompson", email="unix.daemon@a-long-domain.example.org")
+    if is_good:
+        validate_password(password, user)
+    else:
+        with pytest.raises(ValidationError):
+            validate_password(password, user)
 
 
 def test_the_password_is_typed_twice_alike(client: Client) -> None:

@@ -1,0 +1,40 @@
+"""Rules for new passwords beyond Django's own. Existing passwords stay valid."""
+
+from typing import Any, Final
+
+from django.contrib.auth.password_validation import UserAttributeSimilarityValidator
+from django.core.exceptions import ValidationError
+
+from accounts.models import User
+from accounts.names import fold
+
+MIN_NAME: Final = 3  # characters; shorter names are part of ordinary words
+MIN_REST: Final = 6  # characters beside a name
+
+
+class NamesValidator(UserAttributeSimilarityValidator):
+    """Refuse a password that is similar to its user's names, or little more than one of them.
+
+    Django compares whole words and the whole address. A name with a full stop in it, or before a long domain, passes.
+    """
+
+    def validate(self, password: str, user: Any = None) -> None:
+        """Raise ValidationError if the user's name or the address's local part, taken out, leaves too little."""
+        super().validate(password, user)
+        if not isinstance(user, User):
+            return
+        typed, fields = _squeeze(password), User._meta
+        names = {
+            fields.get_field("username").verbose_name: user.username,
+            fields.get_field("email").verbose_name: user.email.partition("@")[0],
+        }
+        for label, text in names.items():
+            name = _squeeze(text)
+            if len(name) >= MIN_NAME and name in typed and len(typed.replace(name, "")) < MIN_REST:
+                message = self.get_error_message() % {"verbose_name": label}
+                raise ValidationError(message, code="password_too_similar")
+
+
+def _squeeze(text: str) -> str:
+    """Return letters and digits alone, in one case and width."""
+    return "".join(c for c in fold(text) if c.isalnum())
