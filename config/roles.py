@@ -1,0 +1,63 @@
+"""Roles of staff: groups with permissions. ``docs/security.md`` has them as a table; a test compares both.
+
+A migration makes the groups once. Later changes belong to superusers, in the admin.
+"""
+
+from typing import Any, Final
+
+# Verbs of Django's permissions, by model.
+ROLES: Final[dict[str, dict[str, str]]] = {
+    "support": {
+        "accounts.user": "view change",
+        "accounts.loginstats": "view",
+        "accounts.session": "view delete",
+        "accounts.failedlogins": "view delete",
+        "catalog.book": "view",
+        "shop.order": "view change",
+        "shop.payment": "view",
+        "social.post": "view change delete",
+    },
+    "shop": {
+        "catalog.book": "view",
+        "shop.order": "view change",
+        "shop.payment": "view",
+        "shop.product": "view add change",
+        "shop.sale": "view add change delete",
+        "shop.saleitem": "view add change delete",
+        "shop.recommendation": "view",
+    },
+    "catalogue": {
+        "catalog.author": "view add change delete",
+        "catalog.book": "view add change delete",
+        "catalog.tag": "view add change delete",
+    },
+    "analyst": {
+        "catalog.author": "view",
+        "catalog.book": "view",
+        "catalog.tag": "view",
+        "loginlog.report": "view",
+        "shop.product": "view",
+        "shop.recommendation": "view",
+        "shop.sale": "view",
+        "shop.saleitem": "view",
+    },
+}
+
+
+def make_roles(group: Any, permission: Any) -> None:
+    """Make the groups that are missing. A group that exists keeps its permissions.
+
+    group, permission: the models, or their historical versions. All permissions must exist.
+    """
+    for name, models in ROLES.items():
+        role, is_new = group.objects.get_or_create(name=name)
+        if is_new:
+            role.permissions.set(
+                permission.objects.get(content_type__app_label=app, codename=f"{verb}_{model}")
+                for app, model, verb in _permissions(models)
+            )
+
+
+def _permissions(models: dict[str, str]) -> list[tuple[str, str, str]]:
+    """Return application, model and verb of each permission."""
+    return [(*label.split("."), verb) for label, verbs in models.items() for verb in verbs.split()]  # type: ignore[misc]
