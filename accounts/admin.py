@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.contrib import admin, messages
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import CHANGE, DELETION
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
@@ -17,13 +17,16 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin, StackedInline
+from unfold.admin import StackedInline
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm
 
 from accounts import tokens
+from accounts.admin_base import Audited
 from accounts.admin_forms import UserChangeForm, UserCreationForm
 from accounts.admin_lists import BoundedPaginator
+from accounts.audit import admin as _audit  # noqa: F401
+from accounts.audit.log import log_rows
 from accounts.devices import in_words
 from accounts.lockout import admin as _lockout  # noqa: F401
 from accounts.models import LoginStats, Session, User
@@ -51,7 +54,7 @@ class LoginStatsInline(StackedInline):
         return False
 
 
-class FewAtOnce(ModelAdmin):
+class FewAtOnce(Audited):
     """With actions that are done while somebody waits."""
 
     list_per_page = 50
@@ -167,8 +170,7 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
         chosen = self._few(request, users)
         if not chosen:
             return
-        assert request.user.pk is not None
-        LogEntry.objects.log_actions(request.user.pk, chosen, CHANGE, change_message=gettext("Ended all sessions."))
+        log_rows(request, chosen, CHANGE, gettext("Ended all sessions."))
         self._say_ended(request, sum(end_all_sessions(user) for user in chosen))
 
 
@@ -223,8 +225,10 @@ class SessionAdmin(FewAtOnce):
 
     @admin.action(description=_("End selected sessions"), permissions=["delete"])
     def end_selected(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
-        chosen = [session.pk for session in self._few(request, sessions)]
+        rows = self._few(request, sessions)
+        chosen = [session.pk for session in rows]
         if chosen:
+            log_rows(request, rows, DELETION)
             self._say_ended(request, sum(end(chosen[n : n + MOST]) for n in range(0, len(chosen), MOST)))
 
     @display(description=_("digest"))
@@ -246,7 +250,7 @@ class SessionAdmin(FewAtOnce):
 
 
 @admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
+class GroupAdmin(DjangoGroupAdmin, Audited):
     """Groups, which give staff their permissions. Only superusers change them: others could change their own."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -4,18 +4,27 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 from django.contrib import messages
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import DELETION, LogEntry
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 
 from accounts.admin_lists import BoundedPaginator
+from accounts.audit.log import log_rows
 
 AT_ONCE: Final = 200  # rows that one action changes, while somebody waits
 
 
-class Bounded(ModelAdmin):
+class Audited(ModelAdmin):
+    """Deletions of several rows at once are in the audit log as well."""
+
+    def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[LogEntry]:
+        """Note the deletion of each row."""
+        return log_rows(request, queryset, DELETION)
+
+
+class Bounded(Audited):
     """A list of a table that may have millions of rows, newest first; nothing is added or edited."""
 
     list_per_page = 50
@@ -42,9 +51,7 @@ class Bounded(ModelAdmin):
 
     def log(self, request: HttpRequest, rows: Iterable[Model], flag: int, said: str) -> None:
         """Note what is done to each of ``rows``."""
-        assert request.user.pk is not None
-        if found := list(rows):
-            LogEntry.objects.log_actions(request.user.pk, found, flag, change_message=said)
+        log_rows(request, rows, flag, said)
 
     def done(self, request: HttpRequest, text: str, count: int) -> None:
         """Say how many rows it was."""

@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts import letters
+from accounts.audit.log import Kind, note
 from accounts.models import EmailChange, User, new_secret
 
 SALT = "accounts.emails"
@@ -47,6 +48,7 @@ def confirm(user_id: int, token: str) -> bool:
         left, user.email = user.email, change.email
         user.save(update_fields=["email"])
         change.delete()
+        note(Kind.EMAIL, user, actor=user)
         letters.notify("email_changed", left, name=user.username, email=user.email)
     return True
 

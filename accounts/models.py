@@ -14,6 +14,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from accounts.audit.models import AuditEvent as AuditEvent
 from accounts.lockout.models import FailedLogins as FailedLogins
 from accounts.lookalikes import MAX_SKELETON
 from accounts.names import MAX_KEY, DerivedField, FoldedField, SkeletonField, fold, valid_name

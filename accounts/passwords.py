@@ -17,6 +17,7 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from accounts import letters
+from accounts.audit.log import Kind, note
 from accounts.lockout import unlock
 from accounts.lockout.limits import counted_name
 from accounts.models import EmailChange, LoginStats, User
@@ -89,6 +90,7 @@ def reset(user: User, password: str, token: str) -> bool:
         if not _set(user, hashed, lambda now: reset_tokens.check_token(now, token)):
             return False
         end_all_sessions(user)
+        note(Kind.PASSWORD, user)
         letters.notify("password_changed", user.email, name=user.username)
     unlock(name=counted_name(user.username))
     return True
@@ -106,6 +108,7 @@ def change(request: HttpRequest, user: User, password: str) -> bool:
         update_session_auth_hash(request, user)
         request.session.save()
         end_other_sessions(user, digest_of(request.session.session_key or ""))
+        note(Kind.PASSWORD, user, actor=user)
         letters.notify("password_changed", user.email, name=user.username)
     return True
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from redis.exceptions import RedisError
 
 from accounts import cleaning, deletion, letter_tasks
+from accounts.audit import log as audit
 from mirror.lease import lease
 from mirror.redis import is_away, relay_client
 
@@ -20,7 +21,11 @@ SPARE_SECONDS: Final = 40.0  # for which the lease outlasts a run
 
 @shared_task(name="accounts.tasks.clean_sessions")
 def clean_sessions() -> int:
-    """Keep the newest sessions, and end what has expired. Returns how many have ended."""
+    """Keep the newest sessions, and end what has expired. Returns how many have ended.
+
+    A slice of the audit log that is old enough goes as well.
+    """
+    audit.delete_old()
     seconds = settings.SESSION_CLEAN_SECONDS
 
     def work(redis: Any) -> int:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import CHANGE
 from django.core.exceptions import ValidationError
 from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -14,10 +14,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.forms import ActionForm
 
+from accounts.admin_base import Audited
+from accounts.audit.log import log_rows
 from catalog import services
 from catalog.models import Author, Book, Tag
 
@@ -37,7 +38,7 @@ class TagActionForm(ActionForm):
     )
 
 
-class ForTag(ModelAdmin):
+class ForTag(Audited):
     """With actions that need the name of a tag."""
 
     action_form = TagActionForm
@@ -64,8 +65,7 @@ class ForTag(ModelAdmin):
 
 def _log(request: HttpRequest, rows: Iterable[Model], message: str) -> None:
     """Note what was done to each of ``rows``, in one statement or a few."""
-    assert request.user.pk is not None
-    LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, change_message=message)
+    log_rows(request, rows, CHANGE, message)
 
 
 class YearFilter(admin.SimpleListFilter):
@@ -153,7 +153,7 @@ def _books_link(lookup: str, row: Any) -> str:
 
 
 @admin.register(Author)
-class AuthorAdmin(ModelAdmin):
+class AuthorAdmin(Audited):
     """Who wrote the books."""
 
     list_display = ["name", "book_list"]

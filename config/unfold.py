@@ -82,6 +82,7 @@ UNFOLD: Final[dict[str, Any]] = {
                     _item(_("Users"), "person", "accounts.user"),
                     _item(_("Sessions"), "devices", "accounts.session"),
                     _item(_("Failed logins"), "lock_person", "accounts.failedlogins"),
+                    _item(_("Audit log"), "policy", "accounts.auditevent"),
                     {
                         "title": _("Login report"),
                         "icon": "monitoring",

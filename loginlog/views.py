@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from accounts.audit.log import Kind, note
 from config.answers import json, wants_json
 from loginlog import export, mine, ranges, report
 from loginlog.days import today
@@ -78,7 +79,9 @@ def staff_report(request: HttpRequest) -> HttpResponse:
         return _refused(request, "loginlog/report.html", error, {})
     found = report.report(asked)
     if answer_as == "csv":
-        return _file(CSV[table](found), f"logins-{table}-{asked.days.first}-{asked.days.last}.csv")
+        name = f"logins-{table}-{asked.days.first}-{asked.days.last}.csv"
+        note(Kind.EXPORT, name)
+        return _file(CSV[table](found), name)
     if wants_json(request):
         return json(found.as_json())
     return render(request, "loginlog/report.html", {"report": found, "asked": asked.days})

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from django.contrib import admin, messages
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import CHANGE
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -14,6 +14,7 @@ from unfold.decorators import display
 
 from accounts import lockout
 from accounts.admin_lists import BoundedPaginator
+from accounts.audit.log import log_rows
 from accounts.lockout.models import FailedLogins
 
 AT_ONCE: Final = 500
@@ -54,7 +55,7 @@ class FailedLoginsAdmin(ModelAdmin):
     @admin.action(description=_("Let them try again"), permissions=["unlock"])
     def unlock(self, request: HttpRequest, rows: QuerySet[FailedLogins]) -> None:
         chosen = list(rows.order_by("pk")[:AT_ONCE])
-        LogEntry.objects.log_actions(str(request.user.pk), chosen, CHANGE, str(_("Let them try again")))
+        log_rows(request, chosen, CHANGE, str(_("Let them try again")))
         count = lockout.unlock(keys=[row.pk for row in chosen])
         text = ngettext("%(n)d may try again.", "%(n)d may try again.", count) % {"n": count}
         self.message_user(request, text, messages.SUCCESS)

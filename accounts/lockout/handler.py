@@ -5,9 +5,11 @@ from typing import Any
 from axes.handlers.base import AxesHandler
 from axes.helpers import get_client_username
 from axes.signals import user_locked_out
+from django.db import transaction
 from django.http import HttpRequest
 
 from accounts import lockout
+from accounts.audit.log import Kind, note
 from accounts.lockout import counters_sql
 from accounts.lockout.known import device_of
 from accounts.lockout.limits import Counter, counted_name, counters_of
@@ -49,7 +51,9 @@ class Handler(AxesHandler):
             name = get_client_username(request, credentials)
             user_locked_out.send("axes", request=request, username=name, ip_address=address(request))
         else:
-            lockout.failed(this)
+            with transaction.atomic():
+                lockout.failed(this)
+                _note_lockouts(this)
             del request.login_try  # type: ignore[attr-defined]
 
     def user_logged_in(self, sender: object, request: HttpRequest, user: User, **kwargs: Any) -> None:
@@ -68,6 +72,14 @@ class Handler(AxesHandler):
             address=address_part(ip_address) if ip_address else None,
             either=ip_or_username,
         )
+
+
+def _note_lockouts(this: lockout.Try) -> None:
+    """Note which counters this failure has filled."""
+    counts = counters_sql.known(this.counters)
+    for counter in this.counters:
+        if counts.get(counter.key, (0, 0.0))[0] == counter.limit.allowed:
+            note(Kind.LOCKED_OUT, counter.name, counter.limit.kind)
 
 
 def try_of(request: HttpRequest | None) -> lockout.Try | None:

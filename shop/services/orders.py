@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 from django.db import transaction
 
+from accounts.audit import log as audit
 from accounts.models import User
 from config import clock
 from mirror.commit import after_commit
 from shop import holds, letters
 from shop.models import EventKind, Order, State
+from shop.money import money
 from shop.services import payments, stock
 from shop.services.errors import NotYours, TooLate
 from shop.services.trace import locked, note
@@ -41,6 +43,8 @@ def cancel(order_id: int, by: User) -> Order:
         Order.objects.filter(pk=order_id).update(state=State.CANCELLED, cancelled_at=now)
         _free(stock.give_back if order.state == State.RESERVED else stock.take_back, order)
         note(order_id, EventKind.CANCELLED, by=by)
+        if order.user_id != by.pk:
+            audit.note(audit.Kind.CANCELLED, order, money(order.total), actor=by)
         payments.give_back_money(order)
         if order.paid_at is not None:
             letters.tell_soon("cancelled", order_id)

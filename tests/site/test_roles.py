@@ -16,6 +16,7 @@ from django.test import Client
 from django.urls import URLPattern
 from django.utils import timezone
 
+from accounts.audit.log import Kind, note
 from accounts.lockout.models import FailedLogins
 from accounts.models import User
 from config.roles import ROLES, make_roles
@@ -152,6 +153,7 @@ def _rows() -> dict[type[Model], Any]:
     FakeCharge.objects.create(key="charge", amount=1, succeeds=True)
     FailedLogins.objects.create(key="k", kind="pair", name="x", address="y", count=1, allowed=5, ends_at=later)
     Pulled.objects.create(user=reader)
+    note(Kind.EXPORT, "a file")
     State.objects.get_or_create(mirror="user")
     BackupState.objects.get_or_create(backup="last_seen")
     Change.objects.create(mirror="user", source="", key=str(reader.pk))

@@ -1,0 +1,1 @@
+"""The audit log. To write to it: ``accounts.audit.log``."""

@@ -1,0 +1,26 @@
+"""The audit log in the admin: searched, and never changed."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from accounts.admin_base import Bounded
+from accounts.audit.models import AuditEvent
+
+
+@admin.register(AuditEvent)
+class AuditEventAdmin(Bounded):
+    """Security events and the work of staff, newest first."""
+
+    list_display = ["at", "kind", "actor", "object", "address", "details"]
+    list_filter = ["kind"]
+    list_select_related = ["actor"]
+    search_fields = ["=actor__username", "object", "address", "details"]
+    fields = readonly_fields = [*list_display, "model", "object_id"]
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,0 +1,39 @@
+"""Events that Django's signals tell of: work in the admin, changes of rights, users who are deleted."""
+
+from typing import Any, Final
+
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group
+from django.db.models.signals import m2m_changed, post_save, pre_delete
+from django.dispatch import receiver
+
+from accounts.audit.log import Kind, note, note_entries
+from accounts.audit.models import AuditEvent
+from accounts.models import User
+
+CHANGES: Final = {"post_add": "added", "post_remove": "removed", "pre_clear": "removed all"}
+
+
+@receiver(post_save, sender=LogEntry, dispatch_uid="accounts.audit.entry")
+def note_entry(*, instance: LogEntry, created: bool, **kwargs: Any) -> None:
+    """Note what the admin logs of one row."""
+    if created:
+        note_entries([instance])
+
+
+@receiver(m2m_changed, sender=User.groups.through, dispatch_uid="accounts.audit.groups")
+@receiver(m2m_changed, sender=User.user_permissions.through, dispatch_uid="accounts.audit.permissions")
+@receiver(m2m_changed, sender=Group.permissions.through, dispatch_uid="accounts.audit.group")
+def note_rights(*, instance: Any, action: str, model: Any, pk_set: set[int] | None, **kwargs: Any) -> None:
+    """Note which groups or permissions were given or taken, by whatever way."""
+    if action in CHANGES and pk_set != set():
+        names = ", ".join(map(str, model.objects.filter(pk__in=pk_set))) if pk_set else model._meta.verbose_name_plural
+        note(Kind.RIGHTS, instance, f"{CHANGES[action]}: {names}")
+
+
+@receiver(pre_delete, sender=User, dispatch_uid="accounts.audit.deleted")
+def forget_user(*, instance: User, **kwargs: Any) -> None:
+    """Take the name and the addresses of a deleted user out of the log. The events stay."""
+    about = AuditEvent.objects.filter(model=User._meta.label_lower, object_id=str(instance.pk))
+    about.update(object="", details="")
+    AuditEvent.objects.filter(actor=instance).update(address="")
