@@ -15,6 +15,7 @@ from accounts.audit.log import Kind, note
 from accounts.audit.models import AuditEvent
 from accounts.models import Session, User
 from shop.models import Order
+from shop.services.errors import NotYours
 from shop.services.orders import cancel
 from tests.support.accounts.lockout import HOME, fail
 from tests.support.shop.make import make_order, make_product
@@ -95,6 +96,8 @@ def test_an_order_that_staff_cancel_is_noted_in_the_same_transaction(carol: User
     mine, other = (make_order(alice, make_product(), key=key) for key in ("1", "2"))
     Order.objects.update(state="paid")
     cancel(mine.pk, alice)
+    with pytest.raises(NotYours):
+        cancel(other.pk, User.objects.create_user("dora", is_staff=True))  # without the permission
     assert events() == []
     with pytest.raises(RuntimeError), transaction.atomic():
         cancel(other.pk, carol)

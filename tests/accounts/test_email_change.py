@@ -9,6 +9,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts import emails
+from accounts.audit.models import AuditEvent
 from accounts.models import EmailChange, User
 from accounts.session_services import end_all_sessions
 from tests.support.accounts.mail import delivered, hinted, link_in
@@ -65,6 +66,7 @@ def test_it_works(here: Client, alice: User) -> None:
     assert "Your e-mail address is changed." in here.get("/accounts/").content.decode()
     (left,) = delivered()
     assert (left.to, left.subject) == ([OLD], "Your e-mail address at Diptych was changed")
+    assert AuditEvent.objects.get(kind="email").actor == alice
 
 
 def test_a_first_address_has_no_old_one_to_tell(here: Client, alice: User) -> None:

@@ -62,7 +62,7 @@ def test_of_an_order_that_is_gone_nobody_is_told() -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("act", "about"), [(cancel, "is cancelled"), (send, "is on its way")])
 def test_who_bought_is_told_once_and_only_if_it_was_committed(act: Act, about: str) -> None:
-    staff = User.objects.create_user("staff", is_staff=True)
+    staff = User.objects.create_superuser("staff")
     order = make_order(None, make_product(), state=State.PAID, paid_at=timezone.now())
     with contextlib.suppress(KeyError), transaction.atomic():
         act(order.pk, staff)

@@ -44,7 +44,7 @@ def alice() -> User:
 
 @pytest.fixture
 def clerk() -> User:
-    return User.objects.create_user("clerk", is_staff=True)
+    return User.objects.create_superuser("clerk")
 
 
 @pytest.fixture
