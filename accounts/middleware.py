@@ -13,6 +13,7 @@ from django.contrib.auth.middleware import AuthenticationMiddleware as DjangoAut
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.base import UpdateError
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 from django.utils.functional import SimpleLazyObject
@@ -62,7 +63,12 @@ def get_user(request: HttpRequest) -> User | AnonymousUser:
     if not hasattr(request, "_cached_user"):
         user: User | AnonymousUser | None = user_by_record(request.session)
         if user is None or user.is_staff or user.is_superuser or request.method not in SAFE_METHODS:
-            user = user_by_row(request)
+            try:
+                user = user_by_row(request)
+            except DatabaseError:
+                if user is None or request.method not in SAFE_METHODS:
+                    raise
+                user.is_staff = user.is_superuser = False  # while SQL is away, staff read as everybody else
         if user.is_authenticated:
             rotate_for_rights(request.session)
         request._cached_user = user  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 
+from accounts.audit.models import AuditEvent
 from accounts.lockout import unlock
 from accounts.lockout.limits import counted_name
 from accounts.models import AccountDeletion, EmailChange, LoginStats, Session, User
@@ -24,6 +25,7 @@ def register_parts() -> None:
     permissions = ["permission__content_type__app_label", "permission__codename"]
     register(rows("permissions", of_permissions, "user", permissions))
     register(rows("deletions", AccountDeletion, "user", ["asked_at", "due_at"], erase=leave))
+    register(rows("audit", AuditEvent, "actor", reason=staff, erase=leave))  # names go with the user's own row
     register(rows("staff_actions", LogEntry, "user", reason=staff))
     register(Part("staff_actions_about", None, _erase_staff_actions, reason=staff))
     register(Part("failed_logins", None, _erase_failed_logins, reason="Other people may have caused it."))
@@ -39,4 +41,5 @@ def _erase_staff_actions(user_id: int) -> bool:
 def _erase_failed_logins(user_id: int) -> bool:
     for name in User.objects.filter(pk=user_id).values_list("username", flat=True):
         unlock(name=counted_name(name))
+        AuditEvent.objects.filter(object=counted_name(name), model="").update(object="", address="")
     return False
