@@ -33,7 +33,7 @@ def note_rights(*, instance: Any, action: str, model: Any, pk_set: set[int] | No
 
 @receiver(pre_delete, sender=User, dispatch_uid="accounts.audit.deleted")
 def forget_user(*, instance: User, **kwargs: Any) -> None:
-    """Take the name and the addresses of a deleted user out of the log. The events stay."""
+    """Take the name, the number and the addresses of a deleted user out of the log. The events stay."""
     about = AuditEvent.objects.filter(model=User._meta.label_lower, object_id=str(instance.pk))
-    about.update(object="", details="")
+    about.update(object="", object_id="", details="")
     AuditEvent.objects.filter(actor=instance).update(address="")
