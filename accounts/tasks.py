@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from celery import shared_task
 from django.conf import settings
@@ -15,8 +15,6 @@ from mirror.redis import is_away, relay_client
 
 __all__ = ["clean_sessions", "delete_accounts", "letter_tasks"]
 logger = logging.getLogger("accounts")
-
-SPARE_SECONDS: Final = 40.0  # for which the lease outlasts a run
 
 
 @shared_task(name="accounts.tasks.clean_sessions")
@@ -32,21 +30,21 @@ def clean_sessions() -> int:
         done = cleaning.clean(settings.SESSION_LIMIT, seconds=seconds, redis=redis)
         return done.removed + done.expired
 
-    return _run_alone("sessions", seconds, work)
+    return _run_alone("sessions", work)
 
 
 @shared_task(name="accounts.tasks.delete_accounts")
 def delete_accounts() -> int:
     """Delete the accounts that are due. Returns how many are gone."""
     seconds = settings.ACCOUNT_DELETION_SECONDS
-    return _run_alone("account-deletion", seconds, lambda redis: deletion.delete_due(seconds))
+    return _run_alone("account-deletion", lambda redis: deletion.delete_due(seconds))
 
 
-def _run_alone(job: str, seconds: float, work: Callable[[Any], int]) -> int:
-    """Run a job of about so many seconds, unless another process is at it. While Redis is away it waits."""
+def _run_alone(job: str, work: Callable[[Any], int]) -> int:
+    """Run a job unless another process is at it. While Redis is away it waits."""
     redis = relay_client()
     try:
-        with lease(redis, job, seconds + SPARE_SECONDS) as mine:
+        with lease(redis, job) as mine:
             return work(redis) if mine else 0
     except RedisError as error:
         if not is_away(error):

@@ -12,7 +12,6 @@ from mirror.redis import RedisError, is_away, relay_client
 logger = logging.getLogger("loginlog")
 
 STEP: Final = 500  # rows at a time
-LEASE_SECONDS: Final = 60.0
 
 
 def settle(redis: Any = None) -> bool:
@@ -23,7 +22,7 @@ def settle(redis: Any = None) -> bool:
     """
     redis = redis or relay_client()
     try:
-        with lease(redis, "loginlog:settle", LEASE_SECONDS) as mine:
+        with lease(redis, "loginlog:settle") as mine:
             if mine:
                 erasure.clean_all(redis)
                 unmarking.clean_all(redis)

@@ -16,6 +16,7 @@ from typing import Any, Final
 from redis.exceptions import RedisError
 
 from mirror import naming
+from mirror.conf import setting
 from mirror.scripts import Script
 from mirror.session import Conflict, Session
 
@@ -28,11 +29,13 @@ _guard = threading.Lock()
 
 
 @contextmanager
-def lease(redis: Any, job: str, seconds: float) -> Generator[bool, None, None]:
+def lease(redis: Any, job: str, seconds: float | None = None) -> Generator[bool, None, None]:
     """Hold the job for the block, and yield whether this process has it.
 
-    seconds: how long the job stays taken after its process was killed. Raises redis-py's errors.
+    seconds: how long the job stays taken after its process was killed (None: ``LEASE_SECONDS``). Raises redis-py's
+    errors.
     """
+    seconds = float(setting("LEASE_SECONDS")) if seconds is None else seconds
     name = naming.lease(job)
     with _guard:  # a second block in this process competes for the lease as another process does
         owner = _HERE if name not in _held else uuid.uuid4().hex

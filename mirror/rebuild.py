@@ -88,7 +88,7 @@ def _single(mirror: Mirror, redis: Any, progress: Progress, *, if_cold: bool = F
         return Rebuilt(mirror.name, skipped=True, faults=faults)
     if cold_ones := tuple(name for name in registry.ahead(mirror.name) if not marker.is_warm(redis, name)):
         return Rebuilt(mirror.name, skipped=True, waits=cold_ones)
-    with few_collections(), lease(redis, f"rebuild:{mirror.name}", setting("LEASE_SECONDS")) as mine:
+    with few_collections(), lease(redis, f"rebuild:{mirror.name}") as mine:
         if not mine or (if_cold and marker.is_warm(redis, mirror.name)):
             return Rebuilt(mirror.name, skipped=True)
         for _ in range(STARTS):

@@ -21,7 +21,7 @@ def sweep(redis: Any = None) -> int:
     redis = redis or relay_client()
     try:
         triggers.watch(redis)  # without the lease: another process's sweep can take long
-        with lease(redis, "sweep", setting("LEASE_SECONDS")) as mine:
+        with lease(redis, "sweep") as mine:
             return _sweep(redis) if mine else 0
     except RedisError as error:
         if not is_away(error):

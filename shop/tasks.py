@@ -16,7 +16,6 @@ from shop.services import settle as settling
 from shop.viewing import halving, keeping
 
 logger = logging.getLogger("shop")
-SETTLE_SECONDS = 120  # that one round may take before another begins
 EXPIRE_SECONDS = 60  # for which views are deleted in one go
 
 
@@ -27,7 +26,7 @@ def settle() -> list[int]:
     One at a time, as long as Redis can say so: a provider that hangs must not hold up all workers.
     """
     try:
-        with lease(relay_client(), "shop-settle", SETTLE_SECONDS) as mine:
+        with lease(relay_client(), "shop-settle") as mine:
             return list(settling.settle()) if mine else []
     except RedisError:
         return list(settling.settle())

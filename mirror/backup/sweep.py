@@ -54,7 +54,7 @@ def _one(backup: Backup, redis: Any) -> int:
     warm, due = epoch.trusted(redis, [found])[0], marked and not early
     if warm and not due:
         return 0
-    with lease(redis, f"backup:{backup.name}", setting("LEASE_SECONDS")) as mine:
+    with lease(redis, f"backup:{backup.name}") as mine:
         if not mine:
             return 0
         items = _flush(backup, redis) if due else 0

@@ -28,7 +28,6 @@ logger = logging.getLogger("shop")
 
 SLICE: Final = 2_000  # books trimmed in one call, a millisecond: 980,000 at once stop everybody for half a second
 STEP: Final = 1_000  # books brought to Redis in one command
-LEASE_SECONDS: Final = 10.0
 
 _EPOCH: Final = datetime.fromtimestamp(0, tz=UTC)
 _LUA: Final = Path(__file__).parents[1] / "lua"
@@ -76,7 +75,7 @@ def settle(redis: Any = None) -> Rescaled:
     """What beat asks for every few seconds: rebuild what Redis has lost, and halve what is due."""
     redis = redis or relay_client()
     if not is_whole(redis):
-        with lease(redis, "viewed", LEASE_SECONDS) as mine:
+        with lease(redis, "viewed") as mine:
             if mine:
                 rebuild(redis)
     return rescale(redis)
