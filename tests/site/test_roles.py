@@ -67,6 +67,7 @@ def test_a_role_that_exists_keeps_its_permissions(roles: None) -> None:
     assert Group.objects.get(name="shop").permissions.filter(codename="change_order").exists()
 
 
+@pytest.mark.slow(50)
 def test_every_address_of_the_admin_answers_each_role_as_the_table_says(roles: None) -> None:
     rows = _rows()
     people = list(_people())
