@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
@@ -102,11 +103,16 @@ def test_a_port_that_is_none_is_told_in_one_line(site: Site, port: str) -> None:
     assert ended.stderr == f"diptych: PORT={port} is not a port: choose a number from 1 to 65535\n"
 
 
-def test_with_a_redis_of_ones_own_none_is_embedded(site: Site, redis: Redis) -> None:
+def test_with_a_redis_of_ones_own_none_is_embedded(shared: Site, redis: Redis) -> None:
+    if shared.process is not None and shared.process.poll() is None:
+        shared.stop()
+    embedded = shared.folder / "var" / "redis"
+    shutil.rmtree(embedded, ignore_errors=True)
     path = redis.connection_pool.connection_kwargs["path"]
-    site.start(REDIS_URL=f"unix://{path}?db=0")
-    assert site.get("/readyz") == 200
-    assert not (site.folder / "var" / "redis").exists()
+    shared.start(REDIS_URL=f"unix://{path}?db=0")
+    assert shared.get("/readyz") == 200
+    assert not embedded.exists()
+    shared.stop()
 
 
 def _log_in(url: str, name: str, password: str) -> str:
