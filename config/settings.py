@@ -19,6 +19,7 @@ from config import environment
 from config.environment import env
 from config.settings_accounts import *  # noqa: F403
 from config.settings_accounts import PROXY_COUNT
+from config.settings_catalog import *  # noqa: F403
 from config.settings_celery import *  # noqa: F403
 from config.settings_redis import *  # noqa: F403
 from config.settings_shop import *  # noqa: F403
