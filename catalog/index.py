@@ -1,19 +1,22 @@
 """The catalogue inside the process: tag algebra, orders and facets in microseconds; current, or not used.
 
 A copy of what ``BookMirror`` places in Redis, which ``mirror.local`` keeps current: for each tag a roaring bitmap
-of book ids, the orders, and each book's tags; and of what other mirrors place in the orders that they add.
+of book ids, the orders, and each book's tags; the sets that filters ask for; and of what other mirrors place in
+the orders and sets that they add.
 """
 
 from bisect import bisect_left, insort
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
+from heapq import nsmallest
 from math import inf
 from typing import Any
 
 from pyroaring import BitMap64
 
 from catalog import facets, keys, nearest, query, sorts, sql
-from catalog.found import FACETS, Counts, Found
+from catalog.filters import InSet, Narrowing
+from catalog.found import FACETS, LANGUAGES, Counts, Found
 from catalog.orders import Order
 from mirror.entries import Contribution, Entry, Member, Members, Scored
 from mirror.local import LocalCopy
@@ -24,6 +27,7 @@ COUNT_AT_LEAST, COUNT_OF_ALL = 50, 200
 REMEMBERED = 256  # results
 
 NONE = BitMap64()
+_Asked = tuple[str, tuple[Narrowing, ...]]  # a query's normal form, and the filters
 
 
 class _Names(dict[str, str]):
@@ -41,10 +45,12 @@ class Index:
     """All books by tag and in order. Changed and asked under the lock of the copy."""
 
     def __init__(self, entries: Iterable[Contribution] = ()) -> None:
-        self._tag_start = len(keys.tag(""))
+        self._tag_key = keys.tag("")
+        self._tag_start = len(self._tag_key)
         self._sort_of = {sort.place(): sort for sort in sorts.every()}
         self._partial = [sort.name for sort in sorts.every() if sort.is_partial]
-        members, tags_of, places = self._sort_out(entries)
+        members, tags_of, places, sets = self._sort_out(entries)
+        self._sets = {key: BitMap64(pks) for key, pks in sets.items()}
         self._members = {name: BitMap64(pks) for name, pks in members.items()}
         self._tags_of = {pk: tuple(names) for pk, names in tags_of.items() if names}
         self._sizes = sorted((-len(books), name) for name, books in self._members.items())
@@ -52,35 +58,44 @@ class Index:
             places[name] = dict.fromkeys(places[sorts.DEFAULT], inf) | places[name]
         self._orders = {name: Order(found) for name, found in places.items()}
         self._all = BitMap64(places[sorts.DEFAULT])
-        self._remembered: OrderedDict[str, tuple[BitMap64, Counts]] = OrderedDict()
+        self._remembered: OrderedDict[_Asked, tuple[BitMap64, Counts]] = OrderedDict()
 
-    def _sort_out(self, entries: Iterable[Contribution]) -> tuple[dict[str, Any], dict[int, Any], dict[str, Any]]:
+    def _sort_out(
+        self, entries: Iterable[Contribution]
+    ) -> tuple[dict[str, Any], dict[int, Any], dict[str, Any], dict[str, list[int]]]:
         members: defaultdict[str, list[int]] = defaultdict(list)
         tags_of: defaultdict[int, list[str]] = defaultdict(list)
         places: dict[str, dict[int, Any]] = {sort.name: {} for sort in self._sort_of.values()}
-        names = _Names()
+        sets: defaultdict[str, list[int]] = defaultdict(list)
+        names, tag_key = _Names(), keys.tag("")
         for entry in entries:
             if isinstance(entry, Scored):
-                sort = self._sort_of[entry.key]
-                pk, key = sort.of(entry)
-                places[sort.name][pk] = key
+                if sort := self._sort_of.get(entry.key):
+                    pk, key = sort.of(entry)
+                    places[sort.name][pk] = key
                 continue
             pk = int(entry[1])
-            own = [*map(names.__getitem__, entry.keys if isinstance(entry, Members) else entry[:1])]
-            tags_of[pk] += own
-            for name in own:
+            own = entry.keys if isinstance(entry, Members) else entry[:1]
+            if own and not own[0].startswith(tag_key):
+                for key in own:
+                    sets[key].append(pk)
+                continue
+            tags = [*map(names.__getitem__, own)]
+            tags_of[pk] += tags
+            for name in tags:
                 members[name].append(pk)
-        return members, tags_of, places
+        return members, tags_of, places, sets
 
     # --- changes (mirror.local.Structure) -------------------------------------------------------
 
     def add(self, entry: Entry) -> None:
         """Take in an entry."""
         self._remembered.clear()
-        if type(entry) is Member:
+        if type(entry) is Member and not entry.key.startswith(self._tag_key):
+            self._sets.setdefault(entry.key, BitMap64()).add(int(entry.member))
+        elif type(entry) is Member:
             self._tag(entry.key[self._tag_start :], int(entry.member))
-        elif type(entry) is Scored:
-            sort = self._sort_of[entry.key]
+        elif type(entry) is Scored and (sort := self._sort_of.get(entry.key)):
             pk, key = sort.of(entry)
             self._orders[sort.name].put(pk, key)
             if sort.name == sorts.DEFAULT:
@@ -89,10 +104,11 @@ class Index:
     def remove(self, entry: Entry) -> None:
         """Forget an entry. A text that a book no longer stands at says nothing about where it stands now."""
         self._remembered.clear()
-        if type(entry) is Member:
+        if type(entry) is Member and not entry.key.startswith(self._tag_key):
+            self._leave(entry.key, int(entry.member))
+        elif type(entry) is Member:
             self._untag(entry.key[self._tag_start :], int(entry.member))
-        elif type(entry) is Scored:
-            sort = self._sort_of[entry.key]
+        elif type(entry) is Scored and (sort := self._sort_of.get(entry.key)):
             pk, key = sort.of(entry)
             order = self._orders[sort.name]
             if sort.is_partial and pk in self._all:
@@ -101,6 +117,14 @@ class Index:
                 order.drop(pk)
             if sort.name == sorts.DEFAULT:
                 self._go(pk)
+
+    def _leave(self, key: str, pk: int) -> None:
+        """The book is no longer in the set of a filter."""
+        books = self._sets.get(key, NONE)
+        if pk in books:
+            books.discard(pk)
+            if not books:
+                del self._sets[key]
 
     def _come(self, pk: int) -> None:
         """There is a book: among the last of an order in which nobody has placed it (before this, or yet)."""
@@ -145,24 +169,39 @@ class Index:
 
     # --- questions ------------------------------------------------------------------------------
 
-    def find(self, node: query.Node | None, order: str, after: sql.Position | None, limit: int) -> Found:
+    def find(
+        self,
+        node: query.Node | None,
+        order: str,
+        after: sql.Position | None,
+        limit: int,
+        narrowings: tuple[Narrowing, ...] = (),
+    ) -> Found:
         """The answer to a query; the page has up to ``limit`` positions after ``after``."""
-        books, counts = self._result(node)
+        books, counts = self._result(node, narrowings)
         way = sorts.get(order)
         inside = None if after is None else (way.inside(after[0]), after[1])
-        page = self._orders[order].page(books, inside, limit)
+        page = self._orders[way.base].page(books, inside, limit, is_reversed=way.is_reversed)
         return Found(
             count=len(books),
             positions=[(way.outside(key), pk) for key, pk in page],
             facets=counts,
             unknown=self._unknown(node),
+            languages=self._languages(),
         )
 
-    def _result(self, node: query.Node | None) -> tuple[BitMap64, Counts]:
-        name = query.canonical(node) if node else ""
+    def _languages(self) -> list[str]:
+        start = keys.language("")
+        sizes = ((-len(books), key[len(start) :]) for key, books in self._sets.items() if key.startswith(start))
+        return [code for _, code in nsmallest(LANGUAGES, sizes)]
+
+    def _result(self, node: query.Node | None, narrowings: tuple[Narrowing, ...]) -> tuple[BitMap64, Counts]:
+        name = query.canonical(node) if node else "", narrowings
         known = self._remembered.get(name)
         if known is None:
             books = query.evaluate(node, self._books_with, lambda: self._all) if node else self._all
+            for narrowing in narrowings:
+                books = books & self._narrowed(narrowing)
             known = books, self._facets(books, query.terms(node) if node else frozenset())
             self._remembered[name] = known
             if len(self._remembered) > REMEMBERED:
@@ -170,6 +209,13 @@ class Index:
         else:
             self._remembered.move_to_end(name)
         return known
+
+    def _narrowed(self, narrowing: Narrowing) -> BitMap64:
+        if isinstance(narrowing, InSet):
+            return self._sets.get(narrowing.key, NONE)
+        sort = sorts.get(narrowing.sort)
+        low, high = (None if key is None else sort.inside(key) for key in (narrowing.low, narrowing.high))
+        return self._orders[sort.name].between(*((high, low) if sort.is_descending else (low, high)))
 
     def _books_with(self, name: str) -> BitMap64:
         return self._members.get(name, NONE)

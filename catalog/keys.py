@@ -23,8 +23,18 @@ def newest() -> str:
     return key("books:newest")
 
 
+def ratings() -> str:
+    """Sorted set: book id by mean rating (none: -inf). Life: always. Owner: BookMirror."""
+    return key("books:rating")
+
+
+def language(code: str) -> str:
+    """Set: ids of the books in a language (two letters, or three). Life: while a book has it. Owner: BookMirror."""
+    return key("{language}:" + code)
+
+
 def titles() -> str:
-    """Sorted set: "<title in lower case> NUL <book id>", all scored 0. Life: always. Owner: BookMirror."""
+    """Sorted set: "<text that titles sort by> NUL <book id>", all scored 0. Life: always. Owner: BookMirror."""
     return key("books:title")
 
 

@@ -15,6 +15,22 @@ THREE_LETTERS: Final = {
 }  # fmt: skip
 
 
+def main_code(code: str) -> str:
+    """Return one code for all spellings of a language: "eng", "en-US" and "en" -> "en"; an unknown code in itself.
+
+    >>> main_code("zho")
+    'zh'
+    """
+    main = code.lower().partition("-")[0] if code.isascii() else code
+    return THREE_LETTERS.get(main, main).partition("-")[0]
+
+
+def spellings(main: str) -> list[str]:
+    """Return the codes, in small letters and without a country, that ``main_code`` makes ``main`` of."""
+    longer = [three for three, short in THREE_LETTERS.items() if short.partition("-")[0] == main]
+    return [*longer, *([] if main in THREE_LETTERS else [main])]
+
+
 def language_name(code: str) -> str:
     """ "eng", "en-US" and "en" -> "English", in the language that is active; an unknown code as it is."""
     lowered = code.lower()

@@ -8,12 +8,14 @@ from django.db.models import Model
 
 import mirror
 from catalog import keys
+from catalog.languages import main_code
 from catalog.models import Author, Book, Tag
 from catalog.records import BookRow, Record, load_books, record, tag_names
-from mirror import Contribution, Family, Members, Mirror, Scored, Watch
+from mirror import Contribution, Family, Member, Members, Mirror, Scored, Watch
 from mirror.conf import setting
 
 UNKNOWN_YEAR = float("-inf")  # sorts after every year there can be, the newest being first
+UNRATED = float("-inf")
 
 
 def _books(links: type[Model], column: str, values: Sequence[str], after: str | None, limit: int) -> list[str]:
@@ -62,13 +64,14 @@ class _Places(NamedTuple):
 
     popular: str
     newest: str
+    ratings: str
     titles: str
     tags: _TagKeys
 
 
 @cache
 def _places() -> _Places:
-    return _Places(keys.popular(), keys.newest(), keys.titles(), _TagKeys(keys.tag("")))
+    return _Places(keys.popular(), keys.newest(), keys.ratings(), keys.titles(), _TagKeys(keys.tag("")))
 
 
 @mirror.register
@@ -76,6 +79,7 @@ class BookMirror(Mirror):
     """A book's record, its place in the orders, and its id in the set of each of its tags."""
 
     name = "book"
+    version = 2
     model = Book
     watches = (
         Watch(Book),
@@ -95,19 +99,24 @@ class BookMirror(Mirror):
         return record(row)
 
     def index(self, record: Record) -> Iterable[Contribution]:
-        pk, places, year = str(record["id"]), _places(), record["year"]
+        pk, places, year, rating = str(record["id"]), _places(), record["year"], record["rating"]
+        language = main_code(record["language"])
         return [
             Scored(places.popular, pk, record["popularity"]),
             Scored(places.newest, pk, UNKNOWN_YEAR if year is None else year),
+            Scored(places.ratings, pk, UNRATED if rating is None else rating),
             Scored(places.titles, f"{record['sort_title']}\0{pk}", 0),
             Members(list(map(places.tags.__getitem__, record["tags"])), pk),
+            *([Member(keys.language(language), pk)] if language else []),
         ]
 
     def families(self) -> Sequence[Family]:
         return (
             Family(keys.tag(""), "set", _own_id),
             Family(keys.popular(), "zset", _own_id, whole=True),
+            Family(keys.language(""), "set", _own_id),
             Family(keys.newest(), "zset", _own_id, whole=True),
+            Family(keys.ratings(), "zset", _own_id, whole=True),
             Family(keys.titles(), "zset", _id_after_text, whole=True),
         )
 

@@ -101,6 +101,7 @@ class Book(models.Model):
         indexes = [
             models.Index(fields=["-popularity", "id"], name="catalog_book_popular"),
             models.Index(fields=["-year", "id"], name="catalog_book_newest"),
+            models.Index(fields=["-rating", "id"], name="catalog_book_rated"),
             models.Index(fields=["sort_title", "id"], name="catalog_book_title"),
         ]
         constraints = [

@@ -2,7 +2,8 @@
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping
-from heapq import nsmallest
+from heapq import nlargest, nsmallest
+from math import inf
 from typing import Any
 
 from pyroaring import BitMap64
@@ -32,28 +33,65 @@ class Order:
         if pk in self.keys:
             del self._sorted[bisect_left(self._sorted, (self.keys.pop(pk), pk))]
 
-    def page(self, books: BitMap64, after: Position | None, limit: int) -> list[Position]:
-        """The next ``limit`` of ``books`` after a position, which may be of no book."""
-        start = bisect_right(self._sorted, after) if after is not None else 0
+    def page(self, books: BitMap64, after: Position | None, limit: int, *, is_reversed: bool = False) -> list[Position]:
+        """The next ``limit`` of ``books`` after a position, which may be of no book.
+
+        is_reversed: from the last key to the first; books without a key (inf) still come last.
+        """
+        start = self._place_after(after, is_reversed=is_reversed) if after is not None else 0
         if len(books) == len(self._sorted):  # all of them
-            return self._sorted[start : start + limit]
+            return self._stretch(start, start + limit, is_reversed=is_reversed)
         # A walk finds a result every (all / results) steps, if they are spread evenly; it is given
         # four times as many, and what is not spread evenly is sorted.
         steps = 4 * limit * len(self._sorted) // max(1, len(books))
         if steps * WALK < len(books) * PLACE:
-            walked = self._walk(books, start, start + steps, limit)
+            walked = self._walk(books, start, start + steps, limit, is_reversed=is_reversed)
             if walked is not None:
                 return walked
         keys = self.keys
         found = ((keys[pk], pk) for pk in books)
+        if is_reversed:
+            last = None if after is None else _backwards(after)
+            return nlargest(limit, (p for p in found if last is None or _backwards(p) < last), key=_backwards)
         return nsmallest(limit, found if after is None else (place for place in found if place > after))
 
-    def _walk(self, books: BitMap64, start: int, end: int, limit: int) -> list[Position] | None:
+    def between(self, low: Any, high: Any) -> BitMap64:
+        """The books whose keys are from ``low`` to ``high`` (None: no limit); those without a key never are."""
+        start = 0 if low is None else bisect_left(self._sorted, (low,))
+        end = self._count_with_key() if high is None else bisect_right(self._sorted, (high, inf))
+        return BitMap64(pk for _, pk in self._sorted[start:end])
+
+    def _count_with_key(self) -> int:
+        has_all = not self._sorted or self._sorted[-1][0] != inf
+        return len(self._sorted) if has_all else bisect_left(self._sorted, (inf,))
+
+    def _place_after(self, after: Position, *, is_reversed: bool) -> int:
+        """How many books come up to a position."""
+        if not is_reversed:
+            return bisect_right(self._sorted, after)
+        place, with_key = bisect_left(self._sorted, after), self._count_with_key()
+        return with_key + len(self._sorted) - place if after[0] == inf else with_key - place
+
+    def _stretch(self, start: int, end: int, *, is_reversed: bool) -> list[Position]:
+        """The books from place ``start`` to before place ``end``."""
+        if not is_reversed:
+            return self._sorted[start:end]
+        with_key, every = self._count_with_key(), len(self._sorted)
+        keyed = self._sorted[max(with_key - end, 0) : max(with_key - start, 0)]
+        others = self._sorted[max(every - max(end - with_key, 0), with_key) : every - max(start - with_key, 0)]
+        return keyed[::-1] + others[::-1]
+
+    def _walk(self, books: BitMap64, start: int, end: int, limit: int, *, is_reversed: bool) -> list[Position] | None:
         """The first ``limit`` of ``books`` from place ``start``, or None if they are not found before ``end``."""
         found = []
-        for place in self._sorted[start:end]:
+        for place in self._stretch(start, end, is_reversed=is_reversed):
             if place[1] in books:
                 found.append(place)
                 if len(found) == limit:
                     return found
         return found if end >= len(self._sorted) else None
+
+
+def _backwards(place: Position) -> tuple[bool, Position]:
+    """What a position compares by in the reverse, greatest first."""
+    return place[0] != inf, place

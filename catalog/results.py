@@ -3,6 +3,7 @@
 Links are worked out when they are asked for: the JSON and the "more" of a list need few of them.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -13,11 +14,15 @@ from django.utils.functional import Promise
 
 from catalog import cursor, query, sorts
 from catalog.extras import Beside
+from catalog.filters import LANGUAGE, NO_FILTERS, Chosen
 from catalog.found import Found
+from catalog.languages import main_code
 from catalog.query import Node, QueryError
+from catalog.sorts import Sort
 from mirror.raw import RawRecord
 
 PAGE: Final = 20  # books
+MAX_PAGES: Final = 10  # shown at once, so that going back finds what was loaded
 
 
 class BookRecord(RawRecord):
@@ -56,11 +61,19 @@ class Unknown:
 
 @dataclass(frozen=True)
 class SortLink:
-    """An order: its name in the address, what people call it, whether it is the present one."""
+    """An order: its name in the address, what people call it, whether it is the present one or its reverse."""
 
     name: str
     label: str | Promise
     is_current: bool
+    url: str
+
+
+@dataclass(frozen=True)
+class FilterChip:
+    """A filter in use, as people call it, and the address without it."""
+
+    label: str
     url: str
 
 
@@ -69,8 +82,8 @@ class BookList:
     """A page of books that a query found.
 
     query: as it was typed. sort: the order. error: why the query cannot be read; then nothing was found.
-    node: the query as it was read; None: all books. books: this page's, at most PAGE. beside: what other applications
-    say of them (``catalog.extras``).
+    node: the query as it was read; None: all books. books: this page's, at most ``size``. beside: what other
+    applications say of them (``catalog.extras``). chosen: the filters; where they have errors nothing was found.
     """
 
     query: str
@@ -80,6 +93,13 @@ class BookList:
     found: Found
     books: list[BookRecord]
     beside: Beside
+    chosen: Chosen = NO_FILTERS
+    size: int = PAGE
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the query or a filter cannot be read."""
+        return self.error is not None or bool(self.chosen.errors)
 
     @property
     def count(self) -> int:
@@ -89,9 +109,9 @@ class BookList:
     @cached_property
     def next(self) -> str | None:
         """The cursor of the next page; None on the last."""
-        if len(self.found.positions) <= PAGE:
+        if len(self.found.positions) <= self.size:
             return None
-        return cursor.write(self.sort, self.found.positions[PAGE - 1])
+        return cursor.write(self.sort, self.found.positions[self.size - 1])
 
     @property
     def next_url(self) -> str | None:
@@ -102,9 +122,44 @@ class BookList:
     def sorts(self) -> list[SortLink]:
         """The orders there are."""
         return [
-            SortLink(sort.name, sort.label, sort.name == self.sort, self._url(self.query, sort.name))
+            SortLink(sort.name, sort.label, sort.name == self._sort.base, self._url(self.query, sort.name))
             for sort in sorts.every()
         ]
+
+    @cached_property
+    def reversed_sort(self) -> SortLink:
+        """The present order the other way round."""
+        reverse = self._sort.reverse()
+        return SortLink(reverse.name, reverse.label, False, self._url(self.query, reverse.name))
+
+    @cached_property
+    def _sort(self) -> Sort:
+        return sorts.get(self.sort)
+
+    @cached_property
+    def filters(self) -> list[FilterChip]:
+        """The filters in use, and the address without each."""
+        return [
+            FilterChip(active.label, self._url(self.query, self.sort, without=active.names))
+            for active in self.chosen.active
+        ]
+
+    @property
+    def can_clear_all(self) -> bool:
+        """Whether more than one thing narrows the list."""
+        return len(self.chips) + len(self.filters) > 1
+
+    @cached_property
+    def languages(self) -> list[str]:
+        """The codes of the languages to choose from: those of most books, and the one that is chosen."""
+        chosen = main_code(self.chosen.given.get(LANGUAGE, ""))
+        found = self.found.languages
+        return found if not chosen or chosen in found else [chosen, *found]
+
+    @property
+    def language(self) -> str:
+        """The code of the language that is chosen, or ""."""
+        return main_code(self.chosen.given.get(LANGUAGE, ""))
 
     @cached_property
     def facets(self) -> list[Facet]:
@@ -139,7 +194,9 @@ class BookList:
     def _address(self) -> str:
         return reverse("catalog:list")
 
-    def _url(self, text: str, order: str, after: str | None = None) -> str:
-        parameters = {"q": text, "sort": "" if order == sorts.DEFAULT else order, "after": after or ""}
+    def _url(self, text: str, order: str, after: str | None = None, without: Container[str] = ()) -> str:
+        filters = {name: value for name, value in self.chosen.given.items() if name not in without}
+        sort = "" if order == sorts.DEFAULT else order
+        parameters = {"q": text, **filters, "sort": sort, "after": after or ""}
         given = urlencode({name: value for name, value in parameters.items() if value})
         return f"{self._address}?{given}" if given else self._address

@@ -4,10 +4,11 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from catalog import cursor, extras, keys, query, sorts, sql
+from catalog.filters import NO_FILTERS, Chosen, Narrowing
 from catalog.found import NOTHING, Found, by_sql
-from catalog.index import copy
+from catalog.index import Index, copy
 from catalog.records import book_records
-from catalog.results import PAGE, BookList, BookRecord
+from catalog.results import MAX_PAGES, PAGE, BookList, BookRecord
 from mirror import registry
 from mirror.read import read
 from mirror.shapes import shape_of
@@ -15,20 +16,27 @@ from mirror.shapes import shape_of
 LARGEST_ID: Final = 2**63 - 1
 
 
-def find_books(text: str = "", sort: str = "", after: str = "") -> BookList:
-    """The books that the query ``text`` finds, in the order ``sort``, from the cursor ``after`` on.
+def find_books(
+    text: str = "", sort: str = "", after: str = "", chosen: Chosen = NO_FILTERS, pages: int = 1
+) -> BookList:
+    """The books that the query ``text`` finds and that pass the filters, in the order ``sort``, from the cursor
+    ``after`` on: ``pages`` pages of them, at most MAX_PAGES.
 
     An unknown sort is the most read first, a cursor that is not ours the first page. From a warm mirror: at
     most 2 round trips and no SQL.
     """
     order = sorts.known(sort).name
+    size = PAGE * max(1, min(pages, MAX_PAGES))
     try:
         node = _parse(text)
     except query.QueryError as error:
-        return BookList(text, order, error, None, NOTHING, [], [])
+        return BookList(text, order, error, None, NOTHING, [], [], chosen)
+    if chosen.errors:
+        return BookList(text, order, None, node, NOTHING, [], [], chosen)
     position = cursor.read(after, order) if after else None
-    answer = _from_redis(node, order, position) or _from_sql(node, order, position)
-    return BookList(text, order, None, node, *answer)
+    asked = _Asked(node, order, position, chosen.narrowings, size)
+    answer = _from_redis(asked) or _from_sql(asked)
+    return BookList(text, order, None, node, *answer, chosen, size)
 
 
 _parse = lru_cache(maxsize=512)(query.parse)
@@ -36,15 +44,28 @@ _parse = lru_cache(maxsize=512)(query.parse)
 Answer = tuple[Found, list[BookRecord], extras.Beside]
 
 
-def _from_redis(node: query.Node | None, order: str, after: sql.Position | None) -> Answer | None:
+class _Asked(NamedTuple):
+    """What is asked for. size: how many books."""
+
+    node: query.Node | None
+    order: str
+    after: sql.Position | None
+    narrowings: tuple[Narrowing, ...]
+    size: int
+
+
+def _from_redis(asked: _Asked) -> Answer | None:
     """The answer, and the page's records; None if the mirror is cold, or away, or the copy is behind."""
 
     def records(pipe: Any, found: Found) -> None:
-        if pks := _page(found):
+        if pks := _page(found, asked):
             pipe.mget([keys.book(pk) for pk in pks])
             extras.ask_for_cards(pipe, pks)
 
-    answer = copy.ask(lambda index: index.find(node, order, after, PAGE + 1), records)
+    def find(index: Index) -> Found:
+        return index.find(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
+
+    answer = copy.ask(find, records)
     if answer is None:
         return None
     found, replies = answer
@@ -54,14 +75,14 @@ def _from_redis(node: query.Node | None, order: str, after: sql.Position | None)
     return None if None in raws else (found, list(map(BookRecord, raws)), extras.found_for_cards(more))
 
 
-def _from_sql(node: query.Node | None, order: str, after: sql.Position | None) -> Answer:
-    found = by_sql(node, order, after, PAGE + 1)
-    pks = _page(found)
+def _from_sql(asked: _Asked) -> Answer:
+    found = by_sql(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
+    pks = _page(found, asked)
     return found, _records_by_sql(pks), extras.by_sql_for_cards(pks)
 
 
-def _page(found: Found) -> list[int]:
-    return [pk for _, pk in found.positions[:PAGE]]
+def _page(found: Found, asked: _Asked) -> list[int]:
+    return [pk for _, pk in found.positions[: asked.size]]
 
 
 def _records_by_sql(pks: list[int]) -> list[BookRecord]:

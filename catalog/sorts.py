@@ -1,11 +1,12 @@
 """The orders in which books are shown. Other applications may add one (``register``, in ``AppConfig.ready``).
 
 An order's *key* is what it sorts by (popularity, year, sort title; None where a book has none: those come last), and
-then by id. A *position* is the key and the id of a book.
+then by id. A *position* is the key and the id of a book. Each order has a reverse, whose name begins with "-": keys and
+ids go the other way, and books without a key still come last.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Final
 
@@ -25,19 +26,34 @@ from mirror.entries import Scored
 class Sort:
     """One order.
 
-    name: in addresses. label: for people. place: the sorted set that has the books by their keys. expression: what SQL
-    sorts by. is_text: members are "<key> NUL <id>" and sort by code point; others are ids, scored with their keys.
-    mirror: which places them; another than the books' own writes to the books' feed (``Mirror.feed``), has the books'
-    ids as its rows' keys, and places only the books that have a key.
+    name: in addresses. label: for people. reverse_label: for people, of the reverse. place: the sorted set that has the
+    books by their keys. expression: what SQL sorts by. is_text: members are "<key> NUL <id>" and sort by code point;
+    others are ids, scored with their keys. mirror: which places them; another than the books' own writes to the books'
+    feed (``Mirror.feed``), has the books' ids as its rows' keys, and places only the books that have a key.
+    is_reversed: whether this is the reverse.
     """
 
     name: str
     label: str | Promise
+    reverse_label: str | Promise
     place: Callable[[], str]
     expression: Callable[[], Combinable]
     is_descending: bool = False
     is_text: bool = False
     mirror: str = "book"
+    is_reversed: bool = False
+
+    @property
+    def base(self) -> str:
+        """The name of the order that this is the reverse of, or its own."""
+        return self.name.removeprefix(REVERSE)
+
+    def reverse(self) -> "Sort":
+        """Return the same books the other way round."""
+        name = self.base if self.is_reversed else REVERSE + self.name
+        return replace(
+            self, name=name, label=self.reverse_label, reverse_label=self.label, is_reversed=not self.is_reversed
+        )
 
     @property
     def is_partial(self) -> bool:
@@ -74,12 +90,14 @@ def _title() -> Combinable:
 
 
 DEFAULT: Final = "popular"
+REVERSE: Final = "-"
 _sorts: Final[dict[str, Sort]] = {
     sort.name: sort
     for sort in (
-        Sort(DEFAULT, _("Most read"), keys.popular, lambda: F("popularity"), is_descending=True),
-        Sort("newest", _("Newest"), keys.newest, lambda: F("year"), is_descending=True),
-        Sort("title", _("By title"), keys.titles, _title, is_text=True),
+        Sort(DEFAULT, _("Most read"), _("Least read first"), keys.popular, lambda: F("popularity"), is_descending=True),
+        Sort("newest", _("Newest"), _("Oldest first"), keys.newest, lambda: F("year"), is_descending=True),
+        Sort("rating", _("Best rated"), _("Worst rated first"), keys.ratings, lambda: F("rating"), is_descending=True),
+        Sort("title", _("By title"), _("From Z to A"), keys.titles, _title, is_text=True),
     )
 }
 
@@ -96,12 +114,12 @@ def every() -> Sequence[Sort]:
 
 def get(name: str) -> Sort:
     """The order of this name; of no other: KeyError."""
-    return _sorts[name]
+    return _sorts[name[1:]].reverse() if name.startswith(REVERSE) else _sorts[name]
 
 
 def known(name: str) -> Sort:
     """The order of this name, or the first."""
-    return _sorts.get(name, _sorts[DEFAULT])
+    return get(name) if name.removeprefix(REVERSE) in _sorts else _sorts[DEFAULT]
 
 
 def others() -> dict[str, Callable[[], str]]:

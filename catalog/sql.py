@@ -4,16 +4,19 @@ The way through Redis gives exactly the same answers in the same order (``catalo
 position. Text sorts by code point on every database, as Python's ``sorted`` does.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
 from typing import Any
 
 from django.db import connections
-from django.db.models import F, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 from django.db.models.expressions import OrderBy
 
-from catalog import sorts
+from catalog import languages, sorts
+from catalog.filters import Narrowing
 from catalog.models import Book
 from catalog.query import And, Node, Not, Tag, normal, terms
 from catalog.records import book_records
@@ -26,10 +29,10 @@ Position = tuple[Any, int]  # key, id
 Links = Book.tags.through
 
 
-def matching(node: Node | None) -> QuerySet[Book]:
-    """The books that satisfy ``node`` (None: all), in no particular order."""
+def matching(node: Node | None, narrowings: Sequence[Narrowing] = ()) -> QuerySet[Book]:
+    """The books that satisfy ``node`` (None: all) and every filter, in no particular order."""
     books = Book.objects.using(setting("DATABASE")).order_by()
-    return books.filter(_condition(normal(node))) if node else books
+    return books.filter(*([_condition(normal(node))] if node else []), *(one.condition for one in narrowings))
 
 
 def _condition(node: Node) -> Q:
@@ -49,9 +52,18 @@ def _any_of(tags: Sequence[Tag]) -> Q:
     return Q(pk__in=links.values("book_id"))
 
 
-def count(node: Node | None) -> int:
-    """How many books satisfy ``node``."""
-    return matching(node).count()
+def count(node: Node | None, narrowings: Sequence[Narrowing] = ()) -> int:
+    """How many books satisfy ``node`` and every filter."""
+    return matching(node, narrowings).count()
+
+
+def count_languages(limit: int) -> list[tuple[str, int]]:
+    """The languages of most books, with how many: most first, then by code."""
+    rows = Book.objects.using(setting("DATABASE")).exclude(language="").order_by().values_list("language")
+    counts: Counter[str] = Counter()
+    for code, books in rows.annotate(books=Count("pk")):
+        counts[languages.main_code(code)] += books
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
 
 # Counted by number first: to group by name, hundreds of thousands of names would be compared.
@@ -64,7 +76,7 @@ _FACETS = """
 """
 
 
-def facets(node: Node | None, limit: int = 20) -> list[tuple[str, int]]:
+def facets(node: Node | None, limit: int = 20, narrowings: Sequence[Narrowing] = ()) -> list[tuple[str, int]]:
     """The tags that most of the results have, with how many: most first, then by name.
 
     Tags that the query names are left out.
@@ -72,8 +84,8 @@ def facets(node: Node | None, limit: int = 20) -> list[tuple[str, int]]:
     connection = connections[setting("DATABASE")]
     named = terms(node) if node else frozenset()
     where, parameters = "", []
-    if node:
-        inner, parameters = matching(node).values("pk").query.get_compiler(connection=connection).as_sql()
+    if node or narrowings:
+        inner, parameters = matching(node, narrowings).values("pk").query.get_compiler(connection=connection).as_sql()
         where = f"WHERE l.book_id IN ({inner})"
     collation = 'COLLATE "C"' if connection.vendor == "postgresql" else "COLLATE BINARY"
     with connection.cursor() as cursor:
@@ -83,26 +95,30 @@ def facets(node: Node | None, limit: int = 20) -> list[tuple[str, int]]:
         return [(name, books) for name, books in cursor.fetchall() if name not in named][:limit]
 
 
-def page(node: Node | None, order: str, after: Position | None, limit: int) -> list[Position]:
+def page(
+    node: Node | None, order: str, after: Position | None, limit: int, narrowings: Sequence[Narrowing] = ()
+) -> list[Position]:
     """The positions of the next ``limit`` results; ``after`` may be any position, also of no book."""
     sort = sorts.get(order)
-    books = matching(node).annotate(key=sort.expression())
+    books = matching(node, narrowings).annotate(key=sort.expression())
     if after is not None:
         books = books.filter(_after(sort, *after))
-    return list(books.order_by(_first(sort), "pk").values_list("key", "pk")[:limit])
+    by_id = "-pk" if sort.is_reversed else "pk"
+    found = books.order_by(_first(sort), by_id).values_list("key", "pk")[:limit]
+    return [(float(key) if isinstance(key, Decimal) else key, pk) for key, pk in found]
 
 
 def _first(sort: sorts.Sort) -> OrderBy:
     """What has no key is last; said only where there may be such, for not every index can be walked like that."""
-    if sort.is_descending:
-        return F("key").desc(nulls_last=True)
-    return F("key").asc(nulls_last=True if sort.is_partial else None)
+    if sort.is_descending != sort.is_reversed:
+        return F("key").desc(nulls_last=None if sort.is_text else True)
+    return F("key").asc(nulls_last=True if sort.is_partial or sort.is_reversed else None)
 
 
 def _after(sort: sorts.Sort, key: Any, pk: int) -> Q:
+    later_id = Q(pk__lt=pk) if sort.is_reversed else Q(pk__gt=pk)
     if key is None:
-        return Q(key__isnull=True, pk__gt=pk)
-    same = Q(key=key, pk__gt=pk)
-    if sort.is_text:
-        return same | Q(key__gt=key)
-    return same | (Q(key__lt=key) if sort.is_descending else Q(key__gt=key)) | Q(key__isnull=True)
+        return Q(key__isnull=True) & later_id
+    beyond = Q(key__lt=key) if sort.is_descending != sort.is_reversed else Q(key__gt=key)
+    found = (Q(key=key) & later_id) | beyond
+    return found if sort.is_text else found | Q(key__isnull=True)

@@ -10,6 +10,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from catalog.filters import read_filters
 from catalog.results import BookList
 from catalog.selectors import find_books, get_book_page
 from catalog.signals import book_shown
@@ -18,16 +19,17 @@ from config.answers import is_partial, json, wants_json
 
 @require_safe
 def book_list(request: HttpRequest) -> HttpResponse:
-    """``?q=QUERY&sort=&after=``. The templates get ``page``, a ``catalog.results.BookList``.
+    """``?q=QUERY&sort=&after=`` and the parameters of filters. The templates get ``page``, a
+    ``catalog.results.BookList``.
 
-    A query that cannot be read is answered with 400 and says what is wrong where. htmx asking for more gets
-    the cards of the next page alone.
+    A query or a filter that cannot be read is answered with 400 and says what is wrong where. htmx asking for more
+    gets the cards of the next page alone.
     """
     given = request.GET
-    page = find_books(given.get("q", ""), given.get("sort", ""), given.get("after", ""))
-    status = 400 if page.error else 200
+    page = find_books(given.get("q", ""), given.get("sort", ""), given.get("after", ""), read_filters(given))
+    status = 400 if page.is_bad else 200
     if wants_json(request):
-        response = json(_error(page) if page.error else _results(page), status)
+        response = json(_error(page) if page.is_bad else _results(page), status)
     else:
         more = bool(given.get("after")) and is_partial(request)
         template = "catalog/_cards.html" if more else "catalog/list.html"
@@ -68,5 +70,7 @@ def _results(page: BookList) -> dict[str, Any]:
 
 def _error(page: BookList) -> dict[str, Any]:
     error = page.error
-    assert error is not None
+    if error is None:
+        parameter, message = next(iter(page.chosen.errors.items()))
+        return {"error": {"message": message, "parameter": parameter}}
     return {"error": {"message": str(error), "position": error.position, "length": error.length}}

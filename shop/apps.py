@@ -9,7 +9,7 @@ class ShopConfig(AppConfig):
     verbose_name = _("shop")
 
     def ready(self) -> None:
-        from shop import checks, extras, personal, price_sort  # noqa: F401  (checks register on import)
+        from shop import book_filters, checks, extras, personal, price_sort  # noqa: F401  (checks register on import)
         from shop.carts import link, receivers  # noqa: F401  (receivers register on import)
         from shop.pagecache import allowed  # noqa: F401  (pages register on import)
         from shop.viewing import receivers as viewing_receivers  # noqa: F401
@@ -17,4 +17,5 @@ class ShopConfig(AppConfig):
         link.register()
         extras.register()
         price_sort.register()
+        book_filters.register()
         personal.register_parts()

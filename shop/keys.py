@@ -13,6 +13,11 @@ def prices() -> str:
     return key("products:price")
 
 
+def in_stock() -> str:
+    """Set: ids of the products that are for sale, of which copies are left. Life: always. Owner: ProductMirror."""
+    return key("products:in-stock")
+
+
 def sale(sale_id: int | str) -> str:
     """String (JSON): name, start, end and products of a sale. Life: as the sale. Owner: SaleMirror."""
     return key(f"sale:{sale_id}")

@@ -10,7 +10,7 @@ from shop import keys
 
 def register() -> None:
     """Have the catalogue offer it: cheapest first, what is not for sale last. By usual prices: a sale's pass."""
-    sorts.register(sorts.Sort("price", _("By price"), keys.prices, _price, mirror="product"))
+    sorts.register(sorts.Sort("price", _("By price"), _("Most expensive first"), keys.prices, _price, mirror="product"))
 
 
 def _price() -> Combinable:

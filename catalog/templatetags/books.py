@@ -50,6 +50,28 @@ def tag_link(name: str, css: str = "chip") -> SafeString:
 
 
 @register.simple_tag
+def filter_field(page: BookList, name: str, label: str, keyboard: str) -> SafeString:
+    """The text field of a filter's parameter. keyboard: its ``inputmode``."""
+    return format_html(
+        '<label for="f-{0}">{1}</label><input class="input" id="f-{0}" name="{0}" value="{2}" inputmode="{3}" '
+        'autocomplete="off"{4}>{5}',
+        name,
+        label,
+        page.chosen.given.get(name, ""),
+        keyboard,
+        format_html(' aria-invalid="true" aria-describedby="f-{}-error"', name) if name in page.chosen.errors else "",
+        filter_error(page, name),
+    )
+
+
+@register.simple_tag
+def filter_error(page: BookList, name: str) -> SafeString:
+    """What is wrong with a filter's parameter; nothing where nothing is."""
+    message = page.chosen.errors.get(name)
+    return format_html('<p class="errors" id="f-{}-error">{}</p>', name, message) if message else SafeString()
+
+
+@register.simple_tag
 def cards(page: BookList) -> list[SafeString]:
     """The cards of a page, one for each of its books."""
     words = tuple(extras.words_on_cards(page.beside)) or (SafeString(),) * len(page.books)

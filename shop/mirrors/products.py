@@ -5,7 +5,7 @@ from typing import Any
 
 import mirror
 from catalog import keys as catalog_keys
-from mirror import Contribution, Family, Mirror, Scored, Watch
+from mirror import Contribution, Family, Member, Mirror, Scored, Watch
 from mirror.conf import setting
 from mirror.declare import Record
 from shop import keys
@@ -23,9 +23,10 @@ def products_in_sales(values: Sequence[str], after: str | None, limit: int) -> l
 
 @mirror.register
 class ProductMirror(Mirror):
-    """A product's record, and its place by price among those that are for sale."""
+    """A product's record, its place by price among those that are for sale, and whether copies are left."""
 
     name = "product"
+    version = 2
     model = Product
     watches = (
         Watch(Product),
@@ -43,10 +44,17 @@ class ProductMirror(Mirror):
         return product_record(row)
 
     def index(self, record: Record) -> Iterable[Contribution]:
-        return (Scored(keys.prices(), str(record["id"]), record["price"]),) if record["is_active"] else ()
+        if not record["is_active"]:
+            return ()
+        pk = str(record["id"])
+        in_stock = (Member(keys.in_stock(), pk),) if record["available"] > 0 else ()
+        return (Scored(keys.prices(), pk, record["price"]), *in_stock)
 
     def families(self) -> Sequence[Family]:
-        return (Family(keys.prices(), "zset", lambda key, member: member, whole=True),)
+        return (
+            Family(keys.prices(), "zset", lambda key, member: member, whole=True),
+            Family(keys.in_stock(), "set", lambda key, member: member, whole=True),
+        )
 
     def feed(self) -> str:
         """The catalogue's: its copies in the processes sort by price as well."""

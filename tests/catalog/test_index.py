@@ -20,12 +20,11 @@ from mirror.entries import Contribution, Member
 from mirror.loading import news_of
 from mirror.plan import difference, news
 from shop.mirrors import ProductMirror
-from tests.support.catalog.queries import NAMES, ORDERS, nodes
+from tests.support.catalog.queries import FIELDS, NAMES, ORDERS, nodes, sort_positions
 
 Records = dict[int, dict[str, Any]]
 YEARS = st.none() | st.integers(-400, 2030)
 TITLES = st.sampled_from(["", "a", "A", "b c", "é", "鹿鼎记", "𝔘"])
-FIELDS = {"popular": "popularity", "newest": "year", "title": "sort_title", "price": "price"}
 MIRRORS: list[Mirror] = [BookMirror(), ProductMirror()]
 IDS = st.integers(1, 2**40) | st.integers(1, 9)
 RECORDS = st.fixed_dictionaries(
@@ -33,10 +32,14 @@ RECORDS = st.fixed_dictionaries(
         "year": YEARS,
         "sort_title": TITLES,
         "popularity": st.integers(0, 3) | st.just(2**60 + 1),
+        "rating": st.none() | st.sampled_from([1.5, 4.25]),
+        "language": st.sampled_from(["", "eng", "en-US", "fre"]),
+        "available": st.integers(0, 2),
         "price": st.none() | st.integers(0, 3),
         "tags": st.lists(st.sampled_from(NAMES), unique=True).map(sorted),
     }
 )
+PLAIN = {"rating": None, "language": "", "available": 0}
 SHELVES = st.dictionaries(IDS, RECORDS, max_size=12)
 
 
@@ -57,16 +60,6 @@ def _placed(mirror: Mirror, record: dict[str, Any] | None) -> list[Contribution]
     return list(mirror.index(record if mirror is MIRRORS[0] else {**record, "is_active": is_sold}))
 
 
-def _place(order: str, pk: int, record: dict[str, Any]) -> tuple[Any, ...]:
-    if order == "popular":
-        return -record["popularity"], pk
-    if order == "price":
-        return record["price"] is None, record["price"] or 0, pk
-    if order == "newest":
-        return record["year"] is None, -(record["year"] or 0), pk
-    return record["sort_title"], pk
-
-
 def _matching(shelf: Records, node: Node | None) -> set[int]:
     def having(name: str) -> set[int]:
         return {pk for pk, record in shelf.items() if name in record["tags"]}
@@ -75,8 +68,8 @@ def _matching(shelf: Records, node: Node | None) -> set[int]:
 
 
 def _sorted(shelf: Records, order: str, pks: set[int]) -> list[sql.Position]:
-    ordered = sorted(pks, key=lambda pk: _place(order, pk, shelf[pk]))
-    return [(shelf[pk][FIELDS[order]], pk) for pk in ordered]
+    field = FIELDS[order.removeprefix("-")]
+    return sort_positions(order, ((shelf[pk][field], pk) for pk in pks))
 
 
 def _agrees(found_in: Index, shelf: Records, node: Node | None, order: str) -> None:
@@ -132,7 +125,7 @@ def test_news_leaves_it_as_if_it_were_new(
 
 
 def test_the_same_news_twice_changes_nothing() -> None:
-    shelf = _numbered({1: {"year": None, "sort_title": "x", "popularity": 1, "tags": ["a", "b"]}})
+    shelf = _numbered({1: {"year": None, "sort_title": "x", "popularity": 1, **PLAIN, "tags": ["a", "b"]}})
     changed = _index(shelf)
     for entry in [*BookMirror().index(shelf[1])] * 2:
         for one in [entry] if not hasattr(entry, "keys") else [Member(key, "1") for key in entry.keys]:
@@ -146,7 +139,10 @@ def test_the_same_news_twice_changes_nothing() -> None:
 def test_the_titles_of_two_books_may_be_exchanged_in_any_order() -> None:
     """The news of one row never takes away what the news of another has said."""
     shelf = _numbered(
-        {pk: {"year": 1, "sort_title": title, "popularity": 1, "tags": []} for pk, title in [(1, "x"), (2, "y")]}
+        {
+            pk: {"year": 1, "sort_title": title, "popularity": 1, **PLAIN, "tags": []}
+            for pk, title in [(1, "x"), (2, "y")]
+        }
     )
     changed = _index(shelf)
     swapped = {1: {**shelf[1], "sort_title": "y"}, 2: {**shelf[2], "sort_title": "x"}}
@@ -166,6 +162,9 @@ def many() -> Records:
             "year": pk % 50,
             "sort_title": f"{pk % 7}",
             "popularity": pk % 11,
+            "rating": pk % 4 or None,
+            "language": "",
+            "available": pk % 2,
             "price": pk % 13 or None,
             "tags": [name for n, name in enumerate(names) if pk % (n // 2 + 1) == 0],
         }

@@ -1,5 +1,6 @@
 """Orders: pages are what sorting everything would give."""
 
+from math import inf
 from typing import Any
 
 from hypothesis import given
@@ -14,9 +15,13 @@ KEYS = st.one_of(st.integers(-5, 5), st.just(float("inf")))
 PLACED = st.dictionaries(IDS, KEYS, min_size=1, max_size=40)
 
 
-def _page(placed: dict[int, Any], books: set[int], after: Any, limit: int) -> list[Any]:
-    found = sorted((key, pk) for pk, key in placed.items() if pk in books)
-    return [place for place in found if after is None or place > after][:limit]
+def _page(placed: dict[int, Any], books: set[int], after: Any, limit: int, *, is_reversed: bool = False) -> list[Any]:
+    def rank(place: Any) -> Any:
+        key, pk = place
+        return (key == inf, 0 if key == inf else -key, -pk) if is_reversed else place
+
+    found = sorted(((key, pk) for pk, key in placed.items() if pk in books), key=rank)
+    return [place for place in found if after is None or rank(place) > rank(after)][:limit]
 
 
 @given(placed=PLACED, data=st.data())
@@ -24,7 +29,17 @@ def test_a_page_is_what_sorting_everything_gives(placed: dict[int, Any], data: s
     books = data.draw(st.sets(st.sampled_from(sorted(placed))))
     after = data.draw(st.none() | st.tuples(KEYS, IDS) | st.sampled_from([(k, pk) for pk, k in placed.items()]))
     limit = data.draw(st.integers(1, 6))
-    assert Order(placed).page(BitMap64(books), after, limit) == _page(placed, books, after, limit)
+    for way in (False, True):
+        expected = _page(placed, books, after, limit, is_reversed=way)
+        assert Order(placed).page(BitMap64(books), after, limit, is_reversed=way) == expected
+
+
+@given(placed=PLACED, low=st.none() | st.integers(-6, 6), high=st.none() | st.integers(-6, 6))
+def test_a_range_is_what_looking_at_each_key_gives(placed: dict[int, Any], low: int | None, high: int | None) -> None:
+    expected = {
+        pk for pk, key in placed.items() if key != inf and (low is None or key >= low) and (high is None or key <= high)
+    }
+    assert set(Order(placed).between(low, high)) == expected
 
 
 @given(first=PLACED, then=PLACED, gone=st.sets(IDS, max_size=5), limit=st.integers(1, 50))
@@ -49,9 +64,9 @@ def test_results_that_all_stand_at_the_end_are_found_without_walking_there() -> 
     steps: list[int] = []
     walk = order._walk
 
-    def counted(books: BitMap64, start: int, end: int, limit: int) -> list[Any] | None:
+    def counted(books: BitMap64, start: int, end: int, limit: int, *, is_reversed: bool) -> list[Any] | None:
         steps.append(end - start)
-        return walk(books, start, end, limit)
+        return walk(books, start, end, limit, is_reversed=is_reversed)
 
     order._walk = counted  # type: ignore[method-assign]
     assert order.page(BitMap64(last), None, 20) == [(pk, pk) for pk in range(15_001, 15_021)]

@@ -161,6 +161,7 @@ def test_addresses_keep_query_and_order(shelf: None) -> None:
     assert [sort.url for sort in page.sorts] == [
         "/books/?q=a+%26+b",
         "/books/?q=a+%26+b&sort=newest",
+        "/books/?q=a+%26+b&sort=rating",
         "/books/?q=a+%26+b&sort=title",
         "/books/?q=a+%26+b&sort=price",
     ]

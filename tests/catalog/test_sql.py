@@ -11,7 +11,7 @@ from catalog import sql
 from catalog.models import Book, Tag
 from catalog.query import Node, evaluate, parse, terms
 from tests.support.catalog.make import make_book, make_books, make_links, make_products
-from tests.support.catalog.queries import NAMES, ORDERS, nodes
+from tests.support.catalog.queries import FIELDS, NAMES, ORDERS, nodes, sort_positions
 
 pytestmark = pytest.mark.django_db
 TITLES = ["Zebra", "apple", "Apple", "Ärger", "éclair", "鹿鼎记", "𝔘nicode", "zoo", "Zoo", "a b", "ab", "a-b", "_x"]
@@ -62,22 +62,15 @@ def test_an_unknown_tag_is_no_book_and_none_of_it_is_all(shelf: dict[int, set[st
     assert sql.count(parse("-nobody-uses-this")) == len(shelf)
 
 
-def _place(order: str, position: sql.Position) -> tuple[Any, ...]:
-    """What Python sorts a position by."""
-    key, pk = position
-    if order == "title":
-        return key, pk
-    return key is None, (key or 0) if order == "price" else -(key or 0), pk
-
-
 def _by_python(order: str, pks: set[int]) -> list[sql.Position]:
     books = Book.objects.filter(pk__in=pks).select_related("product")
-    return sorted([(_key(order, book), book.pk) for book in books], key=lambda position: _place(order, position))
+    return sort_positions(order, ((_key(order.removeprefix("-"), book), book.pk) for book in books))
 
 
 def _key(order: str, book: Book) -> Any:
     if order != "price":
-        return getattr(book, {"popular": "popularity", "newest": "year", "title": "sort_title"}[order])
+        key = getattr(book, FIELDS[order])
+        return float(key) if order == "rating" and key is not None else key
     product = getattr(book, "product", None)
     return product.price if product and product.is_active else None
 
@@ -106,14 +99,17 @@ def test_pages_follow_one_another_in_the_order_of_python(shelf: dict[int, set[st
         ("price", (500, 0)),
         ("price", (7, 10**9)),
         ("price", (None, 0)),
+        ("rating", (4.1, 10**9)),
+        ("-rating", (None, 10**9)),
+        ("-popular", (2, 0)),
+        ("-title", ("apple", 10**9)),
     ],
 )
 def test_a_page_may_go_on_after_a_place_where_no_book_is(
     shelf: dict[int, set[str]], order: str, after: sql.Position
 ) -> None:
-    everything = _by_python(order, set(shelf))
-    rest = sql.page(None, order, after, 100)
-    assert rest == [position for position in everything if _place(order, position) > _place(order, after)]
+    with_after = sort_positions(order, [*_by_python(order, set(shelf)), after])
+    assert sql.page(None, order, after, 100) == with_after[with_after.index(after) + 1 :]
 
 
 def test_text_is_compared_by_code_point_whatever_the_database_was_made_with(sqlite: bool) -> None:

@@ -1,11 +1,35 @@
 """Queries for Hypothesis to try."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from hypothesis import strategies as st
 
 from catalog.query import And, Node, Not, Or, Tag
 
-ORDERS = ["popular", "newest", "title", "price"]  # the last is the shop's, registered with the catalogue
+ORDERS = [
+    "popular",
+    "newest",
+    "rating",
+    "title",
+    "price",
+    "-popular",
+    "-newest",
+    "-rating",
+    "-title",
+    "-price",
+]  # by price: the shop's
 NAMES = [*"abcdef", "young-adult", "-", '"', "a b", "\\", "a&b", "--1-", "武侠"]
+FIELDS = {"popular": "popularity", "newest": "year", "title": "sort_title", "price": "price", "rating": "rating"}
+
+
+def sort_positions(order: str, positions: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Return positions as an order has them, by looking at each: those without a key come last."""
+    is_reversed, base = order.startswith("-"), order.removeprefix("-")
+    found = sorted(positions, key=lambda position: position[1], reverse=is_reversed)
+    keyed = [position for position in found if position[0] is not None]
+    keyed.sort(key=lambda position: position[0], reverse=(base not in ("title", "price")) != is_reversed)
+    return keyed + [position for position in found if position[0] is None]
 
 
 def nodes() -> st.SearchStrategy[Node]:

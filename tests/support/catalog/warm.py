@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from catalog.filters import NO_FILTERS, Chosen
 from catalog.index import copy
 from catalog.results import PAGE, BookList
 from catalog.selectors import find_books
@@ -35,7 +36,9 @@ def shown(page: BookList) -> dict[str, Any]:
     return {
         "query": page.query,
         "sort": page.sort,
-        "sorts": page.sorts,
+        "sorts": [*page.sorts, page.reversed_sort],
+        "filters": page.filters,
+        "languages": page.languages,
         "error": page.error and (str(page.error), page.error.position, page.error.length),
         "count": page.count,
         "books": [book.raw for book in page.books],
@@ -48,25 +51,25 @@ def shown(page: BookList) -> dict[str, Any]:
     }
 
 
-def both(text: str, sort: str = "", after: str = "") -> BookList:
+def both(text: str, sort: str = "", after: str = "", chosen: Chosen = NO_FILTERS, pages: int = 1) -> BookList:
     """The page, having checked that Redis answered it, that SQL answers the same, and what each was asked."""
     with record() as seen:
-        page = find_books(text, sort, after)
+        page = find_books(text, sort, after, chosen, pages)
     assert (seen.round_trips, seen.sql) == (1, [])
     with record() as seen, sql_only():
-        by_sql = find_books(text, sort, after)
+        by_sql = find_books(text, sort, after, chosen, pages)
     assert seen.round_trips == 0
     assert shown(page) == shown(by_sql)
     return page
 
 
-def all_pages(text: str, sort: str) -> list[int]:
+def all_pages(text: str, sort: str, chosen: Chosen = NO_FILTERS) -> list[int]:
     """The ids on all pages, both ways."""
-    page = both(text, sort)
+    page = both(text, sort, "", chosen)
     found = [book["id"] for book in page.books]
     while page.next:
         assert len(page.books) == PAGE
-        page = both(text, sort, page.next)
+        page = both(text, sort, page.next, chosen)
         found += [book["id"] for book in page.books]
     assert len(found) == page.count
     return found

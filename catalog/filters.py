@@ -1,0 +1,173 @@
+"""Filters of the list of books. Other applications may add one (``register``, in ``AppConfig.ready``).
+
+A filter reads its parameters with the fields of a Django form, and becomes a *narrowing*: what the copy in the process
+looks up, and the condition that SQL checks. Both find the same books.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+from django.utils.functional import Promise
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
+
+from catalog import keys
+from catalog.languages import language_name, main_code, spellings
+
+
+@dataclass(frozen=True)
+class InSet:
+    """The books in a set of Redis that a mirror of the catalogue's feed keeps. condition: the same in SQL."""
+
+    key: str
+    condition: Q
+
+
+@dataclass(frozen=True)
+class Between:
+    """The books whose keys in an order are from ``low`` to ``high`` (None: no limit). condition: the same in SQL."""
+
+    sort: str
+    low: int | None
+    high: int | None
+    condition: Q
+
+
+Narrowing = InSet | Between
+Values = Mapping[str, Any]  # the cleaned values of a filter's parameters; None or "" where they are not given
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One filter.
+
+    fields: makes the form fields of its parameters, by their names in addresses. narrow: the narrowing that the values
+    ask for, at least one of which is given. describe: the same for people.
+    """
+
+    fields: Callable[[], Mapping[str, forms.Field]]
+    narrow: Callable[[Values], Narrowing]
+    describe: Callable[[Values], str]
+
+
+@dataclass(frozen=True)
+class Active:
+    """A filter that is in use: the names of its parameters, and what it is for people."""
+
+    names: tuple[str, ...]
+    label: str
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the parameters of a request ask for.
+
+    given: the parameters of filters that are not empty, as they were typed. errors: what is wrong, by parameter; then
+    nothing is narrowed.
+    """
+
+    given: Mapping[str, str] = field(default_factory=dict)
+    narrowings: tuple[Narrowing, ...] = ()
+    active: tuple[Active, ...] = ()
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_FILTERS: Final = Chosen()
+
+
+def read_filters(parameters: Mapping[str, str]) -> Chosen:
+    """Return the filters that a request's parameters ask for."""
+    known = {name: filter_ for filter_ in _filters.values() for name in filter_.fields()}
+    given = {name: parameters[name].strip() for name in known if parameters.get(name, "").strip()}
+    if not given:
+        return NO_FILTERS
+    form = forms.Form(given)
+    form.fields = {name: made for filter_ in _filters.values() for name, made in filter_.fields().items()}
+    form.is_valid()
+    errors = {name: str(messages[0]) for name, messages in form.errors.items()}
+    narrowings, active = [], []
+    for filter_ in dict.fromkeys(known[name] for name in given):
+        names = tuple(name for name in filter_.fields() if name in given)
+        values = {name: form.cleaned_data.get(name) for name in filter_.fields()}
+        if errors.keys() & set(names) or not any(value not in (None, "") for value in values.values()):
+            continue
+        try:
+            narrowings.append(filter_.narrow(values))
+            active.append(Active(names, filter_.describe(values)))
+        except ValidationError as error:
+            errors.update({name: messages[0] for name, messages in error.message_dict.items()})
+    return Chosen(given, errors=errors) if errors else Chosen(given, tuple(narrowings), tuple(active))
+
+
+def read_range(values: Values, low: str, high: str) -> tuple[Any, Any]:
+    """Return the limits of a range. Raises ValidationError where the lower one is above the higher one."""
+    first, last = values[low], values[high]
+    if first is not None and last is not None and first > last:
+        raise ValidationError({low: _("This is more than the upper limit.")})
+    return first, last
+
+
+def describe_range(first: Any, last: Any) -> str:
+    """Return how a range is called: "1990–2000", "from 1990", "to 2000"."""
+    if first is None:
+        return str(format_lazy(_("to {last}"), last=last))
+    return str(format_lazy(_("from {first}"), first=first)) if last is None else f"{first}–{last}"
+
+
+def is_between(column: str, low: Any, high: Any) -> Q:
+    """Return the condition that a column is from ``low`` to ``high`` (None: no limit)."""
+    limits = {f"{column}__gte": low, f"{column}__lte": high}
+    return Q(**{name: limit for name, limit in limits.items() if limit is not None})
+
+
+_filters: Final[dict[str, Filter]] = {}
+
+
+def register(name: str, filter_: Filter) -> None:
+    """Offer one more filter, after those that are registered already."""
+    _filters[name] = filter_
+
+
+# --- the catalogue's own ----------------------------------------------------------------------------
+
+LANGUAGE, YEAR_FROM, YEAR_TO = "language", "year_from", "year_to"
+
+
+def _language_fields() -> Mapping[str, forms.Field]:
+    message: str | Promise = _("A language is a code of two or three letters, like “en”.")
+    return {LANGUAGE: forms.RegexField(r"^[A-Za-z]{2,3}$", required=False, error_messages={"invalid": message})}
+
+
+def _narrow_language(values: Values) -> Narrowing:
+    code = main_code(values[LANGUAGE])
+    condition = Q(pk__in=[])
+    for spelling in spellings(code):
+        condition |= Q(language__iexact=spelling) | Q(language__istartswith=f"{spelling}-")
+    return InSet(keys.language(code), condition)
+
+
+def _year_field() -> forms.Field:
+    return forms.IntegerField(min_value=-9999, max_value=9999, required=False)
+
+
+def _narrow_years(values: Values) -> Narrowing:
+    low, high = read_range(values, YEAR_FROM, YEAR_TO)
+    return Between("newest", low, high, is_between("year", low, high))
+
+
+register(
+    LANGUAGE,
+    Filter(_language_fields, _narrow_language, lambda values: language_name(main_code(values[LANGUAGE]))),
+)
+register(
+    "year",
+    Filter(
+        lambda: {YEAR_FROM: _year_field(), YEAR_TO: _year_field()},
+        _narrow_years,
+        lambda values: describe_range(values[YEAR_FROM], values[YEAR_TO]),
+    ),
+)
