@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from catalog.series import split_title
+
 CLOTHS: Final = 10
-SERIES: Final = re.compile(r"\s*\([^()]*#[^()]*\)\s*\Z")
 HYPHENED: Final = re.compile(r"[^-]+-*|-+")
 SIZES: Final = (17.0, 15.0, 13.0, 11.5, 10.0, 9.0, 8.0)
 LEADING: Final = 1.2
@@ -146,8 +147,7 @@ def cover(book_id: int, title: str, author: str) -> SafeString:
     """An SVG for a book, for the eye alone: the page says title and author in words."""
     mixed = (book_id * 2654435761 >> 7) & 0xFFFF  # neighbours look different
     cut = CUTS[mixed % len(CUTS)]
-    # "(The Hunger Games, #1)" is for shelves, not for covers.
-    size, lines = _fit(SERIES.sub("", title) or title, cut.width, cut.height)
+    size, lines = _fit(split_title(title)[0], cut.width, cut.height)
     x = cut.left if cut.anchor == "start" else cut.left + cut.width / 2
     y = cut.top + size
     if cut.anchor == "middle":

@@ -11,8 +11,8 @@ from typing import Any, Final
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import Q
-from django.utils.functional import Promise
 from django.utils.text import format_lazy
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from catalog import keys
@@ -138,7 +138,7 @@ LANGUAGE, YEAR_FROM, YEAR_TO = "language", "year_from", "year_to"
 
 
 def _language_fields() -> Mapping[str, forms.Field]:
-    message: str | Promise = _("A language is a code of two or three letters, like “en”.")
+    message = gettext("A language is a code of two or three letters, like “en”.")
     return {LANGUAGE: forms.RegexField(r"^[A-Za-z]{2,3}$", required=False, error_messages={"invalid": message})}
 
 

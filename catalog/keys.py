@@ -33,6 +33,23 @@ def language(code: str) -> str:
     return key("{language}:" + code)
 
 
+def author(author_id: int | str) -> str:
+    """String (JSON): name of an author. Life: as the author. Owner: AuthorMirror."""
+    return key(f"author:{author_id}")
+
+
+def books_by(author_id: int | str) -> str:
+    """Set: ids of the books of an author. Life: while there is one. Owner: BookMirror."""
+    return key(f"{{author}}:{author_id}")
+
+
+def series(author_id: int | str, name: str) -> str:
+    """Sorted set: "<book id, 19 digits> NUL <title>" by number in a series of an author (folded name); single volumes.
+    Life: while there is one. Owner: BookMirror.
+    """
+    return key(f"{{series}}:{author_id}:{name}")
+
+
 def titles() -> str:
     """Sorted set: "<text that titles sort by> NUL <book id>", all scored 0. Life: always. Owner: BookMirror."""
     return key("books:title")

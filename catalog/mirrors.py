@@ -10,7 +10,8 @@ import mirror
 from catalog import keys
 from catalog.languages import main_code
 from catalog.models import Author, Book, Tag
-from catalog.records import BookRow, Record, load_books, record, tag_names
+from catalog.records import BookRow, Record, author_names, load_books, record, tag_names
+from catalog.series import series_in
 from mirror import Contribution, Family, Member, Members, Mirror, Scored, Watch
 from mirror.conf import setting
 
@@ -76,7 +77,9 @@ def _places() -> _Places:
 
 @mirror.register
 class BookMirror(Mirror):
-    """A book's record, its place in the orders, and its id in the set of each of its tags."""
+    """A book's record, its place in the orders and in its series, and its id in the sets of its tags, its authors and
+    its language.
+    """
 
     name = "book"
     version = 2
@@ -108,6 +111,13 @@ class BookMirror(Mirror):
             Scored(places.titles, f"{record['sort_title']}\0{pk}", 0),
             Members(list(map(places.tags.__getitem__, record["tags"])), pk),
             *([Member(keys.language(language), pk)] if language else []),
+            Members(list(map(keys.books_by, record["author_ids"])), pk),
+            *(
+                Scored(keys.series(author, one.folded), f"{record['id']:019}\0{record['title']}", one.first)
+                for one in series_in(record["title"])
+                if one.is_single
+                for author in record["author_ids"]
+            ),
         ]
 
     def families(self) -> Sequence[Family]:
@@ -115,6 +125,8 @@ class BookMirror(Mirror):
             Family(keys.tag(""), "set", _own_id),
             Family(keys.popular(), "zset", _own_id, whole=True),
             Family(keys.language(""), "set", _own_id),
+            Family(keys.books_by(""), "set", _own_id),
+            Family(keys.series("", "").removesuffix(":"), "zset", _id_before_title),
             Family(keys.newest(), "zset", _own_id, whole=True),
             Family(keys.ratings(), "zset", _own_id, whole=True),
             Family(keys.titles(), "zset", _id_after_text, whole=True),
@@ -126,6 +138,10 @@ class BookMirror(Mirror):
 
 def _own_id(key: str, member: str) -> str:
     return member
+
+
+def _id_before_title(key: str, member: str) -> str:
+    return str(int(member.partition("\0")[0]))
 
 
 def _id_after_text(key: str, member: str) -> str:
@@ -154,3 +170,21 @@ class TagMirror(Mirror):
 
     def families(self) -> Sequence[Family]:
         return (Family(keys.tag_names(), "zset", _id_after_text, whole=True),)
+
+
+@mirror.register
+class AuthorMirror(Mirror):
+    """An author's name."""
+
+    name = "author"
+    model = Author
+    watches = (Watch(Author),)
+
+    def key(self, pk: str) -> str:
+        return keys.author(pk)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
+        return {str(pk): (pk, name) for pk, name in author_names(_ids(pks)).items()}
+
+    def record(self, row: Any) -> Record:
+        return {"id": row[0], "name": row[1]}

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import orjson
 from django.db import connections
 
+from catalog.series import series_in
 from mirror.conf import setting
 
 Record = dict[str, Any]
@@ -24,6 +25,7 @@ class BookRow(NamedTuple):
     rating: Any  # a number of the database's own kind, or None
     tags: list[str]
     authors: list[str]
+    author_ids: list[int]
 
 
 # The ids of tags and authors come as one list a book, and their names by two more statements: joined in SQL,
@@ -60,7 +62,7 @@ def load_books(ids: Sequence[int]) -> list[BookRow]:
         tags = _names(cursor, "catalog_tag", set().union(*tag_ids))
         authors = _names(cursor, "catalog_author", set().union(*author_ids))
     return [
-        BookRow._make((*row[:8], _named(tags, of_tags), _named(authors, of_authors)))
+        BookRow._make((*row[:8], _named(tags, of_tags), _named(authors, of_authors), _present(authors, of_authors)))
         for row, of_tags, of_authors in zip(rows, tag_ids, author_ids, strict=True)
     ]
 
@@ -88,13 +90,28 @@ def _named(names: dict[int, str], ids: list[int]) -> list[str]:
         return [names[pk] for pk in ids if pk in names]
 
 
+def _present(names: dict[int, str], ids: list[int]) -> list[int]:
+    """The ids that ``_named`` gives the names of."""
+    return [pk for pk in ids if pk in names]
+
+
+def author_names(ids: Sequence[int]) -> dict[int, str]:
+    """The names of the authors among ``ids`` that there are."""
+    with connections[setting("DATABASE")].cursor() as cursor:
+        return _names(cursor, "catalog_author", ids)
+
+
 def record(row: BookRow) -> Record:
-    """What the site shows of a book: tags sorted by code point, rating a number, year None if unknown."""
+    """What the site shows of a book: tags sorted by code point, rating a number, year None if unknown, author_ids in
+    the order of authors, series as the title names them.
+    """
     return {
         "id": row.id,
         "title": row.title,
         "sort_title": row.sort_title,
         "authors": row.authors,
+        "author_ids": row.author_ids,
+        "series": [{"name": one.name, "number": one.number} for one in series_in(row.title)],
         "year": row.year,
         "language": row.language,
         "isbn": row.isbn,

@@ -84,6 +84,7 @@ class BookList:
     query: as it was typed. sort: the order. error: why the query cannot be read; then nothing was found.
     node: the query as it was read; None: all books. books: this page's, at most ``size``. beside: what other
     applications say of them (``catalog.extras``). chosen: the filters; where they have errors nothing was found.
+    address: of the page that shows the list; "": of the list of all books.
     """
 
     query: str
@@ -95,6 +96,7 @@ class BookList:
     beside: Beside
     chosen: Chosen = NO_FILTERS
     size: int = PAGE
+    address: str = ""
 
     @property
     def is_bad(self) -> bool:
@@ -192,7 +194,7 @@ class BookList:
 
     @cached_property
     def _address(self) -> str:
-        return reverse("catalog:list")
+        return self.address or reverse("catalog:list")
 
     def _url(self, text: str, order: str, after: str | None = None, without: Container[str] = ()) -> str:
         filters = {name: value for name, value in self.chosen.given.items() if name not in without}

@@ -1,15 +1,20 @@
 """Finding and reading books: from Redis and the copy in the process, or, with the same answer, from SQL."""
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from django.db.models import Q
+from django.urls import reverse
+
 from catalog import cursor, extras, keys, query, sorts, sql
-from catalog.filters import NO_FILTERS, Chosen, Narrowing
+from catalog.filters import NO_FILTERS, Chosen, InSet, Narrowing
 from catalog.found import NOTHING, Found, by_sql
 from catalog.index import Index, copy
 from catalog.records import book_records
 from catalog.results import MAX_PAGES, PAGE, BookList, BookRecord
 from mirror import registry
+from mirror.raw import RawRecord
 from mirror.read import read
 from mirror.shapes import shape_of
 
@@ -89,6 +94,26 @@ def _records_by_sql(pks: list[int]) -> list[BookRecord]:
     """The same bytes as in Redis."""
     encode = shape_of(registry.get("book")).encode
     return [BookRecord(encode(record)) for record in book_records(pks)]
+
+
+def get_author(pk: int) -> RawRecord | None:
+    """The author's record (id, name), or None if there is none. From a warm mirror: 1 round trip and no SQL."""
+    if not 0 < pk <= LARGEST_ID:
+        return None
+    reading = read(["author"], lambda pipe: pipe.get(keys.author(pk)))
+    if reading is None:
+        author = registry.get("author")
+        rows = author.load([str(pk)]).values()
+        return next((RawRecord(shape_of(author).encode(author.record(row))) for row in rows), None)
+    raw = reading.replies[0]
+    return None if raw is None else RawRecord(raw)
+
+
+def find_books_by(author: int, after: str = "") -> BookList:
+    """The books of an author, most read first. As ``find_books``."""
+    narrowing = InSet(keys.books_by(author), Q(authors=author))
+    found = find_books("", "", after, Chosen(narrowings=(narrowing,)))
+    return replace(found, address=reverse("author", args=[author]))
 
 
 def get_book(pk: int) -> BookRecord | None:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from catalog.filters import read_filters
 from catalog.results import BookList
-from catalog.selectors import find_books, get_book_page
+from catalog.selectors import find_books, find_books_by, get_author, get_book_page
 from catalog.signals import book_shown
 from config.answers import is_partial, json, wants_json
 
@@ -44,17 +44,44 @@ def book_page(request: HttpRequest, pk: int) -> HttpResponse:
     applications say of it.
     """
     page = get_book_page(pk)
-    if page is not None:
-        book_shown.send_robust(book_page, request=request, book_id=pk)
+    if page is None:
+        return _not_found(request, _("There is no such book."))
+    book_shown.send_robust(book_page, request=request, book_id=pk)
     if wants_json(request):
-        missing = {"error": {"message": _("There is no such book.")}}
-        response = json(missing, 404) if page is None else json(orjson.Fragment(page.json))
-    elif page is None:
+        response = json(orjson.Fragment(page.json))
+    else:
+        response = render(request, "catalog/book.html", page._asdict())
+    patch_vary_headers(response, ["Accept"])
+    return response
+
+
+@require_safe
+def author_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """An author: ``?after=``, their books, most read first. The template gets ``author``, a record, and ``page``, a
+    ``catalog.results.BookList``. htmx asking for more gets the cards of the next page alone.
+    """
+    author = get_author(pk)
+    if author is None:
+        return _not_found(request, _("There is no such author."))
+    page = find_books_by(pk, request.GET.get("after", ""))
+    if wants_json(request):
+        found = _results(page)
+        response = json({**author.fields, "count": found["count"], "results": found["results"], "next": found["next"]})
+    else:
+        more = "after" in request.GET and is_partial(request)
+        template = "catalog/_cards.html" if more else "catalog/author.html"
+        response = render(request, template, {"author": author, "page": page})
+    patch_vary_headers(response, ["Accept", "HX-Request"])
+    return response
+
+
+def _not_found(request: HttpRequest, message: str) -> HttpResponse:
+    if wants_json(request):
+        response = json({"error": {"message": message}}, 404)
+    else:
         # The site's own page, and not the exception, so that it says what it varies by.
         not_found: Any = get_resolver().resolve_error_handler(404)
         response = not_found(request, exception=Http404())
-    else:
-        response = render(request, "catalog/book.html", page._asdict())
     patch_vary_headers(response, ["Accept"])
     return response
 

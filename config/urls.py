@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from accounts.views import staff
+from catalog import views as catalog_views
 from config import health, look, views, well_known
 
 urlpatterns = [
@@ -12,6 +13,7 @@ urlpatterns = [
     path("look/language/", look.set_language, name="set_language"),
     path("accounts/", include("accounts.urls")),
     path("books/", include("catalog.urls")),
+    path("authors/<int:pk>/", catalog_views.author_page, name="author"),
     path("loginlog/", include("loginlog.urls")),
     path("shop/", include("shop.urls")),
     path("", include("social.urls")),

@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connections
 from django.db.models import QuerySet
 
+from catalog.models import Book
 from mirror import Reached
 from mirror.conf import setting
 from social.home_sql import LARGEST_ID, delivered, home
@@ -20,6 +21,10 @@ from social.records import numbers
 _SHOWN = "NOT p.is_hidden AND EXISTS (SELECT 1 FROM accounts_user u WHERE u.id = p.user_id AND u.is_active)"
 _ABOUT = f"""
     SELECT p.id FROM social_post p WHERE p.book_id = {{key}} AND {_SHOWN} ORDER BY p.id DESC LIMIT {{limit}}
+"""
+_ABOUT_AUTHOR = f"""
+    SELECT p.id FROM catalog_book_authors l JOIN social_post p ON p.book_id = l.book_id
+     WHERE l.author_id = {{key}} AND {_SHOWN} ORDER BY p.id DESC LIMIT {{limit}}
 """
 _MENTIONING = f"""
     SELECT p.id FROM social_mention m JOIN social_post p ON p.id = m.post_id
@@ -62,6 +67,11 @@ def newest_about(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
     return _each(_ABOUT, numbers(pks), limit)
 
 
+def newest_about_authors(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+    """The newest posts about the books of each of these authors."""
+    return _each(_ABOUT_AUTHOR, numbers(pks), limit)
+
+
 def newest_mentioning(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
     """The newest posts that mention each of these users."""
     return _each(_MENTIONING, numbers(pks), limit)
@@ -101,6 +111,21 @@ def books_after(after: str | None, limit: int) -> list[str]:
     return _next(_posts().exclude(book=None), "book_id", after, limit)
 
 
+def authors_after(after: str | None, limit: int) -> list[str]:
+    """The next ids of authors whose books posts are about."""
+    return _next(_authorships().filter(book__posts__isnull=False), "author_id", after, limit)
+
+
+def authors_of_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ids of authors of these books."""
+    return _next(_authorships().filter(book_id__in=numbers(values)), "author_id", after, limit)
+
+
+def authors_in_posts_of(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ids of authors of the books that posts of these users are about."""
+    return _next(_authorships().filter(book__posts__user_id__in=numbers(values)), "author_id", after, limit)
+
+
 def mentioned_after(after: str | None, limit: int) -> list[str]:
     """The next ids of users whom posts mention."""
     return _next(_mentions(), "user_id", after, limit)
@@ -138,6 +163,10 @@ def hashtags_of_authors(values: Sequence[str], after: str | None, limit: int) ->
 
 def _posts() -> Any:
     return Post.objects.using(setting("DATABASE"))
+
+
+def _authorships() -> QuerySet[Any]:
+    return Book.authors.through._base_manager.using(setting("DATABASE"))
 
 
 def _mentions() -> QuerySet[Mention]:

@@ -54,6 +54,13 @@ def global_timeline() -> str:
     return key("global:timeline")
 
 
+def author_posts(author_id: int | str) -> str:
+    """Sorted set: the newest 200 posts about books of an author, by id. Life: as the posts.
+    Owner: AuthorPostsMirror.
+    """
+    return key(f"author:{{{author_id}}}:posts")
+
+
 def book_posts(book_id: int | str) -> str:
     """Sorted set: the newest 200 posts about a book, by id. Life: as the posts. Owner: BookPostsMirror."""
     return key(f"book:{{{book_id}}}:posts")

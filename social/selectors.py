@@ -42,6 +42,12 @@ def posts_about(book_id: int, viewer: int | None, after: int | None = None) -> P
     return EagerFeed(viewer, "book_posts", str(book_id), partial(sql.posted_about, book_id)).page(after)
 
 
+def posts_about_books_by(author_id: int, viewer: int | None, after: int | None = None) -> PostPage:
+    """What was posted about the books of an author."""
+    by_sql = partial(sql.posted_about_books_by, author_id)
+    return EagerFeed(viewer, "author_posts", str(author_id), by_sql).page(after)
+
+
 def posts_tagged(name: str, viewer: int | None, after: int | None = None) -> PostPage:
     """What was posted with a hashtag (folded)."""
     return EagerFeed(viewer, "hashtag", name, partial(sql.posted_with, name)).page(after)

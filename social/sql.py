@@ -21,6 +21,11 @@ def posted_about(book: int, below: int, limit: int) -> list[int]:
     return _ids(below, limit, book_id=book)
 
 
+def posted_about_books_by(author: int, below: int, limit: int) -> list[int]:
+    """About the books of an author."""
+    return _ids(below, limit, book__authors=author)
+
+
 def posted_with(hashtag: str, below: int, limit: int) -> list[int]:
     """With a hashtag (folded)."""
     return _ids(below, limit, hashtags__name=hashtag)

@@ -15,6 +15,7 @@ urlpatterns = [
     path("tags/<hashtag>/", lists.tagged, name="hashtag"),
     path("mentions/", lists.mentions, name="mentions"),
     path("books/<int:pk>/posts/", lists.about, name="book_posts"),
+    path("authors/<int:pk>/posts/", lists.about_author, name="author_posts"),
     path("people/", people.people, name="people"),
     path("people/muted/", people.shunned, {"kind": "muted"}, name="muted"),
     path("people/blocked/", people.shunned, {"kind": "blocked"}, name="blocked"),

@@ -1,21 +1,24 @@
 """How books are shown. What is made of a record is remembered by the record itself, so it is never stale."""
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import orjson
 from django import template
 from django.template.loader import render_to_string
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 
 from catalog import covers, extras, query
 from catalog.languages import language_name
 from catalog.results import BookList, BookRecord
+from catalog.series import split_title
+from catalog.volumes import find_places
 
 register = template.Library()
 
@@ -30,6 +33,32 @@ def cover(book: BookRecord) -> SafeString:
     """The cover of a book, with its first author."""
     authors = book["authors"]
     return covers.cover(book["id"], book["title"], authors[0] if authors else "")
+
+
+@register.filter
+def short_title(book: Mapping[str, Any]) -> str:
+    """The title without the series at its end."""
+    return split_title(book["title"])[0]
+
+
+@register.simple_tag
+def series_line(book: Mapping[str, Any]) -> SafeString:
+    """The series that a title names, as a line below it; nothing where there is none."""
+    text = split_title(book["title"])[1]
+    return format_html('<p class="card-series">{}</p>', text) if text else SafeString()
+
+
+@register.inclusion_tag("catalog/_series.html")
+def series_places(book: BookRecord) -> dict[str, Any]:
+    """The book's places in its series, with links to the volumes next to it."""
+    return {"places": find_places(book)}
+
+
+@register.filter
+def authors_linked(book: Mapping[str, Any]) -> SafeString:
+    """The authors' names, each leading to the author's page."""
+    pairs = zip(book["author_ids"], book["authors"], strict=True)
+    return format_html_join(", ", '<a href="/authors/{}/">{}</a>', pairs)
 
 
 @register.filter

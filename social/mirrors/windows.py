@@ -7,6 +7,7 @@ from django.db.models import Model
 
 import mirror
 from accounts.models import User
+from catalog.models import Book
 from mirror import After, Family, Reached, Watch, WindowMirror
 from social import feeds, keys
 from social.mirrors.edges import ends
@@ -101,6 +102,28 @@ class BookPostsMirror(_PostWindow):
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         return feeds.books_after(after, limit)
+
+
+@mirror.register
+class AuthorPostsMirror(_PostWindow):
+    """The newest posts about the books of each author."""
+
+    name = "author_posts"
+    length = 200
+    watches = (
+        Watch(Book.authors.through, "author_id"),
+        Watch(Post, "book_id", via=feeds.authors_of_books, only=("is_hidden",)),
+        Watch(User, via=feeds.authors_in_posts_of, only=("is_active",), updates=True),
+    )
+
+    def key(self, pk: str) -> str:
+        return keys.author_posts(pk)
+
+    def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
+        return feeds.newest_about_authors(pks, limit)
+
+    def keys_after(self, after: str | None, limit: int) -> list[str]:
+        return feeds.authors_after(after, limit)
 
 
 @mirror.register

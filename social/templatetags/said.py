@@ -8,8 +8,9 @@ from django.template.context import Context
 
 from catalog.results import BookRecord
 from config.templatetags.site import visitor
+from mirror.raw import RawRecord
 from social.reading import PostPage
-from social.selectors import posts_about
+from social.selectors import posts_about, posts_about_books_by
 
 register = template.Library()
 
@@ -22,7 +23,17 @@ def readers_said(context: Context, book: BookRecord) -> dict[str, Any]:
     request: HttpRequest = context["request"]
     me = visitor(context)
     found = posts_about(book["id"], me.pk if me else None)
+    return {"request": request, "me": me, "book": book, "page": _first_few(found), "way_on": request.path}
+
+
+@register.inclusion_tag("social/_said_of_author.html", takes_context=True)
+def readers_said_of_author(context: Context, author: RawRecord) -> dict[str, Any]:
+    """The newest posts about the books of ``author``."""
+    me = visitor(context)
+    found = posts_about_books_by(author["id"], me.pk if me else None)
+    return {"request": context["request"], "me": me, "author": author, "page": _first_few(found)}
+
+
+def _first_few(found: PostPage) -> PostPage:
     posts = found.posts[:FEW]
-    goes_on = posts[-1]["id"] if len(found.posts) > FEW else found.after
-    page = PostPage(posts, goes_on, found.newest)
-    return {"request": request, "me": me, "book": book, "page": page, "way_on": request.path}
+    return PostPage(posts, posts[-1]["id"] if len(found.posts) > FEW else found.after, found.newest)

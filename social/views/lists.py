@@ -9,10 +9,10 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from catalog.selectors import get_book
+from catalog.selectors import get_author, get_book
 from config.answers import is_partial, json, wants_json
 from social.reading import PostPage, cursor
-from social.selectors import mentions_of, posts_about, posts_tagged
+from social.selectors import mentions_of, posts_about, posts_about_books_by, posts_tagged
 from social.tokens import fold_hashtag
 from social.views.answers import must_log_in
 from social.views.timelines import results
@@ -36,6 +36,16 @@ def about(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404
     page = posts_about(pk, request.user.pk, cursor(request.GET.get("after")))
     return _answer(request, page, "social/about.html", f"/books/{pk}/posts/", {"book": book})
+
+
+@require_safe
+def about_author(request: HttpRequest, pk: int) -> HttpResponse:
+    """``?after=``: posts about the books of an author."""
+    author = get_author(pk)
+    if author is None:
+        raise Http404
+    page = posts_about_books_by(pk, request.user.pk, cursor(request.GET.get("after")))
+    return _answer(request, page, "social/about_author.html", f"/authors/{pk}/posts/", {"author": author})
 
 
 @require_safe

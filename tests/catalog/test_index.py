@@ -35,11 +35,13 @@ RECORDS = st.fixed_dictionaries(
         "rating": st.none() | st.sampled_from([1.5, 4.25]),
         "language": st.sampled_from(["", "eng", "en-US", "fre"]),
         "available": st.integers(0, 2),
+        "author_ids": st.lists(st.integers(1, 3), unique=True),
+        "title": st.sampled_from(["x", "x (y, #1)", "z (Y, #1.5; w, #2)", "x (y, #1-2)"]),
         "price": st.none() | st.integers(0, 3),
         "tags": st.lists(st.sampled_from(NAMES), unique=True).map(sorted),
     }
 )
-PLAIN = {"rating": None, "language": "", "available": 0}
+PLAIN: dict[str, Any] = {"rating": None, "language": "", "available": 0, "author_ids": [], "title": "x"}
 SHELVES = st.dictionaries(IDS, RECORDS, max_size=12)
 
 
@@ -119,6 +121,7 @@ def test_news_leaves_it_as_if_it_were_new(
     }
     assert changed._sizes == fresh._sizes
     assert changed._all == fresh._all
+    assert changed._sets == fresh._sets
     for name, places in changed._orders.items():
         assert places.keys == fresh._orders[name].keys, name
     _agrees(changed, shelf, node, order)
@@ -165,6 +168,8 @@ def many() -> Records:
             "rating": pk % 4 or None,
             "language": "",
             "available": pk % 2,
+            "author_ids": [],
+            "title": "x",
             "price": pk % 13 or None,
             "tags": [name for n, name in enumerate(names) if pk % (n // 2 + 1) == 0],
         }

@@ -38,7 +38,8 @@ def test_a_book_shows_as_a_record_in_the_sets_of_its_tags_and_in_each_order(
     tao, bare = shelf["tao"], shelf["bare"]
     assert orjson.loads(redis.get(keys.book(tao.pk)) or b"") == {
         "id": tao.pk, "title": "Tao Te Ching", "sort_title": "tao te ching",
-        "authors": ["Laozi", "Ursula K. Le Guin"], "year": -350, "language": "", "isbn": "", "popularity": 0,
+        "authors": ["Laozi", "Ursula K. Le Guin"], "author_ids": [author.pk for author in tao.authors.order_by("pk")],
+        "series": [], "year": -350, "language": "", "isbn": "", "popularity": 0,
         "rating": None, "tags": ["classics", "道"],
     }  # fmt: skip
     assert redis.smembers(keys.tag("classics")) == {str(shelf[name].pk).encode() for name in ("dune", "tao")}

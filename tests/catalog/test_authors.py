@@ -1,0 +1,135 @@
+"""The page of an author: books, posts about them, what it costs, and what bad input gets."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from catalog.models import Author, Book
+from catalog.results import PAGE
+from catalog.selectors import find_books_by, get_author
+from mirror.recorder import record
+from mirror.relay import drain_all
+from mirror.sql_only import sql_only
+from mirror.verify import verify
+from social.models import Post
+from tests.support.catalog.make import make_authors, make_book, make_books
+from tests.support.catalog.warm import own_copy, shown
+from tests.support.catalog.warm import warm_up as warm_up_books
+from tests.support.site.html import what_the_policy_forbids
+from tests.support.whole import rebuild
+
+__all__ = ["own_copy"]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
+JSON = {"Accept": "application/json"}
+
+
+@pytest.fixture
+def ann() -> Author:
+    """An author of more than a page of books, one of them with Bob, and posts about two."""
+    made = make_books((Book(title=f"Book {n:02}", popularity=n) for n in range(PAGE + 5)), authors="Ann")
+    make_authors([(made[3], "Bob")])
+    other = make_book("Elsewhere", authors="Cleo", popularity=99)
+    reader = User.objects.create_user("reader")
+    Post.objects.bulk_create(
+        Post(user=reader, text=f"Said {n}", book=book) for n, book in enumerate([made[3], made[4], other])
+    )
+    rebuild()
+    warm_up_books()
+    return Author.objects.get(name="Ann")
+
+
+def test_the_page_has_books_by_popularity_and_posts_about_them(client: Client, ann: Author) -> None:
+    client.get(f"/authors/{ann.pk}/")  # what the process keeps is there
+    with record() as seen:
+        response = client.get(f"/authors/{ann.pk}/")
+    # The author, the books, the window of posts, their records.
+    assert (seen.round_trips, seen.sql) == (4, [])
+    html = response.content.decode()
+    assert response.status_code == 200
+    assert html.count('class="card"') == PAGE
+    assert html.index("Book 24") < html.index("Book 23") < html.index("Book 05")
+    assert "Elsewhere" not in html
+    assert "Said 0" in html
+    assert "Said 1" in html
+    assert "Said 2" not in html
+    assert what_the_policy_forbids(html) == []
+
+
+def test_the_next_page_is_a_plain_link_and_a_part_for_htmx(client: Client, ann: Author) -> None:
+    first = client.get(f"/authors/{ann.pk}/", headers=JSON).json()
+    assert (first["id"], first["name"], first["count"], len(first["results"])) == (ann.pk, "Ann", PAGE + 5, PAGE)
+    assert first["next"].startswith(f"/authors/{ann.pk}/?after=")
+    rest = client.get(first["next"], headers=JSON).json()
+    assert [book["title"] for book in rest["results"]] == [f"Book {n:02}" for n in (4, 3, 2, 1, 0)]
+    assert rest["next"] is None
+    part = client.get(first["next"], headers={"HX-Request": "true"}).content.decode()
+    assert part.count('class="card"') == 5
+    assert "<html" not in part
+
+
+def test_redis_and_sql_say_the_same(client: Client, ann: Author) -> None:
+    found, author = find_books_by(ann.pk), get_author(ann.pk)
+    with sql_only():
+        assert shown(find_books_by(ann.pk)) == shown(found)
+        by_sql = get_author(ann.pk)
+        said = client.get(f"/authors/{ann.pk}/").content.decode()
+    assert author is not None
+    assert by_sql is not None
+    assert by_sql.raw == author.raw
+    assert "Said 1" in said
+    assert "Said 2" not in said
+
+
+@pytest.mark.parametrize("pk", ["0", "999999", "9" * 30])
+def test_there_is_no_such_author(client: Client, ann: Author, pk: str) -> None:
+    with record() as seen:
+        response = client.get(f"/authors/{pk}/", headers=JSON)
+    assert response.status_code == 404
+    assert response.json() == {"error": {"message": "There is no such author."}}
+    assert seen.sql == []
+    assert client.get(f"/authors/{pk}/").status_code == 404
+    assert client.get(f"/authors/{pk}/posts/").status_code == 404
+
+
+def test_every_card_and_book_page_leads_to_its_authors(client: Client, ann: Author) -> None:
+    bob, both = Author.objects.get(name="Bob"), Book.objects.get(title="Book 03")
+    link = f'<a href="/authors/{ann.pk}/">Ann</a>, <a href="/authors/{bob.pk}/">Bob</a>'
+    for address in ("/books/?sort=-popular", f"/books/{both.pk}/", f"/books/{both.pk}/posts/", f"/authors/{bob.pk}/"):
+        assert link in client.get(address).content.decode(), address
+
+
+def _posts(client: Client, author: Author) -> list[str]:
+    drain_all()
+    results: list[dict[str, Any]] = client.get(f"/authors/{author.pk}/posts/", headers=JSON).json()["results"]
+    return [post["text"] for post in results]
+
+
+def test_posts_follow_whatever_changes(client: Client, ann: Author) -> None:
+    bob, cleo = Author.objects.get(name="Bob"), Author.objects.get(name="Cleo")
+    assert (_posts(client, ann), _posts(client, bob), _posts(client, cleo)) == (
+        ["Said 1", "Said 0"],
+        ["Said 0"],
+        ["Said 2"],
+    )
+    Post.objects.filter(text="Said 0").update(is_hidden=True)
+    assert (_posts(client, ann), _posts(client, bob)) == (["Said 1"], [])
+    Post.objects.filter(text="Said 0").update(is_hidden=False, book=Book.objects.get(title="Elsewhere"))
+    assert (_posts(client, bob), _posts(client, cleo)) == ([], ["Said 2", "Said 0"])
+    Book.objects.get(title="Elsewhere").authors.add(bob)
+    assert _posts(client, bob) == ["Said 2", "Said 0"]
+    User.objects.filter(username="reader").update(is_active=False)
+    assert (_posts(client, ann), _posts(client, bob), _posts(client, cleo)) == ([], [], [])
+    User.objects.filter(username="reader").update(is_active=True)
+    Book.objects.get(title="Elsewhere").delete()
+    assert (_posts(client, ann), _posts(client, cleo)) == (["Said 1"], [])
+    assert verify(["author", "book", "author_posts"]) == []
+
+
+def test_a_renamed_author_is_called_so_at_once(client: Client, ann: Author) -> None:
+    Author.objects.filter(pk=ann.pk).update(name="Anne <b>")
+    drain_all()
+    html = client.get(f"/authors/{ann.pk}/").content.decode()
+    assert "<h1><bdi>Anne &lt;b&gt;</bdi></h1>" in html
+    assert "Anne <b>" not in html
