@@ -84,7 +84,8 @@ class BookList:
     query: as it was typed. sort: the order. error: why the query cannot be read; then nothing was found.
     node: the query as it was read; None: all books. books: this page's, at most ``size``. beside: what other
     applications say of them (``catalog.extras``). chosen: the filters; where they have errors nothing was found.
-    address: of the page that shows the list; "": of the list of all books.
+    address: of the page that shows the list; "": of the list of all books. start: the cursor at which the visitor's
+    list begins; pages: how many pages of it they have, this one included.
     """
 
     query: str
@@ -97,6 +98,8 @@ class BookList:
     chosen: Chosen = NO_FILTERS
     size: int = PAGE
     address: str = ""
+    start: str = ""
+    pages: int = 1
 
     @property
     def is_bad(self) -> bool:
@@ -119,6 +122,19 @@ class BookList:
     def next_url(self) -> str | None:
         """The address of the next page; None on the last."""
         return self._url(self.query, self.sort, self.next) if self.next else None
+
+    @property
+    def more_url(self) -> str:
+        """The address that htmx loads the next page from."""
+        loaded = urlencode({"start": self.start, "loaded": self.pages + 1})
+        return f"{self._url(self.query, self.sort, self.next)}&{loaded}"
+
+    @property
+    def grown_url(self) -> str | None:
+        """The address of the visitor's list with the next page; None where it has too many pages for one answer."""
+        if self.pages >= MAX_PAGES:
+            return None
+        return self._url(self.query, self.sort, self.start, pages=self.pages + 1)
 
     @cached_property
     def sorts(self) -> list[SortLink]:
@@ -196,9 +212,13 @@ class BookList:
     def _address(self) -> str:
         return self.address or reverse("catalog:list")
 
-    def _url(self, text: str, order: str, after: str | None = None, without: Container[str] = ()) -> str:
+    def _url(
+        self, text: str, order: str, after: str | None = None, *, without: Container[str] = (), pages: int = 1
+    ) -> str:
         filters = {name: value for name, value in self.chosen.given.items() if name not in without}
         sort = "" if order == sorts.DEFAULT else order
         parameters = {"q": text, **filters, "sort": sort, "after": after or ""}
+        if pages > 1:
+            parameters["pages"] = str(pages)
         given = urlencode({name: value for name, value in parameters.items() if value})
         return f"{self._address}?{given}" if given else self._address

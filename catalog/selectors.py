@@ -109,10 +109,10 @@ def get_author(pk: int) -> RawRecord | None:
     return None if raw is None else RawRecord(raw)
 
 
-def find_books_by(author: int, after: str = "") -> BookList:
+def find_books_by(author: int, after: str = "", pages: int = 1) -> BookList:
     """The books of an author, most read first. As ``find_books``."""
     narrowing = InSet(keys.books_by(author), Q(authors=author))
-    found = find_books("", "", after, Chosen(narrowings=(narrowing,)))
+    found = find_books("", "", after, Chosen(narrowings=(narrowing,)), pages)
     return replace(found, address=reverse("author", args=[author]))
 
 

@@ -1,5 +1,8 @@
 """Pages of the catalogue, in HTML and (``Accept: application/json``) in JSON."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -11,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from catalog.filters import read_filters
-from catalog.results import BookList
+from catalog.results import MAX_PAGES, BookList
 from catalog.selectors import find_books, find_books_by, get_author, get_book_page
 from catalog.signals import book_shown
 from config.answers import is_partial, json, wants_json
@@ -22,16 +25,18 @@ def book_list(request: HttpRequest) -> HttpResponse:
     """``?q=QUERY&sort=&after=`` and the parameters of filters. The templates get ``page``, a
     ``catalog.results.BookList``.
 
-    A query or a filter that cannot be read is answered with 400 and says what is wrong where. htmx asking for more
-    gets the cards of the next page alone.
+    ``pages=`` asks for several pages at once, at most MAX_PAGES: the address of a list that htmx has made longer says
+    so, and a visitor who comes back to it finds all of it again. A query or a filter that cannot be read is answered
+    with 400 and says what is wrong where. htmx asking for more gets the cards of the next page alone.
     """
     given = request.GET
-    page = find_books(given.get("q", ""), given.get("sort", ""), given.get("after", ""), read_filters(given))
+    asked = given.get("q", ""), given.get("sort", ""), given.get("after", ""), read_filters(given)
+    page = _growing(request, partial(find_books, *asked))
     status = 400 if page.is_bad else 200
     if wants_json(request):
         response = json(_error(page) if page.is_bad else _results(page), status)
     else:
-        more = bool(given.get("after")) and is_partial(request)
+        more = _is_more(request)
         template = "catalog/_cards.html" if more else "catalog/list.html"
         response = render(request, template, {"page": page}, status=status)
     patch_vary_headers(response, ["Accept", "HX-Request"])
@@ -63,16 +68,35 @@ def author_page(request: HttpRequest, pk: int) -> HttpResponse:
     author = get_author(pk)
     if author is None:
         return _not_found(request, _("There is no such author."))
-    page = find_books_by(pk, request.GET.get("after", ""))
+    page = _growing(request, partial(find_books_by, pk, request.GET.get("after", "")))
     if wants_json(request):
         found = _results(page)
         response = json({**author.fields, "count": found["count"], "results": found["results"], "next": found["next"]})
     else:
-        more = "after" in request.GET and is_partial(request)
-        template = "catalog/_cards.html" if more else "catalog/author.html"
+        template = "catalog/_cards.html" if _is_more(request) else "catalog/author.html"
         response = render(request, template, {"author": author, "page": page})
     patch_vary_headers(response, ["Accept", "HX-Request"])
     return response
+
+
+def _is_more(request: HttpRequest) -> bool:
+    """Whether htmx asks for the next page of a list that is there."""
+    return bool(request.GET.get("after")) and is_partial(request)
+
+
+def _growing(request: HttpRequest, find: Callable[..., BookList]) -> BookList:
+    """Return the pages of a list that are asked for, knowing where it begins and how many pages it has then."""
+    given = request.GET
+    if _is_more(request):
+        return replace(find(), start=given.get("start", ""), pages=_count(given.get("loaded"), most=1_000_000))
+    pages = _count(given.get("pages"), most=MAX_PAGES)
+    return replace(find(pages=pages), start=given.get("after", ""), pages=pages)
+
+
+def _count(text: str | None, most: int) -> int:
+    """Return a number of pages, from 1 to ``most``; 1 for what is none."""
+    is_number = text is not None and text.isascii() and text.isdecimal() and len(text) < 10
+    return max(1, min(int(text), most)) if text and is_number else 1
 
 
 def _not_found(request: HttpRequest, message: str) -> HttpResponse:

@@ -1,5 +1,6 @@
 """The pages of the catalogue: HTML and JSON, what they cost, and what bad input gets."""
 
+from html import unescape
 from typing import Any
 
 import pytest
@@ -262,3 +263,22 @@ def test_somebody_logged_in_costs_one_round_trip_more_and_no_sql(
     response, seen = _get(client, "/books/?q=cats")
     assert (seen.round_trips, seen.sql) == (2, [])
     assert "Cookie" in response.headers["Vary"]
+
+
+def test_a_list_that_was_made_longer_has_an_address_of_its_own(client: Client) -> None:
+    """A visitor who comes back to it finds all the pages that were loaded, in as many round trips as one."""
+    make_books(Book(title=f"Book {n:03}", popularity=1000 - n) for n in range(PAGE * 11 + 3))
+    warm_up()
+    part, seen = _get(client, "/books/?pages=3")
+    assert (seen.round_trips, seen.sql) == (1, [])
+    html = part.content.decode()
+    assert html.count('class="card"') == 3 * PAGE
+    assert 'hx-replace-url="/books/?pages=4"' in html
+    link = unescape(html.split('hx-get="')[1].split('"')[0])
+    html = client.get(link, headers={"HX-Request": "true"}).content.decode()
+    assert html.count('class="card"') == PAGE
+    assert 'hx-replace-url="/books/?pages=5"' in html
+    for asked, pages in (("10", 10), ("11", 10), ("9" * 30, 1), ("0", 1), ("x", 1), ("", 1)):
+        html = client.get(f"/books/?pages={asked}").content.decode()
+        assert html.count('class="card"') == pages * PAGE, asked
+        assert ("hx-replace-url" in html) == (pages < 10), asked
