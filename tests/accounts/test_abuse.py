@@ -170,6 +170,20 @@ def test_the_loss_of_redis_lets_nobody_register_more(alice: User, redis: Redis) 
         assert register(Client(), "late pupil").status_code == 429
 
 
+def test_the_loss_of_redis_lets_nobody_try_more_names(alice: User, redis: Redis) -> None:
+    with patch.object(entry, "REFUSALS", 2):
+        assert [register(Client(), "alice").status_code for _ in range(2)] == [200] * 2
+        redis.flushall()
+        assert register(Client(), "bob").status_code == 429
+
+
+def test_the_loss_of_redis_lets_nobody_register_an_address_more_often(alice: User, redis: Redis) -> None:
+    with patch.object(entry, "EMAIL_REGISTRATIONS", 1):
+        assert register(Client(), "bob", email="bob@example.org").status_code == 302
+        redis.flushall()
+        assert register(Client(), "eve", email="Bob@example.org").status_code == 429
+
+
 def test_not_even_a_class_registers_without_end(alice: User) -> None:
     with patch.object(entry, "REGISTRATIONS", 3):
         assert [register(Client(), f"pupil {n}").status_code for n in range(5)] == [302] * 3 + [429] * 2

@@ -25,11 +25,12 @@ print(json.dumps({name: getattr(settings, name) for name in names}, default=lamb
 """
 
 
-def settings_with(**given: str) -> subprocess.CompletedProcess[str]:
+def settings_with(**given: str | None) -> subprocess.CompletedProcess[str]:
     """What a process says whose environment is this: the project's settings, or why it cannot start."""
     names = ("PATH", "HOME", "DATABASE_URL", "REDIS_URL", "PYTHONPATH")
     kept = {name: os.environ[name] for name in names if name in os.environ}
-    environment = kept | {"DJANGO_SETTINGS_MODULE": "config.settings", "DEBUG": "False"} | given
+    wanted = {"DJANGO_SETTINGS_MODULE": "config.settings", "DEBUG": "False"} | given
+    environment = kept | {name: value for name, value in wanted.items() if value is not None}
     command = [sys.executable, "-c", ASK]
     return subprocess.run(
         command, env=environment, cwd=site.BASE_DIR, capture_output=True, text=True, timeout=600, check=False
@@ -51,6 +52,10 @@ def test_without_debug_nothing_starts_on_a_missing_setting(name: str) -> None:
         ended = settings_with(**changed)
         assert ended.returncode != 0
         assert f"{name} is not set, and DEBUG is off" in ended.stderr
+
+
+def test_nothing_is_debugged_unless_it_is_asked_for() -> None:
+    assert read(settings_with(**demo_env.made("https://books.example") | {"DEBUG": None}))["DEBUG"] is False
 
 
 def test_without_debug_nothing_starts_on_the_published_secret() -> None:
