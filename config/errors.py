@@ -35,6 +35,15 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
     )
 
 
+def method_not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
+    """405. ``allowed``: the methods that the address offers, as the header has them."""
+    response = _page(
+        request, 405, _("This cannot be done here"), _("The page exists, but it does not take what was sent.")
+    )
+    response.headers["Allow"] = allowed
+    return response
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     """500"""
     return _page(

@@ -4,7 +4,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseForbidden
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from django.views.i18n import set_language as django_set_language
@@ -39,10 +40,10 @@ def _from_elsewhere(request: HttpRequest) -> bool:
 def set_theme(request: HttpRequest) -> HttpResponse:
     """Remember ``theme`` (system, light, dark) for a year and go back to ``next``. 400 for another theme."""
     if _from_elsewhere(request):
-        return HttpResponseForbidden()
+        raise PermissionDenied
     theme = request.POST.get("theme")
     if theme not in THEMES:
-        return HttpResponse(status=400)
+        raise BadRequest
     response = redirect_to(next_address(request, "/"))
     if theme == "system":
         response.delete_cookie(COOKIE, samesite="Lax")
@@ -62,4 +63,6 @@ def set_theme(request: HttpRequest) -> HttpResponse:
 @require_POST
 def set_language(request: HttpRequest) -> HttpResponseBase:
     """Django's own view, behind the same check of where the form comes from."""
-    return HttpResponseForbidden() if _from_elsewhere(request) else django_set_language(request)
+    if _from_elsewhere(request):
+        raise PermissionDenied
+    return django_set_language(request)

@@ -74,6 +74,7 @@ MIDDLEWARE = [
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
+    "config.methods.OfferedMethods",
     "accounts.middleware.AuthenticationMiddleware",
     "loginlog.middleware.FirstRequestOfTheDay",
     "django.contrib.messages.middleware.MessageMiddleware",

@@ -1,0 +1,28 @@
+"""Methods of requests: what no address offers is refused, and each refusal has a page."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+
+from config.errors import method_not_allowed
+
+OFFERED: Final = ("GET", "HEAD", "POST")
+
+
+class OfferedMethods:
+    """Middleware: 405 for all other methods, because the admin's views take any of them for GET.
+
+    It comes after that of CSRF: what lacks a token is refused for that.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        return method_not_allowed(request, response.headers["Allow"]) if response.status_code == 405 else response
+
+    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
+        """Refuse a method before its view is called."""
+        return None if request.method in OFFERED else HttpResponseNotAllowed(OFFERED)
