@@ -20,14 +20,17 @@ def address(route: str) -> str:
     return "/" + re.sub(r"<(?:(\w+):)?\w+>", lambda found: f"<{found[1] or 'str'}>", route)
 
 
-def walk(resolver: URLResolver, route: str = "", space: str = "") -> Iterator[tuple[str, str]]:
-    """Each pattern below a resolver but the admin's: route, full name ("" if it has none)."""
+def walk(
+    resolver: URLResolver, route: str = "", space: str = "", *, with_admin: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Each pattern below a resolver, the admin's on demand: route, full name ("" if it has none)."""
     for entry in resolver.url_patterns:
         here = route + str(entry.pattern)
         if isinstance(entry, URLPattern):
             yield here, f"{space}{entry.name}" if entry.name else ""
-        elif entry.namespace != "admin":
-            yield from walk(entry, here, f"{space}{entry.namespace}:" if entry.namespace else space)
+        elif with_admin or entry.namespace != "admin":
+            deeper = f"{space}{entry.namespace}:" if entry.namespace else space
+            yield from walk(entry, here, deeper, with_admin=with_admin)
 
 
 def _admin() -> Iterator[str]:

@@ -1,0 +1,178 @@
+"""Every address of the site, asked for by everybody in every way: no error, nothing of another person's, no odd method.
+
+Addresses come from the URL resolver and persons from the table of roles. A new address needs a sample for its
+arguments (``tests.support.matrix.world``) and nothing else.
+"""
+
+import logging
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+
+from accounts.models import User
+from config.roles import ROLES, make_roles
+from tests.support import whole
+from tests.support.matrix.addresses import Address, NoSample, find_addresses
+from tests.support.matrix.browser import HTML, JSON, Browser, text_of
+from tests.support.matrix.pages import is_complete
+from tests.support.matrix.world import MatrixWorld, Secret
+
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+
+REFUSED: Final = ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+UNSAFE: Final = ("POST", "PUT", "PATCH", "DELETE")
+# Without a token against forged requests: they change a cookie for the look, or the provider has signed them.
+WITHOUT_TOKEN: Final = {"set_theme", "set_language", "shop:callback"}
+# What the admin offers to nobody, or offers in another way, whatever the permission says.
+NEVER: Final = {("accounts.failedlogins", "delete")}
+VERBS: Final = {"changelist": "view", "change": "view", "history": "view", "add": "add", "delete": "delete"}
+
+
+class Person(NamedTuple):
+    """A browser, and the role of its user ("": none)."""
+
+    name: str
+    browser: Browser
+    role: str = ""
+
+    def may_know(self, secret: Secret) -> bool:
+        """Whether the owner's secret is told to this person."""
+        return self.name in ("owner", "superuser") or secret.model in ROLES.get(self.role, {})
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Thousands of refusals are not logged: it takes as long as answering them."""
+    logging.disable(logging.ERROR)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def world() -> MatrixWorld:
+    make_roles(Group, Permission)  # a test with real commits empties the table
+    return MatrixWorld()
+
+
+@pytest.mark.slow(25)
+def test_every_page_answers_everybody_and_tells_nobody_the_secrets_of_others(world: MatrixWorld) -> None:
+    pages = [address for address in find_addresses(world) if not address.is_of_admin]
+    people = [Person("owner", world.browser), *_people(world)]
+    whole.rebuild()
+    wrong = Wrong(world)
+    for person in people:
+        has_many_ways = person.name in ("owner", "stranger", "member")
+        for page in pages:
+            wrong.ask(person, page, "GET", HTML)
+            wrong.ask(person, page, "POST", JSON)
+            if has_many_ways:
+                wrong.ask(person, page, "GET", JSON)
+                wrong.ask(person, page, "HEAD", HTML)
+                wrong.ask(person, page, "POST", HTML)
+    assert wrong.text() == ""
+    shown = {secret.text for secret in world.secrets()} - wrong.unseen
+    # The owner reads them: the test looks for what is there.
+    assert {"xqmail@", "xqdevice", "xqname", "xqreason", "xqwanted@", "2333313", "xq muted", "xq blocked"} <= shown
+
+
+@pytest.mark.slow(30)
+def test_the_admin_answers_each_role_as_the_table_says(world: MatrixWorld) -> None:
+    wrong = Wrong(world)
+    pages = [address for address in find_addresses(world) if address.is_of_admin]
+    for person in _people(world):
+        for page in pages:
+            for method, accept in (("GET", HTML), ("POST", JSON)):
+                status = wrong.ask(person, page, method, accept)
+                if page.model is not None and not _is_right(person, page, method, status):
+                    wrong.found.append(f"{person.name}: {method} {page.path} {status}")
+    assert wrong.text() == ""
+    # Superusers read them.
+    assert {"xqmail@", "xqaudit", "xqfailed", "xqdevice", "xqpayment", "xqhidden"}.isdisjoint(wrong.unseen)
+
+
+@pytest.mark.slow(10)
+def test_no_page_takes_another_method_or_a_form_without_its_token(world: MatrixWorld) -> None:
+    wrong = Wrong(world)
+    stranger, staff = (Person("superuser", browser) for browser in (Browser(), Browser(world.staff)))
+    forged = Person("superuser", Browser(world.staff, checks_csrf=True))
+    for page in find_addresses(world):
+        for method in REFUSED:
+            for person, accept in ((stranger, HTML), (staff, JSON)):
+                wrong.ask(person, page, method, accept, {405})
+        for method in UNSAFE:
+            wrong.ask(forged, page, method, JSON, None if page.name in WITHOUT_TOKEN else {403})
+    assert wrong.text() == ""
+
+
+def test_an_argument_without_a_sample_is_noticed(world: MatrixWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    samples = world.samples()
+    del samples["shop pk"]
+    monkeypatch.setattr(world, "samples", lambda: samples)
+    with pytest.raises(NoSample, match="shop:order: pk"):
+        list(find_addresses(world))
+
+
+class Wrong:
+    """What was wrong with the answers. unseen: secrets that stood in none."""
+
+    def __init__(self, world: MatrixWorld) -> None:
+        self.secrets = world.secrets()
+        self.unseen = {secret.text for secret in self.secrets}
+        self.found: list[str] = []
+
+    def ask(self, person: Person, page: Address, method: str, accept: str, expected: set[int] | None = None) -> int:
+        """Ask for a page, look at its answer and return its status."""
+        response = person.browser.ask(method, page.path, accept)
+        status = response.status_code
+        asked = f"{person.name}: {method} {page.path} ({accept}) {status}"
+        if status >= 500 or (expected is not None and status not in expected):
+            self.found.append(f"{asked} {person.browser.error}")
+        if status >= 400 and method != "HEAD" and not is_complete(page.path, response):
+            self.found.append(f"{asked}: neither a page nor JSON")
+        if status == 405 and method in response.headers["Allow"].split(", "):
+            self.found.append(f"{asked}: refused and allowed")
+        self._look(person, page, asked, text_of(response))
+        return status
+
+    def _look(self, person: Person, page: Address, asked: str, text: str) -> None:
+        for secret in self.secrets:
+            if secret.text not in text or secret.text in page.path:
+                continue
+            self.unseen.discard(secret.text)
+            if not person.may_know(secret) and not page.path.startswith(secret.public or ("nowhere",)):
+                self.found.append(f"{asked}: tells {secret.text}")
+
+    def text(self) -> str:
+        """All of it, for an assertion."""
+        return "\n".join(self.found)
+
+
+def _people(world: MatrixWorld) -> Iterator[Person]:
+    """Everybody but the owner."""
+    yield Person("stranger", Browser())
+    yield Person("member", Browser(world.other))
+    yield Person("superuser", Browser(world.staff))
+    for role in ("", *ROLES):
+        user = User.objects.create_user(f"a {role or 'staff'}", is_staff=True)
+        user.groups.set(Group.objects.filter(name=role))
+        yield Person(role or "staff", Browser(user), role)
+
+
+def _is_right(person: Person, page: Address, method: str, status: int) -> bool:
+    """Whether a page of the admin answers a person as the table of roles says."""
+    assert page.model is not None
+    if person.name in ("stranger", "member"):
+        return status == 302
+    label = page.model._meta.label_lower
+    allowed = ROLES.get(person.role, {}).get(label, "").split()
+    verb = "change" if page.page == "change" and method == "POST" else VERBS.get(page.page)
+    if person.name == "superuser":
+        return status < 500
+    if verb is None:  # a page that Django, or the library, has beside the usual ones
+        return status < 500 and (status != 200 or bool(allowed))
+    is_allowed = verb in allowed and (label, verb) not in NEVER
+    if method == "POST" and page.page == "history":
+        return status in (200, 403, 405)
+    return status < 400 if is_allowed else status == 403

@@ -1,0 +1,65 @@
+"""Every address, from the URL resolver, with real objects for its arguments."""
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from django.contrib import admin
+from django.contrib.admin.utils import quote as quote_pk
+from django.db.models import Model
+from django.urls import get_resolver
+
+from tests.support.matrix.world import MatrixWorld
+from tests.support.names.addresses import walk
+
+ARGUMENT: Final = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>[^)]*\)")
+ADMIN: Final = "admin/"
+
+
+class Address(NamedTuple):
+    """path: ready to be asked for. model: whose page of the admin it is, and ``page`` which ("change", ...)."""
+
+    name: str
+    path: str
+    model: type[Model] | None = None
+    page: str = ""
+
+    @property
+    def is_of_admin(self) -> bool:
+        """Whether it belongs to the admin."""
+        return self.path.startswith(f"/{ADMIN}")
+
+
+class NoSample(Exception):
+    """An address has an argument for which ``MatrixWorld.samples`` has no value."""
+
+
+def find_addresses(world: MatrixWorld) -> Iterator[Address]:
+    """Each pattern of the resolver, once for each sample. Raises NoSample."""
+    samples = world.samples()
+    models = {f"{ADMIN}{m._meta.app_label}/{m._meta.model_name}/": m for m in admin.site._registry}
+    for route, name in walk(get_resolver(), with_admin=True):
+        model = models.get("".join(re.findall(r"[^/]*/", route)[:3]))
+        if model is not None:
+            start = f"admin:{model._meta.app_label}_{model._meta.model_name}_"
+            path = ARGUMENT.sub(quote_pk(str(world.row(model).pk)), route)
+            yield Address(name, f"/{path}", model, name.removeprefix(start))
+        else:
+            arguments = [left or right for left, right in ARGUMENT.findall(route)]
+            for values in product(*(_values(samples, name, argument) for argument in arguments)):
+                yield Address(name, f"/{_filled(route, values)}")
+
+
+def _values(samples: dict[str, tuple[Any, ...]], name: str, argument: str) -> tuple[Any, ...]:
+    app = name.partition(":")[0] or "admin"
+    for key in (f"{name} {argument}", f"{app} {argument}"):
+        if key in samples:
+            return samples[key]
+    raise NoSample(f"{name or 'a page without a name'}: {argument}. Add it to MatrixWorld.samples.")
+
+
+def _filled(route: str, values: tuple[Any, ...]) -> str:
+    left = iter(values)
+    return ARGUMENT.sub(lambda found: quote(str(next(left)), safe="/"), route).replace("^", "").replace("$", "")

@@ -1,0 +1,146 @@
+"""A member with something private in every place, and one row of each model of the admin, all of them theirs."""
+
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
+
+from django.contrib import admin
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import Model
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts import emails, passwords
+from accounts.audit.log import Kind, note
+from accounts.lockout.models import FailedLogins
+from accounts.models import EmailChange, Session, User
+from accounts.session_rows import digest_of
+from mirror.models import BackupState, Change, State
+from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, View
+from shop.services import carts
+from social.models import Block, Mute, Post, Pulled
+from tests.support.matrix.browser import Browser
+from tests.support.names.world import World
+from tests.support.shop.make import make_order, make_product
+
+FEW: Final = 3  # copies in the cart
+
+
+class Secret(NamedTuple):
+    """Something that only its owner may read, and staff who may view ``model`` ("": superusers alone)."""
+
+    text: str
+    model: str = ""
+    public: tuple[str, ...] = ()  # addresses where it stands for everybody: how they begin
+
+
+class MatrixWorld:
+    """owner: whose everything is. other: another member. browser: in which the owner is logged in."""
+
+    def __init__(self) -> None:
+        world = World()
+        self.staff = world.staff
+        self.owner, self.other = world.readers[:2]
+        self.muted, self.blocked = (User.objects.create_user(f"xq {what}") for what in ("muted", "blocked"))
+        self._make_account()
+        self._make_shop()
+        self.hidden = Post.objects.create(user=self.owner, text="xqhidden", is_hidden=True)
+        self.shown = world.post
+        self.tag = "ruby"
+        self._make_rows(world)
+
+    def _make_account(self) -> None:
+        self.owner.email = "xqmail@example.org"
+        self.owner.set_password("xq a quiet bookshop")
+        self.owner.save()
+        emails.ask(self.owner, "xqwanted@example.org")
+        self.browser = Browser(self.owner)
+        self.token = self.browser.cookies["sessionid"].value
+        self.digest = digest_of(self.token)
+        Session.objects.filter(pk=self.digest).update(device="xqdevice")
+        Mute.objects.create(user=self.owner, muted=self.muted)
+        Block.objects.create(blocker=self.owner, blocked=self.blocked)
+        note(Kind.EXPORT, "xqaudit", actor=self.owner)
+        FailedLogins.objects.create(
+            key="k", kind="pair", name="xqfailed", address="y", count=1, allowed=5, ends_at=_in_an_hour()
+        )
+
+    def _make_shop(self) -> None:
+        product = make_product("A dear book", price=777_771, stock=FEW)
+        carts.set_line(self.digest, product.pk, FEW)
+        words: dict[str, Any] = {"name": "xqname", "address": "xqaddress", "email": "xqorder@example.org"}
+        self.order = make_order(self.owner, Product.objects.order_by("pk")[0], key="xqkey", **words)
+        self.payment = Payment.objects.create(
+            order=self.order, key="xqpayment", amount=1, state=PaymentState.FAILED, reason="xqreason"
+        )
+
+    def _make_rows(self, world: World) -> None:
+        reader = self.owner
+        Cart.objects.get_or_create(digest=self.digest, defaults={"user": reader, "lines": {}, "version": 1})
+        View.objects.create(visitor="0" * 64, user=reader, book=world.other_book)
+        FakeCharge.objects.create(key="charge", amount=1, succeeds=True)
+        Pulled.objects.create(user=reader)
+        State.objects.get_or_create(mirror="user")
+        BackupState.objects.get_or_create(backup="last_seen")
+        Change.objects.create(mirror="user", source="", key=str(reader.pk))
+
+    def secrets(self) -> list[Secret]:
+        """Texts that stand nowhere else."""
+        pages = tuple(f"/u/{user.username.replace(' ', '%20')}/" for user in (self.muted, self.blocked))
+        return [
+            Secret("xqmail@", "accounts.user"),
+            Secret("xqwanted@"),
+            Secret("xqaudit"),
+            Secret("xqfailed", "accounts.failedlogins"),
+            Secret("xqdevice", "accounts.session"),
+            Secret(self.token),
+            Secret(self.digest, "accounts.session"),
+            Secret(self.owner.password),
+            Secret(self.owner.session_secret),
+            *(Secret(text, "shop.order") for text in ("xqname", "xqaddress", "xqorder@", "xqreason")),
+            Secret("xqpayment", "shop.payment"),
+            *(Secret(text) for text in ("2333313", "23333.13", "23,333.13")),  # the cart's total
+            Secret("xqhidden", "social.post"),
+            Secret(self.muted.username, "accounts.user", ("/people/", *pages)),
+            Secret(self.blocked.username, "accounts.user", ("/people/", *pages)),
+        ]
+
+    def samples(self) -> dict[str, tuple[Any, ...]]:
+        """What stands for each argument of an address: by the page's full name, its application, or for all."""
+        confirm = reverse("accounts:email_confirm", args=[emails._token(EmailChange.objects.get(user=self.owner))])
+        *_, uid, token, _end = passwords._path(self.owner).split("/")
+        return {
+            "catalog pk": (1,),
+            "social:book_posts pk": (1,),
+            "shop pk": (self.order.pk,),
+            "social pk": (self.hidden.pk, self.shown.pk),
+            "social name": (self.owner.username,),
+            "social hashtag": (self.tag,),
+            "accounts uidb64": (uid,),
+            "accounts:password_reset_confirm token": (token,),
+            "accounts:email_confirm token": (confirm.split("/")[-2],),
+            "admin:app_list app_label": tuple(sorted({model._meta.app_label for model in admin.site._registry})),
+            "admin:view_on_site content_type_id": (ContentType.objects.get_for_model(Order).pk,),
+            "admin:view_on_site object_id": (self.order.pk,),
+            "admin url": ("nothing/",),
+        }
+
+    def row(self, model: type[Model]) -> Model:
+        """A row of the owner's, or any."""
+        rows: dict[type[Model], Any] = {
+            User: self.owner,
+            Order: self.order,
+            Payment: self.payment,
+            Post: self.hidden,
+            Session: Session.objects.get(pk=self.digest),
+            Cart: Cart.objects.get(pk=self.digest),
+            EmailChange: EmailChange.objects.get(user=self.owner),
+            Mute: Mute.objects.get(user=self.owner),
+            Block: Block.objects.get(blocker=self.owner),
+        }
+        found = rows.get(model) or model._default_manager.first()
+        assert found is not None, f"{model.__name__}: make a row of it in {__name__}"
+        return found
+
+
+def _in_an_hour() -> Any:
+    return timezone.now() + timedelta(hours=1)
