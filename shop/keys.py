@@ -99,8 +99,8 @@ def cart(digest: str) -> str:
 
 def cart_state(digest: str) -> str:
     """Hash: version of a cart (microseconds since 1970), copies in it, floor, moved (the digest under which it goes
-    on); by product id "quantity version price" of each line, removed ones too; by "order:<key>" the same of orders
-    that took lines out. Life: as the cart's. Owner: CartBackup.
+    on); by product id "quantity version price added" of each line, removed ones too; by "order:<key>" the same of
+    orders that took lines out. Life: as the cart's. Owner: CartBackup.
     """
     return key(f"cart:{{{digest}}}:version")
 

@@ -15,11 +15,21 @@ REMOVED: Final = 200  # lines that are remembered as removed
 
 
 class Line(NamedTuple):
-    """So many copies, since when (microseconds since 1970), and at what price they were put in (cents)."""
+    """Copies of a product, since when (microseconds since 1970), and at what price they were added (cents).
+
+    added: when the product came into the cart, in microseconds; changes of the quantity leave it as it is. 0 in lines
+    that were written without it: their version says it.
+    """
 
     quantity: int
     version: int
     price: int = 0
+    added: int = 0
+
+    @property
+    def first_added(self) -> int:
+        """When the product came into the cart, as far as it is known."""
+        return self.added or self.version
 
 
 class Content(NamedTuple):
@@ -40,8 +50,8 @@ class Content(NamedTuple):
 
     @property
     def quantities(self) -> dict[int, int]:
-        """Copies by product id, of those that are there, in the order in which they were put in."""
-        there = [(line.version, int(name), line.quantity) for name, line in self.lines.items() if line.quantity]
+        """Copies by product id, of those that are there, in the order in which they were first added."""
+        there = [(line.first_added, int(name), line.quantity) for name, line in self.lines.items() if line.quantity]
         return {product: quantity for _, product, quantity in sorted(there)}
 
 
@@ -91,12 +101,15 @@ def changed(
     for name, number, price in changes:
         before = lines.get(name, Line(0, 0))
         quantity = {"set": number, "add": before.quantity + number, "take": max(0, before.quantity - number)}[mode]
-        line = Line(0 if whole else quantity, before.version, before.price if mode == "take" else price)
+        price_then = before.price if mode == "take" else price
+        added = before.first_added if before.quantity else now
+        line = Line(0 if whole else quantity, before.version, price_then, added)
         if line.quantity > before.quantity and line.quantity > limits.copies:
             raise TooMany("copies")
         if line.quantity and not before.quantity and _count(lines) >= limits.lines:
             raise TooMany("lines")
-        if line != before and (line.quantity or before.quantity):
+        is_changed = (line.quantity, line.price) != (before.quantity, before.price)
+        if is_changed and (line.quantity or before.quantity):
             lines[name] = line._replace(version=now)
     if key:
         lines[ORDER + key] = Line(0, now)
@@ -109,7 +122,7 @@ def merged(one: Content, other: Content) -> Content:
     for name in {**one.lines, **other.lines}:
         mine, yours = one.lines.get(name), other.lines.get(name)
         if mine and yours:
-            lines[name] = max(mine, yours, key=lambda line: (line.version, line.quantity, line.price))
+            lines[name] = max(mine, yours, key=lambda line: (line.version, *line))
         elif mine and mine.version > other.floor:
             lines[name] = mine
         elif yours and yours.version > one.floor:
@@ -128,7 +141,10 @@ def pruned(content: Content) -> Content:
 
 
 def together(one: Content, others: Sequence[Content], limits: Limits) -> Content:
-    """One cart of several: copies of one product are added up, as far as the limits allow."""
+    """One cart of several: copies of one product are added up, as far as the limits allow.
+
+    Each product keeps the time at which it was first added to any of them.
+    """
     lines, now = dict(one.lines), next_version(max(content.version for content in [one, *others]))
     for other in others:
         for product, number in other.quantities.items():
@@ -137,8 +153,10 @@ def together(one: Content, others: Sequence[Content], limits: Limits) -> Content
             if not before.quantity and _count(lines) >= limits.lines:
                 continue
             quantity = max(before.quantity, min(before.quantity + number, limits.copies))
-            price = before.price if before.quantity else other.lines[name].price
-            lines[name] = Line(quantity, now, price)
+            came = other.lines[name]
+            kept = before if before.quantity and before.first_added <= came.first_added else came
+            price = before.price if before.quantity else came.price
+            lines[name] = Line(quantity, now, price, kept.first_added)
     return pruned(Content(lines, one.floor, one.moved))
 
 

@@ -17,7 +17,7 @@ local now = math.max(tonumber(ARGV[5]), before + 1)
 local whole = mode == 'take' and tonumber(ARGV[4]) == before
 local count, changes = redis.call('HLEN', cart), {}
 for i = 8, #ARGV - 2, 3 do -- the last two are the guard's
-  local had, _, price = read_line(redis.call('HGET', state, ARGV[i]))
+  local had, since, price, added = read_line(redis.call('HGET', state, ARGV[i]))
   local number, quantity = tonumber(ARGV[i + 1]), 0
   if mode == 'set' then
     quantity = number
@@ -39,14 +39,19 @@ for i = 8, #ARGV - 2, 3 do -- the last two are the guard's
     count = count - 1
   end
   if quantity ~= had or (quantity > 0 and paid ~= price) then
-    changes[#changes + 1] = {ARGV[i], quantity, paid}
+    if had == 0 then
+      added = now
+    elseif added == 0 then
+      added = since
+    end
+    changes[#changes + 1] = {ARGV[i], quantity, paid, added}
   end
 end
 for _, change in ipairs(changes) do
-  write_line(cart, state, change[1], change[2], now, change[3])
+  write_line(cart, state, change[1], change[2], now, change[3], change[4])
 end
 if ARGV[3] ~= '' then
-  write_line(cart, state, order, 0, now, 0)
+  write_line(cart, state, order, 0, now, 0, 0)
 end
 if #changes > 0 or ARGV[3] ~= '' then
   sum_up(cart, state)

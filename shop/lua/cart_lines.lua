@@ -1,15 +1,16 @@
--- What the scripts of carts share. The cart: product -> quantity. Its state: name -> "quantity version price" (of
--- products, and of orders that took their lines out), and version, copies, floor, moved.
+-- What the scripts of carts share. The cart: product -> quantity. Its state: name -> "quantity version price added" (of
+-- products, and of orders that took their lines out), and version, copies, floor, moved. Lines without "added" are read
+-- as well.
 local REMOVED = 200
 local WORDS = {version = true, copies = true, floor = true, moved = true}
 
 local function read_line(text)
-  local quantity, version, price = string.match(text or '0 0 0', '^(%d+) (%d+) (%d+)$')
-  return tonumber(quantity), tonumber(version), tonumber(price)
+  local quantity, version, price, added = string.match(text or '0 0 0', '^(%d+) (%d+) (%d+) ?(%d*)$')
+  return tonumber(quantity), tonumber(version), tonumber(price), tonumber(added) or 0
 end
 
-local function write_line(cart, state, name, quantity, version, price)
-  redis.call('HSET', state, name, string.format('%.0f %.0f %.0f', quantity, version, price))
+local function write_line(cart, state, name, quantity, version, price, added)
+  redis.call('HSET', state, name, string.format('%.0f %.0f %.0f %.0f', quantity, version, price, added))
   if quantity > 0 then
     redis.call('HSET', cart, name, string.format('%.0f', quantity))
   else

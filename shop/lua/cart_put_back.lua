@@ -1,15 +1,19 @@
 -- KEYS: the cart, its state. ARGV: floor, where it was moved to or "", seconds for which that is remembered; then name,
--- quantity, version, price, ...: as SQL has it. Marks nothing. As shop.carts.content.merged.
+-- quantity, version, price, added, ...: as SQL has it. Marks nothing. As shop.carts.content.merged.
 local cart, state, floor = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local own, own_floor, given = lines_of(state), number_of(state, 'floor'), {}
-for i = 4, #ARGV, 4 do
-  local name, quantity, version, price = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
-  local had, since, paid = read_line(own[name])
+for i = 4, #ARGV, 5 do
+  local name, quantity, version = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+  local price, added = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
+  local had, since, paid, first = read_line(own[name])
   given[name] = true
+  local is_alike = version == since
   local newer = version > since
-    or (version == since and (quantity > had or (quantity == had and price > paid)))
+    or (is_alike and quantity > had)
+    or (is_alike and quantity == had and price > paid)
+    or (is_alike and quantity == had and price == paid and added > first)
   if newer and (own[name] or version > own_floor) then
-    write_line(cart, state, name, quantity, version, price)
+    write_line(cart, state, name, quantity, version, price, added)
   end
 end
 for name, text in pairs(own) do

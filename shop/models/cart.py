@@ -33,9 +33,10 @@ class Cart(models.Model):
 
     digest: of the token of the session whose cart it is. lines: how many of which product ({"7": 2}). version: when it
     was last changed, in microseconds since 1970, each greater than the one before. versions: the same of each line,
-    removed ones too, with its price in cents at that time ({"7": [1763750000000000, 1250]}), and the floor
-    (``shop.carts.content``). user: whose session it was; a cart whose session has ended waits for its user's next
-    login. moved_to: the digest under which it goes on, when its token was rotated or it was merged into another.
+    removed ones too, with its price in cents at that time and the time at which the product was first added
+    ({"7": [1763750000000000, 1250, 1763740000000000]}), and the floor (``shop.carts.content``). user: whose session it
+    was; a cart whose session has ended waits for its user's next login. moved_to: the digest under which it goes on,
+    when its token was rotated or it was merged into another.
     ended_at: when it was parked or moved. is_owed: Redis does not know yet what was written here past it.
     """
 
@@ -81,7 +82,7 @@ class Cart(models.Model):
     @content.setter
     def content(self, content: Content) -> None:
         self.lines = {str(product): quantity for product, quantity in content.quantities.items()}
-        self.versions = {name: [line.version, line.price] for name, line in content.lines.items()}
+        self.versions = {name: [line.version, line.price, line.added] for name, line in content.lines.items()}
         if content.floor:
             self.versions[FLOOR] = content.floor
         self.version = content.version

@@ -1,5 +1,8 @@
 """Carts: what is put into them, where it is kept, and what it costs to ask."""
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from django.test import override_settings
 from redis import Redis
@@ -140,6 +143,64 @@ def test_what_cannot_be_is_refused_and_changes_nothing(book: Product, away: bool
         assert read(digest) == before
     set_line(digest, second.pk, 0)
     assert set_line(digest, third.pk, 1).lines == {book.pk: 5, third.pk: 1}
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_changed_quantity_leaves_its_line_where_it_is(away: bool) -> None:
+    digest, books = make_visitor(), [make_product() for _ in range(3)]
+    first, second, third = (book.pk for book in books)
+    drain_all()
+
+    def after(change: Callable[[], object]) -> list[int]:
+        if away:
+            breaker.failed()
+        change()
+        return list(read(digest).lines)
+
+    for pk in (third, first, second):
+        after(partial(add, digest, pk))
+    assert after(partial(set_line, digest, third, 5)) == [third, first, second]
+    assert after(partial(add, digest, first)) == [third, first, second]
+    assert after(partial(take_out, digest, 0, {third: 1}, key="k")) == [third, first, second]
+    after(partial(set_line, digest, third, 0))
+    assert after(partial(set_line, digest, third, 1)) == [first, second, third]
+    breaker.reset()
+
+
+def test_the_order_of_lines_survives_the_loss_of_redis(redis: Redis) -> None:
+    digest, (first, second) = make_visitor(), (make_product().pk, make_product().pk)
+    for pk in (second, first):
+        add(digest, pk)
+    set_line(digest, second, 3)
+    flush_carts()
+    redis.flushall()
+    rebuild(["product"])
+    trust()
+    assert list(read(digest).lines) == [second, first]
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+def test_lines_written_without_a_first_time_keep_the_order_that_they_had(is_told: bool, redis: Redis) -> None:
+    digest, (first, second) = make_visitor(), (make_product().pk, make_product().pk)
+    for pk in (second, first):
+        add(digest, pk)
+    state = keys.cart_state(digest)
+    for pk in (second, first):
+        line = redis.hget(state, str(pk))
+        assert isinstance(line, bytes)
+        redis.hset(state, str(pk), line.rsplit(b" ", 1)[0])
+    flush_carts()
+    row = Cart.objects.get()
+    row.versions = {name: since[:2] for name, since in row.versions.items()}
+    row.save()
+    if is_told:
+        redis.flushall()
+        rebuild(["product"])
+        trust()
+    assert list(set_line(digest, second, 3).lines) == [second, first]
+    flush_carts()
+    assert list(read(digest).lines) == [second, first]
+    assert differences() == []
 
 
 def test_with_redis_away_a_cart_is_read_from_and_written_to_sql(book: Product, redis: Redis) -> None:

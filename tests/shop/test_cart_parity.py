@@ -1,7 +1,8 @@
 """Whatever is put in, taken out, moved, merged, flushed and lost, in any order, carts are what plain dicts say.
 
-The model has two dicts for each cart, as Redis and as SQL know it: product -> (copies, when). That is all that is
-promised: of two tellings of a line the later one counts, and what either side has is not lost.
+The model has two dicts for each cart, as Redis and as SQL know it: product -> (copies, when, when first added). That is
+all that is promised: of two tellings of a line the later one counts, what either side has is not lost, and lines are in
+the order in which they were first added.
 """
 
 import os
@@ -28,7 +29,7 @@ from tests.support.shop.carts import differences, flush_carts, in_cart, make_vis
 from tests.support.shop.make import make_product
 
 __all__ = ["lives"]
-Lines = dict[str, tuple[int, int]]  # by product, or order: how many copies, since when
+Lines = dict[str, tuple[int, int, int]]  # by product, or order: how many copies, since when, and when first added
 EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "8"))
 who, which = st.integers(0, 2), st.integers(0, 2)
 quantities = st.integers(0, 3)
@@ -120,8 +121,10 @@ class Site(RuleBasedStateMachine):
 
     def look(self, number: int) -> None:
         visitor = self.visitors[number]
-        wanted = {int(name): copies for name, (copies, _) in self.seen(visitor.cart).items() if copies}
-        assert self.as_(visitor, lambda: in_cart(visitor.digest)) == wanted
+        lines = self.seen(visitor.cart).items()
+        wanted = sorted((added, int(name), copies) for name, (copies, _, added) in lines if copies)
+        shown = self.as_(visitor, lambda: in_cart(visitor.digest))
+        assert list(shown.items()) == [(product, copies) for _, product, copies in wanted]
 
     @rule(number=who, user=st.integers(0, 1))
     def log_in(self, number: int, user: int) -> None:
@@ -135,11 +138,11 @@ class Site(RuleBasedStateMachine):
         self._rotated(visitor.cart)
         for source in self.parked[user]:
             source.goes_into = visitor.cart
-            for name, (copies, _) in source.sql.items():
+            for name, (copies, _, added) in source.sql.items():
                 if copies:
                     self.time += 1
-                    before = visitor.cart.sql.get(name, (0, 0))[0]
-                    visitor.cart.sql[name] = (before + copies, self.time)
+                    before, _, first = visitor.cart.sql.get(name, (0, 0, 0))
+                    visitor.cart.sql[name] = (before + copies, self.time, min(first, added) if before else added)
             visitor.cart.redis = later(visitor.cart.redis, visitor.cart.sql)
         self.parked[user].clear()
         self.look(number)
@@ -194,7 +197,7 @@ class Site(RuleBasedStateMachine):
             cart.sql = dict(cart.redis)
         rows = Cart.objects.in_bulk([visitor.digest for visitor in self.visitors])
         for visitor in self.visitors:
-            lines = {name: copies for name, (copies, _) in visitor.cart.sql.items() if copies}
+            lines = {name: copies for name, (copies, *_) in visitor.cart.sql.items() if copies}
             assert (rows[visitor.digest].lines if visitor.digest in rows else {}) == lines
 
     # --- accidents
@@ -244,10 +247,10 @@ class Site(RuleBasedStateMachine):
     def put(self, cart: Model, name: str, count: Any, *, always: bool = False) -> None:
         """A line is changed where it can be."""
         lines = self.seen(cart)
-        before = lines.get(name, (0, 0))[0]
+        before, _, added = lines.get(name, (0, 0, 0))
         if count(before) != before or always:
             self.time += 1
-            lines[name] = (count(before), self.time)
+            lines[name] = (count(before), self.time, added if before else self.time)
         if self.away:
             cart.redis = later(cart.redis, cart.sql)
 
