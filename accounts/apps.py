@@ -11,5 +11,6 @@ class AccountsConfig(AppConfig):
     def ready(self) -> None:
         from accounts import personal_parts, session_receivers, signals  # noqa: F401
         from accounts.audit import receivers  # noqa: F401
+        from accounts.lockout import backend  # noqa: F401
 
         personal_parts.register_parts()

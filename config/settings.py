@@ -52,7 +52,6 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django_htmx",
-    "axes",
     "mirror",
     "accounts",
     "catalog",
@@ -81,7 +80,6 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "config.explain.ExplainMiddleware",
-    "axes.middleware.AxesMiddleware",  # last: makes the answer of who is locked out
 ]
 
 ROOT_URLCONF = "config.urls"

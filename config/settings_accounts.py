@@ -1,7 +1,5 @@
 """People: passwords, lockouts, sessions."""
 
-from datetime import timedelta
-
 from config.environment import env
 
 AUTH_USER_MODEL = "accounts.User"
@@ -23,16 +21,8 @@ AUTHENTICATION_BACKENDS = [
 # Proxies of ours in front of the site: who is asking is that far from the end of X-Forwarded-For. 0: the header,
 # which anybody can write, is not looked at, and who is asking is who is connected.
 PROXY_COUNT = env.int("PROXY_COUNT", default=0)
-AXES_HANDLER = "accounts.lockout.handler.Handler"  # what is counted: accounts/lockout/limits.py
-AXES_LOCKOUT_CALLABLE = "accounts.views.too_many.locked_out"
-AXES_CLIENT_IP_CALLABLE = "accounts.ratelimit.address"
-AXES_FAILURE_LIMIT = 5  # of one name from one address, or of an own device
-AXES_COOLOFF_TIME = timedelta(minutes=15)
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_USERNAME_FORM_FIELD = "username"
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-AXES_ENABLE_ADMIN = False  # its tables stay empty; ours is in the admin
-AXES_VERBOSE = False
+LOGIN_FAILURE_LIMIT = 5  # of one name from one address, or of an own device; others: accounts/lockout/limits.py
+LOGIN_WAIT_SECONDS = 15 * 60
 SESSION_ENGINE = "accounts.sessions"
 SESSION_LIMIT = 10_000_000  # sessions that are kept, the newest (``manage.py sessions clean``)
 SESSION_CLEAN_SECONDS = 20.0  # which one run of clean-sessions may take; the next run continues

@@ -1,4 +1,4 @@
-"""How often somebody may try to log in: django-axes asks ``handler.Handler``, which counts here.
+"""How often somebody may try to log in: ``backend.Backend`` asks before a password is checked, and counts here.
 
 A try is *reserved* before its password is checked, in one atomic step, so that fifty at once are no more than the
 limit; it is given back when the password was right. The counters are in Redis. SQL has the failures too: a Redis
@@ -59,16 +59,14 @@ def succeeded(this: Try) -> None:
             _note(error)
 
 
-def unlock(
-    *, name: str | None = None, address: str | None = None, either: bool = False, keys: Sequence[str] | None = None
-) -> int:
-    """Forget the failures of a (folded) name, of an address, of both together (``either``: of each), or all; or only
-    the counters with these keys.
+def unlock(*, name: str | None = None, address: str | None = None, keys: Sequence[str] | None = None) -> int:
+    """Forget the failures of a (folded) name, of an address, of both together, or all; or only the counters with
+    these keys.
 
     Returns how many counters there were. What Redis has while it is away stays there until it expires.
     """
     count = 0
-    for found in counters_sql.remove(name=name, address=address, either=either, keys=keys):
+    for found in counters_sql.remove(name=name, address=address, keys=keys):
         count += len(found)
         try:
             counters_redis.clear(found)

@@ -1,17 +1,68 @@
-"""The backend that goes before those who know users."""
+"""The backend that goes before those who check passwords: it counts tries and refuses one too many."""
 
 from typing import Any
 
-from axes.backends import AxesStandaloneBackend
+from django.contrib.auth.backends import BaseBackend
+from django.contrib.auth.signals import user_logged_in, user_login_failed
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.dispatch import receiver
 from django.http import HttpRequest
 
+from accounts import lockout
+from accounts.audit.log import Kind, note
+from accounts.lockout import counters_sql
+from accounts.lockout.known import device_of
+from accounts.lockout.limits import counted_name, counters_of
+from accounts.models import User
+from accounts.ratelimit import address
 
-class Backend(AxesStandaloneBackend):
-    """Refuses a try that is not to be made; code that logs in without a request is nobody at a form."""
 
-    def authenticate(
-        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
-    ) -> None:
-        """Raises PermissionDenied, which ends ``django.contrib.auth.authenticate``."""
-        if request is not None:
-            super().authenticate(request, username, password, **kwargs)
+class Backend(BaseBackend):
+    """Reserves a try for the name. Code that logs in without a request is not counted."""
+
+    def authenticate(self, request: HttpRequest | None, username: str | None = None, **kwargs: Any) -> None:
+        """Note the try on the request as ``login_try``. Raises PermissionDenied for a try that may not be made.
+
+        The error ends ``django.contrib.auth.authenticate``: no other backend looks at the password.
+        """
+        if request is None or username is None:
+            return
+        this = lockout.reserve(counters_of(username, address(request), device_of(request, username)))
+        request.login_try = this  # type: ignore[attr-defined]
+        if this.wait:
+            raise PermissionDenied
+
+
+def try_of(request: HttpRequest | None) -> lockout.Try | None:
+    """Return the try to log in that this request is."""
+    return getattr(request, "login_try", None)
+
+
+@receiver(user_login_failed, dispatch_uid="accounts.lockout.failed")
+def count_failure(*, request: HttpRequest | None = None, **kwargs: Any) -> None:
+    """Count a failure, unless the try was refused."""
+    this = try_of(request)
+    if this is None or this.wait:
+        return
+    with transaction.atomic():
+        lockout.failed(this)
+        _note_lockouts(this)
+    del request.login_try  # type: ignore[union-attr]
+
+
+@receiver(user_logged_in, dispatch_uid="accounts.lockout.succeeded")
+def forget_failures(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
+    """Forget the failures of the user who logged in."""
+    this = try_of(request)
+    if this is not None and this.counters[0].name == counted_name(user.get_username()):
+        lockout.succeeded(this)
+        del request.login_try  # type: ignore[attr-defined]
+
+
+def _note_lockouts(this: lockout.Try) -> None:
+    """Note which counters this failure has filled."""
+    counts = counters_sql.known(this.counters)
+    for counter in this.counters:
+        if counts.get(counter.key, (0, 0.0))[0] == counter.limit.allowed:
+            note(Kind.LOCKED_OUT, counter.name, counter.limit.kind)

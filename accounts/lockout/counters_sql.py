@@ -103,20 +103,13 @@ def clear(counters: Sequence[Counter]) -> None:
     FailedLogins.objects.filter(pk__in=[counter.key for counter in counters]).delete()
 
 
-def remove(
-    *, name: str | None, address: str | None, either: bool, keys: Sequence[str] | None = None
-) -> Iterator[list[str]]:
-    """Remove what is of a name, of an address, of both (``either``: of each), or all; yields the keys, in batches.
+def remove(*, name: str | None, address: str | None, keys: Sequence[str] | None = None) -> Iterator[list[str]]:
+    """Remove what is of a name, of an address, of both together, or all; yields the keys, in batches.
 
     keys: only these.
     """
-    parts = [Q(name=name)] if name is not None else []
-    parts += [Q(address=address)] if address is not None else []
-    wanted = Q()
-    for part in parts:
-        wanted = wanted | part if either else wanted & part
-    if keys is not None:
-        wanted &= Q(pk__in=keys)
+    chosen = {"name": name, "address": address, "pk__in": keys}
+    wanted = Q(**{column: value for column, value in chosen.items() if value is not None})
     for kind in FailedLogins.Kind.values:  # in the order in which all lock
         rows = FailedLogins.objects.filter(wanted, kind=kind).order_by("pk")
         while found := list(rows.values_list("pk", flat=True)[:BATCH]):

@@ -46,8 +46,7 @@ ADDRESS: Final = Limit("address", 100, 3600, own=False)
 
 
 def _own(kind: str) -> Limit:
-    seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
-    return Limit(kind, settings.AXES_FAILURE_LIMIT, seconds, own=True)
+    return Limit(kind, settings.LOGIN_FAILURE_LIMIT, settings.LOGIN_WAIT_SECONDS, own=True)
 
 
 def counted_name(given: str) -> str:

@@ -21,11 +21,12 @@ from django.views.generic import FormView
 from accounts import deletion, lockout, registration, services
 from accounts.forms import LoginForm, RegisterForm
 from accounts.lockout import known
-from accounts.lockout.handler import try_of
+from accounts.lockout.backend import try_of
 from accounts.models import User
 from accounts.names import fold
 from accounts.ratelimit import address
 from accounts.views.limits import Limit, Limited
+from accounts.views.too_many import locked_out
 from config.redirects import next_address
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -64,6 +65,10 @@ class LogIn(WayOn, LoginView):
         response = HttpResponseRedirect(self.get_success_url())
         known.remember(response, user.get_username())
         return response
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        this = try_of(self.request)
+        return locked_out(self.request, this.wait) if this else super().form_invalid(form)
 
     def _offer_to_keep(self, user: User) -> HttpResponse:
         """The password was right, and the account waits to be deleted. Only its owner sees this."""

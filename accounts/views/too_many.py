@@ -7,8 +7,6 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts.lockout.handler import try_of
-
 
 def too_many(request: HttpRequest, seconds: int, reason: str) -> HttpResponse:
     """429: a page that says why and for how long."""
@@ -27,8 +25,7 @@ def in_words(seconds: int) -> str:
     return ngettext("%d minute", "%d minutes", minutes) % minutes
 
 
-def locked_out(request: HttpRequest, response: HttpResponse, credentials: object = None) -> HttpResponse:
-    """What django-axes answers with when a try to log in was refused; the same whether the name exists or not."""
-    this = try_of(request)
+def locked_out(request: HttpRequest, seconds: int) -> HttpResponse:
+    """Answer a try to log in that was refused; the answer is the same whether the name exists or not."""
     reason = _("There were too many failed tries to log in, and the password was not looked at.")
-    return too_many(request, this.wait if this else 60, reason)
+    return too_many(request, seconds, reason)

@@ -28,7 +28,6 @@ LEFT_OUT: Final = frozenset(
         "django.middleware.common.CommonMiddleware",
         "django.middleware.clickjacking.XFrameOptionsMiddleware",
         "config.explain.ExplainMiddleware",
-        "axes.middleware.AxesMiddleware",
     }
 )
 ALWAYS: Final = frozenset({"always"})

@@ -202,21 +202,21 @@ def test_rows_that_are_over_go_away_by_themselves(alice: User) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "freed"),
+    ("arguments", "freed"),
     [
-        (["axes_reset"], [200, 200]),
-        (["axes_reset_username", "ALICE"], [200, 429]),
-        (["axes_reset_ip", HOME], [200, 200]),
-        (["axes_reset_ip_username", HOME, "Alice"], [200, 429]),
-        (["axes_reset_ip", ELSEWHERE], [429, 429]),
+        ([], [200, 200]),
+        (["--name", "ALICE"], [200, 429]),
+        (["--address", HOME], [200, 200]),
+        (["--address", HOME, "--name", "Alice"], [200, 429]),
+        (["--address", ELSEWHERE], [429, 429]),
     ],
 )
-def test_the_commands_of_axes_unlock(
-    alice: User, counted_in: str, command: list[str], freed: list[int], capsys: pytest.CaptureFixture[str]
+def test_the_command_unlocks(
+    alice: User, counted_in: str, arguments: list[str], freed: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     fail("alice")
     fail("bob")
-    call_command(*command)
+    call_command("accounts", "unlock", *arguments)
     assert [fail(name, 1)[0] for name in ("alice", "bob")] == freed
 
 

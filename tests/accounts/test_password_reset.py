@@ -307,7 +307,7 @@ def test_who_was_locked_out_may_try_again_at_once(client: Client, alice: User, s
         client.post("/accounts/login/", {"username": "alice", "password": password})
         return "_auth_user_id" in client.session
 
-    for _ in range(settings.AXES_FAILURE_LIMIT + 1):
+    for _ in range(settings.LOGIN_FAILURE_LIMIT + 1):
         assert not try_to_log_in("wrong")
     assert not try_to_log_in(PASSWORD)
     use(Client(), link_for())

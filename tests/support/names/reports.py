@@ -50,6 +50,7 @@ def _runs(folder: Path) -> Iterator[tuple[str, ...]]:
     yield from _mirror_runs()
     yield from _loginlog_runs(folder)
     yield from _backup_runs()
+    yield ("accounts", "unlock")
     for option in ((), ("--dry-run",)):
         yield ("sessions", "clean", *option)
     yield from (("views", "rescale"), ("views", "expire"), ("recommend", "rebuild"))
