@@ -21,7 +21,7 @@ from unfold.admin import StackedInline
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm
 
-from accounts import tokens
+from accounts import emails, tokens
 from accounts.admin_base import Audited
 from accounts.admin_forms import UserChangeForm, UserCreationForm
 from accounts.admin_lists import BoundedPaginator
@@ -128,6 +128,18 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
 
     def get_inlines(self, request: HttpRequest, obj: User | None) -> list[Any]:
         return list(super().get_inlines(request, obj)) if obj else []
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Save the user. A new e-mail address has to be confirmed by its owner, as everywhere."""
+        wanted = obj.email if "email" in form.changed_data else ""
+        if wanted:
+            obj.email = form.initial.get("email", "")
+        super().save_model(request, obj, form, change)
+        if wanted:
+            emails.note_wish(obj, wanted)
+            emails.send_link(obj.pk)
+            text = gettext("%(email)s becomes the address when it is confirmed: a link is on its way there.")
+            self.message_user(request, text % {"email": wanted}, messages.WARNING)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:

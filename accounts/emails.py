@@ -1,4 +1,8 @@
-"""A person's e-mail address: changed only by who reads what is sent to the new one."""
+"""A person's e-mail address: ``User.email`` is set only after the person has followed a link that was sent there.
+
+An address that is not confirmed yet is a row of ``EmailChange``, also that of a new account. Nothing but the link is
+sent to it.
+"""
 
 from django.conf import settings
 from django.core import signing
@@ -14,18 +18,28 @@ SALT = "accounts.emails"
 
 
 def ask(user: User, email: str) -> None:
-    """Note the wish, send a link to the new address and tell the old one. Nothing else changes yet.
+    """Note the wish, send a link to the new address and tell the old one. Nothing else changes yet."""
+    with transaction.atomic():
+        note_wish(user, email)
+        send_link(user.pk)
+        letters.notify("email_asked", user.email, name=user.username, email=email)
+
+
+def note_wish(user: User, email: str) -> None:
+    """Note that ``user`` wants this address, in place of an earlier wish.
 
     Whether somebody else has the address is not asked: an account may share one with another, since each has shown
     that it reads the mail there. So there is nothing that could be told of others.
     """
-    with transaction.atomic():
-        wish = {"email": email, "nonce": new_secret(), "asked_at": timezone.now()}
-        EmailChange.objects.update_or_create(user_id=user.pk, defaults=wish)
-        change = EmailChange.objects.select_related("user").get(pk=user.pk)
-        path = reverse("accounts:email_confirm", args=[_token(change)])
-        letters.notify("email_confirm", email, name=user.username, path=path)
-        letters.notify("email_asked", user.email, name=user.username, email=email)
+    wish = {"email": email, "nonce": new_secret(), "asked_at": timezone.now()}
+    EmailChange.objects.update_or_create(user_id=user.pk, defaults=wish)
+
+
+def send_link(user_id: int) -> None:
+    """Send a link to the address that a user has asked for. Earlier links to it stay good."""
+    change = EmailChange.objects.select_related("user").get(pk=user_id)
+    path = reverse("accounts:email_confirm", args=[_token(change)])
+    letters.notify("email_confirm", change.email, name=change.user.username, path=path)
 
 
 def wish_of(user_id: int, token: str) -> EmailChange | None:

@@ -39,7 +39,8 @@ class RegisterForm(FocusFirst, SetPasswordMixin, forms.Form):
         label=_("E-mail address (optional)"),
         required=False,
         help_text=_(
-            "For a new password, should you forget yours: there is no other way back. Other readers do not see it."
+            "For a new password, should you forget yours: there is no other way back. Confirm it with the link that we "
+            "send you. Other readers do not see it."
         ),
     )
     password1 = PasswordField(

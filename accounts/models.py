@@ -138,7 +138,7 @@ class LoginStats(models.Model):
 
 
 class EmailChange(models.Model):
-    """An address that a person wants and has not confirmed yet. A newer wish takes the place of an older one."""
+    """An address that a person wants and has not confirmed yet, also that of a new account. A newer one replaces it."""
 
     user = models.OneToOneField(
         User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="email_change"

@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from accounts import emails
 from accounts.lookalikes import skeleton
 from accounts.models import User
 from accounts.names import MAX_KEY, fold, is_misleading, is_reserved, valid_name
@@ -20,7 +21,7 @@ REFUSED: Final[str | Promise] = _("This name cannot be had. Choose another one."
 
 
 def register(username: str, password: str, *, email: str = "", user_type: str = User.Type.CLIENT) -> User:
-    """A new user, saved.
+    """Return a new user, saved. The address waits to be confirmed (``accounts.emails``); no letter is sent here.
 
     Raises ValidationError with the field's name: "password" and "email" say what is wrong with them, "username"
     never does (it is taken in any case, reserved, no name at all, or somebody took it at this very moment).
@@ -37,7 +38,10 @@ def register(username: str, password: str, *, email: str = "", user_type: str = 
         raise ValidationError({"username": REFUSED})
     try:
         with transaction.atomic():
+            wanted, user.email = user.email, ""
             user.save(force_insert=True)
+            if wanted:
+                emails.note_wish(user, wanted)
     except IntegrityError as error:
         raise ValidationError({"username": REFUSED}) from error
     return user

@@ -22,5 +22,6 @@ urlpatterns = [
     path("delete/", personal.Delete.as_view(), name="delete"),
     path("keep/", personal.keep, name="keep"),
     path("email/", email.ChangeEmail.as_view(), name="email"),
+    path("email/again/", email.send_again, name="email_again"),
     path("email/<token>/", email.ConfirmEmail.as_view(), name="email_confirm"),
 ]

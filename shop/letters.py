@@ -4,7 +4,8 @@ That an order is paid is told at least once (``shop.services.confirming``); that
 is committed, by a worker that tries for a while.
 
 The buyer types name and address freely, so a letter could carry anybody's words to anybody. Orders that were never paid
-cause none, and one address gets a limited number in a day.
+cause none, and one address gets a limited number in a day. An address that the buyer's account has not
+confirmed gets the receipt alone.
 """
 
 import logging
@@ -46,8 +47,13 @@ def tell(about: str, order_id: int) -> int:
 
     Raises OSError (as smtplib's errors are) when the mail server does not take it.
     """
-    order = Order.objects.filter(pk=order_id).first()
-    return _send(about, order) if order else 0
+    order = Order.objects.filter(pk=order_id).select_related("user").first()
+    return _send(about, order) if order and (about == "confirmed" or _is_confirmed(order)) else 0
+
+
+def _is_confirmed(order: Order) -> bool:
+    """Whether the order's address is the one that its buyer has confirmed."""
+    return order.user is not None and fold(order.user.email) == fold(order.email)
 
 
 def _send(about: str, order: Order) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -11,13 +12,15 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
 from django.views.generic import FormView, TemplateView
 
 from accounts import emails
 from accounts.account_forms import EmailForm
-from accounts.names import fold
-from accounts.views.limits import Limit, Limited
-from accounts.views.passwords import HOUR, own_password
+from accounts.models import EmailChange
+from accounts.views.limits import Limit, Limited, letters_to
+from accounts.views.passwords import own_password
+from accounts.views.too_many import too_many
 
 
 @method_decorator([sensitive_post_parameters("password"), never_cache], name="dispatch")
@@ -29,8 +32,7 @@ class ChangeEmail(LoginRequiredMixin, Limited, FormView):
     kept = ("email",)
 
     def limits(self) -> Iterable[Limit]:
-        typed = fold(self.request.POST.get("email", "").strip())
-        return [own_password(self.request.user.pk), Limit("email-change-to", typed, 5, HOUR, is_kept=True)]
+        return [own_password(self.request.user.pk), letters_to(self.request.POST.get("email", ""))]
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "user": self.request.user}
@@ -41,6 +43,20 @@ class ChangeEmail(LoginRequiredMixin, Limited, FormView):
         text = _("A link is on its way to %(email)s. Your address changes when you have followed it.")
         messages.success(self.request, text % {"email": email})
         return HttpResponseRedirect(reverse("accounts:account"))
+
+
+@require_POST
+@never_cache
+@login_required
+def send_again(request: HttpRequest) -> HttpResponse:
+    """Send the link for the address that waits to be confirmed once more."""
+    change = EmailChange.objects.filter(pk=request.user.pk).first()
+    if change is not None:
+        if wait := letters_to(change.email).spend():
+            return too_many(request, wait, _("This address has had several letters already."))
+        emails.send_link(change.pk)
+        messages.success(request, _("A link is on its way to %(email)s.") % {"email": change.email})
+    return HttpResponseRedirect(reverse("accounts:account"))
 
 
 @method_decorator(never_cache, name="dispatch")

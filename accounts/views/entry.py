@@ -18,14 +18,14 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView
 
-from accounts import deletion, lockout, registration, services
+from accounts import deletion, emails, lockout, registration, services
 from accounts.forms import LoginForm, RegisterForm
 from accounts.lockout import known
 from accounts.lockout.backend import try_of
 from accounts.models import User
 from accounts.names import fold
 from accounts.ratelimit import address
-from accounts.views.limits import Limit, Limited
+from accounts.views.limits import Limit, Limited, letters_to
 from accounts.views.too_many import locked_out
 from config.redirects import next_address
 
@@ -120,6 +120,8 @@ class Register(Limited, WayOn, FormView):
         except ValidationError as error:
             return self._refuse(form, error)
         self._refused.give_back()
+        if given["email"] and not letters_to(given["email"]).spend():  # else it waits, and can be sent again
+            emails.send_link(user.pk)
         services.log_in(self.request, user, backend=BACKEND)
         messages.success(self.request, _("Welcome, %(name)s.") % {"name": user.username})
         response = HttpResponseRedirect(self.get_success_url())

@@ -11,6 +11,7 @@ from accounts.lockout import counters_sql
 from accounts.lockout import limits as lockout_limits
 from accounts.lockout.limits import Counter
 from accounts.lockout.models import FailedLogins
+from accounts.names import fold
 from accounts.ratelimit import allow, give_back
 
 
@@ -44,6 +45,11 @@ class Limit(NamedTuple):
         """Not told by name whose it is: only the key's hash is stored."""
         kind = lockout_limits.Limit(FailedLogins.Kind.FORM, self.most, self.seconds, own=False)
         return Counter(kind, "", "", f"{self.name}\0{self.subject}")
+
+
+def letters_to(email: str) -> Limit:
+    """Return the limit of letters with links to an address, whoever asks for them."""
+    return Limit("email-change-to", fold(email.strip()), 5, 3600, is_kept=True)
 
 
 class Limited(ABC):

@@ -7,7 +7,7 @@ from django.test import Client
 
 from accounts import registration
 from accounts.forms import RegisterForm
-from accounts.models import LoginStats, User
+from accounts.models import EmailChange, LoginStats, User
 
 PASSWORD = "a quiet bookshop"
 PATH = "/accounts/register/"
@@ -116,7 +116,8 @@ def test_who_is_signed_in_has_registered_already(client: Client) -> None:
 
 def test_an_address_may_be_given_for_a_forgotten_password(client: Client) -> None:
     client.post(PATH, fields() | {"email": "Alice@Example.ORG"})
-    assert User.objects.get().email == "Alice@example.org"
+    assert EmailChange.objects.get().email == "Alice@example.org"
+    assert User.objects.get().email == ""
 
 
 @pytest.mark.parametrize("email", ["x", "x@y", "a@b.c\nBcc: d@e.f", "x" * 300 + "@example.org", "a\0@example.org"])

@@ -28,7 +28,12 @@ Act = Callable[[int, User], Order]
 def order() -> Order:
     """Two books with letters in their titles that HTML would mask."""
     emma, more = make_product("Emma & <Co>", price=1250), make_product("More", price=100)
-    return make_order(None, emma, more, quantity=2, paid_at=timezone.now(), site="https://books.example")
+    return make_order(make_buyer(), emma, more, quantity=2, paid_at=timezone.now(), site="https://books.example")
+
+
+def make_buyer() -> User:
+    """Make a user who has confirmed the address of ``make_order``."""
+    return User.objects.create_user("buyer", email="A@example.org")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +68,7 @@ def test_of_an_order_that_is_gone_nobody_is_told() -> None:
 @pytest.mark.parametrize(("act", "about"), [(cancel, "is cancelled"), (send, "is on its way")])
 def test_who_bought_is_told_once_and_only_if_it_was_committed(act: Act, about: str) -> None:
     staff = User.objects.create_superuser("staff")
-    order = make_order(None, make_product(), state=State.PAID, paid_at=timezone.now())
+    order = make_order(make_buyer(), make_product(), state=State.PAID, paid_at=timezone.now())
     with contextlib.suppress(KeyError), transaction.atomic():
         act(order.pk, staff)
         raise KeyError
@@ -79,7 +84,7 @@ def test_who_bought_is_told_once_and_only_if_it_was_committed(act: Act, about: s
 def test_without_a_broker_this_process_tells_it(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     monkeypatch.setattr("mirror.send.task", lambda *_args, **_options: False)
     settings.LETTER_DELAY_SECONDS = 0.0
-    order = make_order(None, make_product(), state=State.PAID, paid_at=timezone.now())
+    order = make_order(make_buyer(), make_product(), state=State.PAID, paid_at=timezone.now())
     send(order.pk)
     wait_until(lambda: len(mail.outbox) == 1, "the letter")
     assert mail.outbox[0].subject == f"Your order {order.pk} is on its way"
@@ -102,6 +107,14 @@ def test_an_order_that_was_never_paid_causes_no_letter() -> None:
     assert not mail.outbox
 
 
+def test_an_address_that_is_not_confirmed_gets_the_receipt_alone() -> None:
+    mallory = User.objects.create_user("mallory", email="mallory@example.org")
+    for user in (None, mallory):
+        order = make_order(user, make_product(), paid_at=timezone.now(), email="victim@example.org")
+        assert [letters.tell(about, order.pk) for about in ("confirmed", "cancelled", "sent")] == [1, 0, 0]
+        order.delete()
+
+
 def test_a_cancelled_order_that_cost_nothing_promises_no_money(order: Order) -> None:
     order.total = 0
     assert "goes back" not in letters.write("cancelled", order).body
@@ -113,7 +126,7 @@ def test_one_address_gets_a_limited_number_of_letters_a_day(order: Order, settin
     product, paid_at = make_product(), timezone.now()
     emails = ["A@x.org", "a@x.org"] * 3
     orders = [make_order(None, product, key=f"key-{n}", email=email, paid_at=paid_at) for n, email in enumerate(emails)]
-    assert [letters.tell("sent", each.pk) for each in orders] == [1, 1, 1, 0, 0, 0]
+    assert [letters.tell("confirmed", each.pk) for each in orders] == [1, 1, 1, 0, 0, 0]
     assert confirm(orders[0].pk) is False
     assert Order.objects.get(pk=orders[0].pk).confirmed_at is None
     assert letters.tell("sent", order.pk) == 1

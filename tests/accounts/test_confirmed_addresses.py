@@ -1,0 +1,137 @@
+"""Nothing but the link that confirms it is sent to an address that nobody has confirmed."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts import deletion, passwords
+from accounts.lockout.models import FailedLogins
+from accounts.models import EmailChange, User
+from tests.support.accounts.mail import delivered, hinted, link_in
+
+REGISTER, RESET, AGAIN = "/accounts/register/", "/accounts/password_reset/", "/accounts/email/again/"
+PASSWORD, ADDRESS = "a quiet bookshop", "alice@example.org"
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+
+
+def register(name: str = "alice", email: str = ADDRESS) -> tuple[Client, Any]:
+    """Register. Returns the browser, which is logged in then, and the answer."""
+    client = Client()
+    given = {"username": name, "email": email, "password1": PASSWORD, "password2": PASSWORD}
+    return client, client.post(REGISTER, given)
+
+
+def test_a_new_account_confirms_its_address_by_the_link() -> None:
+    client, _ = register()
+    (letter,) = delivered()
+    assert (letter.to, letter.subject) == ([ADDRESS], "Is this your e-mail address?")
+    assert User.objects.get().email == ""
+    page = client.get("/accounts/").content.decode()
+    assert f"{ADDRESS} waits to be confirmed" in page
+    client.post(link_in(letter))
+    assert User.objects.get().email == ADDRESS
+    page = client.get("/accounts/").content.decode()
+    assert "waits to be confirmed" not in page
+    assert "confirmed</span>" in page
+
+
+def test_whether_an_address_is_known_shows_neither_in_the_answer_nor_in_the_letter() -> None:
+    User.objects.create_user("bob", email="bob@example.org", password=PASSWORD)
+    seen = []
+    for name, email in (("carol", "bob@example.org"), ("david", "new@example.org")):
+        client, answer = register(name, email)
+        (letter,) = delivered()
+        page = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", client.get("/accounts/").content.decode())
+        body = re.sub(r"/email/\S+", "", str(letter.body))
+        texts = [text.replace(name, "").replace(email, "") for text in (page, body)]
+        seen.append((answer.status_code, letter.subject, re.sub(r'datetime="\S+"', "", texts[0]), texts[1]))
+    assert seen[0] == seen[1]
+
+
+def test_an_address_that_is_not_confirmed_gets_no_link_for_a_new_password() -> None:
+    client, _ = register()
+    (confirm,) = delivered()
+    Client().post(RESET, {"email": ADDRESS})
+    assert delivered() == []
+    client.post(link_in(confirm))
+    Client().post(RESET, {"email": ADDRESS})
+    (letter,) = delivered()
+    assert letter.to == [ADDRESS]
+
+
+def test_accounts_that_only_claim_an_address_are_not_in_its_letter() -> None:
+    User.objects.create_user("owner", email=ADDRESS, password=PASSWORD)
+    for n in range(3):
+        register(f"squatter {n}")
+    delivered()
+    Client().post(RESET, {"email": ADDRESS})
+    (letter,) = delivered()
+    assert "Hello owner," in str(letter.body)
+    assert "squatter" not in str(letter.body)
+
+
+def test_nothing_else_is_sent_to_an_address_that_is_not_confirmed() -> None:
+    client, _ = register()
+    delivered()
+    client.post("/accounts/email/", {"email": "other@example.org", "password": PASSWORD})
+    assert {letter.to[0] for letter in delivered()} == {"other@example.org"}
+    new = {"old_password": PASSWORD, "new_password1": "an entirely new one", "new_password2": "an entirely new one"}
+    assert client.post("/accounts/password_change/", new).status_code == 302
+    deletion.ask(User.objects.get())
+    assert hinted() == []
+
+
+def test_the_link_is_sent_again_on_demand_and_so_often_only() -> None:
+    client, _ = register()
+    links = [link_in(letter) for letter in delivered()]
+    for _ in range(4):
+        assert client.post(AGAIN).headers["Location"] == "/accounts/"
+        links += [link_in(letter) for letter in delivered()]
+    assert len(links) == 5
+    assert client.post(AGAIN).status_code == 429
+    assert delivered() == []
+    FailedLogins.objects.update(ends_at=timezone.now() - timedelta(seconds=1))
+    client.post(links[0])
+    assert User.objects.get().email == ADDRESS
+    assert client.post(AGAIN).status_code == 302  # nothing waits
+    assert delivered() == []
+
+
+def test_only_the_owner_has_the_link_sent_again() -> None:
+    register()
+    delivered()
+    assert Client().post(AGAIN).headers["Location"].startswith("/accounts/login/")
+    other = Client()
+    other.force_login(User.objects.create_user("eve"))
+    assert other.get(AGAIN).status_code == 405
+    other.post(AGAIN)
+    assert delivered() == []
+
+
+def test_many_accounts_with_one_address_do_not_flood_it() -> None:
+    answers = [register(f"reader {n}")[1].status_code for n in range(7)]
+    assert answers == [302] * 7
+    assert len(delivered()) == 5
+    assert EmailChange.objects.count() == 7
+
+
+def test_an_address_that_staff_enter_waits_to_be_confirmed_too() -> None:
+    staff, alice = User.objects.create_superuser("staff"), User.objects.create_user("alice", email="old@example.org")
+    client = Client()
+    client.force_login(staff)
+    page = f"/admin/accounts/user/{alice.pk}/change/"
+    form = client.get(page).context["adminform"].form
+    given = {name: value for name, value in form.initial.items() if isinstance(value, str)}
+    inline = {"login_stats-TOTAL_FORMS": "0", "login_stats-INITIAL_FORMS": "0"}
+    given |= inline | {"email": ADDRESS, "is_active": "on"}
+    assert client.post(page, given).status_code == 302
+    alice.refresh_from_db()
+    assert alice.email == "old@example.org"
+    (letter,) = delivered()
+    assert letter.to == [ADDRESS]
+    assert passwords.users_of(ADDRESS) == []
