@@ -30,6 +30,7 @@ from accounts.audit.log import log_rows
 from accounts.devices import in_words
 from accounts.lockout import admin as _lockout  # noqa: F401
 from accounts.models import LoginStats, Session, User
+from accounts.second_factor import factors
 from accounts.session_list import handle_of
 from accounts.session_services import MOST, end, end_all_sessions
 
@@ -96,7 +97,7 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
     list_select_related = ["login_stats"]
     search_fields = ["username", "email"]
     ordering = ["username"]
-    actions = ["end_sessions"]
+    actions = ["end_sessions", "remove_factors"]
     filter_horizontal = []  # too wide for the page beside unfold's sidebar
     autocomplete_fields = ["groups"]
     inlines = [LoginStatsInline]
@@ -184,6 +185,22 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
             return
         log_rows(request, chosen, CHANGE, gettext("Ended all sessions."))
         self._say_ended(request, sum(end_all_sessions(user) for user in chosen))
+
+    @admin.action(description=_("Remove second factors of selected users"), permissions=["remove_factors"])
+    def remove_factors(self, request: HttpRequest, users: QuerySet[User]) -> None:
+        """Let users in who have lost their second factors. Their sessions end as well."""
+        chosen = self._few(request, users)
+        for user in chosen:
+            factors.remove_all(user, actor=request.user)
+        if chosen:
+            log_rows(request, chosen, CHANGE, gettext("Removed all second factors."))
+            text = ngettext(
+                "%(n)d user has no second factor now.", "%(n)d users have no second factor now.", len(chosen)
+            )
+            self.message_user(request, text % {"n": len(chosen)}, messages.SUCCESS)
+
+    def has_remove_factors_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
 
 
 def _may_touch(request: HttpRequest, user: User | None) -> bool:

@@ -20,6 +20,7 @@ from django.utils.functional import SimpleLazyObject
 
 from accounts.models import User
 from accounts.names import fold
+from accounts.second_factor.recent import lacks_factor
 from accounts.sessions import RIGHTS, current
 from mirror.conf import setting
 from mirror.declare import Record
@@ -59,7 +60,10 @@ class AuthenticationMiddleware(DjangoAuthenticationMiddleware):
 
 
 def get_user(request: HttpRequest) -> User | AnonymousUser:
-    """The user of a request: worked out once. Rotates the token when their rights are not what they were."""
+    """The user of a request: worked out once. Rotates the token when their rights are not what they were.
+
+    Staff whose session misses a second factor are nobody: they have to log in again.
+    """
     if not hasattr(request, "_cached_user"):
         user: User | AnonymousUser | None = user_by_record(request.session)
         if user is None or user.is_staff or user.is_superuser or request.method not in SAFE_METHODS:
@@ -69,6 +73,8 @@ def get_user(request: HttpRequest) -> User | AnonymousUser:
                 if user is None or request.method not in SAFE_METHODS:
                     raise
                 user.is_staff = user.is_superuser = False  # while SQL is away, staff read as everybody else
+        if user.is_authenticated and lacks_factor(user, request.session):
+            user = AnonymousUser()
         if user.is_authenticated:
             rotate_for_rights(request.session)
         request._cached_user = user  # type: ignore[attr-defined]

@@ -18,6 +18,9 @@ from accounts.audit.models import AuditEvent as AuditEvent
 from accounts.lockout.models import FailedLogins as FailedLogins
 from accounts.lookalikes import MAX_SKELETON
 from accounts.names import MAX_KEY, DerivedField, FoldedField, SkeletonField, fold, valid_name
+from accounts.second_factor.models import AuthenticatorApp as AuthenticatorApp
+from accounts.second_factor.models import Passkey as Passkey
+from accounts.second_factor.models import RecoveryCode as RecoveryCode
 
 
 def new_secret() -> str:

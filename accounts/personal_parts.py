@@ -6,7 +6,16 @@ from django.contrib.contenttypes.models import ContentType
 from accounts.audit.models import AuditEvent
 from accounts.lockout import unlock
 from accounts.lockout.limits import counted_name
-from accounts.models import AccountDeletion, EmailChange, LoginStats, Session, User
+from accounts.models import (
+    AccountDeletion,
+    AuthenticatorApp,
+    EmailChange,
+    LoginStats,
+    Passkey,
+    RecoveryCode,
+    Session,
+    User,
+)
 from accounts.personal import Part, leave, register, rows
 
 OF_ACCOUNT = ["id", "username", "email", "first_name", "last_name", "user_type", "date_joined", "is_staff"]
@@ -19,6 +28,9 @@ def register_parts() -> None:
     register(rows("account", User, "pk", OF_ACCOUNT, erase=leave))
     register(rows("logins", LoginStats, "user", ["login_times", "last_login_time"]))
     register(rows("email_changes", EmailChange, "user", ["email", "asked_at"]))
+    register(rows("authenticator_apps", AuthenticatorApp, "user", ["created_at"]))
+    register(rows("passkeys", Passkey, "user", ["name", "created_at", "used_at"]))
+    register(rows("recovery_codes", RecoveryCode, "user", ["created_at"]))
     session = ["device", "created_at", "last_seen__seen_at", "expire_date"]
     register(rows("sessions", Session, "user", session, erase=leave))  # ended when the deletion is asked for
     register(rows("groups", of_groups, "user", ["group__name"]))

@@ -8,19 +8,23 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts.models import User
+from accounts.second_factor import recent
 from mirror.hints import hint
 
 
-def log_in(request: HttpRequest, user: User, backend: str | None = None) -> None:
+def log_in(request: HttpRequest, user: User, backend: str | None = None, *, with_factor: bool = False) -> None:
     """Log ``user`` in: the session and the count are saved together, or neither is and nobody is logged in.
 
-    backend: by which backend the user was found, where ``authenticate`` has not noted it.
+    backend: by which backend the user was found, where ``authenticate`` has not noted it. with_factor: whether they
+    gave a second factor.
     """
     before, session_before = getattr(request, "user", None), request.session
     key_before = session_before.session_key
     try:
         with transaction.atomic():
             auth.login(request, user, backend=backend)
+            if with_factor:
+                recent.note_proof(request.session, with_factor=True)
             request.session.save()
     except BaseException:
         # What the request has in hand says "logged in" of a session that was not saved.

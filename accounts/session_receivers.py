@@ -9,6 +9,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from accounts.models import User
+from accounts.second_factor import recent
 from accounts.session_rows import rights_of
 from accounts.session_services import end_other_sessions
 from accounts.sessions import RIGHTS, SessionStore, current
@@ -16,11 +17,13 @@ from accounts.sessions import RIGHTS, SessionStore, current
 
 @receiver(user_logged_in, dispatch_uid="accounts.remember_rights")
 def remember_rights(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """A login has a token of its own, also when it is a second one of the same person; and remembers their rights."""
+    """A login has a token of its own, also when it is a second one of the same person; and remembers their rights
+    and the time."""
     session = request.session
     if isinstance(session, SessionStore) and not session.is_new:
         session.cycle_key()
     session[RIGHTS] = rights_of([user])[user.pk]
+    recent.note_proof(session)
 
 
 @receiver(post_save, sender=User, dispatch_uid="accounts.end_sessions_of_old_password")

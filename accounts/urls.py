@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from accounts.second_factor.views import checking, managing
 from accounts.views import account, email, entry, leaderboard, passwords, personal, sessions
 
 app_name = "accounts"
@@ -9,6 +10,13 @@ urlpatterns = [
     path("", account.account, name="account"),
     path("register/", entry.Register.as_view(), name="register"),
     path("login/", entry.LogIn.as_view(), name="login"),
+    path("login/factor/", checking.LoginFactor.as_view(), name="login_factor"),
+    path("confirm/", checking.Confirm.as_view(), name="confirm"),
+    path("factors/", managing.Factors.as_view(), name="factors"),
+    path("factors/app/", managing.AddApp.as_view(), name="factor_app"),
+    path("factors/passkey/", managing.AddPasskey.as_view(), name="factor_passkey"),
+    path("factors/remove/", managing.Remove.as_view(), name="factor_remove"),
+    path("factors/codes/", managing.RenewCodes.as_view(), name="factor_codes"),
     path("logout/", entry.LogOut.as_view(), name="logout"),
     path("sessions/", sessions.Sessions.as_view(), name="sessions"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),

@@ -1,7 +1,12 @@
 """The site itself as an application, so that its checks, commands and templates are found."""
 
 from django.apps import AppConfig
+from django.contrib.admin.apps import AdminConfig as DjangoAdminConfig
 from django.db.backends.signals import connection_created
+
+
+class AdminConfig(DjangoAdminConfig):
+    default_site = "config.admin_site.Site"
 
 
 class SiteConfig(AppConfig):

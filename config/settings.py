@@ -44,8 +44,8 @@ INTERNAL_IPS = ["127.0.0.1", "::1"]
 
 INSTALLED_APPS = [
     "config.apps.SiteConfig",
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "config.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",
@@ -166,7 +166,10 @@ CONTENT_SECURITY_POLICY = {
 CSRF_FAILURE_VIEW = "config.errors.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
-PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
+PERMISSIONS_POLICY = (
+    "camera=(), geolocation=(), microphone=(), payment=(), usb=(), "
+    "publickey-credentials-create=(self), publickey-credentials-get=(self)"
+)
 # A cookie with this prefix is of this host alone, and of https: browsers refuse all others.
 COOKIE_PREFIX = "__Host-" if IS_HTTPS else ""
 SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid"

@@ -1,6 +1,6 @@
 """People: passwords, lockouts, sessions."""
 
-from config.environment import env
+from config.environment import DEBUG, env
 
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = [
@@ -33,4 +33,8 @@ LOGOUT_REDIRECT_URL = "/"
 LETTER_DELAY_SECONDS = 1.0  # before a web process sends a letter itself: the response goes out first
 ACCOUNT_DELETION_DAYS = 14  # in which a person may keep an account that they asked to delete
 ACCOUNT_DELETION_SECONDS = 20.0  # which one run of delete-accounts may take; the next run continues
+# Staff log in with a second factor; those who have none add one first (accounts/second_factor).
+SECOND_FACTOR_FOR_STAFF = env.bool("SECOND_FACTOR_FOR_STAFF", default=not DEBUG)
+PENDING_LOGIN_SECONDS = 600  # between the password and the second factor
+RECENT_LOGIN_SECONDS = 30 * 60  # after which the admin, and changes of second factors, ask again who somebody is
 PASSWORD_RESET_TIMEOUT = 3 * 3600  # seconds for which links in letters are good

@@ -1,7 +1,8 @@
 """Browsers that a name has logged in with: a signed cookie, sent to the log-in page alone.
 
 After OWASP's "device cookies": failures of strangers do not count against who has one, so that nobody is locked out
-by others; it says nothing but "this name was here", and opens no door: the password is asked all the same.
+by others; it says nothing but "this name was here", and opens no door: the password is asked all the same. It ends with
+the password that it was given for, and when its user logs out everywhere.
 """
 
 from typing import Any, Final
@@ -10,20 +11,22 @@ from django.conf import settings
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.crypto import get_random_string
+from django.utils.crypto import constant_time_compare, get_random_string
 
 from accounts.lockout.limits import counted_name
+from accounts.models import User
+from accounts.names import fold
 
 COOKIE: Final = "device"
 SALT: Final = "accounts.lockout.known"
 DAYS: Final = 180
 
 
-def remember(response: HttpResponse, name: str) -> None:
-    """Let the browser that gets ``response`` be known as one that ``name`` has logged in with."""
+def remember(response: HttpResponse, user: User) -> None:
+    """Let the browser that gets ``response`` be known as one that ``user`` has logged in with."""
     response.set_cookie(
         COOKIE,
-        signing.dumps([counted_name(name), get_random_string(22)], salt=SALT),
+        signing.dumps([counted_name(user.username), get_random_string(22), _stamp(user)], salt=SALT),
         max_age=DAYS * 86_400,
         path=reverse("accounts:login"),
         secure=settings.SESSION_COOKIE_SECURE,
@@ -38,4 +41,12 @@ def device_of(request: HttpRequest, name: str) -> str:
         said: Any = signing.loads(request.COOKIES.get(COOKIE, ""), salt=SALT, max_age=DAYS * 86_400)
     except signing.BadSignature:  # or none, or too old
         return ""
-    return str(said[1]) if said[0] == counted_name(name) else ""
+    if said[0] != counted_name(name) or len(said) < 3:
+        return ""
+    user = User.objects.filter(name_key=fold(name)).first()
+    return str(said[1]) if user and constant_time_compare(said[2], _stamp(user)) else ""
+
+
+def _stamp(user: User) -> str:
+    """Return what another password or secret changes."""
+    return user.get_session_auth_hash()[:16]

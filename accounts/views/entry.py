@@ -25,11 +25,11 @@ from accounts.lockout.backend import try_of
 from accounts.models import User
 from accounts.names import fold
 from accounts.ratelimit import address
+from accounts.second_factor import entering
 from accounts.views.limits import Limit, Limited, letters_to
 from accounts.views.too_many import locked_out
 from config.redirects import next_address
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
 HOUR: Final = 3600
 DAY: Final = 24 * HOUR
 # By one address in an hour: few that are refused, so that nobody walks a list of names; more in all, for a class.
@@ -61,10 +61,7 @@ class LogIn(WayOn, LoginView):
         user = form.get_user()
         if not user.is_active:
             return self._offer_to_keep(user)
-        services.log_in(self.request, user)
-        response = HttpResponseRedirect(self.get_success_url())
-        known.remember(response, user.get_username())
-        return response
+        return entering.enter(self.request, user, self.get_success_url())
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         this = try_of(self.request)
@@ -122,10 +119,10 @@ class Register(Limited, WayOn, FormView):
         self._refused.give_back()
         if given["email"] and not letters_to(given["email"]).spend():  # else it waits, and can be sent again
             emails.send_link(user.pk)
-        services.log_in(self.request, user, backend=BACKEND)
+        services.log_in(self.request, user, backend=entering.BACKEND)
         messages.success(self.request, _("Welcome, %(name)s.") % {"name": user.username})
         response = HttpResponseRedirect(self.get_success_url())
-        known.remember(response, user.username)
+        known.remember(response, user)
         return response
 
     def _refuse(self, form: RegisterForm, error: ValidationError) -> HttpResponse:

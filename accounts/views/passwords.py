@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 
 from accounts import letters, passwords
 from accounts.account_forms import ChangePasswordForm, NewPasswordForm, ResetForm
+from accounts.lockout import known
 from accounts.names import fold
 from accounts.ratelimit import address
 from accounts.views.limits import Limit, Limited
@@ -97,4 +98,6 @@ class Change(Limited, auth_views.PasswordChangeView):
         messages.success(
             self.request, _("Your password is changed. You stay logged in here; everywhere else you are logged out.")
         )
-        return HttpResponseRedirect(self.get_success_url())
+        response = HttpResponseRedirect(self.get_success_url())
+        known.remember(response, form.user)  # the cookie that it had ended with the old password
+        return response

@@ -20,10 +20,10 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 from django.views.generic import FormView
 
-from accounts import deletion, services
+from accounts import deletion
 from accounts.account_forms import OwnPasswordForm
 from accounts.personal import all_parts
-from accounts.views.entry import BACKEND
+from accounts.second_factor import entering
 from accounts.views.limits import Limit, Limited
 from accounts.views.passwords import own_password
 
@@ -91,6 +91,5 @@ def keep(request: HttpRequest) -> HttpResponse:
     if user is None:
         messages.error(request, _("This page has expired. Log in to try again."))
         return HttpResponseRedirect(reverse("accounts:login"))
-    services.log_in(request, user, backend=BACKEND)
     messages.success(request, _("Welcome back, %(name)s. Your account is kept.") % {"name": user.username})
-    return HttpResponseRedirect(reverse("accounts:account"))
+    return entering.enter(request, user, reverse("accounts:account"))

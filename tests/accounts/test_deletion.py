@@ -284,6 +284,7 @@ def test_the_person_is_hidden_and_logged_out_everywhere_at_once(quill: User, clo
     reader, here, elsewhere = log_in(other), log_in(quill), log_in(quill)
     written = post(quill.pk, "Good morning")
     assert reader.get(f"/posts/{written.pk}/").status_code == 200
+    delivered()  # of logins with new devices
     response = ask(here)
     assert response.headers["Location"] == "/accounts/login/"
     assert "Your account will be deleted on" in here.get("/accounts/login/").content.decode()

@@ -2,18 +2,20 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts import lockout
 from accounts.lockout.limits import counted_name
+from accounts.models import User
 from accounts.ratelimit import address_part
+from accounts.second_factor import factors
 from mirror.management.base import OK, ReportingCommand, brief
 
 
 class Command(ReportingCommand):
-    """One action: ``unlock``."""
+    """Two actions: ``unlock`` and ``remove-factors``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.description = _("Help for people who cannot log in.")
@@ -23,12 +25,28 @@ class Command(ReportingCommand):
         unlock.add_argument("--name", help=_("a user's name"))
         unlock.add_argument("--address", help=_("an IP address"))
         unlock.add_argument("--json", action="store_true", help=_("report in JSON"))
+        text = _("remove the second factors of a user who has lost them, and end the user's sessions")
+        remove = brief(actions.add_parser("remove-factors", help=text, description=text))
+        remove.add_argument("name", metavar="NAME", help=_("a user's name"))
 
     def run(self, **options: Any) -> int:
-        name, address = options["name"], options["address"]
+        if options["action"] == "unlock":
+            self._unlock(options["name"], options["address"], options["json"])
+        else:
+            self._remove_factors(options["name"])
+        return OK
+
+    def _unlock(self, name: str | None, address: str | None, json: bool) -> None:
         count = lockout.unlock(
             name=counted_name(name) if name else None, address=address_part(address) if address else None
         )
         said = ngettext("%(count)s counter removed", "%(count)s counters removed", count) % {"count": count}
-        self.report({"removed": count}, [said], options["json"])
-        return OK
+        self.report({"removed": count}, [said], json)
+
+    def _remove_factors(self, name: str) -> None:
+        try:
+            user = User.objects.get_by_natural_key(name)
+        except User.DoesNotExist as error:
+            raise CommandError(_("there is no user %(name)s") % {"name": repr(name)}) from error
+        factors.remove_all(user)
+        self.report({}, [_("%(name)s has no second factor now") % {"name": user.username}], False)

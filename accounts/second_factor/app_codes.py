@@ -1,0 +1,74 @@
+"""Codes of authenticator apps: six digits, new every 30 seconds, each good once."""
+
+import base64
+import secrets
+from typing import Final
+
+import segno
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.hotp import HOTP
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
+from django.utils.crypto import constant_time_compare
+
+from accounts.second_factor import vault
+from accounts.second_factor.models import AuthenticatorApp
+from config import clock
+
+STEP_SECONDS: Final = 30
+DIGITS: Final = 6
+TOLERATED: Final = 1  # steps that a telephone's clock may be ahead or behind
+SECRET_BYTES: Final = 20
+ISSUER: Final = "Diptych"
+
+
+def new_secret() -> bytes:
+    """Return a random secret."""
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+def make_code(secret: bytes, step: int) -> str:
+    """Return the code of a time step."""
+    return HOTP(secret, DIGITS, SHA1()).generate(step).decode()  # SHA-1: what all apps know
+
+
+def present_step() -> int:
+    """Return the number of the present time step."""
+    return int(clock.now().timestamp()) // STEP_SECONDS
+
+
+def find_step(secret: bytes, code: str) -> int | None:
+    """Return the time step of a code; None for a wrong code."""
+    now = present_step()
+    steps = range(now - TOLERATED, now + TOLERATED + 1)
+    return next((step for step in steps if constant_time_compare(make_code(secret, step), code)), None)
+
+
+def picture(name: str, secret: bytes) -> str:
+    """Return the QR code for an app, as a ``data:`` address of an SVG."""
+    address = TOTP(secret, DIGITS, SHA1(), STEP_SECONDS).get_provisioning_uri(name, ISSUER)
+    return segno.make(address, error="m").svg_data_uri(scale=5, light="white")
+
+
+def add(user_id: int, secret: bytes, code: str) -> bool:
+    """Store the secret of a user's app in place of an earlier one. False: the code is wrong."""
+    step = find_step(secret, code)
+    if step is None:
+        return False
+    values = {"secret": vault.encrypt(secret), "last_step": step}
+    AuthenticatorApp.objects.update_or_create(user_id=user_id, defaults=values)
+    return True
+
+
+def use(user_id: int, code: str) -> bool:
+    """Whether a code is right, and neither it nor a later one was used. Of many at once, one is."""
+    rows = AuthenticatorApp.objects.filter(pk=user_id)
+    text = rows.values_list("secret", flat=True).first()
+    secret = vault.decrypt(text) if text else None
+    step = find_step(secret, code) if secret else None
+    return step is not None and rows.filter(last_step__lt=step).update(last_step=step) == 1
+
+
+def secret_text(secret: bytes) -> str:
+    """Return the secret as people type it into an app: base 32, in groups of four."""
+    text = base64.b32encode(secret).decode()
+    return " ".join(text[start : start + 4] for start in range(0, len(text), 4))

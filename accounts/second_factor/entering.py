@@ -1,0 +1,42 @@
+"""From the right password to a session: the second factor lies between, where there is one."""
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from accounts import letters, lockout, services
+from accounts.devices import device_of, in_words
+from accounts.lockout import known
+from accounts.lockout.backend import try_of
+from accounts.models import User
+from accounts.ratelimit import address
+from accounts.second_factor import factors, pending
+from config.redirects import redirect_to, redirect_to_view
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+def enter(request: HttpRequest, user: User, target: str) -> HttpResponse:
+    """Log in a user whose password was right, and go on to ``target``; or ask for the second factor first."""
+    if not (factors.is_required(user) or factors.has_factor(user.pk)):
+        log_in(request, user)
+        response: HttpResponse = redirect_to(target)
+        known.remember(response, user)
+        return response
+    if this := try_of(request):  # the password was right: the factor has limits of its own
+        lockout.succeeded(this)
+    pending.begin(request, user, target)
+    return redirect_to_view("accounts:login_factor")
+
+
+def log_in(request: HttpRequest, user: User, *, with_factor: bool = False) -> None:
+    """Log in a user who has given all that is asked of them. A login with a new device is told by mail."""
+    is_known = bool(known.device_of(request, user.username))
+    services.log_in(request, user, backend=BACKEND, with_factor=with_factor)
+    if not is_known:
+        device = in_words(device_of(request.META.get("HTTP_USER_AGENT", "")))
+        letters.notify("new_device", user.email, name=user.username, device=device, address=address(request))
+
+
+def unfinished() -> str:
+    """Return the words for a login that took too long."""
+    return _("This page has expired. Log in to try again.")

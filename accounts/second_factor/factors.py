@@ -1,0 +1,92 @@
+"""The second factors of a user: which there are, whether one was given, and what is told of changes."""
+
+from typing import Any, Final, NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import override
+
+from accounts import letters
+from accounts.audit.log import Kind, note
+from accounts.models import User
+from accounts.second_factor import app_codes, passkeys, recovery
+from accounts.second_factor.models import AuthenticatorApp, Passkey, RecoveryCode
+from accounts.session_services import end_all_sessions
+
+APP_ADDED: Final = _("An authenticator app was added.")
+APP_REMOVED: Final = _("The authenticator app was removed.")
+PASSKEY_ADDED: Final = _("A passkey was added.")
+PASSKEY_REMOVED: Final = _("A passkey was removed.")
+CODES_RENEWED: Final = _("New recovery codes were made.")
+CODE_USED: Final = _("A recovery code was used.")
+RESET: Final = _("All second factors were removed by staff.")
+
+
+class Overview(NamedTuple):
+    """What the page of second factors lists. codes: how many recovery codes are left."""
+
+    app: AuthenticatorApp | None
+    passkeys: list[Passkey]
+    codes: int
+
+    @property
+    def total(self) -> int:
+        """Return the number of factors, without recovery codes."""
+        return len(self.passkeys) + (self.app is not None)
+
+
+def overview(user_id: int) -> Overview:
+    """Return the second factors of a user."""
+    keys = list(Passkey.objects.filter(user=user_id).order_by("pk"))
+    codes = RecoveryCode.objects.filter(user=user_id).count()
+    return Overview(AuthenticatorApp.objects.filter(pk=user_id).first(), keys, codes)
+
+
+def has_factor(user_id: int) -> bool:
+    """Whether a login of this user asks for a second factor. One query."""
+    found = Q(authenticator_app__isnull=False) | Q(passkeys__isnull=False)
+    return User.objects.filter(found, pk=user_id).exists()
+
+
+def is_required(user: Any) -> bool:
+    """Whether this user may not be without a second factor."""
+    return bool(settings.SECOND_FACTOR_FOR_STAFF and (user.is_staff or user.is_superuser))
+
+
+def check(request: HttpRequest, user: User, *, code: str = "", credential: str = "") -> bool:
+    """Whether the user has given a second factor: a code of the app, a recovery code, or a passkey's signature.
+
+    Each is good once. The caller limits how often it may be tried.
+    """
+    if credential:
+        is_right = passkeys.use(request, user.pk, credential)
+    else:
+        is_right = app_codes.use(user.pk, code.replace(" ", ""))
+        if not is_right and recovery.use(user.pk, code):
+            is_right = True
+            tell_change(user, CODE_USED)
+    if not is_right:
+        note(Kind.FACTOR, user, "A wrong second factor was given.")
+    return is_right
+
+
+def tell_change(user: User, what: Promise, *, actor: Any = None) -> None:
+    """Write to the audit log (in English), and to the user's address, what happened to their second factors."""
+    with override("en"):
+        details = str(what)
+    with transaction.atomic():
+        note(Kind.FACTOR, user, details, actor=actor)
+        letters.notify("factors_changed", user.email, name=user.username, what=str(what))
+
+
+def remove_all(user: User, *, actor: Any = None) -> None:
+    """Remove all second factors of a user who has lost them, and end all sessions."""
+    with transaction.atomic():
+        for model in (AuthenticatorApp, Passkey, RecoveryCode):
+            model._default_manager.filter(user=user.pk).delete()
+        end_all_sessions(user)
+        tell_change(user, RESET, actor=actor)

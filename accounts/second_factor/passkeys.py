@@ -1,0 +1,127 @@
+"""Passkeys (WebAuthn), by py_webauthn. The challenge of a page waits in the session and is good once."""
+
+import ipaddress
+from typing import Any, Final
+
+import webauthn
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest
+from django.http.request import split_domain_port
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+from webauthn.helpers import base64url_to_bytes, bytes_to_base64url, options_to_json
+from webauthn.helpers.exceptions import WebAuthnException
+from webauthn.helpers.structs import (
+    AuthenticatorSelectionCriteria,
+    PublicKeyCredentialDescriptor,
+    ResidentKeyRequirement,
+    UserVerificationRequirement,
+)
+
+from accounts.models import User
+from accounts.second_factor.models import Passkey
+
+MAX_PASSKEYS: Final = 20  # of one person
+CHALLENGE: Final = "_passkey_challenge"
+NAME: Final = "Diptych"
+WRONG: Final = (WebAuthnException, ValueError, KeyError, TypeError)  # what py_webauthn raises for what is made up
+
+
+def is_possible(request: HttpRequest) -> bool:
+    """Whether the site is asked for by a name: browsers make no passkeys for IP addresses."""
+    try:
+        ipaddress.ip_address(_site(request).strip("[]"))
+    except ValueError:
+        return True
+    return False
+
+
+def creation_options(request: HttpRequest, user: User) -> str:
+    """Return what the browser needs to make a passkey, as JSON."""
+    options = webauthn.generate_registration_options(
+        rp_id=_site(request),
+        rp_name=NAME,
+        user_name=user.username,
+        user_id=salted_hmac("accounts.second_factor.passkeys", str(user.pk), algorithm="sha256").digest(),
+        exclude_credentials=_credentials(user.pk),
+        authenticator_selection=AuthenticatorSelectionCriteria(
+            resident_key=ResidentKeyRequirement.DISCOURAGED, user_verification=UserVerificationRequirement.DISCOURAGED
+        ),
+    )
+    request.session[CHALLENGE] = bytes_to_base64url(options.challenge)
+    return options_to_json(options)
+
+
+def request_options(request: HttpRequest, user_id: int) -> str:
+    """Return what the browser needs to use a passkey of the user, as JSON; "" when there is none."""
+    allowed = _credentials(user_id) if is_possible(request) else []
+    if not allowed:
+        return ""
+    options = webauthn.generate_authentication_options(
+        rp_id=_site(request),
+        allow_credentials=allowed,
+        user_verification=UserVerificationRequirement.DISCOURAGED,
+    )
+    request.session[CHALLENGE] = bytes_to_base64url(options.challenge)
+    return options_to_json(options)
+
+
+def add(request: HttpRequest, user_id: int, name: str, credential: str) -> bool:
+    """Store the passkey that a browser has made for this page. False: it is not right, or one too many."""
+    try:
+        made = webauthn.verify_registration_response(credential=credential, **_expected(request))
+    except WRONG:
+        return False
+    row = Passkey(
+        user_id=user_id,
+        name=name,
+        credential_id=bytes_to_base64url(made.credential_id),
+        public_key=made.credential_public_key,
+        sign_count=made.sign_count,
+    )
+    if Passkey.objects.filter(user=user_id).count() >= MAX_PASSKEYS:
+        return False
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError:  # somebody has this credential
+        return False
+    return True
+
+
+def use(request: HttpRequest, user_id: int, credential: str) -> bool:
+    """Whether a browser has signed the challenge of this page with a passkey of the user.
+
+    A counter that does not grow is a copy of the key: it is refused.
+    """
+    try:
+        given = webauthn.helpers.parse_authentication_credential_json(credential)
+        row = Passkey.objects.get(user=user_id, credential_id=bytes_to_base64url(given.raw_id))
+        done = webauthn.verify_authentication_response(
+            credential=given,
+            credential_public_key=bytes(row.public_key),
+            credential_current_sign_count=row.sign_count,
+            **_expected(request),
+        )
+    except (Passkey.DoesNotExist, *WRONG):
+        return False
+    used = Passkey.objects.filter(pk=row.pk, sign_count=row.sign_count)
+    return used.update(sign_count=done.new_sign_count, used_at=timezone.now()) == 1
+
+
+def _expected(request: HttpRequest) -> dict[str, Any]:
+    """Return what a response has to be about. Raises KeyError where no page has asked."""
+    return {
+        "expected_challenge": base64url_to_bytes(request.session.pop(CHALLENGE)),
+        "expected_rp_id": _site(request),
+        "expected_origin": f"{request.scheme}://{request.get_host()}",  # one of ALLOWED_HOSTS
+    }
+
+
+def _site(request: HttpRequest) -> str:
+    return split_domain_port(request.get_host())[0]
+
+
+def _credentials(user_id: int) -> list[PublicKeyCredentialDescriptor]:
+    ids = Passkey.objects.filter(user=user_id).order_by("pk").values_list("credential_id", flat=True)
+    return [PublicKeyCredentialDescriptor(id=base64url_to_bytes(each)) for each in ids]

@@ -1,0 +1,41 @@
+"""When somebody has proved last who they are, in this session: by a login, the password, or a second factor.
+
+The admin and the page of second factors ask again after ``settings.RECENT_LOGIN_SECONDS``.
+"""
+
+import time
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from config.redirects import redirect_to
+
+AT: Final = "_authenticated_at"
+FACTOR: Final = "_second_factor"  # whether a second factor was among the proofs
+
+
+def note_proof(session: Any, *, with_factor: bool = False) -> None:
+    """Note that the user of the session has proved who they are just now."""
+    session[AT] = int(time.time())
+    if with_factor:
+        session[FACTOR] = True
+
+
+def is_recent(request: HttpRequest) -> bool:
+    """Whether the last proof is recent. A form that was opened in time may be sent for as long again."""
+    seconds = settings.RECENT_LOGIN_SECONDS * (1 if request.method in ("GET", "HEAD") else 2)
+    return bool(time.time() - request.session.get(AT, 0) < seconds)
+
+
+def lacks_factor(user: Any, session: Any) -> bool:
+    """Whether these are staff who need a second factor and gave none in this session."""
+    is_staff = user.is_staff or user.is_superuser
+    return bool(settings.SECOND_FACTOR_FOR_STAFF and is_staff and not session.get(FACTOR))
+
+
+def ask_again(target: str) -> HttpResponse:
+    """Redirect to the page that asks for a proof and leads on to ``target``."""
+    return redirect_to(f"{reverse('accounts:confirm')}?{urlencode({'next': target})}")

@@ -1,0 +1,37 @@
+"""Recovery codes: shown once, stored as digests, each good once."""
+
+import base64
+import hashlib
+import re
+import secrets
+from typing import Final
+
+from django.db import transaction
+
+from accounts.second_factor.models import RecoveryCode
+
+COUNT: Final = 10
+RANDOM_BYTES: Final = 10  # 80 bits: no list of digests is reversed by trying, so they need no slow hash
+
+
+def renew(user_id: int) -> list[str]:
+    """Replace the codes of a user. Returns the new ones, which nobody can read again."""
+    codes = [_make_code() for _ in range(COUNT)]
+    with transaction.atomic():
+        RecoveryCode.objects.filter(user=user_id).delete()
+        RecoveryCode.objects.bulk_create(RecoveryCode(user_id=user_id, digest=_digest(code)) for code in codes)
+    return codes
+
+
+def use(user_id: int, code: str) -> bool:
+    """Whether the code is one of the user's. It is gone then; of many at once, one succeeds."""
+    return RecoveryCode.objects.filter(user=user_id, digest=_digest(code)).delete()[0] == 1
+
+
+def _make_code() -> str:
+    text = base64.b32encode(secrets.token_bytes(RANDOM_BYTES)).decode().lower()
+    return "-".join(text[start : start + 4] for start in range(0, len(text), 4))
+
+
+def _digest(code: str) -> str:
+    return hashlib.sha256(re.sub(r"[\s-]", "", code).lower().encode(errors="replace")).hexdigest()

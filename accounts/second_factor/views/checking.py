@@ -1,0 +1,123 @@
+"""Pages that ask who somebody is: for the second factor of a login, and for a new proof in a session."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from django.contrib import messages
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.generic import FormView
+
+from accounts.lockout import known
+from accounts.models import User
+from accounts.second_factor import entering, factors, passkeys, pending, recent
+from accounts.second_factor.forms import FactorForm, ProofForm
+from accounts.views.limits import Limit, Limited
+from accounts.views.passwords import own_password
+from config.redirects import next_address, redirect_to, redirect_to_view
+
+DAY: Final = 86_400
+
+
+def factor_limits(user_id: int) -> list[Limit]:
+    """Return how often second factors of a user may be tried. Right ones do not count."""
+    return [
+        Limit("second-factor", user_id, 5, 900, is_kept=True),
+        Limit("second-factor-day", user_id, 50, DAY, is_kept=True),
+    ]
+
+
+@method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
+class FactorView(Limited, FormView):
+    """A page that asks ``owner`` for a second factor."""
+
+    template_name = "accounts/second_factor/check.html"
+    owner: User
+
+    def limits(self) -> Iterable[Limit]:
+        return factor_limits(self.owner.pk)
+
+    def give_back(self) -> None:
+        """Take back what was counted: the proof was right."""
+        for limit in self.limits():
+            limit.give_back()
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        found = factors.overview(self.owner.pk)
+        options = passkeys.request_options(self.request, self.owner.pk)
+        return super().get_context_data(**kwargs) | {
+            "asks_code": bool(found.app or found.codes),
+            "passkey_options": options,
+            "has_other_passkeys": bool(found.passkeys) and not options,
+        }
+
+
+class LoginFactor(FactorView):
+    """The second step of a login."""
+
+    form_class = FactorForm
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        user = pending.user_of(request)
+        if user is None:
+            messages.error(request, entering.unfinished())
+            return redirect_to_view("accounts:login")
+        if not factors.has_factor(user.pk):
+            return redirect_to_view("accounts:factors")  # staff who have to add one first
+        self.owner = user
+        return super().dispatch(request, *args, **kwargs)
+
+    def form_valid(self, form: FactorForm) -> HttpResponse:
+        if not factors.check(self.request, self.owner, **form.cleaned_data):
+            form.add_error("code", _("This is not right, or it was used already."))
+            return self.form_invalid(form)
+        self.give_back()
+        target = pending.end(self.request)
+        entering.log_in(self.request, self.owner, with_factor=True)
+        response = redirect_to(target)
+        known.remember(response, self.owner)
+        return response
+
+
+class Confirm(LoginRequiredMixin, FactorView):
+    """Ask somebody who is logged in for the password or a second factor again, and go on to ``next``."""
+
+    form_class = ProofForm
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.user.is_authenticated:
+            self.owner = User.objects.get(pk=request.user.pk)
+        return super().dispatch(request, *args, **kwargs)
+
+    def limits(self) -> Iterable[Limit]:
+        if self.request.POST.get("password"):
+            return [own_password(self.owner.pk)]
+        return factor_limits(self.owner.pk)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        given = self.request.POST if self.request.method == "POST" else self.request.GET
+        asked = {"asks_password": self.owner.has_usable_password(), "next": given.get("next", "")}
+        return super().get_context_data(**kwargs) | asked
+
+    def form_valid(self, form: ProofForm) -> HttpResponse:
+        given = dict(form.cleaned_data)
+        if password := given.pop("password"):
+            if not self.owner.check_password(password):
+                return self._refuse(form, "password", _("This is not your password."))
+        elif not factors.check(self.request, self.owner, **given):
+            return self._refuse(form, "code", _("This is not right, or it was used already."))
+        else:
+            self.give_back()
+        recent.note_proof(self.request.session, with_factor=not password)
+        self.request.session.cycle_key()
+        return redirect_to(next_address(self.request, reverse("accounts:account")))
+
+    def _refuse(self, form: ProofForm, field: str, text: str) -> HttpResponse:
+        form.add_error(field, text)
+        return self.form_invalid(form)

@@ -1,0 +1,169 @@
+"""Pages on which somebody adds and removes second factors: with a recent proof, or as the last step of a login that
+cannot go on without a factor.
+"""
+
+import re
+from typing import Any, Final
+
+from django.contrib import messages
+from django.contrib.auth.views import redirect_to_login
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.views import View
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.generic import FormView, TemplateView
+
+from accounts.lockout import known
+from accounts.models import User
+from accounts.second_factor import app_codes, entering, factors, passkeys, pending, recent, recovery, vault
+from accounts.second_factor.forms import AppForm, PasskeyForm
+from accounts.second_factor.models import AuthenticatorApp, Passkey
+from accounts.session_services import end_other_sessions
+from config.redirects import redirect_to_view
+
+PASSKEY_ID: Final = re.compile(r"[0-9]{1,18}")
+NEW_SECRET: Final = "_app_secret"  # of an app that is being added; encrypted, because Redis and SQL keep sessions
+
+
+@method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
+class Owned(View):
+    """A page about the second factors of ``owner``. is_login: its owner is still logging in."""
+
+    owner: User
+    is_login = False
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.user.is_authenticated:
+            if not recent.is_recent(request):
+                return recent.ask_again(reverse("accounts:factors"))
+            self.owner = User.objects.get(pk=request.user.pk)
+            return super().dispatch(request, *args, **kwargs)
+        user = pending.user_of(request)
+        if user is None or factors.has_factor(user.pk):  # who has a factor gives it first
+            return redirect_to_login(request.get_full_path())
+        self.owner, self.is_login = user, True
+        return super().dispatch(request, *args, **kwargs)
+
+    def go_on(self, what: Promise) -> HttpResponse:
+        """Tell of a new factor, end a login that waited for it, and show recovery codes if it is the first one."""
+        with transaction.atomic():
+            codes = recovery.renew(self.owner.pk) if not factors.overview(self.owner.pk).codes else []
+            factors.tell_change(self.owner, what, actor=self.owner)
+        if not self.is_login:
+            recent.note_proof(self.request.session, with_factor=True)
+            return self.show_codes(codes) if codes else redirect_to_view("accounts:factors")
+        target = pending.end(self.request)
+        entering.log_in(self.request, self.owner, with_factor=True)
+        response = self.show_codes(codes, target)
+        known.remember(response, self.owner)
+        return response
+
+    def show_codes(self, codes: list[str], target: str = "") -> HttpResponse:
+        """Show recovery codes, which no page shows again."""
+        context = {"codes": codes, "target": target or reverse("accounts:factors")}
+        return render(self.request, "accounts/second_factor/codes.html", context)
+
+
+class Factors(Owned, TemplateView):
+    """The second factors of who asks."""
+
+    template_name = "accounts/second_factor/factors.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**kwargs) | {
+            "factors": factors.overview(self.owner.pk),
+            "is_required": factors.is_required(self.owner),
+            "can_have_passkeys": passkeys.is_possible(self.request),
+        }
+
+
+class AddApp(Owned, FormView):
+    """Add an authenticator app, or replace the one there is."""
+
+    template_name = "accounts/second_factor/app.html"
+    form_class = AppForm
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        secret = self._secret() or app_codes.new_secret()
+        self.request.session[NEW_SECRET] = vault.encrypt(secret)
+        picture, text = app_codes.picture(self.owner.username, secret), app_codes.secret_text(secret)
+        return super().get_context_data(**kwargs) | {"picture": picture, "secret": text}
+
+    def _secret(self) -> bytes | None:
+        return vault.decrypt(self.request.session.get(NEW_SECRET, ""))
+
+    def form_valid(self, form: AppForm) -> HttpResponse:
+        secret = self._secret()
+        if secret is None or not app_codes.add(self.owner.pk, secret, form.cleaned_data["code"].replace(" ", "")):
+            form.add_error("code", _("This is not the code of the moment. Is the clock of your device right?"))
+            return self.form_invalid(form)
+        del self.request.session[NEW_SECRET]
+        return self.go_on(factors.APP_ADDED)
+
+
+class AddPasskey(Owned, FormView):
+    """Add a passkey."""
+
+    template_name = "accounts/second_factor/passkey.html"
+    form_class = PasskeyForm
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        options = passkeys.creation_options(self.request, self.owner) if passkeys.is_possible(self.request) else ""
+        return super().get_context_data(**kwargs) | {"passkey_options": options}
+
+    def form_valid(self, form: PasskeyForm) -> HttpResponse:
+        given = form.cleaned_data
+        if not passkeys.add(self.request, self.owner.pk, given["name"], given["credential"]):
+            form.add_error("name", _("No passkey was made. Try again."))
+            return self.form_invalid(form)
+        return self.go_on(factors.PASSKEY_ADDED)
+
+
+class Remove(Owned):
+    """POST ``app=1`` or ``passkey=ID``: remove that factor. The last one of staff stays."""
+
+    http_method_names = ["post", "options"]
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        number, what = request.POST.get("passkey", ""), factors.PASSKEY_REMOVED
+        chosen: Any = Passkey.objects.filter(user=self.owner, pk=int(number) if PASSKEY_ID.fullmatch(number) else 0)
+        if "app" in request.POST:
+            chosen, what = AuthenticatorApp.objects.filter(pk=self.owner.pk), factors.APP_REMOVED
+        with transaction.atomic():
+            User.objects.select_for_update().get(pk=self.owner.pk)  # of two at once, one leaves the last factor
+            is_last = factors.overview(self.owner.pk).total == 1
+            if is_last and factors.is_required(self.owner):
+                messages.error(request, _("Staff need a second factor: add another one before you remove this one."))
+            elif chosen.delete()[0]:
+                factors.tell_change(self.owner, what, actor=self.owner)
+                messages.success(request, _("It was removed."))
+                if is_last:
+                    self._end(request)
+        return redirect_to_view("accounts:factors")
+
+    def _end(self, request: HttpRequest) -> None:
+        """Without a factor there is nothing that recovery codes stand in for, and no session has given one."""
+        self.owner.recovery_codes.all().delete()
+        request.session.pop(recent.FACTOR, None)
+        end_other_sessions(self.owner, request.session.digest)  # type: ignore[attr-defined]
+
+
+class RenewCodes(Owned):
+    """Make new recovery codes; the old ones are no longer good."""
+
+    http_method_names = ["post", "options"]
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if not factors.has_factor(self.owner.pk):
+            return redirect_to_view("accounts:factors")
+        with transaction.atomic():
+            codes = recovery.renew(self.owner.pk)
+            factors.tell_change(self.owner, factors.CODES_RENEWED, actor=self.owner)
+        return self.show_codes(codes)

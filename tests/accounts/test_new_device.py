@@ -1,0 +1,80 @@
+"""A login with a browser that is not known is told by mail. A browser is known until the password changes."""
+
+import pytest
+from django.test import Client
+
+from accounts import passwords
+from accounts.models import User
+from tests.support.accounts.factors import add_app, present_code
+from tests.support.accounts.lockout import HOME, PASSWORD, fail, log_in
+from tests.support.accounts.mail import delivered
+
+NEW = "an entirely new one"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice", email="alice@example.org", password=PASSWORD)
+
+
+def test_a_new_device_is_told_of_once(client: Client, alice: User) -> None:
+    given = {"username": "alice", "password": PASSWORD}
+    client.post("/accounts/login/", given, REMOTE_ADDR=HOME, HTTP_USER_AGENT=FIREFOX)
+    (letter,) = delivered()
+    assert letter.to == ["alice@example.org"]
+    assert f"Firefox on Linux, from {HOME}." in str(letter.body)
+    client.post("/accounts/logout/")
+    log_in(client, "alice")
+    assert delivered() == []
+    log_in(Client(), "alice")
+    assert len(delivered()) == 1
+
+
+def test_with_a_second_factor_it_is_told_when_the_factor_was_right(client: Client, alice: User) -> None:
+    secret = add_app(alice)
+    log_in(client, "alice")
+    assert delivered() == []
+    client.post("/accounts/login/factor/", {"code": present_code(secret)})
+    assert len(delivered()) == 1
+    assert client.cookies["device"]["path"] == "/accounts/login/"
+
+
+def test_a_wrong_password_tells_nothing(alice: User) -> None:
+    fail("alice", 1)
+    assert delivered() == []
+
+
+def test_a_new_account_is_told_of_no_device(client: Client) -> None:
+    given = {"username": "carol", "email": "carol@example.org", "password1": PASSWORD, "password2": PASSWORD}
+    client.post("/accounts/register/", given)
+    assert [letter.subject for letter in delivered()] == ["Is this your e-mail address?"]
+    client.post("/accounts/logout/")
+    User.objects.update(email="carol@example.org")
+    log_in(client, "carol")
+    assert delivered() == []
+
+
+def test_a_browser_is_known_until_the_password_changes(client: Client, alice: User) -> None:
+    other = Client()
+    for each in (client, other):
+        log_in(each, "alice")
+    given = {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW}
+    assert client.post("/accounts/password_change/", given).status_code == 302
+    for each in (client, other):
+        each.post("/accounts/logout/")
+    delivered()
+    fail("alice", 5)
+    assert log_in(other, "alice", NEW).status_code == 429  # as any browser at this address
+    assert log_in(client, "alice", NEW).status_code == 302  # the one that changed it
+    assert delivered() == []
+
+
+def test_a_reset_makes_all_browsers_strangers(client: Client, alice: User) -> None:
+    log_in(client, "alice")
+    alice.refresh_from_db()
+    assert passwords.reset(alice, NEW, passwords.reset_tokens.make_token(alice))
+    delivered()
+    log_in(client, "alice", NEW)
+    assert len(delivered()) == 1

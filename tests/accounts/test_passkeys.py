@@ -1,0 +1,158 @@
+"""Passkeys as a second factor, with a security key made of software. A browser: ``tests/browser/test_passkeys.py``."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from accounts.second_factor.models import Passkey, RecoveryCode
+from tests.support.accounts.factors import SecurityKey
+from tests.support.accounts.lockout import PASSWORD, is_in, log_in
+from tests.support.servers import RedisServer
+
+ADD, FACTOR, CONFIRM = "/accounts/factors/passkey/", "/accounts/login/factor/", "/accounts/confirm/"
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice", password=PASSWORD)
+
+
+@pytest.fixture
+def key(alice: User) -> SecurityKey:
+    """Alice has a passkey on this security key."""
+    client, key = Client(), SecurityKey()
+    client.force_login(alice)
+    assert len(add(client, key).context["codes"]) == 10
+    return key
+
+
+def options(client: Client, path: str) -> str:
+    return str(client.get(path).context["passkey_options"])
+
+
+def add(client: Client, key: SecurityKey, name: str = "Blue key") -> Any:
+    return client.post(ADD, {"name": name, "credential": key.create(options(client, ADD))})
+
+
+def asked(name: str = "alice") -> Client:
+    """Return a browser that is asked for the second factor."""
+    client = Client()
+    log_in(client, name)
+    return client
+
+
+def test_a_passkey_is_added_and_used(alice: User, key: SecurityKey) -> None:
+    client = asked()
+    response = client.post(FACTOR, {"credential": key.get(options(client, FACTOR))})
+    assert response.status_code == 302
+    assert is_in(client)
+    row = Passkey.objects.get()
+    assert (row.name, row.sign_count) == ("Blue key", 1)
+    assert row.used_at is not None
+
+
+def test_a_signature_is_good_once(key: SecurityKey) -> None:
+    client = asked()
+    credential = key.get(options(client, FACTOR))
+    other = asked()
+    options(other, FACTOR)
+    assert other.post(FACTOR, {"credential": credential}).status_code == 200  # another challenge
+    client.post(FACTOR, {"credential": credential})
+    client.post("/accounts/logout/")
+    log_in(client, "alice")
+    assert client.post(FACTOR, {"credential": credential}).status_code == 200  # no page has asked
+    assert not is_in(client)
+
+
+def test_a_copy_of_a_key_is_refused_by_its_counter(key: SecurityKey) -> None:
+    client = asked()
+    assert client.post(FACTOR, {"credential": key.get(options(client, FACTOR))}).status_code == 302
+    key.count = 0
+    again = asked()
+    assert again.post(FACTOR, {"credential": key.get(options(again, FACTOR))}).status_code == 200
+
+
+def test_another_site_gets_no_good_signature(key: SecurityKey) -> None:
+    key.origin = "https://evil.example"
+    client = asked()
+    assert client.post(FACTOR, {"credential": key.get(options(client, FACTOR))}).status_code == 200
+    assert not is_in(client)
+
+
+def test_the_passkey_of_another_user_is_refused(alice: User, key: SecurityKey) -> None:
+    eve = User.objects.create_user("eve", password=PASSWORD)
+    client, own = Client(), SecurityKey()
+    client.force_login(eve)
+    add(client, own)
+    client = asked("eve")
+    assert client.post(FACTOR, {"credential": key.get(options(client, FACTOR))}).status_code == 200
+    assert not is_in(client)
+    again = Client()
+    again.force_login(eve)
+    assert 'id="id_name-errors"' in add(again, key).content.decode()  # it is Alice's
+
+
+def test_a_key_that_is_known_is_not_offered_again(alice: User, key: SecurityKey) -> None:
+    client = Client()
+    client.force_login(alice)
+    excluded = json.loads(options(client, ADD))["excludeCredentials"]
+    assert [each["id"] for each in excluded] == [Passkey.objects.get().credential_id]
+
+
+def test_a_second_passkey_brings_no_new_recovery_codes(alice: User, key: SecurityKey) -> None:
+    client = Client()
+    client.force_login(alice)
+    assert add(client, SecurityKey(), "Red key").headers["Location"] == "/accounts/factors/"
+    assert RecoveryCode.objects.count() == 10
+    red = Passkey.objects.get(name="Red key")
+    client.post("/accounts/factors/remove/", {"passkey": red.pk})
+    assert [row.name for row in Passkey.objects.all()] == ["Blue key"]
+
+
+def test_a_passkey_confirms_who_somebody_is(alice: User, key: SecurityKey) -> None:
+    client = Client()
+    client.force_login(alice)
+    credential = key.get(options(client, CONFIRM))
+    assert client.post(CONFIRM, {"credential": credential, "next": "/home/"}).headers["Location"] == "/home/"
+    assert client.session["_second_factor"] is True
+
+
+@pytest.mark.parametrize(
+    "credential",
+    ["x", "{}", "[]", "null", "1", '{"id": 1}', '{"id": "YQ", "rawId": "YQ", "type": "public-key", "response": {}}',
+     '{"id": "YQ", "rawId": "YQ", "type": "public-key", "response": {"clientDataJSON": "YQ"}}',
+     '{"id": "YQ", "rawId": "YQ", "type": "public-key", "response": {"authenticatorData": "YQ", "signature": "YQ"}}'],
+)  # fmt: skip
+def test_nonsense_is_refused(alice: User, key: SecurityKey, credential: str) -> None:
+    client = asked()
+    options(client, FACTOR)
+    assert client.post(FACTOR, {"credential": credential}).status_code == 200
+    owner = Client()
+    owner.force_login(alice)
+    options(owner, ADD)
+    assert owner.post(ADD, {"name": "A", "credential": credential}).status_code == 200
+    real = json.loads(key.get(options(client, FACTOR)))
+    real["response"] |= {"authenticatorData": "YQ"}
+    assert client.post(FACTOR, {"credential": json.dumps(real)}).status_code == 200
+
+
+def test_at_an_ip_address_no_passkey_is_offered(alice: User, key: SecurityKey) -> None:
+    client = Client(headers={"host": "127.0.0.1:8000"})
+    client.force_login(alice)
+    assert "open the site by its name" in client.get(ADD).content.decode()
+    assert options(client, CONFIRM) == ""
+
+
+def test_the_browser_may_use_passkeys_here(client: Client) -> None:
+    assert "publickey-credentials-get=(self)" in client.get("/").headers["Permissions-Policy"]
+
+
+def test_without_redis_it_works_as_well(alice: User, key: SecurityKey, redis_server: RedisServer) -> None:
+    redis_server.kill()
+    client = asked()
+    assert client.post(FACTOR, {"credential": key.get(options(client, FACTOR))}).status_code == 302
+    assert is_in(client)

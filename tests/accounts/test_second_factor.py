@@ -1,0 +1,213 @@
+"""The second factor of a login: without it there is no session, and each proof is good once."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connections
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts import deletion, keys
+from accounts.audit.models import AuditEvent
+from accounts.lockout.models import FailedLogins
+from accounts.models import LoginStats, User
+from accounts.second_factor import app_codes, recovery
+from accounts.second_factor.models import AuthenticatorApp, RecoveryCode
+from accounts.session_services import end_all_sessions
+from tests.support.accounts.factors import add_app, present_code
+from tests.support.accounts.lockout import HOME, PASSWORD, fail, is_in, log_in
+from tests.support.accounts.mail import delivered
+
+FACTOR = "/accounts/login/factor/"
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice", email="alice@example.org", password=PASSWORD)
+
+
+@pytest.fixture
+def secret(alice: User) -> bytes:
+    """Alice has an app."""
+    return add_app(alice)
+
+
+def give(client: Client, code: str) -> Any:
+    return client.post(FACTOR, {"code": code}, REMOTE_ADDR=HOME)
+
+
+def test_a_right_password_alone_is_no_session(client: Client, secret: bytes) -> None:
+    response = log_in(client, "alice", next="/home/")
+    assert response.headers["Location"] == FACTOR
+    assert not is_in(client)
+    assert client.get("/accounts/").headers["Location"].startswith("/accounts/login/")
+    assert client.get("/accounts/factors/").headers["Location"].startswith("/accounts/login/")
+    assert client.post("/posts/", {"text": "x"}).headers["Location"].startswith("/accounts/login/")
+    assert not LoginStats.objects.exists()
+    response = give(client, present_code(secret))
+    assert response.headers["Location"] == "/home/"
+    assert is_in(client)
+    assert LoginStats.objects.get().login_times == 1
+
+
+def test_a_login_goes_on_under_another_token(client: Client, secret: bytes) -> None:
+    log_in(client, "alice")
+    before = client.session.session_key
+    give(client, present_code(secret))
+    assert client.session.session_key != before
+
+
+def test_a_code_is_good_once(client: Client, alice: User, secret: bytes, settings: Settings, redis: Redis) -> None:
+    code = present_code(secret)
+    log_in(client, "alice")
+    assert give(client, code).status_code == 302
+    redis.flushall()
+    again = Client()
+    log_in(again, "alice")
+    assert "it was used already" in give(again, code).content.decode()
+    assert not is_in(again)
+    now = timezone.now() + timedelta(seconds=app_codes.STEP_SECONDS)
+    settings.CLOCK = lambda: now
+    assert give(again, present_code(secret)).status_code == 302
+
+
+def test_a_code_of_another_time_is_refused(alice: User, secret: bytes) -> None:
+    now = app_codes.present_step()
+    assert [app_codes.use(alice.pk, app_codes.make_code(secret, now + n)) for n in (-3, 3)] == [False, False]
+    assert app_codes.use(alice.pk, app_codes.make_code(secret, now))
+
+
+def tried_at_once(use: Callable[[], bool]) -> list[bool]:
+    def one(_: int) -> bool:
+        try:
+            return use()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(8) as pool:
+        return list(pool.map(one, range(8)))
+
+
+@pytest.mark.on_postgres
+def test_of_many_at_once_one_uses_a_code(alice: User, secret: bytes) -> None:
+    code = present_code(secret)
+    assert sum(tried_at_once(lambda: app_codes.use(alice.pk, code))) == 1
+    recovery_code = recovery.renew(alice.pk)[0]
+    assert sum(tried_at_once(lambda: recovery.use(alice.pk, recovery_code))) == 1
+
+
+def test_a_recovery_code_is_good_once_and_stored_as_a_digest(client: Client, alice: User, secret: bytes) -> None:
+    codes = recovery.renew(alice.pk)
+    stored = " ".join(RecoveryCode.objects.values_list("digest", flat=True))
+    assert len(set(codes)) == 10
+    assert not any(code.replace("-", "") in stored for code in codes)
+    log_in(client, "alice")
+    assert give(client, codes[0].upper().replace("-", " ")).status_code == 302
+    assert "A recovery code was used." in str([letter.body for letter in delivered()])
+    again = Client()
+    log_in(again, "alice")
+    assert give(again, codes[0]).status_code == 200
+    assert give(again, codes[1]).status_code == 302
+    assert RecoveryCode.objects.count() == 8
+
+
+def test_a_recovery_code_is_nobody_elses(client: Client, alice: User, secret: bytes) -> None:
+    eve = User.objects.create_user("eve", password=PASSWORD)
+    log_in(client, "alice")
+    assert give(client, recovery.renew(eve.pk)[0]).status_code == 200
+    assert not is_in(client)
+
+
+def test_codes_cannot_be_found_by_trying(client: Client, alice: User, secret: bytes, redis: Redis) -> None:
+    log_in(client, "alice")
+    assert [give(client, "000000").status_code for _ in range(6)] == [200] * 5 + [429]
+    redis.flushall()
+    assert give(client, present_code(secret)).status_code == 429
+    again = Client()
+    log_in(again, "alice")
+    assert give(again, present_code(secret)).status_code == 429
+    assert not is_in(again)
+    assert AuditEvent.objects.filter(kind="factor", object="alice").count() == 5
+    FailedLogins.objects.update(ends_at=timezone.now() - timedelta(seconds=1))
+    assert give(again, present_code(secret)).status_code == 302
+
+
+def test_right_codes_do_not_count(client: Client, alice: User, secret: bytes) -> None:
+    for code in recovery.renew(alice.pk)[:7]:
+        again = Client()
+        log_in(again, "alice")
+        assert give(again, code).status_code == 302
+
+
+def test_right_passwords_without_a_factor_lock_nobody_out(alice: User, secret: bytes) -> None:
+    for _ in range(7):
+        assert log_in(Client(), "alice").status_code == 302
+    assert fail("alice", 1) == [200]
+
+
+@pytest.mark.parametrize("what", ["password", "secret", "time", "deactivated", "nobody"])
+def test_a_pending_login_ends(client: Client, alice: User, secret: bytes, what: str, settings: Settings) -> None:
+    if what != "nobody":
+        log_in(client, "alice")
+    match what:
+        case "password":
+            alice.set_password("another one altogether")
+            alice.save()
+        case "secret":
+            end_all_sessions(alice)
+        case "time":
+            settings.PENDING_LOGIN_SECONDS = -1
+        case "deactivated":
+            User.objects.filter(pk=alice.pk).update(is_active=False)
+    assert give(client, present_code(secret)).headers["Location"] == "/accounts/login/"
+    assert client.get(FACTOR).status_code == 302
+    assert not is_in(client)
+
+
+def test_the_secret_is_stored_encrypted(client: Client, alice: User, secret: bytes, redis: Redis) -> None:
+    client.force_login(alice)
+    page = client.get("/accounts/factors/app/")
+    shown = page.context["secret"].replace(" ", "")
+    assert len(shown) == 32
+    data = str(client.session["_app_secret"])
+    assert shown not in data
+    assert shown not in str(redis.get(keys.session(client.session.digest)))  # type: ignore[attr-defined]
+    assert app_codes.secret_text(secret).replace(" ", "") not in AuthenticatorApp.objects.get().secret
+
+
+def test_a_secret_outlives_a_change_of_the_secret_key(alice: User, secret: bytes, settings: Settings) -> None:
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key of the site, long enough for Django"
+    assert app_codes.use(alice.pk, present_code(secret))
+    settings.SECRET_KEY_FALLBACKS = []
+    assert not app_codes.use(alice.pk, app_codes.make_code(secret, app_codes.present_step() + 1))
+
+
+def test_an_account_that_is_kept_asks_for_the_factor_too(client: Client, alice: User, secret: bytes) -> None:
+    deletion.ask(alice)
+    page = log_in(client, "alice")
+    response = client.post("/accounts/keep/", {"token": page.context["token"]})
+    assert response.headers["Location"] == FACTOR
+    assert not is_in(client)
+    assert give(client, present_code(secret)).headers["Location"] == "/accounts/"
+
+
+def test_a_form_without_token_is_refused(alice: User, secret: bytes) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    for path in (FACTOR, "/accounts/confirm/", "/accounts/factors/remove/", "/accounts/factors/codes/"):
+        assert strict.post(path).status_code == 403
+
+
+@pytest.mark.parametrize("code", ["", " ", "x" * 41, "０００００００", "\0", "12345\u0660"])
+def test_nonsense_is_refused(client: Client, secret: bytes, code: str) -> None:
+    log_in(client, "alice")
+    response = give(client, code)
+    assert response.status_code == 200
+    assert 'id="id_code-errors"' in response.content.decode()

@@ -1,0 +1,95 @@
+"""Second factors in a browser: a passkey of Chromium's virtual authenticator, and the pages around it."""
+
+import base64
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from mirror.rebuild import rebuild
+from tests.browser.conftest import PHONE, Audit, OpenPage
+from tests.support.accounts.factors import present_code
+
+PASSWORD = "a quiet bookshop"
+pytestmark = pytest.mark.slow(seconds=10)
+
+
+@pytest.fixture
+def alice(transactional_db: None) -> User:
+    rebuild(["user", "session"])
+    return User.objects.create_user("alice", password=PASSWORD)
+
+
+def plug_in(page: Page) -> None:
+    """Give the browser a security key that always agrees."""
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("WebAuthn.enable")
+    key = {"protocol": "ctap2", "transport": "usb", "hasResidentKey": False, "hasUserVerification": False}
+    devtools.send("WebAuthn.addVirtualAuthenticator", {"options": key | {"automaticPresenceSimulation": True}})
+
+
+def log_in(page: Page) -> None:
+    page.goto("/accounts/login/")
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+
+
+def test_a_passkey_is_added_and_used(open_page: OpenPage, audit: Audit, alice: User) -> None:
+    page = open_page(viewport=PHONE)
+    plug_in(page)
+    log_in(page)
+    expect(page.get_by_role("banner")).to_contain_text("alice")
+    page.goto("/accounts/")
+    page.get_by_role("link", name="Second factors").click()
+    page.get_by_role("link", name="Add a passkey").click()
+    assert audit(page) == []
+    page.get_by_label("Name of the passkey").fill("Blue key")
+    page.get_by_role("button", name="Make the passkey").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Recovery codes")
+    code = page.locator(".codes code").first.inner_text()
+    assert audit(page) == []
+    page.get_by_role("link", name="I have kept them").click()
+    expect(page.get_by_role("main")).to_contain_text("Blue key")
+    assert audit(page) == []
+    page.get_by_role("button", name="Log out").first.click()
+    log_in(page)
+    expect(page).to_have_url(re.compile("/accounts/login/factor/$"))
+    assert audit(page) == []
+    page.get_by_role("button", name="Use a passkey").click()
+    expect(page.get_by_role("banner")).to_contain_text("alice")
+    page.get_by_role("button", name="Log out").first.click()
+    log_in(page)
+    page.get_by_label("Code").fill(code)
+    page.get_by_role("button", name="Use the code").click()
+    expect(page.get_by_role("banner")).to_contain_text("alice")
+
+
+def test_a_browser_without_the_key_says_so(open_page: OpenPage, alice: User) -> None:
+    page = open_page()
+    plug_in(page)
+    log_in(page)
+    page.goto("/accounts/factors/passkey/")
+    page.get_by_label("Name of the passkey").fill("Blue key")
+    page.get_by_role("button", name="Make the passkey").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Recovery codes")
+    page.goto("/accounts/factors/passkey/")
+    page.get_by_label("Name of the passkey").fill("The same key")
+    page.get_by_role("button", name="Make the passkey").click()
+    expect(page.get_by_role("alert")).to_contain_text("The browser gave no passkey.")
+
+
+def test_an_app_is_added_without_a_script(open_page: OpenPage, audit: Audit, alice: User) -> None:
+    page = open_page(java_script_enabled=False)
+    log_in(page)
+    page.goto("/accounts/factors/app/")
+    expect(page.get_by_role("img", name="QR code")).to_be_visible()
+    secret = page.locator(".key code").inner_text().replace(" ", "")
+    page.get_by_label("Code").fill(present_code(base64.b32decode(secret)))
+    page.get_by_role("button", name="Add the app").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Recovery codes")
+    with_script = open_page()
+    log_in(with_script)
+    expect(with_script).to_have_url(re.compile("/accounts/login/factor/$"))
+    assert audit(with_script) == []
