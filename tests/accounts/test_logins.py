@@ -226,8 +226,8 @@ def test_without_redis_people_log_in_and_the_page_answers(redis_server: RedisSer
 
 @pytest.mark.slow(30)
 @pytest.mark.on_postgres  # which writes for all of them at the same time
-def test_a_thousand_logins_by_fifty_threads_all_count(redis: Redis, settings: Settings) -> None:
-    all_count(1000, redis, settings)
+def test_five_hundred_logins_by_fifty_threads_all_count(redis: Redis, settings: Settings) -> None:
+    all_count(500, redis, settings)
 
 
 @pytest.mark.on_sqlite  # which writes for one after the other, however many they are
