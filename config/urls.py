@@ -1,10 +1,12 @@
 """Which address leads where."""
 
 from django.contrib import admin
+from django.contrib.sitemaps import views as sitemaps
 from django.urls import include, path
 
 from accounts.views import staff
 from catalog import views as catalog_views
+from catalog.sitemaps import SITEMAPS
 from config import health, look, views, well_known
 
 urlpatterns = [
@@ -19,6 +21,15 @@ urlpatterns = [
     path("", include("social.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("robots.txt", well_known.robots_txt, name="robots_txt"),
+    path("favicon.ico", well_known.favicon, name="favicon"),
+    path("sitemap.xml", sitemaps.index, {"sitemaps": SITEMAPS}, name="sitemap"),
+    path(
+        "sitemap-<section>.xml",
+        sitemaps.sitemap,
+        {"sitemaps": SITEMAPS},
+        name="django.contrib.sitemaps.views.sitemap",  # as the index asks for it
+    ),
     path(".well-known/security.txt", well_known.security_txt, name="security_txt"),
     path(".well-known/change-password", well_known.change_password, name="change_password"),
     path("admin/login/", staff.log_in),  # before Django's own

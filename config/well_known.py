@@ -5,12 +5,17 @@ from typing import Final
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.templatetags.static import static
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from config import clock
-from config.redirects import redirect_to_view
+from config.redirects import redirect_to, redirect_to_view
 
+NOT_FOR_ROBOTS: Final = (
+    "/accounts/", "/admin/", "/books/?", "/home/", "/look/", "/loginlog/", "/mentions/", "/people/", "/shop/cart/",
+    "/shop/checkout/", "/shop/orders/",
+)  # fmt: skip
 GOOD_FOR: Final = timedelta(days=180)  # RFC 9116 asks for less than a year
 
 
@@ -25,6 +30,20 @@ def security_txt(request: HttpRequest) -> HttpResponse:
         f"Preferred-Languages: {', '.join(code for code, _name in settings.LANGUAGES)}",
     ]
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")
+
+
+@require_safe
+def robots_txt(request: HttpRequest) -> HttpResponse:
+    """What crawlers leave alone (RFC 9309): pages of one person, and the countless combinations of tags and filters."""
+    lines = ["User-agent: *", *(f"Disallow: {start}" for start in NOT_FOR_ROBOTS)]
+    lines += ["", f"Sitemap: {settings.SITE_URL}{reverse('sitemap')}"]
+    return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")
+
+
+@require_safe
+def favicon(request: HttpRequest) -> HttpResponse:
+    """Where browsers look for an icon of pages that name none (of a JSON answer, say)."""
+    return redirect_to(static("favicon.ico"))
 
 
 @require_safe

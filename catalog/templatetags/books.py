@@ -9,12 +9,13 @@ from urllib.parse import urlencode
 
 import orjson
 from django import template
+from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 
-from catalog import covers, extras, query
+from catalog import covers, describing, extras, query
 from catalog.languages import language_name
 from catalog.results import BookList, BookRecord
 from catalog.series import split_title
@@ -33,6 +34,24 @@ def cover(book: BookRecord) -> SafeString:
     """The cover of a book, with its first author."""
     authors = book["authors"]
     return covers.cover(book["id"], book["title"], authors[0] if authors else "")
+
+
+@register.simple_tag
+def description(book: BookRecord) -> str:
+    """A book in a few sentences."""
+    return describing.describe(book)
+
+
+@register.simple_tag
+def structured_data(book: BookRecord) -> SafeString:
+    """A book as JSON-LD."""
+    return describing.structured_data(book)
+
+
+@register.simple_tag
+def absolute(path: str) -> str:
+    """An address of this site, with the site's own, as link previews need it."""
+    return f"{settings.SITE_URL}{path}"
 
 
 @register.filter

@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.test import Client, override_settings
 from django.urls import Resolver404, get_resolver
 
+from catalog.models import Author
 from tests.support.names import parameters
 from tests.support.names.addresses import address, walk
 from tests.support.names.shapes import Shapes
@@ -46,6 +47,7 @@ class _Visit:
         self.shapes = Shapes(MAPS)
         self.parameters: defaultdict[str, set[str]] = defaultdict(set)
         self.world = world = World()
+        author = str(Author.objects.order_by("pk").values_list("pk", flat=True)[0])
         self.samples = {
             "uidb64": "x",
             "token": "x",
@@ -55,6 +57,9 @@ class _Visit:
             "shop pk": str(world.order.pk),
             "social pk": str(world.post.pk),
             "social:book_posts pk": "1",
+            "author pk": author,
+            "social:author_posts pk": author,
+            "section": "books",
         }
         self.alice, self.reader, self.stranger = Client(), Client(), Client()
         self.alice.force_login(world.staff)

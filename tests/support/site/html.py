@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
+DATA = "application/ld+json"  # a block that browsers never run, and that no policy concerns
+
 
 class _Collector(HTMLParser):
     def __init__(self) -> None:
@@ -13,7 +15,8 @@ class _Collector(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        self._inside = tag if tag in ("script", "style") else None
+        is_data = dict(attrs).get("type") == DATA
+        self._inside = tag if tag in ("script", "style") and not is_data else None
 
     def handle_data(self, data: str) -> None:
         if self._inside and data.strip():
@@ -33,6 +36,8 @@ def _forbidden(html: str) -> Iterator[str]:
     page.feed(html)
     yield from page.inline
     for tag, attributes in page.tags:
+        if attributes.get("rel") == "canonical":  # names an address, and fetches nothing
+            continue
         for name, value in attributes.items():
             if name == "style" or name.startswith(("on", "hx-on")):
                 yield f"<{tag} {name}={value!r}>"

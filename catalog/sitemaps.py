@@ -1,0 +1,96 @@
+"""The sitemap: pages of books and of authors, a range of ids for each file (keyset, never OFFSET)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.sitemaps import Sitemap
+from django.core.paginator import EmptyPage, PageNotAnInteger
+from django.db.models import Max, Model
+from django.urls import reverse
+
+from catalog.models import Author, Book
+
+SIZE: Final = 5000  # ids of a file
+MAX_FILES: Final = 50_000  # of an index, as the protocol says
+
+
+class _File(NamedTuple):
+    """The addresses of one file."""
+
+    object_list: Sequence[Any]
+
+
+class _Ranges:
+    """Pages that are ranges of ids, with the face of Django's paginator."""
+
+    def __init__(self, model: type[Model]) -> None:
+        self._rows = model._base_manager.order_by("pk")
+
+    @property
+    def num_pages(self) -> int:
+        """How many files there are, at least one."""
+        last = self._rows.aggregate(last=Max("pk"))["last"] or 1
+        return min(-(-int(last) // SIZE), MAX_FILES)
+
+    def page(self, number: int | str) -> _File:
+        """The file of this number, from 1. Raises EmptyPage or PageNotAnInteger."""
+        try:
+            place = int(number)
+        except ValueError:
+            raise PageNotAnInteger from None
+        if not 1 <= place <= MAX_FILES:
+            raise EmptyPage
+        found = self._rows.filter(pk__gt=(place - 1) * SIZE, pk__lte=place * SIZE)
+        return _File(list(found.values_list("pk", flat=True)))
+
+
+class _OfSite(Sitemap):
+    """Addresses of SITE_URL, whichever host was asked."""
+
+    protocol = urlsplit(settings.SITE_URL).scheme
+
+    def get_domain(self, site: Any = None) -> str:
+        return urlsplit(settings.SITE_URL).netloc
+
+
+class _OfRows(_OfSite):
+    model: type[Model]
+    view: str
+
+    @property
+    def paginator(self) -> Any:
+        return _Ranges(self.model)
+
+    def location(self, item: int) -> str:
+        return reverse(self.view, args=[item])
+
+
+class BookSitemap(_OfRows):
+    """Every book's page."""
+
+    model, view = Book, "catalog:book"
+
+
+class AuthorSitemap(_OfRows):
+    """Every author's page."""
+
+    model, view = Author, "author"
+
+
+class SectionSitemap(_OfSite):
+    """The pages that lead to all others."""
+
+    def items(self) -> list[str]:
+        return ["home", "catalog:list", "shop:sale", "social:global", "accounts:leaderboard"]
+
+    def location(self, item: str) -> str:
+        return reverse(item)
+
+
+SITEMAPS: Final[Mapping[str, type[Sitemap]]] = {
+    "sections": SectionSitemap,
+    "books": BookSitemap,
+    "authors": AuthorSitemap,
+}
