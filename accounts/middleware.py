@@ -62,7 +62,7 @@ class AuthenticationMiddleware(DjangoAuthenticationMiddleware):
 def get_user(request: HttpRequest) -> User | AnonymousUser:
     """The user of a request: worked out once. Rotates the token when their rights are not what they were.
 
-    Staff whose session misses a second factor are nobody: they have to log in again.
+    Staff without a second factor in their session are anonymous: they have to log in again.
     """
     if not hasattr(request, "_cached_user"):
         user: User | AnonymousUser | None = user_by_record(request.session)

@@ -6,7 +6,7 @@ from django.db.backends.signals import connection_created
 
 
 class AdminConfig(DjangoAdminConfig):
-    default_site = "config.admin_site.Site"
+    default_site = "accounts.second_factor.admin_site.Site"
 
 
 class SiteConfig(AppConfig):

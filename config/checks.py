@@ -128,3 +128,11 @@ def check_proxies(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
             id="site.W008",
         )
     ]
+
+
+@register("security", deploy=True)
+def check_second_factor(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """In production a password alone does not open the admin."""
+    if settings.SECOND_FACTOR_FOR_STAFF:
+        return []
+    return [Warning("Staff log in with a password alone.", hint="Set SECOND_FACTOR_FOR_STAFF=True.", id="site.W009")]

@@ -76,6 +76,13 @@ def test_a_proxy_that_is_not_counted_is_named(settings: Settings) -> None:
     assert "site.W008" not in told()
 
 
+@pytest.mark.parametrize(("is_required", "told"), [(True, set()), (False, {"site.W009"})])
+def test_staff_without_a_second_factor_are_named(settings: Settings, is_required: bool, told: set[str]) -> None:
+    settings.SECOND_FACTOR_FOR_STAFF = is_required
+    found = {str(message.id) for message in run_checks(tags=["security"], include_deployment_checks=True)}
+    assert found & {"site.W009"} == told
+
+
 def point_at(settings: Settings, state: str, cache: str, broker: str) -> None:
     settings.CACHES = {
         alias: {**one, "LOCATION": cache if alias == "default" else state} for alias, one in settings.CACHES.items()

@@ -1,4 +1,4 @@
-"""The backend that goes before those who check passwords: it counts tries and refuses one too many."""
+"""The first backend: it counts tries before others check passwords, and refuses one too many."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def count_failure(*, request: HttpRequest | None = None, **kwargs: Any) -> None:
 
 @receiver(user_logged_in, dispatch_uid="accounts.lockout.succeeded")
 def forget_failures(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """Forget the failures of the user who logged in."""
+    """Forget the user's failures after a login."""
     this = try_of(request)
     if this is not None and this.counters[0].name == counted_name(user.get_username()):
         lockout.succeeded(this)

@@ -48,5 +48,5 @@ def device_of(request: HttpRequest, name: str) -> str:
 
 
 def _stamp(user: User) -> str:
-    """Return what another password or secret changes."""
+    """Return text that changes with the password and the secret."""
     return user.get_session_auth_hash()[:16]

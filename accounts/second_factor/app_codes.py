@@ -28,7 +28,7 @@ def new_secret() -> bytes:
 
 def make_code(secret: bytes, step: int) -> str:
     """Return the code of a time step."""
-    return HOTP(secret, DIGITS, SHA1()).generate(step).decode()  # SHA-1: what all apps know
+    return HOTP(secret, DIGITS, SHA1()).generate(step).decode()  # SHA-1: all apps know it
 
 
 def present_step() -> int:

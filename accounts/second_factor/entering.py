@@ -16,7 +16,7 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 def enter(request: HttpRequest, user: User, target: str) -> HttpResponse:
-    """Log in a user whose password was right, and go on to ``target``; or ask for the second factor first."""
+    """After a right password: log the user in and go on to ``target``, or ask for the second factor first."""
     if not (factors.is_required(user) or factors.has_factor(user.pk)):
         log_in(request, user)
         response: HttpResponse = redirect_to(target)
@@ -29,7 +29,7 @@ def enter(request: HttpRequest, user: User, target: str) -> HttpResponse:
 
 
 def log_in(request: HttpRequest, user: User, *, with_factor: bool = False) -> None:
-    """Log in a user who has given all that is asked of them. A login with a new device is told by mail."""
+    """Log the user in. A login with a new device is reported by mail."""
     is_known = bool(known.device_of(request, user.username))
     services.log_in(request, user, backend=BACKEND, with_factor=with_factor)
     if not is_known:

@@ -1,4 +1,4 @@
-"""The second factors of a user: which there are, whether one was given, and what is told of changes."""
+"""The second factors of a user: listed, checked, and reported when they change."""
 
 from typing import Any, Final, NamedTuple
 
@@ -27,7 +27,7 @@ RESET: Final = _("All second factors were removed by staff.")
 
 
 class Overview(NamedTuple):
-    """What the page of second factors lists. codes: how many recovery codes are left."""
+    """A user's second factors. codes: the number of recovery codes left."""
 
     app: AuthenticatorApp | None
     passkeys: list[Passkey]
@@ -75,7 +75,7 @@ def check(request: HttpRequest, user: User, *, code: str = "", credential: str =
 
 
 def tell_change(user: User, what: Promise, *, actor: Any = None) -> None:
-    """Write to the audit log (in English), and to the user's address, what happened to their second factors."""
+    """Report a change of second factors: to the audit log (in English) and to the user's address."""
     with override("en"):
         details = str(what)
     with transaction.atomic():
@@ -84,7 +84,7 @@ def tell_change(user: User, what: Promise, *, actor: Any = None) -> None:
 
 
 def remove_all(user: User, *, actor: Any = None) -> None:
-    """Remove all second factors of a user who has lost them, and end all sessions."""
+    """Remove all second factors of a user, for example after the loss of a device, and end all sessions."""
     with transaction.atomic():
         for model in (AuthenticatorApp, Passkey, RecoveryCode):
             model._default_manager.filter(user=user.pk).delete()

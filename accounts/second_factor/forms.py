@@ -21,7 +21,7 @@ class CodeField(forms.CharField):
 
 
 class CredentialField(forms.CharField):
-    """What a browser says of a passkey, in JSON; filled in by ``passkeys.js``."""
+    """A browser's answer about a passkey, in JSON; filled in by ``passkeys.js``."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=MAX_CREDENTIAL_JSON, widget=forms.HiddenInput, **kwargs)
@@ -59,7 +59,7 @@ class AppForm(forms.Form):
 
 
 class PasskeyForm(forms.Form):
-    """A new passkey, and what its owner calls it."""
+    """A new passkey and its name."""
 
     name = forms.CharField(
         label=_("Name of the passkey"),

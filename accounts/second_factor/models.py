@@ -1,4 +1,4 @@
-"""What a person proves a second factor with."""
+"""Second factors of users."""
 
 from typing import Final
 

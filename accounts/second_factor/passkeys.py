@@ -24,7 +24,7 @@ from accounts.second_factor.models import Passkey
 MAX_PASSKEYS: Final = 20  # of one person
 CHALLENGE: Final = "_passkey_challenge"
 NAME: Final = "Diptych"
-WRONG: Final = (WebAuthnException, ValueError, KeyError, TypeError)  # what py_webauthn raises for what is made up
+WRONG: Final = (WebAuthnException, ValueError, KeyError, TypeError)  # errors of py_webauthn for forged input
 
 
 def is_possible(request: HttpRequest) -> bool:
@@ -37,7 +37,7 @@ def is_possible(request: HttpRequest) -> bool:
 
 
 def creation_options(request: HttpRequest, user: User) -> str:
-    """Return what the browser needs to make a passkey, as JSON."""
+    """Return the browser's options for making a passkey, as JSON."""
     options = webauthn.generate_registration_options(
         rp_id=_site(request),
         rp_name=NAME,
@@ -53,7 +53,7 @@ def creation_options(request: HttpRequest, user: User) -> str:
 
 
 def request_options(request: HttpRequest, user_id: int) -> str:
-    """Return what the browser needs to use a passkey of the user, as JSON; "" when there is none."""
+    """Return the browser's options for using a passkey of the user, as JSON; "" without a passkey."""
     allowed = _credentials(user_id) if is_possible(request) else []
     if not allowed:
         return ""
@@ -84,7 +84,7 @@ def add(request: HttpRequest, user_id: int, name: str, credential: str) -> bool:
     try:
         with transaction.atomic():
             row.save(force_insert=True)
-    except IntegrityError:  # somebody has this credential
+    except IntegrityError:  # the credential is known already
         return False
     return True
 
@@ -110,7 +110,7 @@ def use(request: HttpRequest, user_id: int, credential: str) -> bool:
 
 
 def _expected(request: HttpRequest) -> dict[str, Any]:
-    """Return what a response has to be about. Raises KeyError where no page has asked."""
+    """Return the challenge and the site that a response must name. Raises KeyError without a challenge."""
     return {
         "expected_challenge": base64url_to_bytes(request.session.pop(CHALLENGE)),
         "expected_rp_id": _site(request),

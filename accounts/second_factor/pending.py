@@ -1,4 +1,4 @@
-"""Logins that miss their second factor: noted in the session, which is nobody's until the factor was right."""
+"""Logins that miss their second factor: noted in a session that stays anonymous until then."""
 
 import time
 from typing import Any, Final
@@ -13,13 +13,13 @@ KEY: Final = "_pending_login"
 
 
 def begin(request: HttpRequest, user: User, target: str) -> None:
-    """Note that the password of ``user`` was right, and where they want to go."""
+    """Note that the password of ``user`` was right, and the address to go on to."""
     now, proof = int(time.time()), user.get_session_auth_hash()
     request.session[KEY] = {"user": user.pk, "proof": proof, "target": target, "at": now}
 
 
 def user_of(request: HttpRequest) -> User | None:
-    """Return the user whose password was right a moment ago and still is the same; None: nobody."""
+    """Return the user of the pending login; None without one, after its time, or after a new password."""
     said: dict[str, Any] | None = request.session.get(KEY)
     if said is None or time.time() - said["at"] > settings.PENDING_LOGIN_SECONDS:
         return None
@@ -28,6 +28,6 @@ def user_of(request: HttpRequest) -> User | None:
 
 
 def end(request: HttpRequest) -> str:
-    """Forget the pending login. Returns where its user wanted to go."""
+    """Forget the pending login. Returns the address to go on to."""
     target: str = request.session.pop(KEY)["target"]
     return target

@@ -1,4 +1,4 @@
-"""When somebody has proved last who they are, in this session: by a login, the password, or a second factor.
+"""The last proof of identity in a session: a login, the password, or a second factor.
 
 The admin and the page of second factors ask again after ``settings.RECENT_LOGIN_SECONDS``.
 """
@@ -18,7 +18,7 @@ FACTOR: Final = "_second_factor"  # whether a second factor was among the proofs
 
 
 def note_proof(session: Any, *, with_factor: bool = False) -> None:
-    """Note that the user of the session has proved who they are just now."""
+    """Note that the session's user has given a proof just now."""
     session[AT] = int(time.time())
     if with_factor:
         session[FACTOR] = True
@@ -31,7 +31,7 @@ def is_recent(request: HttpRequest) -> bool:
 
 
 def lacks_factor(user: Any, session: Any) -> bool:
-    """Whether these are staff who need a second factor and gave none in this session."""
+    """Whether a member of staff needs a second factor and gave none in this session."""
     is_staff = user.is_staff or user.is_superuser
     return bool(settings.SECOND_FACTOR_FOR_STAFF and is_staff and not session.get(FACTOR))
 

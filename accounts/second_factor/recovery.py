@@ -15,7 +15,7 @@ RANDOM_BYTES: Final = 10  # 80 bits: no list of digests is reversed by trying, s
 
 
 def renew(user_id: int) -> list[str]:
-    """Replace the codes of a user. Returns the new ones, which nobody can read again."""
+    """Replace the codes of a user. Returns the new ones, which cannot be read again."""
     codes = [_make_code() for _ in range(COUNT)]
     with transaction.atomic():
         RecoveryCode.objects.filter(user=user_id).delete()

@@ -1,4 +1,4 @@
-"""Nothing but the link that confirms it is sent to an address that nobody has confirmed."""
+"""An address that is not confirmed gets only the link that confirms it."""
 
 import re
 from datetime import timedelta

@@ -113,7 +113,7 @@ def test_a_second_passkey_brings_no_new_recovery_codes(alice: User, key: Securit
     assert [row.name for row in Passkey.objects.all()] == ["Blue key"]
 
 
-def test_a_passkey_confirms_who_somebody_is(alice: User, key: SecurityKey) -> None:
+def test_a_passkey_is_a_recent_proof(alice: User, key: SecurityKey) -> None:
     client = Client()
     client.force_login(alice)
     credential = key.get(options(client, CONFIRM))

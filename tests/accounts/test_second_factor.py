@@ -1,4 +1,4 @@
-"""The second factor of a login: without it there is no session, and each proof is good once."""
+"""The second factor of a login: no session begins without it, and each proof is good once."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -118,7 +118,7 @@ def test_a_recovery_code_is_good_once_and_stored_as_a_digest(client: Client, ali
     assert RecoveryCode.objects.count() == 8
 
 
-def test_a_recovery_code_is_nobody_elses(client: Client, alice: User, secret: bytes) -> None:
+def test_a_recovery_code_of_another_user_is_refused(client: Client, alice: User, secret: bytes) -> None:
     eve = User.objects.create_user("eve", password=PASSWORD)
     log_in(client, "alice")
     assert give(client, recovery.renew(eve.pk)[0]).status_code == 200
@@ -146,7 +146,7 @@ def test_right_codes_do_not_count(client: Client, alice: User, secret: bytes) ->
         assert give(again, code).status_code == 302
 
 
-def test_right_passwords_without_a_factor_lock_nobody_out(alice: User, secret: bytes) -> None:
+def test_right_passwords_without_a_factor_cause_no_lockout(alice: User, secret: bytes) -> None:
     for _ in range(7):
         assert log_in(Client(), "alice").status_code == 302
     assert fail("alice", 1) == [200]

@@ -75,7 +75,7 @@ def test_the_key_is_the_same_until_the_app_is_added(client: Client, staff: User)
     assert len(set(shown)) == 1
 
 
-def test_who_has_a_factor_cannot_add_another_one_with_the_password_alone(client: Client, staff: User) -> None:
+def test_the_password_alone_adds_no_second_factor_to_a_first_one(client: Client, staff: User) -> None:
     add_app(staff)
     log_in(client, "staff")
     for path in ("/accounts/factors/", APP, "/accounts/factors/passkey/", "/accounts/factors/codes/", REMOVE):
@@ -83,7 +83,7 @@ def test_who_has_a_factor_cannot_add_another_one_with_the_password_alone(client:
     assert AuthenticatorApp.objects.count() == 1
 
 
-def test_a_session_of_staff_without_a_factor_is_nobodys(client: Client, settings: Settings) -> None:
+def test_a_session_of_staff_without_a_factor_is_anonymous(client: Client, settings: Settings) -> None:
     alice = User.objects.create_user("alice")
     client.force_login(alice)
     assert client.get("/accounts/").status_code == 200
@@ -174,13 +174,13 @@ def test_the_last_factor_of_staff_stays(staff: User, settings: Settings) -> None
 
 
 @pytest.mark.parametrize("number", ["", "x", "-1", "9" * 30, "\u0663"])
-def test_what_is_no_passkey_is_not_removed(staff: User, number: str) -> None:
+def test_a_wrong_number_of_a_passkey_removes_nothing(staff: User, number: str) -> None:
     client = logged_in(staff)
     assert client.post(REMOVE, {"passkey": number}).headers["Location"] == "/accounts/factors/"
     assert AuthenticatorApp.objects.exists()
 
 
-def test_nobody_removes_the_factors_of_others(staff: User) -> None:
+def test_the_factors_of_other_users_stay(staff: User) -> None:
     alice = User.objects.create_user("alice", password=PASSWORD)
     secret = add_app(alice)
     client = logged_in(staff)
@@ -197,7 +197,7 @@ def test_new_codes_end_the_old_ones(staff: User) -> None:
     assert codes[0] not in client.get("/accounts/factors/").content.decode()
 
 
-def test_superusers_let_in_who_lost_the_factor(staff: User) -> None:
+def test_a_superuser_removes_the_factors_after_a_loss(staff: User) -> None:
     lost = User.objects.create_user("lost", email="lost@example.org", password=PASSWORD, is_staff=True)
     there = logged_in(lost)
     client = logged_in(staff)

@@ -1,4 +1,4 @@
-"""Pages that ask who somebody is: for the second factor of a login, and for a new proof in a session."""
+"""Pages that ask for a proof of identity: the second factor of a login, and a new proof in a session."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -44,7 +44,7 @@ class FactorView(Limited, FormView):
         return factor_limits(self.owner.pk)
 
     def give_back(self) -> None:
-        """Take back what was counted: the proof was right."""
+        """Take back the try: the proof was right."""
         for limit in self.limits():
             limit.give_back()
 
@@ -69,7 +69,7 @@ class LoginFactor(FactorView):
             messages.error(request, entering.unfinished())
             return redirect_to_view("accounts:login")
         if not factors.has_factor(user.pk):
-            return redirect_to_view("accounts:factors")  # staff who have to add one first
+            return redirect_to_view("accounts:factors")  # staff add one first
         self.owner = user
         return super().dispatch(request, *args, **kwargs)
 
@@ -86,7 +86,7 @@ class LoginFactor(FactorView):
 
 
 class Confirm(LoginRequiredMixin, FactorView):
-    """Ask somebody who is logged in for the password or a second factor again, and go on to ``next``."""
+    """Ask a logged-in user for the password or a second factor again, and go on to ``next``."""
 
     form_class = ProofForm
 

@@ -1,5 +1,5 @@
-"""Pages on which somebody adds and removes second factors: with a recent proof, or as the last step of a login that
-cannot go on without a factor.
+"""Pages for adding and removing second factors: with a recent proof, or as the last step of a login that cannot go on
+without a factor.
 """
 
 import re
@@ -46,7 +46,7 @@ class Owned(View):
             self.owner = User.objects.get(pk=request.user.pk)
             return super().dispatch(request, *args, **kwargs)
         user = pending.user_of(request)
-        if user is None or factors.has_factor(user.pk):  # who has a factor gives it first
+        if user is None or factors.has_factor(user.pk):  # an existing factor comes first
             return redirect_to_login(request.get_full_path())
         self.owner, self.is_login = user, True
         return super().dispatch(request, *args, **kwargs)
@@ -72,7 +72,7 @@ class Owned(View):
 
 
 class Factors(Owned, TemplateView):
-    """The second factors of who asks."""
+    """The list of second factors."""
 
     template_name = "accounts/second_factor/factors.html"
 
@@ -149,7 +149,7 @@ class Remove(Owned):
         return redirect_to_view("accounts:factors")
 
     def _end(self, request: HttpRequest) -> None:
-        """Without a factor there is nothing that recovery codes stand in for, and no session has given one."""
+        """End what only makes sense with a factor: recovery codes, the mark of this session, other sessions."""
         self.owner.recovery_codes.all().delete()
         request.session.pop(recent.FACTOR, None)
         end_other_sessions(self.owner, request.session.digest)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The admin: unfold's, for staff who have proved lately who they are."""
+"""The admin: unfold's site, which asks for a recent proof of identity."""
 
 from django.http import HttpRequest
 from unfold.sites import UnfoldAdminSite
@@ -7,7 +7,7 @@ from accounts.second_factor.recent import is_recent
 
 
 class Site(UnfoldAdminSite):
-    """Sends staff whose login is not recent to ``admin:login``, which asks them again (``accounts.views.staff``)."""
+    """Without a recent proof, redirects staff to ``admin:login``, which asks for one (``accounts.views.staff``)."""
 
     def has_permission(self, request: HttpRequest) -> bool:
         return super().has_permission(request) and is_recent(request)
