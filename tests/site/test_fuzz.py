@@ -1,0 +1,72 @@
+"""Whatever is sent to the site, its answer is no error of its own, and a refusal is a page or JSON.
+
+``DIPTYCH_FUZZ_EXAMPLES=20000`` asks for more requests than the suite has time for, for the admin's pages as well.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+from hypothesis import HealthCheck, Phase, given, settings
+from redis import Redis
+
+from config.roles import make_roles
+from tests.support.matrix.addresses import find_addresses
+from tests.support.matrix.browser import Browser, text_of
+from tests.support.matrix.fuzz import Form, find_forms, requests, send
+from tests.support.matrix.pages import is_complete
+from tests.support.matrix.world import MatrixWorld
+
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+ASKED: Final = int(os.environ.get("DIPTYCH_FUZZ_EXAMPLES", "0"))
+EXAMPLES: Final = ASKED or 1200
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.slow(30)
+def test_no_request_is_answered_by_an_error_of_the_site(redis: Redis) -> None:
+    make_roles(Group, Permission)
+    world = MatrixWorld()
+    people = {"owner": world.browser, "stranger": Browser()}
+    pages = list(find_addresses(world))
+    forms, cookies = find_forms(people, [page for page in pages if not page.is_of_admin])
+    if ASKED:
+        people["superuser"] = Browser(world.staff)
+        forms += find_forms({"superuser": people["superuser"]}, [page for page in pages if page.is_of_admin])[0]
+    # The test has found what it should send.
+    assert {"q", "after", "username", "text", "quantity", "version"} <= {name for form in forms for name in form.fields}
+    assert {"sessionid", "theme", "mirror_behind"} <= set(cookies)
+
+    wrong: dict[str, str] = {}  # by what went wrong, so that one fault is told once
+
+    @settings(
+        max_examples=EXAMPLES,
+        derandomize=not ASKED,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(requests(forms, cookies))
+    def fuzz(request: tuple[Form, dict[str, Any]]) -> None:
+        form, more = request
+        redis.delete(*redis.keys("*limit*"), "none")  # or most requests would be refused as too many
+        browser = people[form.person]
+        response = send(browser, form, more)
+        is_part = "hx-request" in more["headers"]  # of a page that is open
+        if response.status_code >= 500:
+            wrong.setdefault(browser.error[-200:], f"{request!r}\n{browser.error}")
+        elif response.status_code >= 400 and not is_part and not is_complete(form.path, response):
+            wrong.setdefault(form.path, f"{request!r}\n{text_of(response)}")
+
+    fuzz()
+    if wrong:
+        pytest.fail("\n\n".join(wrong.values()), pytrace=False)
