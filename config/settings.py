@@ -75,6 +75,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "config.methods.OfferedMethods",
+    "config.admin_links.NoEmptyField",
     "accounts.middleware.AuthenticationMiddleware",
     "loginlog.middleware.FirstRequestOfTheDay",
     "django.contrib.messages.middleware.MessageMiddleware",

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
 from django.urls import include, path
 
+from accounts.models import User
 from mirror.recorder import record
 from tests.support.servers import RedisServer
 from tests.support.site.html import attributes_of, what_the_policy_forbids
@@ -111,3 +112,14 @@ def test_an_unknown_host_gets_the_page_as_well() -> None:
     response = Client().get("/", headers={"host": "evil.example"})
     assert response.status_code == 400
     assert "Error 400" in response.content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("page", ["change", "delete"])
+def test_the_admin_refuses_a_field_without_a_name(client: Client, page: str) -> None:
+    staff = User.objects.create_superuser("alice")
+    client.force_login(staff)
+    path = f"/admin/accounts/user/{staff.pk}/{page}/"
+    assert client.get(f"{path}?_to_field=").status_code == 400
+    assert client.post(path, {"_to_field": ""}).status_code == 400
+    assert client.get(f"{path}?_to_field=id").status_code == 200
