@@ -35,5 +35,5 @@ def box_of(product: ProductRecord) -> dict[str, Any]:
         "ends": None if now.ends is None else datetime.fromtimestamp(now.ends, UTC),
         "left": left,
         "is_few": 0 < left <= FEW,
-        "most": min(left, settings.SHOP_CART_QUANTITY),
+        "most": settings.SHOP_CART_QUANTITY,
     }

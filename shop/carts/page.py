@@ -54,8 +54,11 @@ class CartLine:
 
     @property
     def most(self) -> int:
-        """How many there may be in the cart: no more than there are, but never fewer than there is in it now."""
-        return max(self.quantity, min(self.left or 0, settings.SHOP_CART_QUANTITY))
+        """The limit of the service, but never fewer than there are in the cart now.
+
+        Not how many are left: copies come back while somebody looks, and the line says if there are too few.
+        """
+        return max(self.quantity, settings.SHOP_CART_QUANTITY)
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""

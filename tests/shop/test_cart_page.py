@@ -144,6 +144,15 @@ def test_what_cannot_be_is_said_with_its_place(has_session: bool, client: Client
     assert not has_session or in_cart(digest_in(client)) == {book.pk: 1}
 
 
+def test_form_and_server_have_one_limit(client: Client, book: Product, settings: Any) -> None:
+    """However many are left: a line says it where there are too few."""
+    settings.SHOP_CART_QUANTITY = 30
+    assert 'max="30"' in client.get(f"/books/{book.pk}/").content.decode()
+    assert put(client, book, 31, headers=JSON).status_code == 400
+    assert put(client, book, 30, headers=JSON).json()["lines"][0]["problem"] == "short"
+    assert 'max="30"' in text_of(client)
+
+
 def test_the_form_is_safe_from_other_sites(book: Product) -> None:
     client = Client(enforce_csrf_checks=True)
     assert put(client, book, 1).status_code == 403
