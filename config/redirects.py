@@ -9,9 +9,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 MAX_LENGTH: Final = 2000  # characters of a ``next``; Django refuses redirects of more than 2,048
 
 
-def redirect_to(address: str) -> HttpResponseRedirect:
+def redirect_to(address: str, *, status: int = 302) -> HttpResponseRedirect:
     """Redirect to an address as it stands."""
-    return HttpResponseRedirect(address)
+    return HttpResponseRedirect(address, status=status)
 
 
 def redirect_to_view(name: str, *arguments: object) -> HttpResponseRedirect:

@@ -3,7 +3,7 @@
 from typing import Any, Final, NamedTuple
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from config.answers import is_partial, json, wants_json
+from config.redirects import next_address, redirect_to
 from shop.books import get_books
 from shop.carts.cart import CartNow, read
 from shop.carts.link import know
@@ -39,8 +40,9 @@ def cart(request: HttpRequest) -> HttpResponse:
     """GET: the cart; the template gets ``page``, a ``shop.carts.page.CartPage``.
 
     POST: ``product``, ``quantity`` (0: takes it out), and with ``add`` (not "0") so many more. Answers with the cart:
-    in JSON, as the part of the page that htmx asks for, or by way of a redirect to the page. What cannot be done is
-    answered with 400, and said: in JSON as ``{"error": {"message", "field", "product"}}``.
+    in JSON, as the part of the page that htmx asks for, or by way of a redirect to the page. Whoever adds from another
+    page stays there: htmx gets a line that says what was added, others are redirected to ``next``. What cannot be done
+    is answered with 400, and said: in JSON as ``{"error": {"message", "field", "product"}}``.
     """
     response = _change(request) if request.method == "POST" else _show(request, read(digest_of(request)))
     patch_vary_headers(response, ["Accept", "HX-Request"])
@@ -53,10 +55,19 @@ def _change(request: HttpRequest) -> HttpResponse:
         now = _done(request, wish)
     except CartError as error:
         return _show(request, read(digest_of(request)), error)
+    if is_partial(request) and wish.is_more:
+        return _show_added(request, wish, now)
     if wants_json(request) or is_partial(request):
         return _show(request, now)
     messages.success(request, _told(wish))
-    return HttpResponseRedirect(HERE, status=SEE_OTHER)
+    return redirect_to(next_address(request, HERE), status=SEE_OTHER)
+
+
+def _show_added(request: HttpRequest, wish: Wish, now: CartNow) -> HttpResponse:
+    know(request, now)
+    page = page_of(now)
+    line = next((line for line in page.lines if line.product_id == wish.product_id), None)
+    return render(request, "shop/_added.html", {"page": page, "line": line, "said": _told(wish)})
 
 
 def _wish(request: HttpRequest) -> Wish:
@@ -67,7 +78,11 @@ def _wish(request: HttpRequest) -> Wish:
     quantity = _number(request.POST.get("quantity", ""))
     if quantity is None:
         raise CartError(_("Say how many copies, as a number."))
-    return Wish(product, quantity, request.POST.get("add", "") not in ("", "0"))
+    return Wish(product, quantity, _is_more(request))
+
+
+def _is_more(request: HttpRequest) -> bool:
+    return request.POST.get("add", "") not in ("", "0")
 
 
 def _number(text: str) -> int | None:
@@ -111,7 +126,8 @@ def _show(request: HttpRequest, now: CartNow, error: CartError | None = None) ->
     if wants_json(request):
         return json(_error(request, error) if error else page.as_json(), status)
     context: dict[str, Any] = {"page": page, "error": error, "wanted": _number(request.POST.get("product", ""))}
-    template = "shop/_cart.html" if is_partial(request) else "shop/cart.html"
+    part = "shop/_added.html" if _is_more(request) else "shop/_cart.html"
+    template = part if is_partial(request) else "shop/cart.html"
     return render(request, template, context | {"is_part": is_partial(request)}, status=status)
 
 

@@ -47,6 +47,8 @@ def put_into_cart(page: Page, product: Product, copies: int) -> None:
     box = page.get_by_role("region", name="Buy it")
     box.get_by_label("Copies").fill(str(copies))
     box.get_by_role("button", name="Put into cart").click()
+    expect(page.get_by_role("status").filter(has_text="Put into your cart")).to_be_visible()
+    page.locator("#cart-link").click()
     heading(page, "Your cart")
 
 

@@ -175,6 +175,37 @@ def test_htmx_gets_the_cart_alone_with_the_number_in_the_head(client: Client, bo
     assert "at most 99 copies" in refused.content.decode()
 
 
+def test_whoever_adds_from_a_page_comes_back_to_it(client: Client, book: Product) -> None:
+    page = f"/books/{book.pk}/"
+    assert f'name="next" value="{page}"' in client.get(page).content.decode()
+    answer = put(client, book, 2, add=1, next=page)
+    assert (answer.status_code, answer["Location"]) == (303, page)
+    shown = client.get(page).content.decode()
+    assert "Put into your cart: 2 copies of The Book of Sand" in shown
+    assert "(2 copies)" in shown
+    for wrong in ("https://elsewhere.example/", "//elsewhere.example/", "cart/"):
+        assert put(client, book, 1, add=1, next=wrong)["Location"] == HERE
+
+
+def test_htmx_gets_what_was_added_with_the_number_in_the_head(client: Client, book: Product) -> None:
+    put(client, book, 1, headers=HTMX)
+    text = put(client, book, 12, add=1, headers=HTMX).content.decode()
+    for words in (
+        "Put into your cart: 12 copies of The Book of Sand",
+        "Only 10 left",
+        "Your cart holds 13 copies",
+        '<a class="cart-link" id="cart-link" href="/shop/cart/" hx-swap-oob="true">',
+        "(13 copies)",
+    ):
+        assert words in text
+    assert 'id="cart"' not in text
+    refused = put(client, book, 100, add=1, headers=HTMX)
+    assert refused.status_code == 400
+    assert "at most 99 copies" in refused.content.decode()
+    assert "(13 copies)" in refused.content.decode()
+    assert 'id="cart"' not in refused.content.decode()
+
+
 def test_what_cannot_be_bought_like_this_is_said(client: Client, book: Product) -> None:
     few, sold_out, gone, dearer, deleted = (make_product(f"No. {n}", price=1000, stock=9) for n in range(5))
     drain_all()
