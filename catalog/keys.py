@@ -70,3 +70,20 @@ def tag_record(tag_id: int | str) -> str:
 def tag_names() -> str:
     """Sorted set: "<name of a tag> NUL <tag id>", all scored 0. Life: always. Owner: TagMirror."""
     return key("tags:name")
+
+
+def search_document(pk: str) -> str:
+    """String (JSON): which search lists a document is on. Life: as the document. Owner: DocumentMirror."""
+    return key(f"search:document:{pk}")
+
+
+def search_term(text: str) -> str:
+    """String (JSON): a word of the search vocabulary. Life: while a document has it. Owner: TermMirror."""
+    return key(f"search:term:{text}")
+
+
+def search_list(name: str) -> str:
+    """Sorted set: documents, or words, by minus their weight (catalog.search.entries names the lists).
+    Life: while it has a member. Owner: DocumentMirror, TermMirror.
+    """
+    return key(f"search:{name}")

@@ -83,14 +83,14 @@ def _from_redis(asked: _Asked) -> Answer | None:
 def _from_sql(asked: _Asked) -> Answer:
     found = by_sql(asked.node, asked.order, asked.after, asked.size + 1, asked.narrowings)
     pks = _page(found, asked)
-    return found, _records_by_sql(pks), extras.by_sql_for_cards(pks)
+    return found, records_by_sql(pks), extras.by_sql_for_cards(pks)
 
 
 def _page(found: Found, asked: _Asked) -> list[int]:
     return [pk for _, pk in found.positions[: asked.size]]
 
 
-def _records_by_sql(pks: list[int]) -> list[BookRecord]:
+def records_by_sql(pks: list[int]) -> list[BookRecord]:
     """The same bytes as in Redis."""
     encode = shape_of(registry.get("book")).encode
     return [BookRecord(encode(record)) for record in book_records(pks)]
@@ -122,7 +122,7 @@ def get_book(pk: int) -> BookRecord | None:
         return None
     reading = read(["book"], lambda pipe: pipe.get(keys.book(pk)))
     if reading is None:
-        return next(iter(_records_by_sql([pk])), None)
+        return next(iter(records_by_sql([pk])), None)
     raw = reading.replies[0]
     return None if raw is None else BookRecord(raw)
 
@@ -152,7 +152,7 @@ def get_book_page(pk: int) -> BookPage | None:
 
     reading = read(["book", *extras.mirrors()], ask)
     if reading is None:
-        book = next(iter(_records_by_sql([pk])), None)
+        book = next(iter(records_by_sql([pk])), None)
         return None if book is None else BookPage(book, extras.by_sql(pk))
     raw, *replies = reading.replies
     return None if raw is None else BookPage(BookRecord(raw), extras.found(pk, replies))

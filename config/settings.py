@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "mirror",
     "accounts",
     "catalog",
+    "catalog.search",
     "shop",
     "social",
     "loginlog",

@@ -4,7 +4,7 @@ The public names are here; ``docs/architecture.md`` tells how the parts work tog
 This application imports no other one, and can be lifted into any Django site.
 """
 
-from mirror.declare import After, EdgeMirror, Family, Mirror, Reached, SummaryMirror, Watch, WindowMirror
+from mirror.declare import After, EdgeMirror, Family, Mirror, Reached, SummaryMirror, TableMirror, Watch, WindowMirror
 from mirror.entries import Contribution, Entry, Field, Member, Members, OwnField, Scored, Value
 from mirror.registry import register
 
@@ -22,6 +22,7 @@ __all__ = [
     "Reached",
     "Scored",
     "SummaryMirror",
+    "TableMirror",
     "Value",
     "Watch",
     "WindowMirror",

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mirror import chains, outbox, plan
+from mirror import chains, outbox, plan, tables
 from mirror.conf import setting
-from mirror.declare import Mirror
+from mirror.declare import Mirror, TableMirror
 from mirror.entries import Contribution, Entry, Field, OwnField, Value
 from mirror.redis import RedisError, relay_client
 from mirror.session import Command, Conflict, Session
@@ -99,7 +99,11 @@ def launch(
     ``land`` is the second half. A flight that is dropped leaves its changes pending. Raises as ``drain``.
     """
     outbox.refuse_transaction()
-    flight = _fly(shape or shape_of(mirror), pks, redis or relay_client(), full, step)
+    flight = (
+        _fly_within_sql(mirror, pks)
+        if isinstance(mirror, TableMirror)
+        else _fly(shape or shape_of(mirror), pks, redis or relay_client(), full, step)
+    )
     next(flight)
     return flight
 
@@ -112,6 +116,11 @@ def land(flight: Flight) -> Drained:
         drained: Drained = stop.value
         return drained
     raise AssertionError("a flight has two halves")
+
+
+def _fly_within_sql(mirror: TableMirror, pks: Sequence[str]) -> Flight:
+    yield
+    return Drained(len(pks), tables.replace_rows(mirror, pks))
 
 
 def _fly(shape: JsonShape, pks: Sequence[str], redis: Any, full: bool, step: Step) -> Flight:

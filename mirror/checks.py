@@ -17,7 +17,7 @@ from mirror import capture, registry
 from mirror.checks_watches import check_chains, check_watches
 from mirror.checks_windows import check_window
 from mirror.conf import setting
-from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, WindowMirror
+from mirror.declare import EdgeMirror, Family, Mirror, SummaryMirror, TableMirror, WindowMirror
 
 LONGEST_NAME: Final = 64
 
@@ -61,6 +61,8 @@ def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
         needed, base = ("key", "newest", "families"), WindowMirror
     elif isinstance(mirror, SummaryMirror):
         needed, base = ("key", "items"), SummaryMirror
+    elif isinstance(mirror, TableMirror):
+        needed, base = ("load", "replace", "stored", "stored_after"), TableMirror
     lacking = [name for name in needed if getattr(type(mirror), name) is getattr(base, name)]
     if lacking:
         names = ", ".join(f"{name}()" for name in lacking)

@@ -319,3 +319,26 @@ class SummaryMirror(Mirror):
     def keys_after(self, after: str | None, limit: int) -> list[str]:
         """There is one key, whatever it sums up."""
         return [""] if after is None else []
+
+
+class TableMirror(Mirror):
+    """Rows from which other rows are made, in SQL as well (a search index): kept by the outbox, without Redis.
+
+    A drain replaces the made rows and marks the changes in one transaction, so it needs no record to compare with.
+    """
+
+    has_record = False
+    batch: ClassVar[int] = 200  # rows in one transaction
+    tables: ClassVar[str]  # names the tables that are written: mirrors of one name take turns
+
+    def replace(self, pks: Sequence[str], rows: Mapping[str, Any]) -> None:
+        """Make what is stored for ``pks`` equal ``rows``, by key as ``load`` gives them; nothing for those left out."""
+        raise NotImplementedError
+
+    def stored(self, pks: Sequence[str]) -> Mapping[str, Any]:
+        """Return what is stored, by key; equal to what ``load`` gives where it is right."""
+        raise NotImplementedError
+
+    def stored_after(self, after: str | None, limit: int) -> list[str]:
+        """Return the next ``limit`` keys for which something is stored (keyset)."""
+        raise NotImplementedError

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from mirror import compare, outbox, registry, scan
-from mirror.declare import Mirror, WindowMirror
+from mirror.declare import Mirror, TableMirror, WindowMirror
 from mirror.entries import single
 from mirror.expected import says
 from mirror.redis import relay_client
@@ -60,6 +60,11 @@ def explain(name: str, pk: str, *, redis: Any = None) -> list[Explained]:
 
 
 def _one(mirror: Mirror, pk: str, session: Session) -> Explained:
+    pending = [change.id for change in outbox.pending_of(mirror.name, [pk]).get(pk, [])]
+    if isinstance(mirror, TableMirror):
+        rows = (mirror.load([pk]).get(pk), mirror.stored([pk]).get(pk))
+        wanted_text, stored_text = (None if row is None else str(row) for row in rows)
+        return Explained(mirror.name, mirror.tables, wanted_text, stored_text, [], pending)
     shape = shape_of(mirror)
     target = shape.targets([pk]).get(pk, ABSENT)
     said = shape.said([pk], scan.ask(session, shape.ask([pk]) or [("PING",)]))[0]
@@ -69,15 +74,14 @@ def _one(mirror: Mirror, pk: str, session: Session) -> Explained:
     entries = list(dict.fromkeys([*contributed, *single(stated)]))
     replies = scan.ask(session, [compare.ask(entry) for entry in entries]) if entries else []
     wanted = {says(entry)[:2]: says(entry)[2] for entry in contributed}
-    rows = [
+    found = [
         (*says(entry)[:2], wanted.get(says(entry)[:2]), compare.said(entry, reply))
         for entry, reply in zip(entries, replies, strict=True)
     ]
-    rows = [row for row in rows if row[2:] != (None, None)]
-    pending = [change.id for change in outbox.pending_of(mirror.name, [pk]).get(pk, [])]
+    found = [row for row in found if row[2:] != (None, None)]
     key = mirror.key(pk) if isinstance(mirror, WindowMirror) else shape.watched(pk)
     own = said if mirror.has_record else None
-    return Explained(mirror.name, key, compare.show(target.own), compare.show(own), rows, pending)
+    return Explained(mirror.name, key, compare.show(target.own), compare.show(own), found, pending)
 
 
 def _stated(before: Any, pk: str, said: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from redis.exceptions import ResponseError
 
-from mirror.declare import Family, Mirror, SummaryMirror
+from mirror.declare import Family, Mirror, SummaryMirror, TableMirror
 from mirror.naming import with_prefix
 from mirror.session import Command, Session
 
@@ -114,6 +114,8 @@ class Owned:
 
 def is_empty(mirror: Mirror, redis: Any) -> bool:
     """Whether Redis holds no key at all of this mirror (then nothing in it can be stray)."""
+    if isinstance(mirror, TableMirror):
+        return False  # its strays are in SQL
     owned = Owned(mirror)
     with Session(redis) as session:
         return not any(owned.has(key) for found in keys(session) for key in found)

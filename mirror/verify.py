@@ -11,11 +11,11 @@ from typing import Any
 
 from django.db.models.functions import Now
 
-from mirror import outbox, registry, scan
+from mirror import outbox, registry, scan, tables
 from mirror.bulk import few_collections
 from mirror.compare import Difference, differences
 from mirror.conf import setting
-from mirror.declare import Family, Mirror, WindowMirror
+from mirror.declare import Family, Mirror, TableMirror, WindowMirror
 from mirror.entries import Entry, single
 from mirror.expected import Sums, says
 from mirror.models import Change, State
@@ -67,7 +67,11 @@ def quarantined(names: Iterable[str]) -> list[Difference]:
     ]
 
 
-def _run_of(mirror: Mirror, session: Session, progress: Progress) -> "_Verification | _LazyVerification":
+def _run_of(
+    mirror: Mirror, session: Session, progress: Progress
+) -> "_Verification | _LazyVerification | _TableVerification":
+    if isinstance(mirror, TableMirror):
+        return _TableVerification(mirror, progress)
     if isinstance(mirror, WindowMirror) and mirror.lazy:
         return _LazyVerification(mirror, session, progress)
     return _Verification(mirror, session, progress)
@@ -218,6 +222,36 @@ class _LazyVerification:
             found += self.windows.differences(batch)
             self.progress(self.mirror.name, len(batch))
         return found
+
+
+class _TableVerification:
+    """One mirror's that writes SQL: nothing of it is in Redis."""
+
+    def __init__(self, mirror: TableMirror, progress: Progress) -> None:
+        self.mirror, self.progress = mirror, progress
+
+    def read_rows(self) -> None:
+        """Nothing: rows are compared as they are read."""
+
+    def take(self, keys: list[str]) -> None:
+        """Nothing: no key is of this mirror."""
+
+    def result(self) -> list[Difference]:
+        """What really differs, in rows and in what is stored without one."""
+        found: list[Difference] = []
+        for keys_after in (self.mirror.keys_after, self.mirror.stored_after):
+            after = None
+            while pks := keys_after(after, self.mirror.batch):
+                found += tables.find_differences(self.mirror, pks)
+                self.progress(self.mirror.name, len(pks))
+                after = pks[-1]
+        found = list(dict.fromkeys(found))
+        _note(self.mirror.name, len(found))
+        return found
+
+    def some(self, count: int) -> list[Difference]:
+        """What differs in the first ``count`` rows: to pick them at random would be to read them all."""
+        return tables.find_differences(self.mirror, self.mirror.keys_after(None, count))
 
 
 def _entry(family: Family, key: str, member: str, said: str) -> Entry:

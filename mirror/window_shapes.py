@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from mirror import values
-from mirror.declare import CUT, MAKING, SENTINEL, WHOLE, Mirror, WindowMirror
+from mirror.declare import CUT, MAKING, SENTINEL, WHOLE, Mirror, TableMirror, WindowMirror
 from mirror.entries import Contribution, Scored
 from mirror.session import Command, Conflict
 from mirror.shapes import ABSENT, EdgeShape, Said, Target
@@ -115,6 +115,8 @@ def _is_id(member: str) -> bool:
 
 def at_once(mirror: Mirror, rows: int) -> int:
     """How many of this mirror's rows to read or write together, where ``rows`` is right for most: windows are long."""
+    if isinstance(mirror, TableMirror):
+        return min(rows, mirror.batch)
     return max(1, min(rows, MEMBERS // mirror.length)) if isinstance(mirror, WindowMirror) else rows
 
 

@@ -10,7 +10,9 @@ class SocialConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import hiding
-        from social import checks, personal, shuns  # noqa: F401
+        from catalog.search.selectors import Readers, register_readers
+        from social import checks, people, personal, shuns  # noqa: F401
 
         hiding.register(shuns.ACROSS_BLOCKS)
         personal.register_parts()
+        register_readers(Readers(("user", "shun"), people.ask_people, people.read_people, people.people_by_sql))

@@ -1,0 +1,107 @@
+"""Finding candidates: two round trips to Redis, or three statements of SQL, with the same answer.
+
+The first asks the vocabulary what all words may mean, the second reads the heaviest members of the lists of those
+words. Lists are cut short, so documents on several lists may be missed by one of them: ``catalog.search.ranking``
+compares the documents themselves.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from catalog import keys
+from catalog.search import entries, lists, store
+from catalog.search.corrections import Query, add_meanings
+from catalog.search.lists import Member
+from mirror import tables
+from mirror.read import read
+
+VOCABULARY: Final = 24  # words of a list of the vocabulary
+POSTINGS: Final = 80  # documents of a list
+CATCH_UP: Final = 100  # pending changes of each kind that a search in SQL takes in
+INDEXES: Final = ("indexed_book", "indexed_author", "indexed_tag", "indexed_reader")
+MIRRORS: Final = ("document", "term")
+
+Lists = Mapping[str, Sequence[Member]]
+
+
+def find_candidates(query: Query) -> dict[str, list[str]]:
+    """Return members of lists by the letter of their kind, the likeliest first; the query learns its meanings."""
+    terms, vocabulary = query.terms, query.vocabulary
+    add_meanings(query, *_ask_vocabulary(terms, vocabulary))
+    chances = _chances(query)
+    return _by_kind(chances, _read(list(chances), POSTINGS))
+
+
+def _ask_vocabulary(terms: Sequence[str], near: Sequence[str]) -> tuple[Mapping[str, int], Lists]:
+    """The words among ``terms`` that there are, with their weights, and what is on the lists ``near``."""
+
+    def ask(pipe: Any) -> None:
+        if terms:
+            pipe.mget(list(map(keys.search_term, terms)))
+        _ask(pipe, near, VOCABULARY)
+
+    reading = read(MIRRORS, ask) if terms else None
+    if reading is None:
+        tables.catch_up(INDEXES, CATCH_UP)
+        there = {word.text: word.weight for word in store.read_words(terms).values()}
+        return there, lists.read_lists(near, VOCABULARY)
+    raws, *replies = reading.replies
+    found = (orjson.loads(raw) for raw in raws if raw is not None)
+    return {word["text"]: word["weight"] for word in found}, _said(near, replies)
+
+
+def _read(wanted: Sequence[str], limit: int) -> Lists:
+    reading = read(MIRRORS, lambda pipe: _ask(pipe, wanted, limit)) if wanted else None
+    return lists.read_lists(wanted, limit) if reading is None else _said(wanted, reading.replies)
+
+
+def _ask(pipe: Any, wanted: Sequence[str], limit: int) -> None:
+    for key in wanted:
+        pipe.zrange(keys.search_list(key), 0, limit - 1, withscores=True)
+
+
+def _said(wanted: Sequence[str], replies: Sequence[Any]) -> Lists:
+    return {
+        key: [(member.decode(), int(-score)) for member, score in reply]
+        for key, reply in zip(wanted, replies, strict=True)
+    }
+
+
+def _chances(query: Query) -> dict[str, tuple[int | None, float]]:
+    """The lists to be read: which word of the query each is for (None: all), and what being on it is worth."""
+    found: dict[str, tuple[int | None, float]] = {}
+    for n, wanted in enumerate(query.wanted):
+        for word, mistakes in wanted.meanings.items():
+            worth = 1 / (1 + mistakes)
+            for kind in entries.WORD_LISTS:
+                found.setdefault(f"{kind}:{word}", (n, worth * (0.9 if kind == "g" else 1)))
+        for part in wanted.parts:
+            found.setdefault(f"b:{part}", (n, 0.5))
+            found.setdefault(f"a:{part}", (n, 0.5))
+    for word in query.joined:
+        found.update({f"{kind}:{word}": (None, 2.0) for kind in entries.WORD_LISTS})
+    if query.whole:
+        found[f"=:{query.whole}"] = (None, 1000.0)
+    length = len(query.exactly)
+    for other in (length - 1, length, length + 1):
+        if other > 1:
+            found.update(dict.fromkeys(entries.half_keys(query.exactly, other), (None, len(query.wanted) - 0.5)))
+    return found
+
+
+def _by_kind(chances: Mapping[str, tuple[int | None, float]], found: Lists) -> dict[str, list[str]]:
+    best: dict[str, dict[int | None, float]] = defaultdict(dict)
+    weights: dict[str, int] = {}
+    for key, members in found.items():
+        part, worth = chances[key]
+        for member, weight in members:
+            weights[member] = weight
+            best[member][part] = max(best[member].get(part, 0), worth)
+    chance = {member: sum(parts.values()) for member, parts in best.items()}
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for member in sorted(chance, key=lambda member: (-chance[member], -weights[member], member)):
+        kinds[member[0]].append(member)
+    return kinds

@@ -1,0 +1,63 @@
+"""The sorted lists in SQL: their heaviest members, and changing them. Any number of lists in one statement."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import orjson
+from django.db import connections
+
+from mirror.conf import setting
+
+Member = tuple[str, int]  # member, weight
+Entry = tuple[str, str, int]  # key, member, weight
+
+
+def read_lists(keys: Collection[str], limit: int) -> dict[str, list[Member]]:
+    """Return up to ``limit`` members of each list, heaviest first, then by their bytes; empty lists are left out."""
+    found: dict[str, list[Member]] = defaultdict(list)
+    with _cursor() as cursor:
+        wanted: Any = list(keys)
+        is_postgres = cursor.db.vendor == "postgresql"
+        by = "weight DESC, member" + (' COLLATE "C"' if is_postgres else "")
+        best = f"FROM search_posting WHERE key = k.value ORDER BY {by} LIMIT %s"
+        if is_postgres:
+            some = f"unnest(%s::text[]) k(value), LATERAL (SELECT member, weight {best}) p"
+        else:
+            some = f"json_each(%s) k JOIN search_posting p ON p.id IN (SELECT id {best})"
+            wanted = orjson.dumps(wanted).decode()
+        cursor.execute(f"SELECT k.value, p.member, p.weight FROM {some} ORDER BY k.value, {by}", [wanted, limit])
+        for key, member, weight in cursor.fetchall():
+            found[key].append((member, weight))
+    return found
+
+
+def change_lists(remove: Iterable[Entry], add: Iterable[Entry]) -> None:
+    """Take entries away, then add others (or give them another weight)."""
+    with _cursor() as cursor:
+        if gone := list(remove):
+            pairs, values = _rows(cursor, gone)
+            cursor.execute(
+                f"DELETE FROM search_posting WHERE (key, member) IN (SELECT key, member FROM {pairs})", values
+            )
+        if new := list(add):
+            rows, values = _rows(cursor, new)
+            cursor.execute(
+                f"INSERT INTO search_posting (key, member, weight) SELECT key, member, weight FROM {rows} WHERE true"
+                " ON CONFLICT (member, key) DO UPDATE SET weight = excluded.weight",
+                values,
+            )
+
+
+def _rows(cursor: Any, entries: list[Entry]) -> tuple[str, list[Any]]:
+    """SQL for these entries as a table, and its parameters."""
+    if cursor.db.vendor == "postgresql":
+        return "unnest(%s::text[], %s::text[], %s::bigint[]) AS e(key, member, weight)", list(
+            map(list, zip(*entries, strict=True))
+        )
+    parts = ", ".join(f"json_extract(value, '$[{n}]') AS {name}" for n, name in enumerate(("key", "member", "weight")))
+    return f"(SELECT {parts} FROM json_each(%s)) AS e", [orjson.dumps(entries).decode()]
+
+
+def _cursor() -> Any:
+    return connections[setting("DATABASE")].cursor()

@@ -1,0 +1,55 @@
+"""What search knows: made from the rows of other tables (``catalog.search.store``), and never the only copy."""
+
+from typing import Any
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Document(models.Model):
+    """Something that can be found. Its id is the letter of its kind and its row's own id."""
+
+    id = models.CharField(max_length=40, primary_key=True)
+    text = models.TextField(_("text"), blank=True)  # the name, where the lists say it
+    weight = models.BigIntegerField(_("weight"))
+    keys = models.JSONField(_("keys"))  # of the lists that it is on
+
+    class Meta:
+        verbose_name = _("document")
+        verbose_name_plural = _("documents")
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Term(models.Model):
+    """A word of the vocabulary, as heavy as the heaviest document that has it."""
+
+    text = models.CharField(max_length=40, primary_key=True)
+    weight = models.BigIntegerField(_("weight"))
+
+    class Meta:
+        verbose_name = _("term")
+        verbose_name_plural = _("terms")
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Posting(models.Model):
+    """A member of a list: a document's, or a term's."""
+
+    key = models.CharField(max_length=100)
+    member = models.CharField(max_length=360)
+    weight = models.BigIntegerField()
+
+    objects: "models.Manager[Any]" = models.Manager()
+
+    class Meta:
+        verbose_name = _("posting")
+        verbose_name_plural = _("postings")
+        indexes = [models.Index(fields=["key", "-weight"], name="search_posting_best")]
+        constraints = [models.UniqueConstraint(fields=["member", "key"], name="search_posting_once")]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.member}"

@@ -1,0 +1,102 @@
+"""The order of what is found. The same for Redis and SQL, which only bring candidates.
+
+1. Exact: the query is the name (of a book also without series, subtitle or articles), or the ISBN.
+2. Prefix: the name begins with the query.
+3. All words: each word is one of the name's, of an author's or of the series, in any order; plurals count as their
+   singulars, and the last word may be unfinished.
+4. All words, with tags: as before, where some words are only among the tags.
+5. Fuzzy: first names that are the query but for one letter (two of twelve or more) or a blank; then by the number of
+   words that are missing; then by the number of mistakes in those that are not.
+
+Within each, what is more popular comes first (books: ratings; authors: of their most read book; tags: books), then
+what is older in the catalogue. Found is what has one of the words as it is written, or most of them with mistakes.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from rapidfuzz.distance import OSA
+
+from catalog.search import words
+from catalog.search.corrections import Query
+
+EXACT: Final = 0
+PREFIX: Final = 1
+ALL_WORDS: Final = 2
+WITH_TAGS: Final = 3
+FUZZY: Final = 4
+LONG: Final = 12  # letters of a name in which there may be two mistakes
+
+Rank = tuple[int, int, int, int]  # rule, and within the last one: name, missing words, mistakes
+
+
+class Texts(NamedTuple):
+    """What a document is compared by. names: wholes; exactly: the same with articles; tags: by joined words."""
+
+    names: frozenset[str]
+    exactly: frozenset[str]
+    terms: frozenset[str]
+    tags: frozenset[str] = frozenset()
+
+
+@lru_cache(maxsize=8192)
+def texts_of(names: tuple[str, ...], others: tuple[str, ...] = (), tags: tuple[str, ...] = ()) -> Texts:
+    """Return what a document of these names, other searchable texts, and tags is compared by."""
+    return Texts(
+        frozenset(map(words.joined, names)),
+        frozenset(words.joined(name, articles=True) for name in names),
+        frozenset().union(*map(words.terms, (*names, *others))),
+        frozenset(map(words.joined, tags)),
+    )
+
+
+def rank(query: Query, texts: Texts) -> Rank | None:
+    """Return where a document belongs, the smaller the better; None: nowhere."""
+    if query.whole in texts.names:
+        return EXACT, 0, 0, 0
+    if any(name.startswith(query.whole) for name in texts.names) or any(
+        name.startswith(query.exactly) for name in texts.exactly
+    ):
+        return PREFIX, 0, 0, 0
+    named, tagged = _mistakes(query, texts.terms), _mistakes(query, texts.tags)
+    best = [min(pair) for pair in zip(named, tagged, strict=True)]
+    if not any(named):
+        return ALL_WORDS, 0, 0, 0
+    if not any(best):
+        return WITH_TAGS, 0, 0, 0
+    missing = sum(mistakes == MISSING for mistakes in best)
+    is_near = _is_near(query.exactly, texts.exactly) or _is_near(query.whole, texts.names)
+    if not is_near and 0 not in best and missing * 2 >= len(best):
+        return None
+    return FUZZY, not is_near, missing, sum(mistakes for mistakes in best if mistakes != MISSING)
+
+
+MISSING: Final = 9  # instead of a number of mistakes
+
+
+def _mistakes(query: Query, terms: frozenset[str]) -> list[int]:
+    """For each word of the query, the fewest mistakes by which it is one of ``terms``."""
+    found = [
+        min((mistakes for word, mistakes in wanted.meanings.items() if word in terms), default=MISSING)
+        for wanted in query.wanted
+    ]
+    if query.wanted and found[-1] and any(term.startswith(query.wanted[-1].word) for term in terms):
+        found[-1] = 0
+    for word, pair in query.joined.items():
+        if word in terms:
+            for n in pair:
+                found[n] = 0
+    for n, wanted in enumerate(query.wanted):
+        if wanted.parts and terms.issuperset(wanted.parts):
+            found[n] = 0
+    return found
+
+
+def _is_near(whole: str, names: Iterable[str]) -> bool:
+    """Whether ``whole`` is one of the names but for a mistake."""
+    return any(
+        OSA.distance(whole, name, score_cutoff=most) <= most
+        for name in names
+        if (most := 2 if len(name) >= LONG else min(1, len(name) - 1))
+    )

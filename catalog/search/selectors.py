@@ -1,0 +1,170 @@
+"""Searching: what a query finds of each kind, best first."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeVar
+
+from django.db.models import Count
+
+from catalog import keys
+from catalog.models import Book
+from catalog.results import BookRecord
+from catalog.search import words
+from catalog.search.corrections import Query, read_query
+from catalog.search.finding import find_candidates
+from catalog.search.ranking import Texts, rank, texts_of
+from catalog.selectors import records_by_sql
+from mirror.conf import setting
+from mirror.read import read
+
+LONGEST_QUERY: Final = 200  # letters that count
+BOOKS: Final = 20
+OTHERS: Final = 6  # authors, tags, readers
+CANDIDATES: Final = 48  # of each kind, that are compared closely
+
+
+class Named(NamedTuple):
+    """An author, a tag or a reader that was found. weight: how popular it is."""
+
+    id: int
+    name: str
+    weight: int = 0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a query found, best first."""
+
+    query: str
+    books: list[BookRecord]
+    authors: list[Named]
+    tags: list[Named]
+    readers: list[Named]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was found."""
+        return not (self.books or self.authors or self.tags or self.readers)
+
+
+@dataclass(frozen=True)
+class Readers:
+    """How readers are found, without what their viewer is not to see. ``accounts`` and ``social`` know them.
+
+    mirrors: those that have to be warm. ask: adds a fixed number of commands for a viewer (0: a stranger) and ids, and
+    none for no ids. read: the readers in the replies. by_sql: the same from SQL.
+    """
+
+    mirrors: Sequence[str]
+    ask: Callable[[Any, int, Sequence[int]], object]
+    read: Callable[[Sequence[int], Sequence[Any]], Sequence[Any]]
+    by_sql: Callable[[int, Sequence[int]], Sequence[Any]]
+
+
+_readers: list[Readers] = []
+
+
+def register_readers(readers: Readers) -> None:
+    """Have readers found as well."""
+    _readers[:] = [readers]
+
+
+class _Wanted(NamedTuple):
+    """Candidates whose rows have to be read."""
+
+    books: list[int]
+    tags: list[Named]
+    readers: list[int]
+
+
+class _Loaded(NamedTuple):
+    books: Sequence[BookRecord]
+    tags: Sequence[Named]
+    readers: Sequence[Any]
+
+
+def search(text: str, viewer: int = 0, most: int = BOOKS) -> Found:
+    """Find books, authors, tags and readers for ``viewer`` (0: a stranger); at most ``most`` books.
+
+    From warm mirrors: 3 round trips and no SQL.
+    """
+    text = " ".join(text[:LONGEST_QUERY].split())
+    query = read_query(text)
+    if not query.wanted:
+        return Found(text, [], [], [], [])
+    found = find_candidates(query)
+    wanted = _Wanted(
+        [int(member[1:]) for member in found["b"][:CANDIDATES]],
+        [_named(member) for member in found["t"][:CANDIDATES]],
+        [int(member[1:]) for member in found["r"][:CANDIDATES]],
+    )
+    loaded = _load(wanted, viewer)
+    return Found(
+        text,
+        _best(query, loaded.books, _texts_of_book, most),
+        _best(query, list(map(_named, found["a"][:CANDIDATES])), _texts_of_name, OTHERS),
+        _best(query, loaded.tags, _texts_of_name, OTHERS),
+        _best(query, loaded.readers, _texts_of_name, OTHERS),
+    )
+
+
+def _named(member: str) -> Named:
+    """What a list says of an author or tag (its order is by weight)."""
+    pk, _, name = member[1:].partition("|")
+    return Named(int(pk), name)
+
+
+R = TypeVar("R")
+
+
+def _best(query: Query, candidates: Sequence[R], texts: Callable[[R], Texts], most: int) -> list[R]:
+    """Return the best of the candidates; of equal ones the heaviest, then the likeliest, then the first of them."""
+    ranked = [(rank(query, texts(one)), n, one) for n, one in enumerate(candidates)]
+    found = [(place, -_weigh(one), n, one) for place, n, one in ranked if place is not None]
+    return [one for *_, one in sorted(found, key=lambda each: each[:3])[:most]]
+
+
+def _weigh(found: Any) -> int:
+    return int(found["popularity"]) if isinstance(found, BookRecord) else int(getattr(found, "weight", 0))
+
+
+def _texts_of_book(book: BookRecord) -> Texts:
+    isbns = words.isbns(book["isbn"])
+    return texts_of((*words.names_of_title(book["title"]), *isbns), tuple(book["authors"]), tuple(book["tags"]))
+
+
+def _texts_of_name(named: Any) -> Texts:
+    return texts_of((named.name,))
+
+
+def _load(wanted: _Wanted, viewer: int) -> _Loaded:
+    if not any(wanted):
+        return _Loaded([], [], [])
+
+    def ask(pipe: Any) -> None:
+        if wanted.books:
+            pipe.mget(list(map(keys.book, wanted.books)))
+        for tag in wanted.tags:
+            pipe.scard(keys.tag(tag.name))
+        for readers in _readers:
+            readers.ask(pipe, viewer, wanted.readers)
+
+    mirrors = ["book", *(name for readers in _readers if wanted.readers for name in readers.mirrors)]
+    reading = read(mirrors, ask)
+    if reading is None:
+        return _load_by_sql(wanted, viewer)
+    replies = iter(reading.replies)
+    raws = next(replies) if wanted.books else []
+    tags = [tag._replace(weight=count) for tag, count in zip(wanted.tags, replies, strict=False)]
+    rest = list(reading.replies[len(tags) + bool(wanted.books) :])
+    found = [reader for readers in _readers for reader in readers.read(wanted.readers, rest)]
+    return _Loaded([BookRecord(raw) for raw in raws if raw is not None], tags, found)
+
+
+def _load_by_sql(wanted: _Wanted, viewer: int) -> _Loaded:
+    links = Book.tags.through._base_manager.using(setting("DATABASE"))
+    ids = [tag.id for tag in wanted.tags]
+    counts = dict(links.filter(tag_id__in=ids).values_list("tag_id").annotate(Count("id")).order_by())
+    tags = [tag._replace(weight=counts.get(tag.id, 0)) for tag in wanted.tags]
+    found = [reader for readers in _readers for reader in readers.by_sql(viewer, wanted.readers)]
+    return _Loaded(records_by_sql(wanted.books), tags, found)

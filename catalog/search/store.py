@@ -1,0 +1,126 @@
+"""Keeping documents, the vocabulary and their lists in SQL equal to what the rows say.
+
+All of it runs in the caller's transaction.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.db.models import Model
+
+from catalog.search import entries
+from catalog.search.lists import Entry, change_lists, read_lists
+from catalog.search.models import Document, Posting, Term
+from mirror.conf import setting
+
+HEAVIEST = 2**53  # what a score in Redis can say exactly
+
+
+class Made(NamedTuple):
+    """A document as its row says it. keys: sorted."""
+
+    id: str
+    text: str
+    weight: int
+    keys: list[str]
+
+    @property
+    def member(self) -> str:
+        """How it stands on its lists: by its id and, where that spares a look-up, its name."""
+        return f"{self.id}|{self.text}" if self.text else self.id
+
+    @property
+    def entries(self) -> set[Entry]:
+        """Its places on the lists."""
+        return {(key, self.member, self.weight) for key in self.keys}
+
+
+class Word(NamedTuple):
+    """A term as the documents that have it say it."""
+
+    text: str
+    weight: int
+
+    @property
+    def member(self) -> str:
+        """How it stands on its lists."""
+        return self.text
+
+    @property
+    def entries(self) -> set[Entry]:
+        """Its places on the lists."""
+        return {(key, self.text, self.weight) for key in entries.term_keys(self.text)}
+
+
+def make(pk: str, text: str, weight: int | None, keys: Iterable[str]) -> Made:
+    """A document in the form in which it is compared and kept."""
+    return Made(pk, text, min(weight or 0, HEAVIEST), sorted(set(keys)))
+
+
+def read_documents(ids: Sequence[str]) -> dict[str, Made]:
+    """Return the documents among ``ids`` that are kept."""
+    return {row[0]: Made(*row) for row in _rows(Document, ids).values_list("id", "text", "weight", "keys")}
+
+
+def read_words(terms: Sequence[str]) -> dict[str, Word]:
+    """Return the terms among these that are in the vocabulary."""
+    return {row[0]: Word(*row) for row in _rows(Term, terms).values_list("text", "weight")}
+
+
+def find_complete(documents: Sequence[Made]) -> set[str]:
+    """Return the ids of those that are on exactly the lists that they name."""
+    found = _read_entries({made.member for made in documents}, of_documents=True)
+    return {made.id for made in documents if found[made.member] == made.entries}
+
+
+def _read_entries(members: Collection[str], *, of_documents: bool) -> dict[str, set[Entry]]:
+    """The places of these members on lists of documents, or on lists of words."""
+    found: dict[str, set[Entry]] = {member: set() for member in members}
+    rows = Posting.objects.using(setting("DATABASE")).filter(member__in=members)
+    for key, member, weight in rows.values_list("key", "member", "weight"):
+        if entries.is_of_documents(key) == of_documents:
+            found[member].add((key, member, weight))
+    return found
+
+
+def replace_documents(ids: Sequence[str], made: Mapping[str, Made]) -> None:
+    """Make the documents ``ids`` say what is ``made`` (what is left out is gone), and all that follows from it."""
+    changed = _replace(Document, ids, read_documents(ids), made)
+    touched = sorted({term for key, _, _ in changed if (term := entries.term_of(key)) is not None})
+    old, new = read_words(touched), _weigh(touched)
+    differing = [term for term in touched if old.get(term) != new.get(term)]
+    _replace(Term, differing, *({term: each[term] for term in differing if term in each} for each in (old, new)))
+
+
+def _replace(model: type[Model], ids: Sequence[str], old: Mapping[str, Any], new: Mapping[str, Any]) -> set[Entry]:
+    """Write the rows that differ, and the entries that do. Returns the entries that came or went."""
+    rows = [model(**made._asdict()) for pk, made in new.items() if made != old.get(pk)]
+    if gone := [pk for pk in ids if pk in old and pk not in new]:
+        _rows(model, gone).delete()
+    if rows:
+        name, *others = new[rows[0].pk]._fields
+        model._base_manager.using(setting("DATABASE")).bulk_create(
+            rows, batch_size=500, update_conflicts=True, unique_fields=[name], update_fields=others
+        )
+    if not (old or new):
+        return set()
+    members = {made.member for made in (*old.values(), *new.values())}
+    before = set().union(*_read_entries(members, of_documents=model is Document).values())
+    after = {entry for made in new.values() for entry in made.entries}
+    places = {entry[:2] for entry in after}
+    change_lists([entry for entry in before if entry[:2] not in places], after - before)
+    return before ^ after
+
+
+def _weigh(terms: Sequence[str]) -> dict[str, Word]:
+    """The words that some document has, with their weights."""
+    keys = [f"{kind}:{term}" for term in terms for kind in entries.WORD_LISTS]
+    found: dict[str, Word] = {}
+    for key, [(_, weight)] in (read_lists(keys, 1) if keys else {}).items():
+        if (term := key[2:]) not in found or found[term].weight < weight:
+            found[term] = Word(term, weight)
+    return found
+
+
+def _rows(model: type[Model], ids: Sequence[str]) -> Any:
+    return model._base_manager.using(setting("DATABASE")).filter(pk__in=ids)

@@ -1,0 +1,125 @@
+"""From texts to what is compared: words without case, marks and apostrophes, in any script."""
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Final
+
+import regex
+
+LONGEST: Final = 40  # letters of a word that count
+LONGEST_WHOLE: Final = 80  # letters of a whole name that count
+ARTICLES: Final = frozenset({"a", "an", "the"})
+_LOOKALIKES: Final = str.maketrans(
+    {
+        "æ": "ae",
+        "œ": "oe",
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "ı": "i",
+        "ـ": "",
+        "'": "",
+        "’": "",
+        "ʼ": "",
+    }
+)
+_WORD: Final = regex.compile(r"[\p{L}\p{M}\p{N}]+")
+# Scripts that put no blanks between words.
+_UNSPACED: Final = regex.compile(r"([\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー]+)")
+_SERIES: Final = regex.compile(r"\s*\([^()]*\)\s*$")
+_ISBN: Final = regex.compile(r"[0-9][0-9 –-]{7,15}[0-9Xx]")
+
+
+def normalise(text: str) -> str:
+    """``text`` without case, marks and apostrophes.
+
+    >>> normalise("García Márquez’s")
+    'garcia marquezs'
+    """
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(_LOOKALIKES)
+
+
+@lru_cache(maxsize=4096)
+def split_words(text: str) -> tuple[str, ...]:
+    """The words of ``text`` in order; initials are one word, a run without blanks is cut into pairs of letters.
+
+    >>> split_words("J.K. Rowling 哈利波特")
+    ('jk', 'rowling', '哈利', '利波', '波特')
+    """
+    words: list[str] = []
+    initials = ""
+    for run in _WORD.findall(normalise(text)):
+        is_initial = len(run) == 1 and run.isascii() and run.isalpha()
+        if initials and not is_initial:
+            words.append(initials)
+        initials = initials + run if is_initial else ""
+        if not is_initial:
+            words += (word[:LONGEST] for part in _UNSPACED.split(run) for word in _cut(part))
+    return (*words, initials) if initials else tuple(words)
+
+
+def _cut(part: str) -> Iterable[str]:
+    if len(part) > 2 and _UNSPACED.fullmatch(part):
+        return (part[i : i + 2] for i in range(len(part) - 1))
+    return (part,) if part else ()
+
+
+def without_articles(words: Iterable[str]) -> tuple[str, ...]:
+    """``words`` without articles, unless they are nothing else."""
+    every = tuple(words)
+    return tuple(word for word in every if word not in ARTICLES) or every
+
+
+def fold_plural(word: str) -> str:
+    """An English plural's likely singular; other words as they are.
+
+    >>> [fold_plural(word) for word in ("games", "stories", "witches", "glass", "1984")]
+    ['game', 'story', 'witch', 'glass', '1984']
+    """
+    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-2] if word.endswith(("ches", "shes", "sses", "xes", "zes")) else word[:-1]
+
+
+def terms(text: str) -> set[str]:
+    """What ``text`` is found by: its words, their singulars, and single letters of scripts without blanks."""
+    found = set(without_articles(split_words(text)))
+    letters = {c for run in _UNSPACED.findall(normalise(text)) for c in run}
+    return found | {fold_plural(word) for word in found} | letters
+
+
+@lru_cache(maxsize=4096)
+def joined(text: str, *, articles: bool = False) -> str:
+    """The words of ``text`` as one: for whole names, whose blanks may be misplaced."""
+    words = _WORD.findall(normalise(text))
+    return "".join(words if articles else without_articles(words))[:LONGEST_WHOLE]
+
+
+def names_of_title(title: str) -> Iterator[str]:
+    """A title, and shorter forms that people know it by: without the series in brackets, without the subtitle."""
+    yield title
+    if bare := _SERIES.sub("", title):
+        yield bare
+        yield bare.partition(": ")[0]
+
+
+def isbns(text: str) -> list[str]:
+    """The ISBNs in ``text``, all with thirteen digits, whether or not they were written so."""
+    found = (regex.sub(r"[^0-9Xx]", "", match) for match in _ISBN.findall(text))
+    return [isbn for number in found if (isbn := _thirteen(number))]
+
+
+def _thirteen(number: str) -> str:
+    if len(number) == 13 and number.isdigit():
+        return number
+    if len(number) != 10 or not number[:9].isdigit():
+        return ""
+    digits = f"978{number[:9]}"
+    total = sum(int(digit) * (1 + 2 * (i % 2)) for i, digit in enumerate(digits))
+    return f"{digits}{-total % 10}"

@@ -1,0 +1,76 @@
+"""Mirrors whose target is SQL (``TableMirror``): made rows and the marks of their changes in one transaction.
+
+Drains of mirrors that write the same tables take turns by a lock on a row. Under it a drain reads the ids of the
+pending changes and only then the rows, as ``mirror.apply`` does: what is committed later stays pending. Redis is not
+needed, so a reader whom SQL answers can bring the tables up to date first.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import Error as DatabaseError
+from django.db import transaction
+
+from mirror import outbox, registry, spread
+from mirror.compare import Difference, Kind, number_looks
+from mirror.declare import TableMirror
+from mirror.models import State
+from mirror.shapes import JsonShape
+
+logger = logging.getLogger("mirror")
+
+
+def replace_rows(mirror: TableMirror, pks: Sequence[str]) -> int:
+    """Make what is stored for these rows say what they say. Returns how many changes were marked."""
+    with transaction.atomic(using=outbox.using()):
+        State.objects.using(outbox.using()).select_for_update().get_or_create(mirror=mirror.tables)
+        pending = outbox.pending_of(mirror.name, pks)
+        mirror.replace(pks, _load(mirror, pks))
+        return outbox.mark_applied([change.id for changes in pending.values() for change in changes], "")
+
+
+def catch_up(names: Sequence[str], limit: int) -> None:
+    """Apply pending changes of these mirrors, about ``limit`` of each. Never raises: what fails is left to the relay.
+
+    One query when nothing is pending. Changes of other tables (a tag, for books) are spread first, a slice of each.
+    """
+    try:
+        pending = outbox.pending_of_mirrors(names, limit)
+        for name, source in {(name, source) for name, source, _ in pending if source}:
+            values = [key for change, table, key in pending if (change, table) == (name, source)]
+            next(spread.slices(name, source, values), None)
+        if any(source for _, source, _ in pending):
+            pending = outbox.pending_of_mirrors(names, limit)
+        for name in {name for name, _, _ in pending}:
+            mirror = registry.get(name)
+            keys = [key for change, source, key in pending if change == name and not source and key != outbox.WHOLE]
+            if keys and isinstance(mirror, TableMirror):
+                replace_rows(mirror, list(dict.fromkeys(keys)))
+    except DatabaseError as error:
+        logger.warning("SQL did not take pending changes in, the relay will: %s", error)
+    except Exception:  # a declaration's; the relay finds out which key it is
+        logger.exception("Pending changes could not be taken in, the relay will see to it")
+
+
+def find_differences(mirror: TableMirror, pks: Sequence[str]) -> list[Difference]:
+    """Return what is stored otherwise than the rows say, and stays so when looked at again."""
+    found: list[Difference] = []
+    for _ in number_looks():
+        rows, stored = _load(mirror, pks), mirror.stored(pks)
+        busy = outbox.pending_of(mirror.name, pks)
+        pks = [pk for pk in pks if pk not in busy and rows.get(pk) != stored.get(pk)]
+        found = [_difference(mirror, pk, rows.get(pk), stored.get(pk)) for pk in pks]
+        if not found:
+            break
+    return found
+
+
+def _load(mirror: TableMirror, pks: Sequence[str]) -> Mapping[str, Any]:
+    return JsonShape(mirror).load(pks)
+
+
+def _difference(mirror: TableMirror, pk: str, row: Any, stored: Any) -> Difference:
+    kind: Kind = "stray" if row is None else "missing" if stored is None else "stale"
+    wanted, found = (None if value is None else str(value) for value in (row, stored))
+    return Difference(mirror.name, pk, kind, mirror.tables, None, wanted, found)

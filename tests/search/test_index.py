@@ -1,0 +1,141 @@
+"""However a row was written, it is found at once: after the relay by Redis, and before it by SQL."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import connection, transaction
+
+from accounts.models import User
+from catalog.models import Author, Book, Tag
+from catalog.search.models import Document, Posting, Term
+from catalog.search.selectors import search
+from mirror.models import Change
+from mirror.relay import drain_all
+from mirror.repair import carry_out, order
+from mirror.sql_only import sql_only
+from mirror.verify import verify
+from tests.support.catalog.make import make_book, make_books
+from tests.support.search.asking import INDEXES, MIRRORS, both, titles, warm_search
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def shelf() -> None:
+    make_book("Old Bridge", authors="Ann Fjeld", tags="rivers", popularity=3)
+    warm_search()
+
+
+def _create_in_bulk() -> None:
+    make_books([Book(title="New Lantern")])
+
+
+def _write_raw_sql() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO catalog_book (title, popularity) VALUES ('New Lantern', 1)")
+
+
+def _update() -> None:
+    Book.objects.update(title="New Lantern")
+
+
+def _rename_an_author() -> None:
+    Author.objects.update(name="New Lantern")
+
+
+def _rename_a_tag() -> None:
+    Tag.objects.update(name="new-lantern")
+
+
+def _write_an_isbn() -> None:
+    Book.objects.update(isbn="0451524934")
+
+
+WRITES = [_create_in_bulk, _write_raw_sql, _update, _rename_an_author, _rename_a_tag]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_what_was_written_is_found_by_sql_before_the_relay_came(write: Callable[[], None]) -> None:
+    write()
+    with sql_only():
+        assert len(search("new lantern").books) == 1
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_what_was_written_is_found_by_both_once_drained(write: Callable[[], None]) -> None:
+    write()
+    drain_all()
+    assert len(both("new lantern").books) == 1
+    assert verify([*INDEXES, *MIRRORS]) == []
+
+
+def test_an_isbn_is_found_as_soon_as_it_is_written() -> None:
+    _write_an_isbn()
+    drain_all()
+    assert titles("978-0451524935") == ["Old Bridge"]
+
+
+def test_what_was_deleted_is_not_found_and_leaves_nothing_behind() -> None:
+    Book.objects.all().delete()
+    Author.objects.all()._raw_delete("default")
+    Tag.objects.all().delete()
+    with sql_only():
+        assert search("old bridge").is_empty
+    drain_all()
+    assert both("old bridge").is_empty
+    assert not any(model.objects.exists() for model in (Document, Posting, Term))
+    assert verify([*INDEXES, *MIRRORS]) == []
+
+
+def test_a_word_stays_in_the_vocabulary_while_a_document_has_it() -> None:
+    book = make_book("Old Harbour")
+    drain_all()
+    book.delete()
+    drain_all()
+    assert titles("odl bridge") == ["Old Bridge"]
+    assert both("harbour").is_empty
+    assert not Term.objects.filter(text="harbour").exists()
+
+
+def test_inactive_readers_are_not_found() -> None:
+    ann = User.objects.create_user("ann")
+    drain_all()
+    assert [reader.id for reader in both("ann").readers] == [ann.pk]
+    User.objects.update(is_active=False)
+    with sql_only():
+        assert search("ann").readers == []
+    drain_all()
+    assert both("ann").readers == []
+    assert not Document.objects.filter(id=f"r{ann.pk}").exists()
+
+
+def test_a_rolled_back_write_is_never_found() -> None:
+    with transaction.atomic():
+        make_book("New Lantern")
+        transaction.set_rollback(True)
+    drain_all()
+    assert both("lantern").is_empty
+
+
+def test_verify_finds_a_document_that_its_row_does_not_say_and_repair_mends_it() -> None:
+    make_book("Second Quarry")
+    drain_all()
+    Posting.objects.filter(key="b:quarry").delete()  # nothing watches the lists
+    Document.objects.create(id="b999999", text="", weight=1, keys=["b:ghost"])
+    drain_all()
+    found = verify(INDEXES)
+    assert sorted(difference.kind for difference in found) == ["stale", "stray"]
+    order(found)
+    carry_out(found)
+    drain_all()
+    assert verify([*INDEXES, *MIRRORS]) == []
+    assert titles("quarry") == ["Second Quarry"]
+
+
+def test_a_drain_of_an_index_marks_only_what_it_read() -> None:
+    Book.objects.update(title="First")
+    with sql_only():
+        search("first")
+    assert not Change.objects.filter(mirror="indexed_book", applied_at=None).exists()
+    Book.objects.update(title="Second")
+    assert Change.objects.filter(mirror="indexed_book", applied_at=None).exists()

@@ -1,0 +1,134 @@
+"""The order of what is found: a test for each rule of ``catalog.search.ranking``, asked of Redis and of SQL."""
+
+import pytest
+
+from accounts.models import User
+from tests.support.catalog.make import make_book
+from tests.support.search.asking import both, titles, warm_search
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _shelve(*books: tuple[str, int]) -> None:
+    for title, popularity in books:
+        make_book(title, popularity=popularity)
+    warm_search()
+
+
+def test_the_exact_title_comes_first_whatever_is_more_popular() -> None:
+    _shelve(("It", 1), ("It Ends with Us", 900), ("Let It Snow", 950))
+    assert titles("it") == ["It", "It Ends with Us", "Let It Snow"]
+
+
+@pytest.mark.parametrize("query", ["the hunger games", "Hunger Games", "hunger games the hunger games 1"])
+def test_a_title_is_exact_without_its_articles_and_its_series(query: str) -> None:
+    _shelve(("The Hunger Games (The Hunger Games, #1)", 1), ("Hunger Games and Others", 9), ("Games of Hunger", 99))
+    assert titles(query)[0] == "The Hunger Games (The Hunger Games, #1)"
+
+
+def test_titles_that_begin_with_the_query_come_before_those_that_have_its_words() -> None:
+    _shelve(("Cold Rain Falls", 1), ("Rain Before the Cold", 900))
+    assert titles("cold rain") == ["Cold Rain Falls", "Rain Before the Cold"]
+
+
+def test_all_words_in_any_order_come_before_some_of_them() -> None:
+    make_book("Harry Potter and the Prisoner of Azkaban", authors="J.K. Rowling", popularity=1)
+    make_book("Harry Potter and the Chamber of Secrets", authors="J.K. Rowling", popularity=900)
+    warm_search()
+    assert titles("rowling azkaban potter") == [
+        "Harry Potter and the Prisoner of Azkaban",
+        "Harry Potter and the Chamber of Secrets",
+    ]
+
+
+def test_a_word_of_the_title_counts_before_a_tag() -> None:
+    make_book("Dragons", tags="fantasy", popularity=900)
+    make_book("Of Fantasy", popularity=1)
+    warm_search()
+    assert titles("fantasy") == ["Of Fantasy", "Dragons"]
+
+
+def test_a_name_but_for_one_letter_comes_before_other_mistakes() -> None:
+    _shelve(("Emma", 1), ("Anna in Rome", 900))
+    assert titles("enma")[0] == "Emma"
+
+
+def test_fewer_missing_words_come_first_then_fewer_mistakes() -> None:
+    _shelve(("Silver Lantern Bridge", 1), ("Silver Lanterns at Night", 500), ("Silver Moth", 900))
+    assert titles("silver lantren bridge") == ["Silver Lantern Bridge", "Silver Lanterns at Night", "Silver Moth"]
+
+
+def test_what_is_more_popular_comes_first_among_equals() -> None:
+    _shelve(("Winter One", 5), ("Winter Two", 50), ("Winter Three", 500))
+    assert titles("winter") == ["Winter Three", "Winter Two", "Winter One"]
+
+
+def test_what_is_equally_popular_comes_by_age() -> None:
+    _shelve(*((f"Winter {word}", 5) for word in ("One", "Two", "Three")))
+    assert titles("winter") == ["Winter One", "Winter Two", "Winter Three"]
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("tolkein", "The Hobbit"),
+        ("GARCIA marquez", "One Hundred Years of Solitude"),
+        ("hundred year", "One Hundred Years of Solitude"),
+        ("orwell 1984", "1984"),
+        ("9780451524935", "1984"),
+        ("0-451-52493-4", "1984"),
+        ("spiderman", "The Amazing Spider-Man"),
+        ("thehobbit", "The Hobbit"),
+        ("th ehobbit", "The Hobbit"),
+        ("the hob bit", "The Hobbit"),
+        ("hobb", "The Hobbit"),
+        ("雨夜", "雨夜书店"),
+        ("书", "雨夜书店"),
+        ("منارة", "منارة الملح"),
+        ("science fiction", "1984"),
+        ("fiction science orwell", "1984"),
+    ],
+)
+def test_a_forgiving_query_finds_its_book_first(query: str, title: str) -> None:
+    make_book("The Hobbit", authors="J.R.R. Tolkien", popularity=9)
+    make_book("One Hundred Years of Solitude", authors="Gabriel García Márquez", popularity=8)
+    make_book("1984", authors="George Orwell", isbn="0451524934", tags="science-fiction", popularity=7)
+    make_book("The Amazing Spider-Man", authors="Stan Lee", popularity=6)
+    make_book("雨夜书店")
+    make_book("منارة الملح")
+    warm_search()
+    assert titles(query)[:1] == [title]
+
+
+def test_authors_are_found_by_name_those_of_popular_books_first() -> None:
+    make_book("A", authors="Stephen Crane", popularity=5)
+    make_book("B", authors="Stephen King", popularity=50)
+    warm_search()
+    assert [author.name for author in both("stephen").authors] == ["Stephen King", "Stephen Crane"]
+    assert [author.name for author in both("stephen crane").authors][:1] == ["Stephen Crane"]
+    assert [author.name for author in both("kign stephen").authors][:1] == ["Stephen King"]
+
+
+def test_tags_are_found_by_name_those_of_many_books_first() -> None:
+    make_book("A", tags="epic-fantasy fantasy")
+    make_book("B", tags="urban-fantasy")
+    make_book("C", tags="urban-fantasy")
+    warm_search()
+    assert [tag.name for tag in both("fantsy").tags] == ["fantasy", "urban-fantasy", "epic-fantasy"]
+    assert both("urban fantasy").tags[0].weight == 2
+
+
+def test_readers_are_found_by_name() -> None:
+    ann, bob = (User.objects.create_user(name) for name in ("Ann_Walker", "bob"))
+    warm_search()
+    assert [reader.id for reader in both("ann walker").readers] == [ann.pk]
+    assert [reader.id for reader in both("BOB").readers] == [bob.pk]
+
+
+@pytest.mark.parametrize(
+    "query", ["", "  ", "—", "%", "\0", "the", "x" * 5000, "a " * 500, "🙂", "'", "{tag}", "a|b", "\ud800"]
+)
+def test_any_text_is_answered(query: str) -> None:
+    make_book("The Hobbit")
+    warm_search()
+    both(query)

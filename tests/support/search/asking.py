@@ -1,0 +1,93 @@
+"""Asking Redis and SQL the same, and making mistakes in what is asked."""
+
+import random
+import string
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+
+from catalog.models import Author, Book
+from catalog.search.selectors import Found, search
+from mirror.recorder import record
+from mirror.sql_only import sql_only
+from tests.support.whole import rebuild
+
+MIRRORS = ["book", "tag", "user", "shun", "document", "term"]
+INDEXES = ["indexed_book", "indexed_author", "indexed_tag", "indexed_reader"]
+
+
+def warm_search() -> None:
+    """Have what search reads in Redis, and up to date."""
+    rebuild([*INDEXES, *MIRRORS])
+
+
+def load_books(folder: Path) -> None:
+    """A catalogue in goodbooks format, ready to be searched."""
+    call_command("import_goodbooks", str(folder), "--books-only", verbosity=0)
+    warm_search()
+
+
+def shown(found: Found) -> dict[str, Any]:
+    """All that a template can see."""
+    return {
+        "books": [book.raw for book in found.books],
+        "authors": found.authors,
+        "tags": found.tags,
+        "readers": found.readers,
+    }
+
+
+def both(text: str, viewer: int = 0, most: int = 20) -> Found:
+    """What was found, having checked that Redis alone answered, in three round trips, and SQL answers the same."""
+    with record() as seen:
+        found = search(text, viewer, most)
+    assert seen.sql == []
+    assert seen.round_trips <= 3
+    with record() as seen, sql_only():
+        by_sql = search(text, viewer, most)
+    assert seen.round_trips == 0
+    assert shown(found) == shown(by_sql)
+    return found
+
+
+def titles(text: str, viewer: int = 0) -> list[str]:
+    """The titles that are found, by both ways."""
+    return [book["title"] for book in both(text, viewer).books]
+
+
+def mistype(text: str, chance: random.Random) -> str:
+    """``text`` with one Damerau-Levenshtein edit: any kind, any place, any letter from a to z."""
+    while True:
+        kind, letter = chance.choice(["insert", "delete", "replace", "swap"]), chance.choice(string.ascii_lowercase)
+        n = chance.randrange(len(text) + (kind == "insert"))
+        rest = text[n:]
+        made = {
+            "insert": letter + rest,
+            "delete": rest[1:],
+            "replace": letter + rest[1:],
+            "swap": rest[1:2] + rest[:1] + rest[2:],
+        }[kind]
+        if text[:n] + made != text:
+            return text[:n] + made
+
+
+def count_found(queries: Iterable[tuple[int, str]], among: int = 5) -> int:
+    """How many of these queries find their book among the first few."""
+    return sum(pk in [book["id"] for book in search(text, most=among).books] for pk, text in queries)
+
+
+def named_first(authors: Sequence[tuple[int, str]]) -> int:
+    """How many of these authors are first where their name is asked for."""
+    return sum([author.id for author in search(name).authors[:1]] == [pk] for pk, name in authors)
+
+
+def all_titles() -> list[tuple[int, str]]:
+    """Every book and its title."""
+    return list(Book.objects.order_by("pk").values_list("pk", "title"))
+
+
+def all_authors() -> list[tuple[int, str]]:
+    """Every author and their name."""
+    return list(Author.objects.order_by("pk").values_list("pk", "name"))
