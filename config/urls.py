@@ -16,6 +16,7 @@ urlpatterns = [
     path("accounts/", include("accounts.urls")),
     path("books/", include("catalog.urls")),
     path("authors/<int:pk>/", catalog_views.author_page, name="author"),
+    path("search/", include("catalog.search.urls")),
     path("loginlog/", include("loginlog.urls")),
     path("shop/", include("shop.urls")),
     path("", include("social.urls")),

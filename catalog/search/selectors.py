@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from django.db.models import Count
 
 from catalog import keys
+from catalog.extras import Beside
 from catalog.models import Book
 from catalog.results import BookRecord
 from catalog.search import words
@@ -40,6 +41,7 @@ class Found:
     authors: list[Named]
     tags: list[Named]
     readers: list[Named]
+    beside: Beside = ()
 
     @property
     def is_empty(self) -> bool:
@@ -83,8 +85,8 @@ class _Loaded(NamedTuple):
     readers: Sequence[Any]
 
 
-def search(text: str, viewer: int = 0, most: int = BOOKS) -> Found:
-    """Find books, authors, tags and readers for ``viewer`` (0: a stranger); at most ``most`` books.
+def search(text: str, viewer: int = 0, most: int | None = None) -> Found:
+    """Find books, authors, tags and readers for ``viewer`` (0: a stranger); at most ``most`` books (None: ``BOOKS``).
 
     From warm mirrors: 3 round trips and no SQL.
     """
@@ -101,7 +103,7 @@ def search(text: str, viewer: int = 0, most: int = BOOKS) -> Found:
     loaded = _load(wanted, viewer)
     return Found(
         text,
-        _best(query, loaded.books, _texts_of_book, most),
+        _best(query, loaded.books, _texts_of_book, most or BOOKS),
         _best(query, list(map(_named, found["a"][:CANDIDATES])), _texts_of_name, OTHERS),
         _best(query, loaded.tags, _texts_of_name, OTHERS),
         _best(query, loaded.readers, _texts_of_name, OTHERS),

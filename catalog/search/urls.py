@@ -1,0 +1,8 @@
+"""Addresses."""
+
+from django.urls import path
+
+from catalog.search import views
+
+app_name = "search"
+urlpatterns = [path("", views.search_page, name="search")]

@@ -1,0 +1,44 @@
+"""The page of search, its JSON, and what the box suggests while somebody types."""
+
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from catalog.search.selectors import Found, search
+from config.answers import is_partial, json, wants_json
+
+SHORTEST: Final = 2  # letters from which on something is suggested
+SUGGESTED: Final = 6  # books
+
+
+@require_safe
+@never_cache  # whom a reader may find is their own
+def search_page(request: HttpRequest) -> HttpResponse:
+    """``?q=WORDS``. The templates get ``found``, a ``catalog.search.selectors.Found``; htmx gets suggestions alone."""
+    text, suggests = request.GET.get("q", ""), is_partial(request)
+    if suggests and len(text.strip()) < SHORTEST:
+        text = ""
+    found = search(text, int(request.user.pk or 0), SUGGESTED if suggests else None)
+    if wants_json(request):
+        response = json(_answer(found))
+    else:
+        response = render(
+            request,
+            "search/_suggestions.html" if suggests else "search/results.html",
+            {"found": found, "search_query": found.query},
+        )
+    patch_vary_headers(response, ["Accept", "HX-Request", "Cookie"])
+    return response
+
+
+def _answer(found: Found) -> dict[str, Any]:
+    return {
+        "books": [{name: book[name] for name in ("id", "title", "authors")} for book in found.books],
+        "authors": [{"id": author.id, "name": author.name} for author in found.authors],
+        "tags": [{"name": tag.name} for tag in found.tags],
+        "readers": [{"name": reader.name} for reader in found.readers],
+    }

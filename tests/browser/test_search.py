@@ -1,0 +1,73 @@
+"""Searching by hand: with JavaScript, without, by keyboard alone."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from catalog.models import Book
+from mirror.relay import drain_all
+from tests.browser.conftest import Audit, OpenPage, find_overflows, settled
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def hobbit(books: list[Book]) -> Book:
+    Book.objects.filter(pk=books[0].pk).update(title="The Hobbit")
+    drain_all()
+    return books[0]
+
+
+def test_a_form_searches_without_javascript(plain: Page) -> None:
+    plain.goto("/")
+    plain.get_by_role("combobox").fill("hobit")
+    plain.get_by_role("combobox").press("Enter")
+    expect(plain.locator(".card-title").first).to_have_text("The Hobbit")
+    expect(plain.get_by_role("combobox")).to_have_value("hobit")
+
+
+def test_the_keyboard_finds_a_book(person: Page, hobbit: Book) -> None:
+    person.goto("/books/")
+    settled(person)
+    box = person.get_by_role("combobox")
+    person.keyboard.press("/")
+    expect(box).to_be_focused()
+    person.keyboard.type("hobb")
+    option = person.get_by_role("option", name="The Hobbit")
+    expect(option).to_be_visible()
+    expect(box).to_have_attribute("aria-expanded", "true")
+    person.keyboard.press("ArrowDown")
+    expect(option).to_have_attribute("aria-selected", "true")
+    expect(box).to_have_attribute("aria-activedescendant", f"seek-b{hobbit.pk}")
+    person.keyboard.press("Escape")
+    expect(option).to_be_hidden()
+    expect(box).to_have_attribute("aria-expanded", "false")
+    person.keyboard.press("ArrowDown")
+    person.keyboard.press("ArrowDown")
+    person.keyboard.press("Enter")
+    expect(person).to_have_url(re.compile(f"/books/{hobbit.pk}/"))
+    settled(person)
+    person.keyboard.press("Control+k")
+    expect(person.get_by_role("combobox")).to_be_focused()
+
+
+def test_a_slash_can_be_typed(person: Page) -> None:
+    person.goto("/books/")
+    settled(person)
+    person.get_by_label("Tags to search by").focus()
+    person.keyboard.type("a/b")
+    expect(person.get_by_label("Tags to search by")).to_have_value("a/b")
+
+
+def test_search_is_accessible_and_fits(open_page: OpenPage, audit: Audit) -> None:
+    page = open_page()
+    for path in ("/search/", "/search/?q=hobit", "/search/?q=example+fantasy", "/search/?q=zzzz"):
+        page.goto(path)
+        assert audit(page) == [], path
+        assert find_overflows(page, [320, 768, 1920]) == [], path
+    page.goto("/books/")
+    settled(page)
+    page.get_by_role("combobox").press_sequentially("fan")
+    expect(page.get_by_role("option").first).to_be_visible()
+    assert audit(page, widths=(1280,)) == []

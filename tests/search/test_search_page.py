@@ -1,0 +1,151 @@
+"""The page of search: HTML, JSON, suggestions, what it costs, and whom it does not name."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from catalog.search.models import Document
+from mirror.recorder import record
+from mirror.redis import breaker
+from mirror.relay import drain_all
+from mirror.sql_only import sql_only
+from social.models import Block
+from tests.support.catalog.make import make_book
+from tests.support.search.asking import warm_search
+from tests.support.servers import RedisServer
+from tests.support.timeouts import hung
+
+pytestmark = pytest.mark.django_db(transaction=True)
+STATEMENTS = 20  # of a search that SQL answers, however much is found
+
+
+@pytest.fixture(autouse=True)
+def shelf() -> None:
+    make_book("The Hobbit", authors="J.R.R. Tolkien", tags="fantasy", popularity=9)
+    make_book("Hob & <b>Nob</b>", authors="Hob Smith", tags="hob-stories")
+    User.objects.create_user("hobart")
+    warm_search()
+
+
+def _ask(text: str, client: Client | None = None) -> dict[str, Any]:
+    response = (client or Client()).get("/search/", {"q": text}, headers={"Accept": "application/json"})
+    assert response.status_code == 200
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def test_the_json_names_what_was_found_best_first(client: Client) -> None:
+    found = _ask("hob")
+    assert [book["title"] for book in found["books"]] == ["The Hobbit", "Hob & <b>Nob</b>"]
+    assert found["books"][0].keys() == {"id", "title", "authors"}
+    assert [author["name"] for author in found["authors"]] == ["Hob Smith"]
+    assert found["tags"] == [{"name": "hob-stories"}]
+    assert found["readers"] == [{"name": "hobart"}]
+
+
+@pytest.mark.parametrize("text", ["", " ", "—", "no such thing"])
+def test_nothing_is_found_in_nothing(text: str) -> None:
+    assert _ask(text) == {"books": [], "authors": [], "tags": [], "readers": []}
+    assert Client().get("/search/", {"q": text}).status_code == 200
+
+
+def test_the_page_shows_what_was_found_and_keeps_the_query(client: Client) -> None:
+    response = client.get("/search/?q=hob")
+    html = response.content.decode()
+    assert "Hob &amp; &lt;b&gt;Nob&lt;/b&gt;" in html
+    assert "<b>Nob</b>" not in html
+    assert 'value="hob"' in html
+    assert "private" in response.headers["Cache-Control"]
+    assert {"Accept", "Cookie", "HX-Request"} <= {name.strip() for name in response.headers["Vary"].split(",")}
+
+
+def test_a_query_is_escaped(client: Client) -> None:
+    assert '"><script>' not in client.get("/search/", {"q": '"><script>'}).content.decode()
+
+
+def test_suggestions_come_from_the_second_letter(client: Client) -> None:
+    def suggest(text: str) -> str:
+        return client.get("/search/", {"q": text}, headers={"HX-Request": "true"}).content.decode()
+
+    assert suggest("h").strip() == ""
+    assert 'role="option"' in suggest("ho")
+    assert "<svg" in suggest("ho")
+    assert "<html" not in suggest("ho")
+
+
+def test_every_page_has_the_box(client: Client) -> None:
+    for address in ("/", "/books/", "/accounts/login/", "/no-such-page/"):
+        assert 'action="/search/"' in client.get(address).content.decode(), address
+
+
+def test_a_stranger_s_search_takes_three_round_trips_and_no_sql(client: Client) -> None:
+    client.get("/search/?q=hobit")
+    with record() as seen:
+        response = client.get("/search/?q=hobit")
+    assert "The Hobbit" in response.content.decode()
+    assert (seen.round_trips, seen.sql) == (3, [])
+
+
+def test_a_search_in_sql_takes_a_bounded_number_of_statements() -> None:
+    for n in range(30):
+        make_book(f"Hobbit {n}", authors=f"Author {n}", tags=f"hobbit-{n}")
+    with sql_only():
+        _ask("hobbit")
+    with record() as seen, sql_only():
+        assert len(_ask("hobbit")["books"]) == 20
+    assert len(seen.sql) <= STATEMENTS
+
+
+def test_a_block_hides_both_from_each_other_at_once(client: Client) -> None:
+    hobart, ann = User.objects.get(), User.objects.create_user("ann")
+    drain_all()
+    client.force_login(ann)
+    other = Client()
+    other.force_login(hobart)
+    assert _ask("hobart", client)["readers"] == [{"name": "hobart"}]
+    assert _ask("ann", other)["readers"] == [{"name": "ann"}]
+    Block.objects.bulk_create([Block(blocker=ann, blocked=hobart)])
+    for drain in (False, True):
+        if drain:
+            drain_all()
+        with sql_only():
+            assert _ask("hobart", client)["readers"] == []
+            assert _ask("ann", other)["readers"] == []
+    assert _ask("hobart", client)["readers"] == []
+    assert _ask("ann", other)["readers"] == []
+    assert _ask("hobart")["readers"] == [{"name": "hobart"}]
+
+
+def test_an_inactive_reader_is_not_named_even_by_an_index_that_is_behind() -> None:
+    User.objects.update(is_active=False)
+    drain_all()
+    Document.objects.create(id=f"r{User.objects.get().pk}", text="", weight=0, keys=["r:hobart"])
+    drain_all()
+    assert _ask("hobart")["readers"] == []
+    with sql_only():
+        assert _ask("hobart")["readers"] == []
+
+
+def test_without_redis_sql_answers_the_same(redis_server: RedisServer) -> None:
+    warm_search()
+    before = {text: _ask(text) for text in ("hob", "tolkein", "fantasy", "hobart")}
+    redis_server.kill()
+    assert {text: _ask(text) for text in before} == before
+    make_book("A Hobgoblin")
+    assert [book["title"] for book in _ask("hobgoblin")["books"]] == ["A Hobgoblin"]
+
+
+def test_a_redis_that_hangs_costs_one_time_out(redis_server: RedisServer, settings: Settings) -> None:
+    warm_search()
+    with hung(redis_server):
+        breaker.reset()
+        assert [book["title"] for book in _ask("hobbit")["books"]][:1] == ["The Hobbit"]
+
+
+def test_an_emptied_redis_is_noticed(redis_server: RedisServer) -> None:
+    warm_search()
+    redis_server.client().flushall()
+    assert [book["title"] for book in _ask("hobbit")["books"]][:1] == ["The Hobbit"]
