@@ -328,7 +328,7 @@ class TableMirror(Mirror):
     """
 
     has_record = False
-    batch: ClassVar[int] = 200  # rows in one transaction
+    batch: ClassVar[int] = 100  # rows in one transaction
     tables: ClassVar[str]  # names the tables that are written: mirrors of one name take turns
 
     def replace(self, pks: Sequence[str], rows: Mapping[str, Any]) -> None:

@@ -1,8 +1,9 @@
 """Asking Redis and SQL the same, and making mistakes in what is asked."""
 
+import csv
 import random
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from django.core.management import call_command
 from catalog.models import Author, Book
 from catalog.search.selectors import Found, search
 from mirror.recorder import record
+from mirror.relay import drain_all
 from mirror.sql_only import sql_only
+from tests.support.catalog.goodbooks import read_rows
 from tests.support.whole import rebuild
 
 MIRRORS = ["book", "tag", "user", "shun", "document", "term"]
@@ -21,12 +24,27 @@ INDEXES = ["indexed_book", "indexed_author", "indexed_tag", "indexed_reader"]
 def warm_search() -> None:
     """Have what search reads in Redis, and up to date."""
     rebuild([*INDEXES, *MIRRORS])
+    drain_all()  # documents are made by the rebuild of an index
 
 
-def load_books(folder: Path) -> None:
-    """A catalogue in goodbooks format, ready to be searched."""
-    call_command("import_goodbooks", str(folder), "--books-only", verbosity=0)
+def load_books(folder: Path, limit: int, part: Path) -> None:
+    """The first books of a catalogue in goodbooks format, ready to be searched. part: a folder for their files."""
+    books = _copy(folder, part, "books.csv", lambda row: int(row["book_id"]) <= limit)
+    ids = {row["goodreads_book_id"] for row in books}
+    links = _copy(folder, part, "book_tags.csv", lambda row: row["goodreads_book_id"] in ids)
+    tags = {row["tag_id"] for row in links}
+    _copy(folder, part, "tags.csv", lambda row: row["tag_id"] in tags)
+    call_command("import_goodbooks", str(part), "--books-only", verbosity=0)
     warm_search()
+
+
+def _copy(folder: Path, part: Path, name: str, is_wanted: Callable[[dict[str, str]], bool]) -> list[dict[str, str]]:
+    rows = [row for row in read_rows(folder, name) if is_wanted(row)]
+    with (part / name).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows
 
 
 def shown(found: Found) -> dict[str, Any]:
