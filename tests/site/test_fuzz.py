@@ -24,12 +24,39 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 ASKED: Final = int(os.environ.get("DIPTYCH_FUZZ_EXAMPLES", "0"))
 EXAMPLES: Final = ASKED or 1200
 
+# For arguments in addresses, each of which is tried with each of these.
+BROKEN: Final = (
+    "0",
+    "-1",
+    "9" * 19,
+    str(2**63 - 1),
+    str(2**63),
+    "9" * 5000,
+    "\u0663",
+    "\0",
+    "\u202ex",
+    "..",
+    "a" * 3000,
+)
+
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
+
+
+@pytest.mark.slow(5)
+def test_no_argument_of_an_address_is_an_error_of_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = MatrixWorld()
+    broken = dict.fromkeys(world.samples(), BROKEN)
+    monkeypatch.setattr(world, "samples", lambda: broken)
+    for page in find_addresses(world):
+        for method in ("GET", "POST") if page.model is None else ():
+            response = world.browser.ask(method, page.path)
+            assert response.status_code < 500, (page.path, world.browser.error)
+            assert response.status_code < 400 or is_complete(page.path, response), page.path
 
 
 @pytest.mark.slow(30)
