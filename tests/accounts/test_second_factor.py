@@ -25,7 +25,7 @@ from tests.support.accounts.mail import delivered
 
 FACTOR = "/accounts/login/factor/"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
@@ -95,7 +95,6 @@ def tried_at_once(use: Callable[[], bool]) -> list[bool]:
         return list(pool.map(one, range(8)))
 
 
-@pytest.mark.on_postgres
 def test_of_many_at_once_one_uses_a_code(alice: User, secret: bytes) -> None:
     code = present_code(secret)
     assert sum(tried_at_once(lambda: app_codes.use(alice.pk, code))) == 1
