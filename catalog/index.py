@@ -47,6 +47,8 @@ class Index:
     def __init__(self, entries: Iterable[Contribution] = ()) -> None:
         self._tag_key = keys.tag("")
         self._tag_start = len(self._tag_key)
+        self._language_key = keys.language("")
+        self._codes: list[str] | None = None
         self._sort_of = {sort.place(): sort for sort in sorts.every()}
         self._partial = [sort.name for sort in sorts.every() if sort.is_partial]
         members, tags_of, places, sets = self._sort_out(entries)
@@ -93,6 +95,7 @@ class Index:
         self._remembered.clear()
         if type(entry) is Member and not entry.key.startswith(self._tag_key):
             self._sets.setdefault(entry.key, BitMap64()).add(int(entry.member))
+            self._note_language(entry.key)
         elif type(entry) is Member:
             self._tag(entry.key[self._tag_start :], int(entry.member))
         elif type(entry) is Scored and (sort := self._sort_of.get(entry.key)):
@@ -106,6 +109,7 @@ class Index:
         self._remembered.clear()
         if type(entry) is Member and not entry.key.startswith(self._tag_key):
             self._leave(entry.key, int(entry.member))
+            self._note_language(entry.key)
         elif type(entry) is Member:
             self._untag(entry.key[self._tag_start :], int(entry.member))
         elif type(entry) is Scored and (sort := self._sort_of.get(entry.key)):
@@ -117,6 +121,11 @@ class Index:
                 order.drop(pk)
             if sort.name == sorts.DEFAULT:
                 self._go(pk)
+
+    def _note_language(self, key: str) -> None:
+        """A set has changed: if it is a language's, the languages are counted anew."""
+        if key.startswith(self._language_key):
+            self._codes = None
 
     def _leave(self, key: str, pk: int) -> None:
         """The book is no longer in the set of a filter."""
@@ -191,9 +200,12 @@ class Index:
         )
 
     def _languages(self) -> list[str]:
-        start = keys.language("")
-        sizes = ((-len(books), key[len(start) :]) for key, books in self._sets.items() if key.startswith(start))
-        return [code for _, code in nsmallest(LANGUAGES, sizes)]
+        """The codes of the languages of most books. Looked for among all sets when one of a language has changed."""
+        if self._codes is None:
+            start = self._language_key
+            sizes = ((-len(books), key[len(start) :]) for key, books in self._sets.items() if key.startswith(start))
+            self._codes = [code for _, code in nsmallest(LANGUAGES, sizes)]
+        return self._codes
 
     def _result(self, node: query.Node | None, narrowings: tuple[Narrowing, ...]) -> tuple[BitMap64, Counts]:
         name = query.canonical(node) if node else "", narrowings

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from catalog.models import Author, Book, Tag
+from catalog.series import split_title
 from config import demo_posts_words as words
 from config.demo_people import DAYS, NAMES, STAFF
 from config.devserver.logins import PEOPLE as LOGINS
@@ -140,7 +141,7 @@ class _Talk:
         if book and not chinese and "{u}" not in text and self.random.random() < 0.3:
             text += " " + self._pick(words.CODAS, name)
         whom = self.random.choice([other for other in self.people if other != name])
-        said = text.format(t=book and book.title, a=book and book.author, u=f"@{whom}")
+        said = text.format(t=book and split_title(book.title)[0], a=book and book.author, u=f"@{whom}")
         return DemoPost(name, said + self._hashtags(book, at), book, at)
 
     def _book(self, name: str, chinese: bool) -> DemoBook | None:
