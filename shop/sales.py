@@ -19,7 +19,7 @@ from shop.buying import FEW
 from shop.models import Sale
 from shop.prices import price_at
 from shop.records import load_sales, sale_record
-from shop.rowcache.rows import LIVES, load_rows
+from shop.rowcache.rows import LIVES, OF_BOOK, load_rows
 from shop.selectors import get_products_and_books
 
 SALES: Final = 6  # that are shown, the first to end first
@@ -28,14 +28,12 @@ PRODUCTS: Final = 60  # of a sale that are shown
 
 @dataclass(frozen=True)
 class Offer:
-    """A product in a sale. Prices in cents: cents now, was before (if that is more), later when the sale begins.
-
-    left: copies; as_of: when that was so (seconds since 1970).
+    """A product in a sale. book: its title, authors and their ids. left: copies; as_of: when that was so (seconds since
+    1970). Prices in cents: cents now, was before (if that is more), later when the sale begins.
     """
 
     id: int
-    title: str
-    authors: list[str]
+    book: Record
     cents: int
     was: int | None
     later: int | None
@@ -46,6 +44,16 @@ class Offer:
     def is_few(self) -> bool:
         """Whether it has to be said how few are left."""
         return 0 < self.left <= FEW
+
+    @property
+    def title(self) -> str:
+        """The book's."""
+        return str(self.book["title"])
+
+    @property
+    def authors(self) -> list[str]:
+        """Their names."""
+        return list(self.book["authors"])
 
     @property
     def author(self) -> str:
@@ -165,13 +173,16 @@ def _by_sql(moment: float) -> list[SaleShown]:
 def _shown(records: Sequence[Record], cached: Mapping[int, Record], moment: float) -> list[SaleShown]:
     """Sales with their offers. What has no row in the cache (or one too old) is read where it is known now."""
     wanted = _products(records)
-    rows = {pk: row for pk, row in cached.items() if moment - row["cached_at"] <= LIVES * row.get("delay", 1.0)}
+    rows = {
+        pk: row
+        for pk, row in cached.items()
+        if moment - row["cached_at"] <= LIVES * row.get("delay", 1.0) and row.keys() >= set(OF_BOOK)
+    }
     if missing := [pk for pk in wanted if pk not in rows]:
         products, books = get_products_and_books(missing)
         for pk, product in products.items():
             if book := books.get(pk):
-                said = {"title": book["title"], "authors": book["authors"], "cached_at": moment}
-                rows[pk] = {**product, **said}
+                rows[pk] = {**product, **{name: book[name] for name in OF_BOOK}, "cached_at": moment}
     return [_sale(record, rows, moment) for record in records]
 
 
@@ -192,4 +203,5 @@ def _offer(row: Record, sale_price: int, is_on: bool, moment: float) -> Offer:
         cents = min(cents, sale_price)
     was = usual if cents < usual else None
     later = sale_price if not is_on and sale_price < cents else None
-    return Offer(row["id"], row["title"], row["authors"], cents, was, later, max(0, row["available"]), row["cached_at"])
+    book, left = {name: row[name] for name in OF_BOOK}, max(0, row["available"])
+    return Offer(row["id"], book, cents, was, later, left, row["cached_at"])

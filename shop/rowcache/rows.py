@@ -26,6 +26,7 @@ logger = logging.getLogger("shop")
 
 TOGETHER: Final = 200  # rows that are claimed at once
 LIVES: Final = 3  # delays that a row lives
+OF_BOOK: Final = ("title", "authors", "author_ids")  # what a row says of its book
 LONGEST_ID: Final = len(str(LARGEST_ID))
 
 _LUA: Final = Path(__file__).parents[1] / "lua"
@@ -113,7 +114,7 @@ def load_rows(ids: Sequence[int], moment: float) -> dict[str, Record]:
             record = product_record(product)
             price = price_at(record, moment)
             said = {"now": price.cents, "was": price.was, "ends": price.ends, "cached_at": moment}
-            rows[pk] = {**record, "title": book["title"], "authors": book["authors"], **said}
+            rows[pk] = {**record, **{name: book[name] for name in OF_BOOK}, **said}
     return rows
 
 

@@ -12,6 +12,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 from redis import Redis
 
+from catalog.models import Author
 from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
@@ -83,6 +84,21 @@ def test_the_sale_works_in_one_round_trip_without_sql(client: Client, warm: None
     for said in ("Programming Erlang", "€9.00", "€12.50", "7 left", "Ends", "Put into cart"):
         assert said in page
     assert "sessionid" not in client.cookies
+
+
+def test_offers_lead_to_authors_and_show_the_series_below_the_title(client: Client, warm: None, redis: Redis) -> None:
+    product = make_product("Salt (Roads, #2)", stock=7)
+    product.book.authors.add(author := Author.objects.create(name="Ann"))
+    make_sale(product)
+    cached()
+    page = text_of(client)
+    for said in (">Salt</a></h3>", '<p class="card-series">Roads, #2</p>', f'<a href="/authors/{author.pk}/">Ann</a>'):
+        assert said in page
+    # A row of a process that runs older code still: the records say what it lacks.
+    older = orjson.loads(redis.get(keys.row(product.pk)) or b"")
+    del older["author_ids"]
+    redis.set(keys.row(product.pk), orjson.dumps(older), keepttl=True)
+    assert f'<a href="/authors/{author.pk}/">Ann</a>' in text_of(client)
 
 
 def test_a_process_that_has_not_seen_the_sale_needs_three(client: Client, warm: None) -> None:
