@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import trigger_client_event
 
 from accounts.models import User
 from accounts.names import fold, page_of
@@ -39,6 +40,9 @@ VERBS: Final = {
     "mute": Verb(people.mute, "is_muted", True, _("You do not see what %(name)s posts any more.")),
     "unmute": Verb(people.unmute, "is_muted", False, _("You see again what %(name)s posts.")),
 }
+
+
+OPPOSITE: Final = {"suggested": "following", "following": "suggested"}  # lists of the page of people
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -92,8 +96,13 @@ def _done(request: HttpRequest, person: Profile, verb: Verb, is_changed: bool) -
         return json({"user": user, "is_changed": is_changed})
     if request.htmx and verb.flag == "is_following":  # type: ignore[attr-defined]
         shown = {"id": person.id, "name": person.name, "url": person.url, "is_following": verb.is_so}
+        column = request.POST.get("column", "")
         context = {"who": shown, "way_on": next_address(request, person.url), "is_part": True}
-        return render(request, "social/_follow.html", context)
+        if column not in OPPOSITE:
+            return render(request, "social/_follow.html", context)
+        response = render(request, "social/_follow.html", context | {"column": column})
+        # Only the other list is asked for anew: the button that was pressed stays, and keeps the focus.
+        return trigger_client_event(response, f"{OPPOSITE[column]}-changed")
     messages.success(request, verb.said % {"name": person.name})
     # Who blocked one as well has no page to go to.
     default = "/people/blocked/" if verb.flag == "is_blocked" else person.url

@@ -70,6 +70,22 @@ def test_somebody_is_muted_and_blocked_and_both_is_taken_back(page: Page) -> Non
     expect(page.get_by_text("You have muted this person")).to_have_count(0)
 
 
+def test_the_opposite_list_follows_what_was_pressed(town: dict[str, User], person: Page) -> None:
+    people.follow(town["Döra O'Neil"].pk, town["bob"].pk)
+    rebuild()
+    log_in(person)
+    suggested = person.get_by_role("region", name="Perhaps you would like to follow")
+    following = person.get_by_role("region", name="You follow")
+    suggested.get_by_role("button", name="Follow Döra O'Neil", exact=True).click()
+    expect(following).to_contain_text("Döra O'Neil")
+    expect(suggested.get_by_role("button", name="Unfollow Döra O'Neil", exact=True)).to_be_focused()
+    following.get_by_role("button", name="Unfollow bob", exact=True).click()
+    expect(suggested).to_contain_text("bob")
+    expect(following.get_by_role("button", name="Follow bob", exact=True)).to_be_focused()
+    suggested.get_by_role("button", name="Follow bob", exact=True).click()
+    expect(following.get_by_role("button", name="Unfollow bob", exact=True)).to_be_visible()
+
+
 def test_a_button_that_was_pressed_keeps_the_focus(town: dict[str, User], person: Page) -> None:
     log_in(person).goto(DORA)
     for name, next_name in (("Follow", "Unfollow"), ("Unfollow", "Follow")):
