@@ -7,7 +7,7 @@ at once.
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from accounts.models import User
 from loginlog import bitmaps, days, keys, reading, store
@@ -18,6 +18,22 @@ from loginlog.reading import Span as Span
 from mirror.redis import RedisError, breaker, client
 
 STEP: Final = 1000  # users a statement
+
+
+class ActiveUser(NamedTuple):
+    """A user who logged in, with the number under which the log knows them."""
+
+    number: int
+    id: int
+    name: str
+
+
+class ActivePage(NamedTuple):
+    """A page of active users. after: the number with which the next page goes on; None: there is none."""
+
+    users: list[ActiveUser]
+    after: int | None
+    total: int
 
 
 def logged_in_on(user: User | int, day: date) -> bool:
@@ -90,6 +106,22 @@ def user_ids(bitmap: bytes) -> Iterator[int]:
     for at in range(0, len(places), STEP):
         rows = Number.objects.exclude(user=None).filter(pk__in=places[at : at + STEP].tolist()).order_by("pk")
         yield from rows.values_list("user_id", flat=True)
+
+
+def active_users(user_type: str | None, first: date, last: date, *, after: int, size: int) -> ActivePage:
+    """Return a page of the users who logged in on one of these days, by their numbers, and how many there are in all.
+
+    user_type: None for all types. after: the number after which the page begins; -1: the first page.
+    """
+    bitmap = unions([Span(first, last, user_type)])[0]
+    places, users = bitmaps.numbers(bitmap), list[ActiveUser]()
+    places = places[places > after]
+    for at in range(0, len(places), STEP):
+        rows = Number.objects.exclude(user=None).filter(pk__in=places[at : at + STEP].tolist()).order_by("pk")
+        users += [ActiveUser(*row) for row in rows.values_list("pk", "user_id", "user__username")[: size + 1]]
+        if len(users) > size:
+            break
+    return ActivePage(users[:size], users[size - 1].number if len(users) > size else None, bitmaps.count(bitmap))
 
 
 def first_day() -> date | None:

@@ -3,27 +3,35 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.audit.log import Kind, note
+from accounts.models import User
+from accounts.names import fold
 from config.answers import json, wants_json
-from loginlog import export, mine, ranges, report
+from config.redirects import redirect_to_view
+from loginlog import export, mine, ranges, report, selectors
+from loginlog.analytics import EVERYBODY
 from loginlog.days import today
 from loginlog.ranges import EARLIEST, BadQuery, Range
 
-View = Callable[[HttpRequest], HttpResponse]
+View = Callable[..., HttpResponse]
 CSV: Final = {"activity": export.activity, "retention": export.retention}
 
 
 REPORT: Final = "loginlog.view_report"
+PAGE: Final = 100  # users on a page
+LONGEST_NUMBER: Final = 18  # digits
 
 
 def _for(permission: str | None = None) -> Callable[[View], View]:
@@ -36,13 +44,13 @@ def _for(permission: str | None = None) -> Callable[[View], View]:
         @require_safe
         @never_cache
         @wraps(view)
-        def guarded(request: HttpRequest) -> HttpResponse:
+        def guarded(request: HttpRequest, **given: Any) -> HttpResponse:
             if not request.user.is_authenticated:
                 response = _error(_("Log in first."), 401) if wants_json(request) else _to_login(request)
             elif permission and not (request.user.is_staff and request.user.has_perm(permission)):
                 raise PermissionDenied
             else:
-                response = view(request)
+                response = view(request, **given)
             patch_vary_headers(response, ["Accept"])
             return response
 
@@ -54,15 +62,59 @@ def _for(permission: str | None = None) -> Callable[[View], View]:
 @_for()
 def calendar(request: HttpRequest) -> HttpResponse:
     """``?from=&to=``: my login days; without them this year's. The template gets ``calendar``, a ``mine.Calendar``."""
+    return _calendar(request, int(request.user.pk or 0), {})
+
+
+@_for(REPORT)
+def user_calendar(request: HttpRequest, pk: int) -> HttpResponse:
+    """``?from=&to=``: the login days of a user, for staff. The template gets ``person``, a ``User``, as well."""
+    return _calendar(request, pk, {"person": get_object_or_404(User, pk=pk)})
+
+
+def _calendar(request: HttpRequest, user_id: int, context: dict[str, Any]) -> HttpResponse:
     now = today()
     try:
         shown = ranges.parse(request.GET, ranges.year(now.year), now)
     except BadQuery as error:
-        return _refused(request, "loginlog/calendar.html", error, {})
-    found = mine.calendar(int(request.user.pk or 0), shown, now)
+        return _refused(request, "loginlog/calendar.html", error, context)
+    found = mine.calendar(user_id, shown, now)
     if wants_json(request):
         return json(found.as_json())
-    return render(request, "loginlog/calendar.html", {"calendar": found, "asked": shown, **_years(shown, now.year)})
+    context |= {"calendar": found, "asked": shown, **_years(shown, now.year)}
+    return render(request, "loginlog/calendar.html", context)
+
+
+@_for(REPORT)
+def active(request: HttpRequest) -> HttpResponse:
+    """``?from=&to=&type=&after=``: the users who logged in on one of these days, a page at a time.
+
+    ``?name=`` leads to the calendar of the user with this name.
+    """
+    name = request.GET.get("name", "").strip()
+    if name and (user := User.objects.filter(name_key=fold(name)).first()):
+        return redirect_to_view("loginlog:user", user.pk)
+    try:
+        asked = report.question(request.GET, today())
+        after = _number(request.GET.get("after", ""))
+    except BadQuery as error:
+        return _refused(request, "loginlog/active.html", error, {})
+    page = selectors.active_users(asked.user_type or None, asked.days.first, asked.days.last, after=after, size=PAGE)
+    path, query = reverse("loginlog:active"), urlencode({"type": asked.user_type}) if asked.user_type else ""
+    first = f"{path}?{asked.days.query}" + (f"&{query}" if query else "")
+    older = None if page.after is None else f"{first}&after={page.after}"
+    if wants_json(request):
+        users = [{"id": user.id, "name": user.name} for user in page.users]
+        said = {"from": asked.days.first, "to": asked.days.last, "type": asked.user_type or None}
+        return json({**said, "count": page.total, "users": users, "next": older})
+    context = {"page": page, "asked": asked.days, "chosen": asked.user_type, "types": [EVERYBODY, *User.Type.values]}
+    context |= {"first": first if after >= 0 else None, "older": older, "unknown": name}
+    return render(request, "loginlog/active.html", context)
+
+
+def _number(text: str) -> int:
+    """The number after which a page begins; -1 for the first page."""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER
+    return int(text) if is_number else -1
 
 
 @_for(REPORT)
