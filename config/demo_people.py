@@ -1,5 +1,6 @@
 """Readers for ``make demo``, with half a year of logins: the same people and habits on every machine, up to today."""
 
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time, timedelta
 from random import Random
 from typing import Final, NamedTuple
@@ -40,11 +41,30 @@ def load_demo_people(until: date | None = None) -> int:
         ids |= bulk.people(names, user_type=kind)
         for name in names:
             days[ids[name]] = _days(random, _habit(random, kind, until), until)
+    _add_logins(random, days)
+    return len(ids)
+
+
+def load_logins_of(names: Iterable[str], until: date | None = None) -> int:
+    """Give users of the demo half a year of logins up to ``until`` (default: today). Return how many users have them.
+
+    Done again for the same day it changes nothing. Logins that a user has already are kept.
+    """
+    until = until or today()
+    users = list(User.objects.filter(username__in=list(names)))
+    for user in users:
+        random = Random(f"{SEED} {user.username}")
+        habit = Habit(until - timedelta(days=DAYS), random.uniform(0.5, 0.8), random.uniform(0.3, 0.6))
+        _add_logins(random, {user.pk: _days(random, habit, until)})
+    return len(users)
+
+
+def _add_logins(random: Random, days: Mapping[int, list[date]]) -> None:
+    """Count these logins, by the ids of users, and mark their days."""
     moments = {pk: [_moment(random, day) for day in found] for pk, found in days.items() if found}
     bulk.see_to_logins({pk: bulk.Logins(len(found), max(found)) for pk, found in moments.items()})
-    kinds = dict(User.objects.filter(pk__in=ids.values()).values_list("pk", "user_type"))
+    kinds = dict(User.objects.filter(pk__in=days).values_list("pk", "user_type"))
     mark_many((pk, kinds[pk], day) for pk, found in days.items() for day in found)
-    return len(ids)
 
 
 def _habit(random: Random, kind: str, until: date) -> Habit:

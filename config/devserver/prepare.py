@@ -28,6 +28,7 @@ def prepare(*, demo: bool) -> None:
         _load_once(os.environ.get("DATA", ""))
         _load_people_once()
         logins.make_logins()
+        _load_own_logins_once()
         _load_posts_once()
         _load_shop_once(os.environ.get("DATA", ""))
         _open_shop()
@@ -62,6 +63,17 @@ def _load_people_once() -> None:
     if database_identity() not in loaded:
         loaded[database_identity()] = load_demo_people()
         notes.write("people", loaded)
+
+
+def _load_own_logins_once() -> None:
+    """Give the demo's two users half a year of logins, if in this database they have none."""
+    from config.demo_people import load_logins_of
+    from mirror.marker import database_identity
+
+    loaded = notes.read("logins")
+    if database_identity() not in loaded:
+        loaded[database_identity()] = load_logins_of(logins.PEOPLE)
+        notes.write("logins", loaded)
 
 
 def _load_posts_once() -> None:

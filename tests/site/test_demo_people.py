@@ -1,12 +1,13 @@
 """The demo's readers."""
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
 from accounts.models import LoginStats, User
-from config.demo_people import NAMES, STAFF, load_demo_people
-from loginlog import selectors
+from config.demo_people import DAYS, NAMES, STAFF, load_demo_people, load_logins_of
+from config.devserver.logins import PEOPLE
+from loginlog import selectors, services
 from mirror import relay, verify
 
 pytestmark = pytest.mark.on_sqlite
@@ -21,6 +22,26 @@ def test_readers_and_half_a_year_of_logins_are_there_and_the_mirrors_agree() -> 
         days = selectors.login_days(stats.user, date(2025, 8, 1), UNTIL)
         assert len(days) == stats.login_times
         assert days[-1] == stats.last_login_time.date()
+    relay.drain_all()
+    assert verify.verify() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_demo_users_have_half_a_year_of_logins_and_keep_their_own() -> None:
+    """Loaded again, nothing changes."""
+    users = [User.objects.create_user(name) for name in PEOPLE]
+    own = UNTIL - timedelta(days=DAYS + 40)
+    services.mark(users[0], own)
+    found = []
+    for _ in range(2):
+        assert load_logins_of(PEOPLE, UNTIL) == len(users)
+        found.append([selectors.login_days(user, own, UNTIL) for user in users])
+    assert found[0] == found[1]
+    assert found[0][0][0] == own
+    for user, days in zip(users, found[0], strict=True):
+        months = {(day.year, day.month) for day in days if day != own}
+        assert len(months) >= 6
+        assert LoginStats.objects.get(user=user).login_times == len([day for day in days if day != own])
     relay.drain_all()
     assert verify.verify() == []
 
