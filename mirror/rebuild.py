@@ -28,7 +28,7 @@ from mirror import (
 )
 from mirror.bulk import few_collections
 from mirror.conf import setting
-from mirror.declare import Mirror
+from mirror.declare import Mirror, TableMirror
 from mirror.lease import lease
 from mirror.models import State
 from mirror.redis import relay_client
@@ -70,8 +70,13 @@ def rebuild(names: Iterable[str] = (), *, progress: Progress = _silent, redis: A
     """
     redis = redis or relay_client()
     replay.check(redis)
-    mirrors = sorted(registry.all_mirrors(names), key=lambda mirror: len(registry.all_ahead(mirror.name)))
+    mirrors = sorted(registry.all_mirrors(names), key=_order)
     return [_single(mirror, redis, progress) for mirror in mirrors]
+
+
+def _order(mirror: Mirror) -> tuple[bool, int]:
+    """Rows that are made in SQL first: other mirrors carry them to Redis. What comes after others, after them."""
+    return not isinstance(mirror, TableMirror), len(registry.all_ahead(mirror.name))
 
 
 def rebuild_if_cold(name: str) -> int:

@@ -19,6 +19,7 @@ from catalog.search.models import Document, Posting, Term
 from catalog.search.selectors import search
 from mirror import outbox, registry, tables
 from mirror.declare import TableMirror
+from mirror.rebuild import rebuild
 from mirror.redis import relay_client
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
@@ -109,7 +110,7 @@ class Shelves(RuleBasedStateMachine):
                 replace(*args)
             raise Stopped
 
-        mirror.replace = stop  # type: ignore[method-assign]
+        mirror.replace = stop  # type: ignore[method-assign, assignment]
         try:
             tables.replace_rows(mirror, [change.key for change in outbox.pending_at_all(index, 50)])
         except Stopped:
@@ -135,7 +136,7 @@ class Shelves(RuleBasedStateMachine):
         Posting.objects.all()._raw_delete("default")
         Term.objects.all().delete()
         warm_search()
-        _rebuild()
+        rebuild([*INDEXES, *MIRRORS])
         assert _lists() == live
         both(query)
 
@@ -156,12 +157,6 @@ def _computed() -> Rows:
         if (term := entries.term_of(key)) is not None:
             weights[term] = max(weight, weights.get(term, 0))
     return found.union(*(store.Word(term, weight).entries for term, weight in weights.items()))
-
-
-def _rebuild() -> None:
-    from mirror.rebuild import rebuild
-
-    rebuild([*INDEXES, *MIRRORS])
 
 
 @pytest.mark.slow(20)

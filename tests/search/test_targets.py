@@ -1,4 +1,4 @@
-"""What search promises, on the sample and on a part of the real catalogue. ``tests.bench.search`` asks for all of it."""
+"""What search promises, on the sample and on a part of the real catalogue. ``tests.bench.search`` asks all of it."""
 
 import random
 from pathlib import Path

@@ -1,0 +1,204 @@
+"""``python -m tests.bench.search [--data DIR] [--step N] [--sql N] [--books N]``: what search finds, and what it costs.
+
+First the real catalogue: every title as it is and with one Damerau-Levenshtein edit, with and without its series, and
+every author, asked of Redis (each --step th of them) and of SQL (each --sql th). Then --books invented books, with
+words, authors, tags and popularity as they are distributed in the real ones and new words as often as they come there,
+written straight to Redis: the slowest command of a search, and the memory.
+"""
+
+import argparse
+import os
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, Final
+
+from config.devserver import demo_env
+from tests.support.real_data import GOODBOOKS
+from tests.support.servers import temporary_folder
+from tests.support.servers.redis import RedisServer
+
+QUERIES: Final = 300  # of the invented books
+SLOW_MICROSECONDS: Final = 1000
+TARGETS: Final = {"titles": 0.99, "titles with a mistake": 0.95, "authors first": 1.0}
+
+
+def main() -> int:
+    """Parse, measure, print. Exit 1 when a target is missed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.search")
+    parser.add_argument("--data", type=Path, default=GOODBOOKS, help="a folder in goodbooks format")
+    parser.add_argument("--step", type=int, default=1, help="ask Redis for each of so many titles (1)")
+    parser.add_argument("--sql", type=int, default=1, help="ask SQL for each of so many titles (1)")
+    parser.add_argument("--books", type=int, default=100_000, help="invented books (100,000)")
+    options = parser.parse_args()
+    folder = temporary_folder()
+    os.environ["DATABASE_URL"] = f"sqlite:///{folder / 'bench.sqlite3'}"
+    os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+    os.environ["REDIS_PREFIX"] = ""
+    os.environ.update(demo_env.made("http://127.0.0.1"))
+    with RedisServer() as server:
+        os.environ.update(server.environment())
+        import django
+
+        django.setup()
+        is_met = _measure_real(options.data, options.step, options.sql)
+        _measure_invented(options.books)
+    return 0 if is_met else 1
+
+
+def _measure_real(data: Path, step: int, sql_step: int) -> bool:
+    from django.core.management import call_command
+
+    from catalog.search.models import Posting, Term
+    from mirror.sql_only import sql_only
+    from tests.support.search.asking import warm_search
+
+    call_command("migrate", verbosity=0)
+    call_command("import_goodbooks", str(data), "--books-only", stdout=sys.stderr)
+    began = time.process_time()
+    warm_search()
+    print(f"indexed in {time.process_time() - began:.0f} s of CPU: {Term.objects.count():,} words, "
+          f"{Posting.objects.count():,} entries")  # fmt: skip
+    engines: list[tuple[str, int, Callable[[], AbstractContextManager[object]]]] = [
+        ("Redis", step, nullcontext),
+        ("SQL", sql_step, sql_only),
+    ]
+    is_met = True
+    for engine, every, only in engines:
+        with only():
+            for what, size, rate, milliseconds in _ask_real(every):
+                target = TARGETS.get(what.partition(",")[0], 0.0)
+                is_met &= rate >= target
+                print(
+                    f"{engine}: {what}: {rate:.2%} of {size:,} (target {target:.0%}), {milliseconds:.1f} ms of CPU each"
+                )
+    return is_met
+
+
+def _ask_real(every: int) -> Iterator[tuple[str, int, float, float]]:
+    from catalog.search.words import names_of_title
+    from tests.support.search.asking import all_authors, all_titles, count_found, mistype, named_first
+
+    chance = random.Random(2026)
+    titles, authors = all_titles()[::every], all_authors()[::every]
+    bare = [(pk, [*names_of_title(title), title][1] or title) for pk, title in titles]
+    asked: list[tuple[str, Sequence[tuple[int, str]], Callable[[Any], int]]] = [
+        ("titles", titles, count_found),
+        ("titles with a mistake", [(pk, mistype(title, chance)) for pk, title in titles], count_found),
+        ("titles, without series", bare, count_found),
+        ("titles with a mistake, without series", [(pk, mistype(title, chance)) for pk, title in bare], count_found),
+        ("authors first", authors, named_first),
+    ]
+    for what, queries, count in asked:
+        began = time.process_time()
+        found = count(queries)
+        yield what, len(queries), found / len(queries), 1000 * (time.process_time() - began) / len(queries)
+
+
+class _Invented:
+    """Books like the real ones, without an end."""
+
+    def __init__(self) -> None:
+        from catalog.models import Book
+        from catalog.search.words import split_words
+
+        books = Book.objects.prefetch_related("authors", "tags")
+        self.books = [
+            (split_words(b.title), [a.name for a in b.authors.all()], [t.name for t in b.tags.all()], b.popularity)
+            for b in books
+        ]
+        self.words = [word for title, *_ in self.books for word in title]
+        once = sum(count == 1 for count in Counter(self.words).values())
+        self.new = once / len(self.words)  # Good and Turing: how likely the next word is new
+        self.chance = random.Random(2026)
+
+    def make(self, pk: int) -> tuple[str, Any]:
+        """Return the title and the document of one more book."""
+        from catalog.search import entries, store, words
+
+        pick = self.chance.choice
+        title = " ".join(self._word() for _ in pick(self.books)[0])
+        names = [" ".join([*pick(pick(self.books)[1] or ["x"]).split()[:1], self._word()]) for _ in pick(self.books)[1]]
+        on = [*entries.word_keys("b", words.terms(title).union(*map(words.terms, names)))]
+        on += [
+            *entries.name_keys([title]),
+            *entries.word_keys("g", filter(None, map(words.joined, pick(self.books)[2]))),
+        ]
+        return title, store.make(f"b{pk}", "", pick(self.books)[3], on)
+
+    def _word(self) -> str:
+        word = self.chance.choice(self.words)
+        if self.chance.random() >= self.new:
+            return word
+        other = self.chance.choice(self.words)
+        return word[: len(word) // 2 + 1] + other[len(other) // 2 :]
+
+
+def _measure_invented(count: int) -> None:
+    from catalog.search.corrections import read_query
+    from catalog.search.finding import find_candidates
+    from mirror.redis import relay_client
+    from tests.support.search.asking import mistype
+
+    invented, redis = _Invented(), relay_client()
+    for key in redis.scan_iter("search:*", count=10_000):
+        redis.unlink(key)
+    before = redis.info("memory")["used_memory"]
+    titles = list(_write(invented, redis, count))
+    memory = redis.info("memory")["used_memory"] - before
+    queries = [
+        mistype(title, invented.chance) if n % 2 else title for n, title in enumerate(titles[:: count // QUERIES])
+    ]
+    redis.config_resetstat()
+    redis.config_set("slowlog-log-slower-than", SLOW_MICROSECONDS)
+    redis.slowlog_reset()
+    for query in queries:
+        find_candidates(read_query(query))
+    stats, slow = redis.info("commandstats"), redis.slowlog_get(1000)
+    own = [entry for entry in slow if entry["command"].split()[0] in (b"ZRANGE", b"MGET")]
+    print(f"{count:,} invented books: {memory / 1e6:,.0f} MB in Redis, {memory / count:,.0f} bytes a book")
+    for name in ("zrange", "mget"):
+        found = stats[f"cmdstat_{name}"]
+        print(f"{name}: {found['calls'] / len(queries):.0f} a search, {found['usec_per_call']:.1f} us each")
+    print(f"commands above {SLOW_MICROSECONDS} us: {len(own)} of {sum(s['calls'] for s in stats.values()):,}; "
+          f"slowest {max((e['duration'] for e in own), default=0)} us")  # fmt: skip
+
+
+def _write(invented: _Invented, redis: Any, count: int) -> Iterator[str]:
+    """Write the records and lists of so many books, and of their words. Yields the titles."""
+    import orjson
+
+    from catalog import keys
+    from catalog.search import entries, store
+    from catalog.search.mirrors import place
+    from mirror import plan
+
+    weights: dict[str, int] = {}
+
+    def send(rows: Sequence[Any], key: Callable[[str], str]) -> None:
+        pipe = redis.pipeline(transaction=False)
+        for command in plan.commands([], place(entry for row in rows for entry in row.entries)):
+            pipe.execute_command(*command)
+        pipe.mset({key(row[0]): orjson.dumps(row._asdict()) for row in rows})
+        pipe.execute()
+
+    for start in range(0, count, 500):
+        made = [invented.make(pk) for pk in range(start + 1, min(start + 500, count) + 1)]
+        for _, document in made:
+            for on in document.keys:
+                if (term := entries.term_of(on)) is not None:
+                    weights[term] = max(weights.get(term, 0), document.weight)
+        send([document for _, document in made], keys.search_document)
+        yield from (title for title, _ in made)
+    words = [store.Word(term, weight) for term, weight in weights.items()]
+    for start in range(0, len(words), 500):
+        send(words[start : start + 500], keys.search_term)
+    print(f"{len(words):,} words")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
