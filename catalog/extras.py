@@ -98,6 +98,11 @@ def ask_for_cards(pipe: Any, ids: Sequence[int]) -> None:
         extra.ask(pipe, ids)
 
 
+def count_on_cards() -> int:
+    """How many commands ``ask_for_cards`` adds."""
+    return len(_on_cards)
+
+
 def found_for_cards(replies: Sequence[Any]) -> Beside:
     """What the replies say."""
     return [extra.found(reply) for extra, reply in zip(_on_cards.values(), replies, strict=True)]

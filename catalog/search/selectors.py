@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import Count
 
-from catalog import keys
-from catalog.extras import Beside
+from catalog import extras, keys, sorts
 from catalog.models import Book
 from catalog.results import BookRecord
 from catalog.search import words
@@ -41,7 +41,7 @@ class Found:
     authors: list[Named]
     tags: list[Named]
     readers: list[Named]
-    beside: Beside = ()
+    beside: extras.Beside = ()  # what other applications say of the books
 
     @property
     def is_empty(self) -> bool:
@@ -83,6 +83,7 @@ class _Loaded(NamedTuple):
     books: Sequence[BookRecord]
     tags: Sequence[Named]
     readers: Sequence[Any]
+    beside: extras.Beside = ()  # of each candidate, as ``_Wanted.books`` has them
 
 
 def search(text: str, viewer: int = 0, most: int | None = None) -> Found:
@@ -101,12 +102,15 @@ def search(text: str, viewer: int = 0, most: int | None = None) -> Found:
         [int(member[1:]) for member in found["r"][:CANDIDATES]],
     )
     loaded = _load(wanted, viewer)
+    books = _best(query, loaded.books, _texts_of_book, most or BOOKS)
+    places = [wanted.books.index(book["id"]) for book in books]
     return Found(
         text,
-        _best(query, loaded.books, _texts_of_book, most or BOOKS),
+        books,
         _best(query, list(map(_named, found["a"][:CANDIDATES])), _texts_of_name, OTHERS),
         _best(query, loaded.tags, _texts_of_name, OTHERS),
         _best(query, loaded.readers, _texts_of_name, OTHERS),
+        [[values[n] for n in places] for values in loaded.beside],
     )
 
 
@@ -146,21 +150,23 @@ def _load(wanted: _Wanted, viewer: int) -> _Loaded:
     def ask(pipe: Any) -> None:
         if wanted.books:
             pipe.mget(list(map(keys.book, wanted.books)))
+            extras.ask_for_cards(pipe, wanted.books)
         for tag in wanted.tags:
             pipe.scard(keys.tag(tag.name))
         for readers in _readers:
             readers.ask(pipe, viewer, wanted.readers)
 
-    mirrors = ["book", *(name for readers in _readers if wanted.readers for name in readers.mirrors)]
+    mirrors = ["book", *sorts.others(), *(name for readers in _readers if wanted.readers for name in readers.mirrors)]
     reading = read(mirrors, ask)
     if reading is None:
         return _load_by_sql(wanted, viewer)
     replies = iter(reading.replies)
     raws = next(replies) if wanted.books else []
+    beside = extras.found_for_cards(list(islice(replies, extras.count_on_cards()))) if wanted.books else ()
     tags = [tag._replace(weight=count) for tag, count in zip(wanted.tags, replies, strict=False)]
-    rest = list(reading.replies[len(tags) + bool(wanted.books) :])
+    rest = list(replies)
     found = [reader for readers in _readers for reader in readers.read(wanted.readers, rest)]
-    return _Loaded([BookRecord(raw) for raw in raws if raw is not None], tags, found)
+    return _Loaded([BookRecord(raw) for raw in raws if raw is not None], tags, found, beside)
 
 
 def _load_by_sql(wanted: _Wanted, viewer: int) -> _Loaded:
@@ -169,4 +175,4 @@ def _load_by_sql(wanted: _Wanted, viewer: int) -> _Loaded:
     counts = dict(links.filter(tag_id__in=ids).values_list("tag_id").annotate(Count("id")).order_by())
     tags = [tag._replace(weight=counts.get(tag.id, 0)) for tag in wanted.tags]
     found = [reader for readers in _readers for reader in readers.by_sql(viewer, wanted.readers)]
-    return _Loaded(records_by_sql(wanted.books), tags, found)
+    return _Loaded(records_by_sql(wanted.books), tags, found, extras.by_sql_for_cards(wanted.books))

@@ -7,14 +7,15 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
+from catalog.models import Book
 from catalog.search.models import Document
 from mirror.recorder import record
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from social.models import Block
-from tests.support.catalog.make import make_book
-from tests.support.search.asking import warm_search
+from tests.support.catalog.make import make_book, make_products
+from tests.support.search.asking import both, warm_search
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
@@ -149,3 +150,13 @@ def test_an_emptied_redis_is_noticed(redis_server: RedisServer) -> None:
     warm_search()
     redis_server.client().flushall()
     assert [book["title"] for book in _ask("hobbit")["books"]][:1] == ["The Hobbit"]
+
+
+def test_cards_say_what_lists_of_books_say(client: Client) -> None:
+    make_products(Book.objects.all())
+    warm_search()
+    assert [len(values) for values in both("hob").beside] == [2]
+    with sql_only():
+        by_sql = client.get("/search/?q=hob").content
+    assert b"price" in by_sql
+    assert client.get("/search/?q=hob").content == by_sql

@@ -17,7 +17,7 @@ from mirror.sql_only import sql_only
 from tests.support.catalog.goodbooks import read_rows
 from tests.support.whole import rebuild
 
-MIRRORS = ["book", "tag", "user", "shun", "document", "term"]
+MIRRORS = ["book", "tag", "product", "user", "shun", "document", "term"]
 INDEXES = ["indexed_book", "indexed_author", "indexed_tag", "indexed_reader"]
 
 
@@ -51,6 +51,7 @@ def shown(found: Found) -> dict[str, Any]:
     """All that a template can see."""
     return {
         "books": [book.raw for book in found.books],
+        "beside": [[said and said.raw for said in values] for values in found.beside],
         "authors": found.authors,
         "tags": found.tags,
         "readers": found.readers,
