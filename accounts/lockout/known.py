@@ -15,7 +15,6 @@ from django.utils.crypto import constant_time_compare, get_random_string
 
 from accounts.lockout.limits import counted_name
 from accounts.models import User
-from accounts.names import fold
 
 COOKIE: Final = "device"
 SALT: Final = "accounts.lockout.known"
@@ -43,7 +42,7 @@ def device_of(request: HttpRequest, name: str) -> str:
         return ""
     if said[0] != counted_name(name) or len(said) < 3:
         return ""
-    user = User.objects.filter(name_key=fold(name)).first()
+    user = User.objects.filter(name_key=said[0]).first()
     return str(said[1]) if user and constant_time_compare(said[2], _stamp(user)) else ""
 
 

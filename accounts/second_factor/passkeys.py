@@ -24,7 +24,8 @@ from accounts.second_factor.models import Passkey
 MAX_PASSKEYS: Final = 20  # of one person
 CHALLENGE: Final = "_passkey_challenge"
 NAME: Final = "Diptych"
-WRONG: Final = (WebAuthnException, ValueError, KeyError, TypeError)  # errors of py_webauthn for forged input
+# Errors of py_webauthn for forged input; deeply nested JSON is a RecursionError.
+WRONG: Final = (WebAuthnException, ValueError, KeyError, TypeError, RecursionError)
 
 
 def is_possible(request: HttpRequest) -> bool:
