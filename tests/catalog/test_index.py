@@ -122,6 +122,7 @@ def test_news_leaves_it_as_if_it_were_new(
     assert changed._sizes == fresh._sizes
     assert changed._all == fresh._all
     assert changed._sets == fresh._sets
+    assert changed._languages() == fresh._languages()
     for name, places in changed._orders.items():
         assert places.keys == fresh._orders[name].keys, name
     _agrees(changed, shelf, node, order)

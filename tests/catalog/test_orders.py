@@ -48,6 +48,7 @@ def test_changes_leave_it_as_if_it_were_new(
 ) -> None:
     order = Order(first)
     for pk, key in then.items():
+        order.between(None, None)  # makes it remember
         order.put(pk, key)
     left = {pk: key for pk, key in (first | then).items() if pk not in gone}
     for pk in gone:
@@ -55,6 +56,7 @@ def test_changes_leave_it_as_if_it_were_new(
     books = BitMap64(left)
     assert order.keys == left
     assert order.page(books, None, limit) == _page(left, set(books), None, limit)
+    assert set(order.between(None, None)) == {pk for pk, key in left.items() if key != inf}
 
 
 def test_results_that_all_stand_at_the_end_are_found_without_walking_there() -> None:
