@@ -1,9 +1,12 @@
 """Writing and deleting posts in a real browser."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Page, Route, expect
+from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from social.models import Post
@@ -47,6 +50,29 @@ def test_what_is_posted_is_on_top_at_once(open_page: OpenPage, alice: User, opti
     page.get_by_role("button", name="Post", exact=True).click()
     expect(page.locator(".posts > li").first).to_contain_text("the third")
     assert Post.objects.count() == 3
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_posts_say_how_long_ago_they_were(open_page: OpenPage, language: str, live_server: LiveServer) -> None:
+    """The page says the exact time; the browser, how long ago it was, also while the page stays open."""
+    user, now = User.objects.create_user("alice"), timezone.now()
+    ages = [timedelta(days=400), timedelta(days=3, hours=1), timedelta(hours=5, minutes=9), timedelta(seconds=1)]
+    for age in ages:
+        post(user.pk, "hello", created_at=now - age)
+    exact = open_page(java_script_enabled=False)
+    page = open_page()
+    page.clock.install(time=now - timedelta(hours=1))
+    page.clock.pause_at(now)
+    for each in (exact, page):
+        each.context.add_cookies([{"name": "django_language", "value": language, "url": live_server.url}])
+        each.goto("/global/")
+    times = exact.locator(".post-time time").all_inner_texts()
+    shown = page.locator(".post-time time")
+    ago = {"en": ["now", "5 hours ago", "3 days ago"], "zh-hans": ["现在", "5小时前", "3天前"]}[language]
+    expect(shown).to_have_text([*ago, times[-1]])
+    assert [each.get_attribute("title") for each in shown.all()] == times
+    page.clock.run_for(120_000)
+    expect(shown.first).to_have_text({"en": "2 minutes ago", "zh-hans": "2分钟前"}[language])
 
 
 def test_the_first_post_takes_the_place_of_what_is_said_of_none(open_page: OpenPage, alice: User) -> None:

@@ -1,0 +1,19 @@
+// Says of <time data-ago> how long ago it was: in the browser, because a page may come from a cache. What the page says
+// without this, the exact time, stays in its title.
+(() => {
+  const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+  const MONTH = 30 * 86400; // longer ago, the date says more
+  const words = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
+  const say = (time) => {
+    const seconds = Math.max(0, (Date.now() - Date.parse(time.dateTime)) / 1000); // clocks differ
+    const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ["second", 1];
+    const count = seconds < 60 ? 0 : Math.floor(seconds / length); // "now" for a minute
+    const text = seconds < MONTH ? words.format(-count, seconds < 60 ? "second" : unit) : time.title;
+    if (time.textContent !== text) time.textContent = text;
+  };
+  const sayAll = () => document.querySelectorAll("time[data-ago]").forEach(say);
+  document.addEventListener("htmx:afterSettle", sayAll);
+  document.addEventListener("visibilitychange", sayAll);
+  setInterval(sayAll, 10_000);
+  sayAll();
+})();
