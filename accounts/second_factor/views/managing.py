@@ -79,7 +79,6 @@ class Factors(Owned, TemplateView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(**kwargs) | {
             "factors": factors.overview(self.owner.pk),
-            "is_required": factors.is_required(self.owner),
             "can_have_passkeys": passkeys.is_possible(self.request),
         }
 
