@@ -35,7 +35,7 @@ def chart(days: Sequence[date], lines: Sequence[tuple[str, Sequence[int]]], *, n
     top, width = ticks[-1], max(len(days) - 1, 1)
     drawn = [(css, " ".join(f"{x},{top - n}" for x, n in enumerate(_at_least_two(numbers)))) for css, numbers in lines]
     picture = format_html(
-        '<svg class="lines" role="img" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-label="{}">{}{}</svg>',
+        '<svg class="plot-lines" role="img" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-label="{}">{}{}</svg>',
         width,
         top,
         name,

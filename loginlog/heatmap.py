@@ -61,7 +61,7 @@ def sheet(
     squares = []
     for day in calendar.days(first, last):
         row, column = divmod(start + day.day - 1, 7)
-        shade = "later" if day > today else f"l{levels.get(day, 0)}"
+        shade = "ahead" if day > today else f"l{levels.get(day, 0)}"
         shade += " today" if day == today else ""
         x, y = column * SIDE, (row + 1) * SIDE
         squares.append((shade, day_title(day), x + 1, y + 1, x + SIDE // 2, y + 16, day.day))

@@ -10,7 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from loginlog.days import A_DAY, today
-from tests.browser.conftest import WIDTHS, Audit, OpenPage, find_overflows
+from tests.browser.conftest import WIDTHS, Audit, OpenPage, find_overflows, resize, settled
 from tests.support.loginlog import filled
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,6 +43,33 @@ def test_every_page_is_accessible_and_fits(
     for address in PAGES:
         page.goto(address)
         assert audit(page) == [], address
+
+
+def test_labels_stand_on_their_lines_and_days_are_of_one_size(
+    open_page: OpenPage, live_server: LiveServer, alice: User
+) -> None:
+    page = sign_in(open_page(), alice, live_server)
+    for width in WIDTHS:
+        resize(page, width)
+        page.goto("/loginlog/report/")
+        settled(page)
+        gaps = page.locator(".plot").first.evaluate(
+            """plot => {
+                const middle = (box) => (box.top + box.bottom) / 2;
+                const lines = [...plot.querySelectorAll(".rule")].map((line) => middle(line.getBoundingClientRect()));
+                return [...plot.querySelectorAll(".plot-scale li")].map((label, place) => {
+                    const text = document.createRange();
+                    text.selectNodeContents(label);
+                    return middle(text.getBoundingClientRect()) - lines.at(-1 - place);
+                });
+            }"""
+        )
+        assert len(gaps) > 1
+        assert max(map(abs, gaps)) < 2
+        page.goto("/loginlog/")
+        settled(page)
+        sizes = "texts => [...new Set(texts.map((text) => getComputedStyle(text).fontSize))]"
+        assert len(page.locator(".sheet-of-days g:not(.weekdays) text").evaluate_all(sizes)) == 1
 
 
 def test_the_admins_first_page_shows_the_log(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:

@@ -90,7 +90,7 @@ def test_a_mark_made_late_moves_somebody_to_the_cohort_where_they_belong(staff: 
 
 def test_the_page_has_charts_tables_and_marks_what_is_not_over(staff: Client, marks: set[Mark]) -> None:
     html = staff.get("/loginlog/report/").content.decode()
-    assert html.count('<svg class="lines"') == 3
+    assert html.count('<svg class="plot-lines"') == 3
     assert html.count('<polyline class="dau"') == 3
     assert html.count('<span class="open-mark">*</span>') > 0
     assert "Retention by week of the first login" in html

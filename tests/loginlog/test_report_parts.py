@@ -80,7 +80,7 @@ def test_a_sheet_has_a_square_for_each_day_where_the_weekday_stands(month: date,
         assert int(square[1].get("x", "")) // heatmap.SIDE == (day.weekday() + 1) % 7  # English weeks begin on Sunday
     height = int(svg.get("viewBox", "").split()[3])
     assert max(int(square[1].get("y", "")) for square in squares) + heatmap.SIDE - 1 == height
-    assert sum("later" in (g.get("class") or "") for g in squares) == extra
+    assert sum("ahead" in (g.get("class") or "") for g in squares) == extra
 
 
 @pytest.mark.parametrize(("language", "letters"), [("en", "SMTWTFS"), ("zh-hans", "一二三四五六日"), ("de", "MDMDFSS")])
