@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 from accounts.models import User
 from catalog.models import Book
 from mirror.relay import drain_all
-from tests.browser.conftest import PAPER, Audit, OpenPage, find_overflows, read_paper, settled
+from tests.browser.conftest import PAPER, PHONE, Audit, OpenPage, find_overflows, read_paper, settled
 from tests.browser.test_loginlog import sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,6 +40,16 @@ def test_a_theme_can_be_chosen_and_taken_back(open_page: OpenPage, java_script: 
     page.get_by_role("button", name="System").click()
     expect(page.get_by_role("button", name="System")).to_have_attribute("aria-pressed", "true")
     assert paper(page) == PAPER["light"]
+
+
+def test_a_long_staff_name_can_be_read_on_a_phone(open_page: OpenPage, live_server: LiveServer) -> None:
+    user = User.objects.create_superuser("Maximiliana Featherstonehaugh", password=None)
+    page = sign_in(open_page(viewport=PHONE), user, live_server)
+    page.goto("/books/")
+    settled(page)
+    name = page.locator(".person-name span")
+    assert name.evaluate("name => name.clientWidth") > PHONE["width"] / 4
+    assert find_overflows(page, [PHONE["width"]]) == []
 
 
 @pytest.mark.parametrize("java_script", [True, False])

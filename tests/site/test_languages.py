@@ -3,6 +3,7 @@
 import pytest
 from django.conf import settings
 from django.core import management
+from django.template import Context, Template
 from django.test import Client
 from django.utils import translation
 from pytest_django.fixtures import Settings
@@ -10,6 +11,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from catalog.models import Book, Tag
 from config import messages
+from shop.money import money
 from tests.support.site.html import attributes_of
 from tests.support.whole import SITE
 
@@ -28,7 +30,7 @@ PAGES = {
         ("Nothing on the shelf", "书架上没有完全符合的书。"),
         ('class="not">not<', 'class="not">不含<'),
     ],
-    "/books/1/": [("750 BC", "公元前 750 年"), ("1,234 readers", "1234 位读者"), ("English</dd>", "英语</dd>")],
+    "/books/1/": [("750 BC", "公元前 750 年"), ("1,234 readers", "1,234 位读者"), ("English</dd>", "英语</dd>")],
     "/books/1/?explain=1": [("Behind this page", "页面背后"), (" round trips to Redis, ", "与 Redis 往返 ")],
     "/accounts/login/": [("New here?", "还没有账号？"), ("Name</label>", "用户名</label>")],
     "/accounts/register/": [("Letters and digits", "文字和数字"), ("Password confirmation", "密码")],
@@ -88,6 +90,13 @@ def test_a_cookie_that_names_no_language_is_no_choice(client: Client) -> None:
 
 def test_every_message_is_translated() -> None:
     assert messages.check() == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_large_numbers_have_separators(language: str) -> None:
+    with translation.override(language):
+        assert Template('{{ n|floatformat:"0g" }}').render(Context({"n": 1234567})) == "1,234,567"
+        assert "1,234,567.89" in money(123456789)
 
 
 def test_what_is_compiled_is_loaded() -> None:

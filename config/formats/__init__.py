@@ -1,0 +1,1 @@
+"""Formats of dates and numbers where Django's are not what people read."""
