@@ -15,3 +15,14 @@ const poll = () => {
 };
 setInterval(poll, 1000);
 document.addEventListener("visibilitychange", poll);
+
+// A form that is sent as forms are: its button is busy until the next page is there. htmx says so of its own by itself.
+const BUSY_SECONDS = 10; // the answer may be a file, and this page stays
+document.addEventListener("submit", ({ defaultPrevented, submitter }) => {
+  if (defaultPrevented || !submitter) return;
+  submitter.ariaBusy = "true";
+  setTimeout(() => submitter.removeAttribute("aria-busy"), 1000 * BUSY_SECONDS);
+});
+window.addEventListener("pageshow", () => {
+  document.querySelectorAll("button[aria-busy]").forEach((button) => button.removeAttribute("aria-busy"));
+});

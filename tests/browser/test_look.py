@@ -1,14 +1,16 @@
 """Theme and language, on every width, and what axe-core says of it."""
 
+import re
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from catalog.models import Book
 from mirror.relay import drain_all
+from social.services.posts import post
 from tests.browser.conftest import PAPER, PHONE, Audit, OpenPage, find_overflows, read_paper, settled
 from tests.browser.test_loginlog import sign_in
 
@@ -50,6 +52,42 @@ def test_a_long_staff_name_can_be_read_on_a_phone(open_page: OpenPage, live_serv
     name = page.locator(".person-name span")
     assert name.evaluate("name => name.clientWidth") > PHONE["width"] / 4
     assert find_overflows(page, [PHONE["width"]]) == []
+
+
+def test_the_button_of_a_slow_form_is_busy(open_page: OpenPage) -> None:
+    """Without motion where the reader wants none, and not for ever: the answer may be a file."""
+    page = open_page(reduced_motion="no-preference")
+    page.clock.install()
+    page.goto("/accounts/login/")
+    page.route("**/accounts/login/", lambda route: route.fulfill(status=204))  # the page stays
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill("a wrong password")
+    page.get_by_label("Password").press("Enter")
+    button = page.get_by_role("main").get_by_role("button", name="Log in")
+    expect(button).to_have_attribute("aria-busy", "true")
+    turning = "button => getComputedStyle(button, '::after').animationName.includes('busy-turning')"
+    assert button.evaluate(turning)
+    page.emulate_media(reduced_motion="reduce")
+    assert not button.evaluate(turning)
+    page.clock.run_for(11_000)
+    expect(button).not_to_have_attribute("aria-busy", "true")
+
+
+def test_the_button_that_asks_for_more_is_busy_until_it_is_there(open_page: OpenPage) -> None:
+    author = User.objects.create_user("alice")
+    for number in range(60):
+        post(author.pk, f"post {number}")
+    drain_all()
+    page, held = open_page(), list[Route]()
+    page.goto("/global/")
+    settled(page)
+    page.route(re.compile("after="), lambda route: held.append(route))
+    more = page.get_by_role("link", name="Older posts")
+    more.click()
+    expect(more).to_have_class(re.compile("htmx-request"))
+    assert "busy-shown" in more.evaluate("more => getComputedStyle(more, '::after').animationName")
+    held[0].continue_()
+    expect(page.locator(".htmx-request")).to_have_count(0)
 
 
 @pytest.mark.parametrize("java_script", [True, False])
