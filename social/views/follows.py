@@ -16,11 +16,11 @@ from django_htmx.http import trigger_client_event
 from accounts.models import User
 from accounts.names import fold, page_of
 from accounts.ratelimit import allow
+from accounts.views.answers import go, must_log_in, refused, too_often
 from config.answers import json, wants_json
 from config.redirects import next_address
 from social.people import Profile, profile
 from social.services import people
-from social.views.answers import go, must_log_in, refused, too_often
 
 
 class Verb(NamedTuple):

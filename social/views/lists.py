@@ -9,12 +9,12 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from accounts.views.answers import must_log_in
 from catalog.selectors import get_author, get_book
 from config.answers import is_partial, json, wants_json
 from social.reading import PostPage, cursor
 from social.selectors import mentions_of, posts_about, posts_about_books_by, posts_tagged
 from social.tokens import fold_hashtag
-from social.views.answers import must_log_in
 from social.views.timelines import results
 
 

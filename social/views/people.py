@@ -14,6 +14,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from accounts.views.answers import must_log_in
 from config.answers import is_partial, json, wants_json
 from config.redirects import redirect_to
 from social import people_lists
@@ -23,7 +24,6 @@ from social.people_lists import Line, PeoplePage
 from social.reading import cursor
 from social.selectors import posts_of
 from social.suggestions import Suggestion, suggestions
-from social.views.answers import must_log_in
 from social.views.timelines import results
 
 FEW = 10  # of a list, where it is one of several

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.ratelimit import allow, give_back
+from accounts.views.answers import must_log_in
 from accounts.views.too_many import in_words
 from config.answers import is_partial, json, wants_json
 from config.redirects import next_address, redirect_to
@@ -23,7 +24,6 @@ from social.models import Post
 from social.reading import PostRecord, records
 from social.selectors import get_post
 from social.services.posts import delete_post, post, post_by_key
-from social.views.answers import must_log_in
 from social.views.draft import Draft, is_json_body
 
 HOME: Final = "/home/"

@@ -10,10 +10,10 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from accounts.views.answers import must_log_in
 from config.answers import is_partial, json, wants_json
 from social.reading import PostPage, cursor
 from social.selectors import MOST_NEW, global_timeline, home_timeline, new_posts
-from social.views.answers import must_log_in
 
 HOME: Final = "/home/"
 GLOBAL: Final = "/global/"

@@ -36,7 +36,7 @@ def refused(request: HttpRequest, why: str, address: str, status: int) -> HttpRe
         response: HttpResponse = HttpResponseClientRedirect(address)
         response.status_code = status
         return response
-    return render(request, "social/refused.html", {"why": why, "back": address}, status=status)
+    return render(request, "accounts/refused.html", {"why": why, "back": address}, status=status)
 
 
 def too_often(request: HttpRequest, seconds: int, address: str) -> HttpResponse:
