@@ -14,13 +14,14 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from unfold.admin import TabularInline
 from unfold.decorators import display
 from unfold.forms import ActionForm
 
 from accounts.admin_base import Audited
 from accounts.audit.log import log_rows
-from catalog import services
-from catalog.models import Author, Book, Tag
+from catalog import aliases, services
+from catalog.models import Author, Book, Tag, TagAlias, Tagging
 
 FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
 
@@ -94,16 +95,41 @@ class YearFilter(admin.SimpleListFilter):
         return queryset.filter(**self.RANGES.get(self.value() or "", {}))
 
 
+class TaggingInline(TabularInline):
+    """The tags of a book, a few at a time. Who may change the book may change them."""
+
+    model = Tagging
+    autocomplete_fields = ["tag"]
+    extra = 0
+    ordering = ["-imported_count", "pk"]
+    per_page = 20
+    tab = True
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("catalog.view_book") or request.user.has_perm("catalog.change_book")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("catalog.change_book")
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_change_permission(request, obj)
+
+
 @admin.register(Book)
 class BookAdmin(ForTag):
     """Books. Tags are added to and taken off many at once."""
 
+    inlines = [TaggingInline]
+
     list_display = ["title", "author_names", "year", "popularity", "rating"]
     list_filter = [YearFilter, "language"]
     search_fields = ["title", "isbn", "authors__name"]
-    autocomplete_fields = ["authors", "tags"]
+    autocomplete_fields = ["authors"]
     readonly_fields = ["goodreads_id"]
-    fields = ["title", "authors", "tags", "year", "language", "isbn", "popularity", "rating", "goodreads_id"]
+    fields = ["title", "authors", "year", "language", "isbn", "popularity", "rating", "goodreads_id"]
     actions = ["add_tag", "remove_tag"]
     list_per_page = 50
     show_full_result_count = False
@@ -174,7 +200,9 @@ class AuthorAdmin(Audited):
 class TagAdmin(ForTag):
     """Tags: renamed by editing, or merged into one another."""
 
-    list_display = ["name", "book_list"]
+    list_display = ["name", "book_list", "hidden"]
+    list_editable = ["hidden"]
+    list_filter = ["hidden"]
     search_fields = ["name"]
     ordering = ["name"]
     actions = ["merge"]
@@ -182,7 +210,7 @@ class TagAdmin(ForTag):
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Tag]:
-        return _with_book_counts(super().get_queryset(request), Book.tags.through, "tag_id")
+        return _with_book_counts(super().get_queryset(request), Tagging, "tag_id")
 
     @display(description=_("books"))
     def book_list(self, tag: Tag) -> str:
@@ -197,3 +225,46 @@ class TagAdmin(ForTag):
             _log(request, [into], gettext("Merged in: %(names)s.") % {"names": merged})
             text = ngettext("%(n)d tag was merged into “%(name)s”.", "%(n)d tags were merged into “%(name)s”.", count)
             self.message_user(request, text % {"n": count, "name": into.name}, messages.SUCCESS)
+
+
+class AliasForm(forms.ModelForm):
+    """Another name of a tag."""
+
+    def clean(self) -> dict[str, Any]:
+        """A name means one tag, at once: not itself, nor a tag whose own name means another one."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        name, tag = cleaned.get("name"), cleaned.get("tag")
+        if name and tag and (name == tag.name or TagAlias.objects.filter(name=tag.name).exists()):
+            self.add_error("tag", gettext("Choose a tag of another name, which does not mean another tag itself."))
+        return cleaned
+
+
+@admin.register(TagAlias)
+class TagAliasAdmin(Audited):
+    """Other names of tags. To save one merges the tag that has this name. Who may change tags may change them."""
+
+    form = AliasForm
+    list_display = ["name", "tag"]
+    list_select_related = ["tag"]
+    search_fields = ["name", "tag__name"]
+    autocomplete_fields = ["tag"]
+    list_per_page = 50
+    show_full_result_count = False
+
+    def save_model(self, request: HttpRequest, obj: TagAlias, form: Any, change: bool) -> None:
+        aliases.save_alias(obj)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("catalog.view_tag") or request.user.has_perm("catalog.change_tag")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perms(["catalog.change_tag", "catalog.delete_tag"])
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self.has_change_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_change_permission(request)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)

@@ -7,3 +7,8 @@ from django.utils.translation import gettext_lazy as _
 class CatalogConfig(AppConfig):
     name = "catalog"
     verbose_name = _("catalog")
+
+    def ready(self) -> None:
+        from catalog import personal
+
+        personal.register_parts()

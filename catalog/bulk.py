@@ -1,13 +1,16 @@
 """Writing many rows in few statements, and only what is not there yet."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from django.db import connection
 from django.db.models import Model
 
+from catalog.models import Author, Tag
 
-def ids_of(model: type[Model], names: Sequence[str]) -> tuple[dict[str, int], int]:
+
+def ids_of(model: type[Tag | Author], names: Sequence[str]) -> tuple[dict[str, int], int]:
     """From name to primary key, having added the names that were not there; and how many those were.
 
     Asked for again, because SQLite before 3.35 does not tell the keys of what is inserted.
@@ -16,29 +19,53 @@ def ids_of(model: type[Model], names: Sequence[str]) -> tuple[dict[str, int], in
     known = dict(rows.filter(name__in=names))
     new = [name for name in names if name not in known]
     if new:
-        model._base_manager.bulk_create(model(name=name) for name in new)
+        made: list[Any] = [model.named(name) for name in new]
+        model._base_manager.bulk_create(made)
         known |= dict(rows.filter(name__in=new))
     return known, len(new)
 
 
 _TAG = """
-    INSERT INTO catalog_book_tags (book_id, tag_id)
-    SELECT v.book, v.tag FROM ({pairs}) v
+    INSERT INTO catalog_book_tags (book_id, tag_id, imported_count)
+    SELECT v.book, v.tag, v.count FROM ({rows}) v
     WHERE NOT EXISTS (SELECT 1 FROM catalog_book_tags l WHERE l.book_id = v.book AND l.tag_id = v.tag)
     ON CONFLICT DO NOTHING
 """
+_COUNT = """
+    INSERT INTO catalog_book_tags (book_id, tag_id, imported_count)
+    SELECT v.book, v.tag, v.count FROM ({rows}) v WHERE true
+    ON CONFLICT (book_id, tag_id) DO UPDATE SET imported_count = excluded.imported_count
+    WHERE catalog_book_tags.imported_count <> excluded.imported_count
+"""
+_ROWS = {
+    "postgresql": "SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::int[]) AS p(book, tag, count)",
+    "sqlite": "SELECT json_extract(value, '$[0]') AS book, json_extract(value, '$[1]') AS tag,"
+    " json_extract(value, '$[2]') AS count FROM json_each(%s)",
+}
 
 
 def add_tags(pairs: Iterable[tuple[int, int]]) -> int:
     """Add these pairs of book and tag; returns how many were new. One statement: ten times bulk_create."""
-    books, tags = [list(ids) for ids in zip(*pairs, strict=True)] or ([], [])
+    return _write(_TAG, [(book, tag, 1) for book, tag in pairs])
+
+
+def add_counted_tags(counts: Mapping[tuple[int, int], int]) -> int:
+    """Add these pairs of book and tag with how many readers elsewhere gave them, and set the counts of those that are
+    there; returns how many pairs were new.
+    """
+    rows = [(*pair, count) for pair, count in counts.items()]
+    added = _write(_TAG, rows)
+    if added < len(rows):
+        _write(_COUNT, rows)
+    return added
+
+
+def _write(sql: str, rows: Sequence[tuple[int, int, int]]) -> int:
+    """Run a statement for rows of book, tag and count; returns how many it wrote."""
     with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            sql = _TAG.format(pairs="SELECT * FROM unnest(%s::bigint[], %s::bigint[]) AS p(book, tag)")
-            cursor.execute(sql, [books, tags])
-        else:
-            each = "SELECT json_extract(value, '$[0]') AS book, json_extract(value, '$[1]') AS tag FROM json_each(%s)"
-            cursor.execute(_TAG.format(pairs=each), [json.dumps(list(zip(books, tags, strict=True)))])
+        columns = list(map(list, zip(*rows, strict=True))) or [[], [], []]
+        given = columns if connection.vendor == "postgresql" else [json.dumps(rows)]
+        cursor.execute(sql.format(rows=_ROWS[connection.vendor]), given)
         return int(cursor.rowcount)
 
 

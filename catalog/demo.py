@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from catalog.bulk import add_tags, ids_of
+from catalog.bulk import add_counted_tags, ids_of
 from catalog.demo_words import CHINESE_AUTHORS, FIRST, GENRES, LAST, SHELVES, Genre
 from catalog.models import Author, Book, Tag
 
@@ -87,6 +87,12 @@ def _book(random: Random, genre: Genre, title: str, authors: tuple[str, ...]) ->
     )
 
 
+def _tag_counts(demo: DemoBook) -> dict[str, int]:
+    """Return how many readers gave each tag: the genre's own, which come first, the most."""
+    random = Random(demo.title)
+    return {name: 1 + int(demo.popularity * random.uniform(0.3, 1) / (n + 2)) for n, name in enumerate(demo.tags)}
+
+
 def load_demo_books() -> int:
     """Add the generated books that are not there yet (by title); returns how many were."""
     there = set(Book.objects.values_list("title", flat=True))
@@ -110,5 +116,7 @@ def load_demo_books() -> int:
         wrote._base_manager.bulk_create(
             wrote(book_id=books[demo.title], author_id=authors[name]) for demo in new for name in demo.authors
         )
-        add_tags((books[demo.title], tags[name]) for demo in new for name in demo.tags)
+        add_counted_tags(
+            {(books[demo.title], tags[name]): count for demo in new for name, count in _tag_counts(demo).items()}
+        )
     return len(new)

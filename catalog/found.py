@@ -8,7 +8,7 @@ from django.db.models import Count
 
 from catalog import nearest, query, sql
 from catalog.filters import Narrowing
-from catalog.models import Book
+from catalog.models import Tagging
 from mirror.conf import setting
 
 FACETS: Final = 20
@@ -64,5 +64,5 @@ def _unknown(node: query.Node | None) -> list[tuple[str, Counts]]:
 
 def _sizes(names: list[str]) -> dict[str, int]:
     """How many books have each of these tags; those that none has are left out."""
-    links = Book.tags.through._base_manager.using(setting("DATABASE")).filter(tag__name__in=names)
+    links = Tagging._base_manager.using(setting("DATABASE")).filter(tag__name__in=names)
     return dict(links.values_list("tag__name").annotate(books=Count("pk")))

@@ -7,7 +7,7 @@ the orders and sets that they add.
 
 from bisect import bisect_left, insort
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from heapq import nsmallest
 from math import inf
 from typing import Any
@@ -49,6 +49,8 @@ class Index:
         self._tag_start = len(self._tag_key)
         self._language_key = keys.language("")
         self._codes: list[str] | None = None
+        self._hidden_key = keys.hidden_names()
+        self._hidden: set[str] = set()
         self._sort_of = {sort.place(): sort for sort in sorts.every()}
         self._partial = [sort.name for sort in sorts.every() if sort.is_partial]
         members, tags_of, places, sets = self._sort_out(entries)
@@ -76,6 +78,9 @@ class Index:
                     pk, key = sort.of(entry)
                     places[sort.name][pk] = key
                 continue
+            if isinstance(entry, Member) and entry.key == self._hidden_key:
+                self._hidden.add(_name_before_id(entry.member))
+                continue
             pk = int(entry[1])
             own = entry.keys if isinstance(entry, Members) else entry[:1]
             if own and not own[0].startswith(tag_key):
@@ -93,7 +98,9 @@ class Index:
     def add(self, entry: Entry) -> None:
         """Take in an entry."""
         self._remembered.clear()
-        if type(entry) is Member and not entry.key.startswith(self._tag_key):
+        if type(entry) is Member and entry.key == self._hidden_key:
+            self._hidden.add(_name_before_id(entry.member))
+        elif type(entry) is Member and not entry.key.startswith(self._tag_key):
             self._sets.setdefault(entry.key, BitMap64()).add(int(entry.member))
             self._note_language(entry.key)
         elif type(entry) is Member:
@@ -107,7 +114,9 @@ class Index:
     def remove(self, entry: Entry) -> None:
         """Forget an entry. A text that a book no longer stands at says nothing about where it stands now."""
         self._remembered.clear()
-        if type(entry) is Member and not entry.key.startswith(self._tag_key):
+        if type(entry) is Member and entry.key == self._hidden_key:
+            self._hidden.discard(_name_before_id(entry.member))
+        elif type(entry) is Member and not entry.key.startswith(self._tag_key):
             self._leave(entry.key, int(entry.member))
             self._note_language(entry.key)
         elif type(entry) is Member:
@@ -214,7 +223,7 @@ class Index:
             books = query.evaluate(node, self._books_with, lambda: self._all) if node else self._all
             for narrowing in narrowings:
                 books = books & self._narrowed(narrowing)
-            known = books, self._facets(books, query.terms(node) if node else frozenset())
+            known = books, self._facets(books, self._hidden | query.terms(node) if node else self._hidden)
             self._remembered[name] = known
             if len(self._remembered) > REMEMBERED:
                 self._remembered.popitem(last=False)
@@ -232,7 +241,7 @@ class Index:
     def _books_with(self, name: str) -> BitMap64:
         return self._members.get(name, NONE)
 
-    def _facets(self, books: BitMap64, without: frozenset[str]) -> Counts:
+    def _facets(self, books: BitMap64, without: Collection[str]) -> Counts:
         if len(books) <= max(COUNT_AT_LEAST, len(self._all) // COUNT_OF_ALL):
             return facets.by_counting((self._tags_of.get(pk, ()) for pk in books), FACETS, without)
         return facets.by_threshold(books, self._sizes, self._members, FACETS, without)
@@ -246,4 +255,12 @@ class Index:
         return nearest.best({text: len(members[text]) for text in nearest.variants(name) if text in members})
 
 
-copy = LocalCopy("book", keys.popular, Index, sorts.others)
+def _name_before_id(member: str) -> str:
+    return member.rpartition("\0")[0]
+
+
+def _others() -> dict[str, Callable[[], str]]:
+    return {"hidden_tag": keys.hidden_tags, **sorts.others()}
+
+
+copy = LocalCopy("book", keys.popular, Index, _others)

@@ -87,3 +87,30 @@ def search_list(name: str) -> str:
     Life: while it has a member. Owner: DocumentMirror, TermMirror.
     """
     return key(f"search:{name}")
+
+
+def hidden_tag(tag_id: int | str) -> str:
+    """String (JSON): name of a hidden tag. Life: while it is hidden. Owner: HiddenTagMirror."""
+    return key(f"hidden_tag:{tag_id}")
+
+
+def hidden_tags() -> str:
+    """Sorted set: ids of hidden tags, all scored 0. Life: while there is one. Owner: HiddenTagMirror."""
+    return key("tags:hidden")
+
+
+def hidden_names() -> str:
+    """Set: "<name of a hidden tag> NUL <tag id>". Life: while there is one. Owner: HiddenTagMirror."""
+    return key("tags:hidden:names")
+
+
+def tag_vote(vote_id: int | str) -> str:
+    """String (JSON): user, book and tag of a vote. Life: as the vote. Owner: TagVoteMirror."""
+    return key(f"tag_vote:{vote_id}")
+
+
+def tags_of_reader(user_id: int | str, book_id: int | str) -> str:
+    """Sorted set: "<name of a tag> NUL <vote id>" that a reader gave a book, all scored 0. Life: as the votes.
+    Owner: TagVoteMirror.
+    """
+    return key(f"uid:{{{user_id}}}:book:{book_id}:tags")

@@ -9,8 +9,8 @@ from django.db.models import Model
 import mirror
 from catalog import keys
 from catalog.languages import main_code
-from catalog.models import Author, Book, Tag
-from catalog.records import BookRow, Record, author_names, load_books, record, tag_names
+from catalog.models import Author, Book, Tag, Tagging, TagVote
+from catalog.records import BookRow, Record, author_names, load_books, load_tags, record
 from catalog.series import series_in
 from mirror import Contribution, Family, Member, Members, Mirror, Scored, Watch
 from mirror.conf import setting
@@ -29,12 +29,20 @@ def _books(links: type[Model], column: str, values: Sequence[str], after: str | 
 
 def books_with_tags(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """The next ids of books that have one of these tags."""
-    return _books(Book.tags.through, "tag_id", values, after, limit)
+    return _books(Tagging, "tag_id", values, after, limit)
 
 
 def books_by_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
     """The next ids of books that one of these authors wrote."""
     return _books(Book.authors.through, "author_id", values, after, limit)
+
+
+def votes_for_tags(values: Sequence[str], after: str | None, limit: int) -> list[str]:
+    """The next ids of votes for one of these tags."""
+    found = TagVote._base_manager.using(setting("DATABASE")).filter(tag_id__in=_ids(values))
+    if after is not None:
+        found = found.filter(pk__gt=after)
+    return [str(pk) for pk in found.order_by("pk").values_list("pk", flat=True)[:limit]]
 
 
 def _ids(pks: Sequence[str]) -> list[int]:
@@ -82,13 +90,14 @@ class BookMirror(Mirror):
     """
 
     name = "book"
-    version = 2
+    version = 3
     model = Book
     watches = (
         Watch(Book),
-        Watch(Book.tags.through, "book_id"),
+        Watch(Tagging, "book_id"),
         Watch(Book.authors.through, "book_id"),
-        Watch(Tag, via=books_with_tags, only=("name",), updates=True),
+        Watch(TagVote, "book_id"),
+        Watch(Tag, via=books_with_tags, only=("name", "hidden"), updates=True),
         Watch(Author, via=books_by_authors, only=("name",), updates=True),
     )
 
@@ -160,7 +169,7 @@ class TagMirror(Mirror):
         return keys.tag_record(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        return {str(pk): (pk, name) for pk, name in tag_names(_ids(pks)).items()}
+        return {str(pk): (pk, name) for pk, (name, _) in load_tags(_ids(pks)).items()}
 
     def record(self, row: Any) -> Record:
         return {"id": row[0], "name": row[1]}
@@ -170,6 +179,66 @@ class TagMirror(Mirror):
 
     def families(self) -> Sequence[Family]:
         return (Family(keys.tag_names(), "zset", _id_after_text, whole=True),)
+
+
+@mirror.register
+class HiddenTagMirror(Mirror):
+    """The names of hidden tags. They have a mirror of their own because the copies in the processes read them all."""
+
+    name = "hidden_tag"
+    model = Tag
+    watches = (Watch(Tag, only=("name", "hidden")),)
+
+    def key(self, pk: str) -> str:
+        return keys.hidden_tag(pk)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
+        return {str(pk): (pk, name) for pk, (name, hidden) in load_tags(_ids(pks)).items() if hidden}
+
+    def record(self, row: Any) -> Record:
+        return {"id": row[0], "name": row[1]}
+
+    def index(self, record: Record) -> Iterable[Contribution]:
+        pk = str(record["id"])
+        return [Scored(keys.hidden_tags(), pk, 0), Member(keys.hidden_names(), f"{record['name']}\0{pk}")]
+
+    def families(self) -> Sequence[Family]:
+        return (
+            Family(keys.hidden_tags(), "zset", _own_id, whole=True),
+            Family(keys.hidden_names(), "set", _id_after_text, whole=True),
+        )
+
+    def feed(self) -> str:
+        """The books' own: their copies in the processes leave hidden tags out of facets."""
+        return keys.changes()
+
+
+@mirror.register
+class TagVoteMirror(Mirror):
+    """The tags that a reader gave a book, by name."""
+
+    name = "tag_vote"
+    model = TagVote
+    watches = (
+        Watch(TagVote),
+        Watch(Tag, via=votes_for_tags, only=("name",), updates=True),
+    )
+
+    def key(self, pk: str) -> str:
+        return keys.tag_vote(pk)
+
+    def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, int, int, str]]:
+        votes = TagVote._base_manager.using(setting("DATABASE")).filter(pk__in=_ids(pks))
+        return {str(row[0]): row for row in votes.values_list("pk", "user_id", "book_id", "tag__name")}
+
+    def record(self, row: Any) -> Record:
+        return {"id": row[0], "user": row[1], "book": row[2], "tag": row[3]}
+
+    def index(self, record: Record) -> Iterable[Contribution]:
+        return [Scored(keys.tags_of_reader(record["user"], record["book"]), f"{record['tag']}\0{record['id']}", 0)]
+
+    def families(self) -> Sequence[Family]:
+        return (Family("uid:{", "zset", _id_after_text, end=":tags"),)
 
 
 @mirror.register

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from catalog.names import normalise
+from catalog.names import is_shelf_name, normalise
 from catalog.sort_titles import sort_title
 
 
@@ -45,6 +46,11 @@ class Author(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @classmethod
+    def named(cls, name: str) -> "Author":
+        """Return a new author. It is not saved."""
+        return cls(name=name)
+
     def natural_key(self) -> tuple[str]:
         """What fixtures know it by."""
         return (self.name,)
@@ -54,6 +60,12 @@ class Tag(models.Model):
     """A word that readers put on books. Its name is normalised: "Sci-Fi" and "sci-fi" are one tag."""
 
     name = TagNameField(_("name"), max_length=200, unique=True)
+    hidden = models.BooleanField(
+        _("hidden"),
+        default=False,
+        db_default=False,
+        help_text=_("Queries know it; pages and lists of tags do not show it."),
+    )
 
     objects = NamedManager()
 
@@ -64,6 +76,11 @@ class Tag(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @classmethod
+    def named(cls, name: str) -> "Tag":
+        """Return a new tag, hidden if its name is that of a shelf. It is not saved."""
+        return cls(name=name, hidden=is_shelf_name(name))
 
     def natural_key(self) -> tuple[str]:
         """What fixtures know it by."""
@@ -79,7 +96,7 @@ class Book(models.Model):
         expression=sort_title(), output_field=models.CharField(max_length=500), db_persist=True
     )
     authors = models.ManyToManyField(Author, verbose_name=_("authors"), related_name="books", blank=True)
-    tags = models.ManyToManyField(Tag, verbose_name=_("tags"), related_name="books", blank=True)
+    tags = models.ManyToManyField(Tag, verbose_name=_("tags"), related_name="books", blank=True, through="Tagging")
     year = models.SmallIntegerField(
         _("year"), null=True, blank=True, help_text=_("Of first publication; below zero is BC.")
     )
@@ -114,3 +131,56 @@ class Book(models.Model):
     def get_absolute_url(self) -> str:
         """The book's own page."""
         return reverse("catalog:book", args=[self.pk])
+
+
+class Tagging(models.Model):
+    """A tag on a book. It was given by ``imported_count`` readers, and by those who have a ``TagVote`` for it."""
+
+    book = models.ForeignKey(Book, models.CASCADE)
+    tag = models.ForeignKey(Tag, models.CASCADE)
+    # 1 for tags from staff, 0 for those that only votes keep on the book.
+    imported_count = models.PositiveIntegerField(
+        _("readers elsewhere"), default=1, db_default=1, help_text=_("Votes of readers of this shop are added.")
+    )
+
+    class Meta:
+        db_table = "catalog_book_tags"
+        verbose_name = _("tag of a book")
+        verbose_name_plural = _("tags of a book")
+        unique_together = [("book", "tag")]
+
+    def __str__(self) -> str:
+        return f"{self.book_id}: {self.tag_id}"
+
+
+class TagAlias(models.Model):
+    """Another name of a tag: imports and readers who write it mean the tag."""
+
+    name = TagNameField(_("name"), max_length=200, unique=True)
+    tag = models.ForeignKey(Tag, models.CASCADE, verbose_name=_("tag"), related_name="aliases")
+
+    class Meta:
+        verbose_name = _("other name of a tag")
+        verbose_name_plural = _("other names of tags")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TagVote(models.Model):
+    """A reader of this shop gives a book a tag."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    book = models.ForeignKey(Book, models.CASCADE, related_name="+")
+    tag = models.ForeignKey(Tag, models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(_("given"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("vote for a tag")
+        verbose_name_plural = _("votes for tags")
+        constraints = [models.UniqueConstraint(fields=["user", "book", "tag"], name="catalog_tagvote_once")]
+        indexes = [models.Index(fields=["book", "tag"], name="catalog_tagvote_counted")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.book_id}, {self.tag_id}"

@@ -1,40 +1,57 @@
 """What can be done to many books at once. Each is one transaction of a few statements, however many there are."""
 
 from collections.abc import Iterator
+from typing import Any
 
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
-from catalog.bulk import add_tags
-from catalog.models import Book, Tag
+from catalog.bulk import add_tags, ids_of
+from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
 
 BATCH = 5000
-Links = Book.tags.through
+_MOVE = """
+    INSERT INTO catalog_book_tags (book_id, tag_id, imported_count)
+    SELECT book_id, %s, imported_count FROM catalog_book_tags WHERE tag_id = %s
+    ON CONFLICT (book_id, tag_id) DO UPDATE
+    SET imported_count = catalog_book_tags.imported_count + excluded.imported_count
+"""
 
 
 def add_tag(books: QuerySet[Book], name: str) -> int:
     """Put the tag ``name`` (made if it is new) on ``books``; returns how many did not have it."""
     with transaction.atomic():
-        tag, _ = Tag.objects.get_or_create(name=name)
-        return sum(add_tags((pk, tag.pk) for pk in pks) for pks in _batches(books))
+        (tag,) = ids_of(Tag, [name])[0].values()
+        return sum(add_tags((pk, tag) for pk in pks) for pks in _batches(books))
 
 
 def remove_tag(books: QuerySet[Book], tag: Tag) -> int:
-    """Take ``tag`` off ``books``; returns how many had it."""
+    """Take ``tag`` off ``books``, whoever gave it; returns how many had it."""
+    removed = 0
     with transaction.atomic():
-        return sum(_unlink(Links._base_manager.filter(tag=tag, book_id__in=pks)) for pks in _batches(books))
+        for pks in _batches(books):
+            _delete(TagVote.objects.filter(tag=tag, book_id__in=pks))
+            removed += _delete(Tagging.objects.filter(tag=tag, book_id__in=pks))
+    return removed
 
 
 def merge_tags(tags: QuerySet[Tag], into: Tag) -> int:
-    """Give every book with one of ``tags`` the tag ``into`` instead, and delete them; returns how many they were."""
+    """Give every book with one of ``tags`` the tag ``into`` instead, and delete them; returns how many they were.
+
+    What readers elsewhere gave is added up; a reader of this shop who gave several has one vote for ``into``.
+    """
     with transaction.atomic():
-        others = list(tags.exclude(pk=into.pk).values_list("pk", flat=True))
+        # A vote that is given meanwhile waits for the lock when it commits, and fails: its tag is gone.
+        others = list(tags.exclude(pk=into.pk).select_for_update().order_by("pk").values_list("pk", flat=True))
         for tag in others:
-            books = Book.objects.filter(pk__in=Links._base_manager.filter(tag_id=tag).values("book_id"))
-            for pks in _batches(books):
-                add_tags((pk, into.pk) for pk in pks)
-        for start in range(0, len(others), BATCH):
-            _unlink(Links._base_manager.filter(tag_id__in=others[start : start + BATCH]))
+            with connection.cursor() as cursor:
+                cursor.execute(_MOVE, [into.pk, tag])
+            votes = TagVote.objects.filter(tag_id=tag)
+            same = TagVote.objects.filter(tag=into, user=OuterRef("user"), book=OuterRef("book"))
+            votes.exclude(Exists(same)).update(tag=into)
+            _delete(votes)
+            _delete(Tagging.objects.filter(tag_id=tag))
+        TagAlias.objects.filter(tag_id__in=others).update(tag=into)
         Tag.objects.filter(pk__in=others).delete()
     return len(others)
 
@@ -47,6 +64,6 @@ def _batches(books: QuerySet[Book]) -> Iterator[list[int]]:
         after = pks[-1]
 
 
-def _unlink(links: QuerySet[Links]) -> int:  # type: ignore[valid-type]
+def _delete(rows: QuerySet[Any]) -> int:
     """Delete without reading the rows first: nothing hangs on them, and triggers see it."""
-    return int(links._raw_delete(links.db))
+    return int(rows._raw_delete(rows.db))

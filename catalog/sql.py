@@ -17,7 +17,7 @@ from django.db.models.expressions import OrderBy
 
 from catalog import languages, sorts
 from catalog.filters import Narrowing
-from catalog.models import Book
+from catalog.models import Book, Tagging
 from catalog.query import And, Node, Not, Tag, normal, terms
 from catalog.records import book_records
 from mirror.conf import setting
@@ -25,8 +25,6 @@ from mirror.conf import setting
 __all__ = ["Position", "book_records", "count", "facets", "matching", "page"]
 
 Position = tuple[Any, int]  # key, id
-
-Links = Book.tags.through
 
 
 def matching(node: Node | None, narrowings: Sequence[Narrowing] = ()) -> QuerySet[Book]:
@@ -48,7 +46,7 @@ def _condition(node: Node) -> Q:
 
 
 def _any_of(tags: Sequence[Tag]) -> Q:
-    links = Links._base_manager.filter(tag__name__in=[tag.name for tag in tags])
+    links = Tagging._base_manager.filter(tag__name__in=[tag.name for tag in tags])
     return Q(pk__in=links.values("book_id"))
 
 
@@ -70,7 +68,7 @@ def count_languages(limit: int) -> list[tuple[str, int]]:
 _FACETS = """
     SELECT t.name, c.books
     FROM (SELECT l.tag_id, COUNT(*) AS books FROM catalog_book_tags l {where} GROUP BY l.tag_id) c
-    JOIN catalog_tag t ON t.id = c.tag_id
+    JOIN catalog_tag t ON t.id = c.tag_id AND NOT t.hidden
     ORDER BY c.books DESC, t.name {collation}
     LIMIT %s
 """

@@ -2,10 +2,12 @@
 
 from django.urls import path
 
-from catalog import views
+from catalog import tag_views, views
 
 app_name = "catalog"
 urlpatterns = [
     path("", views.book_list, name="list"),
     path("<int:pk>/", views.book_page, name="book"),
+    path("<int:pk>/tags/", tag_views.give, name="tag"),
+    path("<int:pk>/tags/remove/", tag_views.take, name="untag"),
 ]

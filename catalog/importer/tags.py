@@ -1,10 +1,12 @@
 """Tags, and which book has which."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from django.db import transaction
 
-from catalog.bulk import add_tags, ids_of
+from catalog.aliases import resolve
+from catalog.bulk import add_counted_tags, ids_of
 from catalog.importer import clean
 from catalog.importer.books import Progress, Tally, keys_of
 from catalog.importer.files import Table, batches
@@ -12,15 +14,18 @@ from catalog.models import Tag
 from catalog.names import normalise
 
 TAG_COLUMNS = ("tag_id", "tag_name")
-LINK_COLUMNS = ("goodreads_book_id", "tag_id")
+LINK_COLUMNS = ("goodreads_book_id", "tag_id", "count")
 BATCH = 5000  # rows a transaction
 LONGEST_NAME = 200
+MAX_COUNT = 2**31 - 1
 
 TagIds = dict[int, int]  # from the file's number of a tag to its primary key
 
 
 def import_tags(table: Table, tally: Tally, progress: Progress) -> TagIds:
-    """Add the tags that are not there yet; names that differ only in case or form are one tag."""
+    """Add the tags that are not there yet; names that differ only in case or form are one tag, and so are names that
+    mean the same (``catalog.aliases``).
+    """
     found: TagIds = {}
     for batch in batches(table.rows(tally.dirt), BATCH):
         names: dict[int, str] = {}
@@ -53,31 +58,48 @@ def _wrong(number: int | None, name: str, is_known: bool) -> str | None:
 def _ids_of(names: Sequence[str], tally: Tally) -> dict[str, int]:
     ids: dict[str, int] = {}
     for some in batches(names, 1000):
-        known, added = ids_of(Tag, some)
-        ids |= known
-        tally.added["tags"] += added
+        meant, of_aliases = resolve(some)
+        known, added = ids_of(Tag, list(dict.fromkeys(meant.values())))
+        ids |= {name: known[meant[name]] for name in some}
+        tally.added["tags"] += added + of_aliases
     return ids
 
 
 def import_links(table: Table, tags: TagIds, tally: Tally, progress: Progress) -> None:
-    """Put the tags on the books that are there."""
+    """Put the tags on the books that are there, with how many readers gave each.
+
+    Where several of the file's tags are one tag here, their counts are added up. Those are written last: rows of one
+    book may be anywhere in the file.
+    """
+    several = {tag for tag, numbers in Counter(tags.values()).items() if numbers > 1}
+    merged: dict[tuple[int, int], int] = {}
     for batch in batches(table.rows(tally.dirt), BATCH):
-        rows = [(line, clean.number(book), clean.number(tag)) for line, (book, tag) in batch]
-        books = keys_of({book for _, book, _ in rows})
-        pairs: dict[tuple[int, int], None] = {}
-        for line, book, tag in rows:
+        rows = [(line, clean.number(book), clean.number(tag), count) for line, (book, tag, count) in batch]
+        books = keys_of({book for _, book, _, _ in rows})
+        pairs: dict[tuple[int, int], int] = {}
+        for line, book, tag, count_text in rows:
             if book is None or tag is None:
                 tally.dirt.note("taggings without usable numbers", table.name, line)
             elif book not in books:
                 tally.dirt.note("taggings of unknown books", table.name, line)
             elif tag not in tags:
                 tally.dirt.note("taggings with unknown tags", table.name, line)
-            elif (pair := (books[book], tags[tag])) in pairs:
-                tally.dirt.note("one tag twice on one book", table.name, line)
             else:
-                pairs[pair] = None
-        if pairs:
-            with transaction.atomic():
-                tally.added["taggings"] += add_tags(pairs)
+                pair, count = (books[book], tags[tag]), clean.number(count_text, MAX_COUNT)
+                if count is None:
+                    tally.dirt.note("taggings without a usable count", table.name, line)
+                found = merged if tags[tag] in several else pairs
+                if pair in found:
+                    tally.dirt.note("one tag twice on one book", table.name, line)
+                found[pair] = min(MAX_COUNT, found.get(pair, 0) + (1 if count is None else count))
+        _add(pairs, tally)
         tally.read["taggings"] += len(batch)
         progress("taggings", len(batch))
+    for some in batches(merged.items(), BATCH):
+        _add(dict(some), tally)
+
+
+def _add(counts: dict[tuple[int, int], int], tally: Tally) -> None:
+    if counts:
+        with transaction.atomic():
+            tally.added["taggings"] += add_counted_tags(counts)

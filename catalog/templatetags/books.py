@@ -1,15 +1,14 @@
 """How books are shown. What is made of a record is remembered by the record itself, so it is never stale."""
 
-from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
-from itertools import chain
 from typing import Any, Final
 from urllib.parse import urlencode
 
 import orjson
 from django import template
 from django.conf import settings
+from django.template.context import Context
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -19,12 +18,13 @@ from catalog import covers, describing, extras, query
 from catalog.languages import language_name
 from catalog.results import BookList, BookRecord
 from catalog.series import split_title
+from catalog.tags_shown import tags_shown
 from catalog.volumes import find_places
+from config.templatetags.site import visitor
 
 register = template.Library()
 
-# Shown on a card: tags that several books beside it have, but not many of them: those tell books apart.
-TAGS: Final = 3
+TAGS: Final = 3  # on a card: of those that most readers gave
 CARDS: Final = 4096  # remembered; each takes about 3 kB
 PAGES: Final = 128  # of cards, remembered; each takes about 100 kB
 
@@ -71,6 +71,13 @@ def series_line(book: Mapping[str, Any]) -> SafeString:
 def series_places(book: BookRecord) -> dict[str, Any]:
     """The book's places in its series, with links to the volumes next to it."""
     return {"places": find_places(book)}
+
+
+@register.inclusion_tag("catalog/_tags.html", takes_context=True)
+def book_tags(context: Context, book: BookRecord) -> dict[str, Any]:
+    """The book's tags, with forms for who is logged in."""
+    me = visitor(context)
+    return {"request": context["request"], **tags_shown(book, me.pk if me else None)}
 
 
 @register.filter
@@ -128,21 +135,16 @@ def cards(page: BookList) -> list[SafeString]:
 
 @lru_cache(maxsize=PAGES)
 def _cards(raws: tuple[bytes, ...], words: tuple[SafeString, ...], language: str) -> list[SafeString]:
-    tags = [orjson.loads(raw)["tags"] for raw in raws]
-    shared = Counter(chain.from_iterable(tags))
-
-    def telling(name: str) -> tuple[bool, bool, int, str]:
-        count = shared[name]
-        return count > len(raws) / 3, count < 2, -count, name
-
     made = []
-    for raw, more, own in zip(raws, words, tags, strict=True):
-        links = "".join(tag_link(name, "tag") for name in sorted(own, key=telling)[:TAGS])
-        made.append(mark_safe(_card(raw, language) + more + (f'<p class="card-tags">{links}</p>' if links else "")))
+    for raw, more in zip(raws, words, strict=True):
+        card, links = _card(raw, language)
+        made.append(mark_safe(card + more + links))
     return made
 
 
 @lru_cache(maxsize=CARDS)
-def _card(raw: bytes, language: str) -> SafeString:
-    """What depends on nothing but the record (and the language, which is active)."""
-    return render_to_string("catalog/_card.html", {"book": orjson.loads(raw)})
+def _card(raw: bytes, language: str) -> tuple[SafeString, str]:
+    """What depends on nothing but the record (and the language, which is active): the card, and the tags below it."""
+    book = orjson.loads(raw)
+    links = "".join(tag_link(tag["name"], "tag") for tag in book["top_tags"][:TAGS])
+    return render_to_string("catalog/_card.html", {"book": book}), links and f'<p class="card-tags">{links}</p>'

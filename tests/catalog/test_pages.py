@@ -125,7 +125,8 @@ NO_WORDS = (SafeString(), SafeString())
 
 def test_cards_are_remembered_by_record_and_language() -> None:
     raws = tuple(
-        b'{"id":%d,"title":"T","authors":[],"author_ids":[],"year":-1,"rating":null,"tags":["a"]}' % n for n in range(2)
+        b'{"id":%d,"title":"T","authors":[],"author_ids":[],"year":-1,"rating":null,"top_tags":[]}' % n
+        for n in range(2)
     )
     english = _cards(raws, NO_WORDS, "en")
     assert _cards(raws, NO_WORDS, "en") is english

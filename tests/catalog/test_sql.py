@@ -131,32 +131,35 @@ def test_a_record_says_all_that_is_shown_of_a_book() -> None:
     assert sql.book_records([plain.pk, 10**12, book.pk]) == [
         {
             "id": plain.pk, "title": "Plain", "sort_title": "plain", "authors": [], "year": None,
-            "language": "", "isbn": "", "popularity": 0, "rating": None, "tags": [],
+            "language": "", "isbn": "", "popularity": 0, "rating": None, "tags": [], "top_tags": [], "hidden_tags": [],
+            "author_ids": [], "series": [],
         },
         {
             "id": book.pk, "title": "Tao Te Ching", "sort_title": "tao te ching",
             "authors": ["Laozi", "Ursula K. Le Guin"], "year": -350, "language": "eng", "isbn": "1590307445",
             "popularity": 12, "rating": 4.3, "tags": ["classic", "zen", "道"],
+            "top_tags": [{"name": name, "count": 1} for name in ("classic", "zen", "道")], "hidden_tags": [],
+            "author_ids": [author.pk for author in book.authors.order_by("pk")], "series": [],
         },
     ]  # fmt: skip
 
 
-def test_records_take_three_statements_however_many_they_are() -> None:
+def test_records_take_four_statements_however_many_they_are() -> None:
     pks = [make_book(tags=f"a b t{i}", authors=f"A{i}").pk for i in range(30)]
     with CaptureQueriesContext(connection) as captured:
         assert len(sql.book_records(pks)) == 30
-    assert len(captured) == 3
+    assert len(captured) == 4
 
 
 def test_a_tag_that_goes_while_records_are_read_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     from catalog import records
 
     book = make_book(tags="stays goes")
-    names = records._names
+    tags = records._tags
 
-    def meanwhile(cursor: object, table: str, ids: set[int]) -> dict[int, str]:
+    def meanwhile(cursor: object, ids: set[int]) -> dict[int, tuple[str, bool]]:
         Tag.objects.filter(name="goes").delete()
-        return names(cursor, table, ids)
+        return tags(cursor, ids)
 
-    monkeypatch.setattr(records, "_names", meanwhile)
+    monkeypatch.setattr(records, "_tags", meanwhile)
     assert sql.book_records([book.pk])[0]["tags"] == ["stays"]

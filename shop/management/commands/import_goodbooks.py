@@ -12,7 +12,7 @@ from catalog.bulk import update_statistics
 from catalog.importer.books import COLUMNS, Tally, import_books, imported
 from catalog.importer.files import Table
 from catalog.importer.tags import LINK_COLUMNS, TAG_COLUMNS, import_links, import_tags
-from catalog.models import Author, Book, Tag
+from catalog.models import Author, Book, Tag, Tagging
 from mirror.management.base import FOUND, OK, ReportingCommand
 from mirror.management.progress import Progress
 from shop.importer import files
@@ -22,7 +22,7 @@ from shop.models import Order, OrderLine, Product, View
 
 CATALOGUE: Final = ("books", "authors", "tags", "taggings")
 HISTORY: Final = ("products", "readers", "views", "purchases")
-FILLED: Final = (Book, Author, Tag, Book.authors.through, Book.tags.through, Product, User, View, Order, OrderLine)
+FILLED: Final = (Book, Author, Tag, Book.authors.through, Tagging, Product, User, View, Order, OrderLine)
 
 
 class Command(ReportingCommand):

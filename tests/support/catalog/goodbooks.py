@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from django.conf import settings
+
 BOOK = {
     "book_id": "1", "goodreads_book_id": "101", "best_book_id": "101", "isbn": "439023483",
     "isbn13": "9.78043902348e+12", "authors": "Ann Author", "original_publication_year": "2008.0",
@@ -29,9 +31,9 @@ def tags_csv(*rows: tuple[str, str]) -> str:
     return _csv("tag_id", "tag_name", rows=rows)
 
 
-def links_csv(*rows: tuple[str, str]) -> str:
-    """A book_tags.csv of (goodreads number, tag number)."""
-    return _csv("goodreads_book_id", "tag_id", "count", rows=[(*row, "1") for row in rows])
+def links_csv(*rows: tuple[str, str] | tuple[str, str, str]) -> str:
+    """A book_tags.csv of (goodreads number, tag number) and, if it is not 1, the count."""
+    return _csv("goodreads_book_id", "tag_id", "count", rows=[(*row, "1")[:3] for row in rows])
 
 
 def _csv(*header: str, rows: object) -> str:
@@ -66,4 +68,5 @@ def read_tagged(folder: Path) -> dict[str, set[int]]:
 
 def fold(name: str) -> str:
     """Return a tag's one name, by other means than the importer's."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    folded = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    return settings.CATALOG_TAG_ALIASES.get(folded, folded)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from catalog.models import Author, Book, Tag
+from catalog.models import Author, Book, Tag, Tagging
 from catalog.names import normalise
 from shop.models import Product
 
@@ -36,8 +36,7 @@ def make_links(pairs: Iterable[tuple[Book, str]]) -> None:
     """Put tags of any name on books, unnoticed by signals."""
     links = [(book.pk, normalise(name)) for book, name in pairs]
     ids = _ids(Tag, (name for _, name in links))
-    through = Book.tags.through
-    through.objects.bulk_create(through(book_id=pk, tag_id=ids[name]) for pk, name in links)
+    Tagging.objects.bulk_create(Tagging(book_id=pk, tag_id=ids[name]) for pk, name in links)
 
 
 def make_authors(pairs: Iterable[tuple[Book, str]]) -> None:

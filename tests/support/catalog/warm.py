@@ -18,7 +18,7 @@ from tests.support.servers import PATIENCE_SECONDS
 
 def warm_up() -> None:
     """Bring everything up to date: Redis, and this process's copy."""
-    rebuild(["author", "book", "tag", "product", "recommendation"])
+    rebuild(["author", "book", "tag", "hidden_tag", "tag_vote", "product", "recommendation"])
     drain_all()
     assert copy.ensure_loaded(PATIENCE_SECONDS)
 

@@ -1,0 +1,47 @@
+"""Other names of tags: imports, and readers who write one, mean the tag."""
+
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.db import transaction
+
+from catalog.bulk import ids_of
+from catalog.models import Tag, TagAlias
+from catalog.names import normalise
+from catalog.services import merge_tags
+
+
+def resolve(names: Sequence[str]) -> tuple[dict[str, str], int]:
+    """Return which tag each of these normalised names means, and how many tags were added for that.
+
+    Names of ``settings.CATALOG_TAG_ALIASES`` that are not in the table of other names yet go there.
+    """
+    known = dict(TagAlias.objects.filter(name__in=names).values_list("name", "tag__name"))
+    shipped = {normalise(name): normalise(tag) for name, tag in settings.CATALOG_TAG_ALIASES.items()}
+    new = {name: shipped[name] for name in names if name in shipped and name not in known}
+    added = _add(new) if new else 0
+    return {name: known.get(name) or new.get(name) or name for name in names}, added
+
+
+def _add(meant: dict[str, str]) -> int:
+    with transaction.atomic():
+        targets, added = ids_of(Tag, list(dict.fromkeys(meant.values())))
+        rows = [TagAlias(name=name, tag_id=targets[tag]) for name, tag in meant.items()]
+        TagAlias.objects.bulk_create(rows, ignore_conflicts=True)
+        for tag in Tag.objects.filter(name__in=meant):
+            merge_into_target(tag.name)
+    return added
+
+
+def save_alias(alias: TagAlias) -> None:
+    """Save another name, and merge the tag that has this name into the one that it means."""
+    with transaction.atomic():
+        alias.save()
+        merge_into_target(alias.name)
+
+
+def merge_into_target(name: str) -> None:
+    """Merge the tag of this name, if there is one, into the tag that the name means."""
+    target = Tag.objects.filter(aliases__name=name).first()
+    if target is not None:
+        merge_tags(Tag.objects.filter(name=name), target)
