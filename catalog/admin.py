@@ -22,6 +22,7 @@ from accounts.admin_base import Audited
 from accounts.audit.log import log_rows
 from catalog import aliases, services
 from catalog.models import Author, Book, Tag, TagAlias, Tagging
+from catalog.names import normalise
 
 FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm placeholder:text-current"
 
@@ -233,7 +234,7 @@ class AliasForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         """A name means one tag, at once: not itself, nor a tag whose own name means another one."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        name, tag = cleaned.get("name"), cleaned.get("tag")
+        name, tag = normalise(cleaned.get("name", "")), cleaned.get("tag")
         if name and tag and (name == tag.name or TagAlias.objects.filter(name=tag.name).exists()):
             self.add_error("tag", gettext("Choose a tag of another name, which does not mean another tag itself."))
         return cleaned

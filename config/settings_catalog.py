@@ -9,7 +9,7 @@ CATALOG_HIDDEN_TAGS = [
     "default",
     "owned.*|(?:books-)?i-own|own-it|(?:in-)?my-.*|mine|personal-library|home-library|wish-?list",
     "(?:to|want-to|currently|have|not|already|must|never|re|un)-?read(?:ing)?(?:-.*)?",
-    "(?:read|books-read|books)-(?:in-)?(?:19|20)[0-9]{2}(?:-.*)?|(?:19|20)[0-9]{2}(?:-(?:read|books|reads|reading.*))?",
+    "(?:read|books-read|books)-(?:in-)?(?:19|20)[0-9]{2}(?:-.*)?|(?:19|20)[0-9]{2}-(?:read|books|reads|reading.*)",
     "read|reading|finished|abandoned|dnf|did-not-finish|on-hold|to-buy|wish-?list|library(?:-books?)?",
     "e-?books?|kindle(?:-books?)?|audio-?books?|audible|paperbacks?|hardcovers?",
 ]

@@ -1,0 +1,213 @@
+"""Other names of tags, names of shelves, and how many readers gave a tag: imported, merged, and shown both ways."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from accounts.models import User
+from catalog import services
+from catalog.index import copy
+from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
+from catalog.names import is_shelf_name
+from catalog.selectors import get_book
+from mirror.sql_only import sql_only
+from tests.support.catalog.goodbooks import books_csv, links_csv, tags_csv, write
+from tests.support.catalog.make import make_book
+from tests.support.catalog.warm import both, own_copy, warm_up
+
+__all__ = ["own_copy"]
+Capture = pytest.CaptureFixture[str]
+rows = pytest.mark.django_db
+commits = pytest.mark.django_db(transaction=True)
+ALIASES = "/admin/catalog/tagalias/"
+
+
+def load(folder: Path, capsys: Capture) -> dict[str, Any]:
+    """Run the import; what it reports."""
+    call_command("import_goodbooks", str(folder), "--books-only", "--json")
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return report
+
+
+def counts(book: Book) -> dict[str, int]:
+    """How many readers elsewhere gave a book each of its tags."""
+    return dict(Tagging.objects.filter(book=book).values_list("tag__name", "imported_count"))
+
+
+def shown(book: Book) -> dict[str, Any]:
+    """The book's record, having checked that Redis and SQL say the same."""
+    record = get_book(book.pk)
+    with sql_only():
+        by_sql = get_book(book.pk)
+    assert record is not None
+    assert by_sql is not None
+    assert record.raw == by_sql.raw
+    return {name: record[name] for name in ("tags", "top_tags", "hidden_tags")}
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("root", password="p"))
+    return client
+
+
+@rows
+def test_an_import_counts_readers_and_adds_up_other_names(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the rows of one book are in several batches."""
+    monkeypatch.setattr("catalog.importer.tags.BATCH", 2)
+    TagAlias.objects.create(name="SF", tag=Tag.objects.create(name="science fiction"))
+    tags = tags_csv(("1", "faves"), ("2", "sf"), ("3", "favourites"), ("4", "Favorites"), ("5", "sea"))
+    links = links_csv(("101", "1", "7"), ("101", "2", "30"), ("101", "5", "2"), ("101", "3", "5"), ("101", "4", "1"))
+    write(tmp_path, books_csv({}), tags, links)
+    report = load(tmp_path, capsys)
+    assert counts(Book.objects.get()) == {"favorites": 13, "science fiction": 30, "sea": 2}
+    assert report["added"]["taggings"] == 3
+    assert dict(TagAlias.objects.values_list("name", "tag__name")) == {
+        "faves": "favorites", "favourites": "favorites", "sf": "science fiction",
+    }  # fmt: skip
+    assert set(load(tmp_path, capsys)["added"].values()) == {0}
+    assert counts(Book.objects.get()) == {"favorites": 13, "science fiction": 30, "sea": 2}
+
+
+@rows
+def test_an_import_sets_counts_of_tags_that_are_there(tmp_path: Path, capsys: Capture) -> None:
+    book = make_book("A Title", tags="sea", goodreads_id=101)
+    write(tmp_path, books_csv({}), tags_csv(("1", "sea")), links_csv(("101", "1", "x"), ("101", "1", "40")))
+    report = load(tmp_path, capsys)
+    assert counts(book) == {"sea": 41}  # a count that cannot be read is one reader
+    assert report["dirt"]["taggings without a usable count"]["count"] == 1
+
+
+@rows
+def test_an_edited_alias_wins_over_the_shipped_one(tmp_path: Path, capsys: Capture) -> None:
+    TagAlias.objects.create(name="faves", tag=Tag.objects.create(name="loved"))
+    write(tmp_path, books_csv({}), tags_csv(("1", "faves")), links_csv(("101", "1")))
+    load(tmp_path, capsys)
+    assert counts(Book.objects.get()) == {"loved": 1}
+
+
+@rows
+def test_saving_an_alias_merges_the_tag(staff: Client) -> None:
+    """Counts are added up, a reader's two votes become one, and names of the old tag mean the new one."""
+    book, other = make_book(tags="sf sci-fi"), make_book(tags="sf")
+    Tagging.objects.filter(book=book).update(imported_count=20)
+    sf, target = Tag.objects.get(name="sf"), Tag.objects.get(name="sci-fi")
+    ann, bob = (User.objects.create(username=name) for name in ("ann", "bob"))
+    TagVote.objects.bulk_create(
+        TagVote(user=user, book=book, tag=tag) for user, tag in ((ann, sf), (ann, target), (bob, sf))
+    )
+    TagAlias.objects.create(name="scifi", tag=sf)
+    assert staff.post(f"{ALIASES}add/", {"name": "SF", "tag": str(target.pk)}).status_code == 302
+    assert not Tag.objects.filter(name="sf").exists()
+    assert (counts(book), counts(other)) == ({"sci-fi": 40}, {"sci-fi": 1})
+    assert sorted(TagVote.objects.values_list("user__username", "tag__name")) == [("ann", "sci-fi"), ("bob", "sci-fi")]
+    assert dict(TagAlias.objects.values_list("name", "tag__name")) == {"sf": "sci-fi", "scifi": "sci-fi"}
+
+
+@rows
+@pytest.mark.parametrize("name", ["sf", "SF "])
+def test_an_alias_of_itself_is_refused(staff: Client, name: str) -> None:
+    tag = Tag.objects.create(name="sf")
+    response = staff.post(f"{ALIASES}add/", {"name": name, "tag": str(tag.pk)})
+    assert "Choose a tag of another name" in response.content.decode()
+    assert not TagAlias.objects.exists()
+
+
+@commits
+@pytest.mark.usefixtures("own_copy")
+def test_a_merge_shows_at_the_next_request(staff: Client) -> None:
+    book = make_book(tags="sf sea")
+    target = Tag.objects.create(name="science fiction")
+    warm_up()
+    staff.post(f"{ALIASES}add/", {"name": "sf", "tag": str(target.pk)})
+    assert shown(book)["tags"] == ["science fiction", "sea"]
+    assert copy.ensure_loaded()
+    assert both("sf").count == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "is_shelf"),
+    [
+        *((name, True) for name in ("to-read", "Owned", "owned-books", "default", "read-in-2015", "2015-reads")),
+        *((name, True) for name in ("currently-reading", "books-i-own", "my-library", "kindle", "to-read-fiction")),
+        *((name, False) for name in ("fantasy", "1001-books", "readers", "reading-rainbow-x", "ownership", "defaults")),
+        *((name, False) for name in ("must-see", "mythology", "library-science", "1984", "20th-century", "minerals")),
+    ],
+)
+def test_names_of_shelves_are_known(name: str, is_shelf: bool) -> None:
+    assert is_shelf_name(name) is is_shelf
+
+
+def test_the_patterns_come_from_the_settings(settings: Settings) -> None:
+    settings.CATALOG_HIDDEN_TAGS = ["x.*"]
+    assert (is_shelf_name("xyz"), is_shelf_name("to-read")) == (True, False)
+    settings.CATALOG_HIDDEN_TAGS = []
+    assert not is_shelf_name("xyz")
+
+
+@rows
+def test_new_tags_with_names_of_shelves_are_hidden(tmp_path: Path, capsys: Capture) -> None:
+    write(tmp_path, books_csv({}), tags_csv(("1", "to-read"), ("2", "sea")), links_csv(("101", "1"), ("101", "2")))
+    load(tmp_path, capsys)
+    services.add_tag(Book.objects.all(), "Default")
+    assert set(Tag.objects.filter(hidden=True).values_list("name", flat=True)) == {"to-read", "default"}
+
+
+@commits
+@pytest.mark.usefixtures("own_copy")
+def test_hidden_tags_are_in_no_list_and_in_every_query() -> None:
+    """Redis and SQL agree, also when staff change their minds while the copy in the process stands."""
+    books = [make_book(tags="fantasy owned"), make_book(tags="owned sea")]
+    Tag.objects.filter(name="owned").update(hidden=True)
+    warm_up()
+    page = both("owned")
+    assert page.count == 2
+    assert [facet.name for facet in page.facets] == ["fantasy", "sea"]
+    assert [facet.name for facet in both("").facets] == ["fantasy", "sea"]
+    assert shown(books[0]) == {
+        "tags": ["fantasy", "owned"], "top_tags": [{"name": "fantasy", "count": 1}], "hidden_tags": ["owned"],
+    }  # fmt: skip
+    for is_hidden in (False, True):
+        tag = Tag.objects.get(name="owned")
+        tag.hidden = is_hidden
+        tag.save()
+        assert copy.ensure_loaded()
+        names = [facet.name for facet in both("").facets]
+        assert names == ["fantasy", "sea"] if is_hidden else ["owned", "fantasy", "sea"]
+        assert shown(books[0])["hidden_tags"] == (["owned"] if is_hidden else [])
+
+
+@commits
+@pytest.mark.usefixtures("own_copy")
+def test_the_tags_that_most_readers_gave_come_first_and_the_rest_behind_more(client: Client) -> None:
+    book = make_book(tags=" ".join(f"t{n:02}" for n in range(12)) + " owned")
+    Tag.objects.filter(name="owned").update(hidden=True)
+    Tagging.objects.filter(tag__name="t11").update(imported_count=1200)
+    TagVote.objects.create(user=User.objects.create(username="ann"), book=book, tag=Tag.objects.get(name="t05"))
+    warm_up()
+    top = shown(book)["top_tags"]
+    assert [(tag["name"], tag["count"]) for tag in top[:3]] == [("t11", 1200), ("t05", 2), ("t00", 1)]
+    assert len(top) == 10
+    html = client.get(book.get_absolute_url()).content.decode()
+    assert "owned" not in html
+    assert html.index(">t11</a>") < html.index(">t05</a>") < html.index("<details") < html.index(">t09</a>")
+    assert html.index(">t10</a>") > html.index("<details") > html.index(">t08</a>")
+    card = client.get("/books/").content.decode().partition('class="card-tags"')[2].partition("</p>")[0]
+    assert [card.count(f">{name}</a>") for name in ("t11", "t05", "t00", "t01")] == [1, 1, 1, 0]
+
+
+@rows
+def test_staff_list_and_edit_hidden_tags(staff: Client) -> None:
+    tags = [Tag.objects.create(name=name, hidden=name == "owned") for name in ("owned", "sea")]
+    html = staff.get("/admin/catalog/tag/?hidden__exact=1").content.decode()
+    assert "owned" in html
+    assert f"/admin/catalog/tag/{tags[1].pk}/" not in html
+    staff.post(f"/admin/catalog/tag/{tags[1].pk}/change/", {"name": "sea", "hidden": "on"})
+    assert Tag.objects.get(name="sea").hidden

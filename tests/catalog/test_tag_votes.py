@@ -1,0 +1,249 @@
+"""Readers give books tags: once each, within limits, seen at once by them and counted for all; and take them back."""
+
+from typing import Any
+
+import orjson
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+from redis import Redis
+
+from accounts.models import User
+from accounts.personal import all_parts
+from catalog import keys, query, votes
+from catalog.models import Book, Tag, TagAlias, Tagging, TagVote
+from catalog.services import remove_tag
+from mirror.recorder import record
+from mirror.redis import breaker
+from mirror.relay import drain_all
+from mirror.verify import verify
+from shop.models import Product
+from tests.support.catalog.make import make_book
+from tests.support.catalog.warm import own_copy
+from tests.support.shop.cached import Made, assert_alike, by_both, made, path_of, product, text, warm
+from tests.support.shop.checkouts import together
+from tests.support.whole import rebuild
+
+__all__ = ["made", "own_copy", "product"]
+JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def ann(client: Client) -> User:
+    user = User.objects.create(username="ann")
+    client.force_login(user)
+    return user
+
+
+@pytest.fixture
+def book(ann: User) -> Book:
+    made = make_book("Dune", tags="desert")
+    rebuild()
+    return made
+
+
+def give(client: Client, book: Book, tag: str, **headers: str) -> Any:
+    return client.post(f"/books/{book.pk}/tags/", {"tag": tag}, headers=headers)
+
+
+def take(client: Client, book: Book, tag: str, **headers: str) -> Any:
+    return client.post(f"/books/{book.pk}/tags/remove/", {"tag": tag}, headers=headers)
+
+
+def top(redis: Redis, book: Book) -> dict[str, int]:
+    """How many readers gave a book which tag, as Redis says when all changes have arrived."""
+    drain_all()
+    return {tag["name"]: tag["count"] for tag in orjson.loads(redis.get(keys.book(book.pk)) or b"")["top_tags"]}
+
+
+def test_a_tag_is_in_redis_and_on_the_page_at_once(client: Client, ann: User, book: Book, redis: Redis) -> None:
+    response = give(client, book, " Space  Opera ")
+    assert response.headers["Location"] == f"/books/{book.pk}/#tags"
+    html = client.get(f"/books/{book.pk}/").content.decode()
+    assert "Remove your tag “space opera”" in html
+    assert "Call it “desert” as well" in html
+    assert top(redis, book) == {"desert": 1, "space opera": 1}
+    assert redis.smembers(keys.tag("space opera")) == {str(book.pk).encode()}
+    take(client, book, "Space Opera")
+    assert "space opera" not in client.get(f"/books/{book.pk}/").content.decode()
+    assert top(redis, book) == {"desert": 1}
+    assert not redis.exists(keys.tag("space opera"))
+
+
+def test_the_page_of_a_reader_costs_no_sql(client: Client, ann: User, book: Book) -> None:
+    """One round trip more than without own tags."""
+    votes.give_tag(ann.pk, book.pk, "sea")
+    rebuild()
+    path = f"/books/{book.pk}/"
+    client.get(path)
+    with record() as seen:
+        html = client.get(path).content.decode()
+    assert "Remove your tag “sea”" in html
+    assert seen.sql == []
+    with record() as alone:
+        assert votes.own_tags(ann.pk, book.pk) == ["sea"]
+    assert (alone.round_trips, alone.sql) == (1, [])
+
+
+def test_one_reader_has_one_vote(client: Client, ann: User, book: Book, redis: Redis) -> None:
+    assert give(client, book, "desert", **JSON).json() == {
+        "book": book.pk, "tag": "desert", "is_changed": True, "own_tags": ["desert"],
+    }  # fmt: skip
+    assert give(client, book, "Desert", **JSON).json()["is_changed"] is False
+    assert top(redis, book) == {"desert": 2}
+    assert take(client, book, "desert", **JSON).json()["is_changed"] is True
+    assert take(client, book, "desert", **JSON).json() == {
+        "book": book.pk, "tag": "desert", "is_changed": False, "own_tags": [],
+    }  # fmt: skip
+    assert top(redis, book) == {"desert": 1}  # it was there without readers
+
+
+@pytest.mark.parametrize("tag", ["new", "desert"])
+def test_of_votes_at_one_moment_each_counts_once(ann: User, book: Book, tag: str) -> None:
+    people = [ann, *(User.objects.create(username=f"p{n}") for n in range(3))]
+    done = together(8, lambda n: votes.give_tag(people[n % 4].pk, book.pk, tag))
+    assert sorted(done, key=str) == [(tag, False)] * 4 + [(tag, True)] * 4
+    assert TagVote.objects.count() == 4
+    done = together(4, lambda n: votes.take_tag(people[n].pk, book.pk, tag))
+    assert done == [(tag, True)] * 4
+    assert set(book.tags.values_list("name", flat=True)) == {"desert"}
+
+
+def test_another_name_is_a_vote_for_the_tag(client: Client, ann: User, book: Book) -> None:
+    TagAlias.objects.create(name="sand", tag=Tag.objects.get(name="desert"))
+    assert give(client, book, "Sand", **JSON).json()["tag"] == "desert"
+    assert give(client, book, "faves", **JSON).json()["tag"] == "favorites"
+    assert take(client, book, "sand", **JSON).json()["own_tags"] == ["favorites"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "words"),
+    [
+        ("", "Write a tag."),
+        (" \t", "Write a tag."),
+        ("x" * 51, "A tag has at most 50 characters."),
+        ("see www.example", "Leave out web and e-mail addresses"),
+        ("buy at shop.com", "Leave out web and e-mail addresses"),
+        ("a\u202eb", "Leave out control characters."),
+    ],
+)
+def test_what_is_no_tag_is_refused(client: Client, ann: User, book: Book, tag: str, words: str) -> None:
+    response = give(client, book, tag, **JSON)
+    assert (response.status_code, response.json()["error"]["message"][: len(words)]) == (400, words)
+    assert words in give(client, book, tag).content.decode()
+    part = give(client, book, tag, **HTMX)
+    assert part.status_code == 400
+    assert words in part.content.decode()
+    assert "<html" not in part.content.decode()
+    assert Tag.objects.count() == 1
+
+
+@pytest.mark.parametrize("tag", ['say "hi"', "<b>&</b>", "a & b", "-", "道"])
+def test_any_other_text_is_a_tag_and_can_be_searched(client: Client, ann: User, book: Book, tag: str) -> None:
+    if give(client, book, tag, **JSON).status_code == 400:
+        assert "Leave out signs" in give(client, book, tag, **JSON).json()["error"]["message"]
+        return
+    html = give(client, book, tag, **HTMX).content.decode()
+    assert "<b>" not in html
+    assert query.parse(query.to_text(query.Tag(tag))) == query.Tag(tag)
+
+
+def test_htmx_gets_the_tags_alone(client: Client, ann: User, book: Book) -> None:
+    html = give(client, book, "sea", **HTMX).content.decode()
+    assert "<html" not in html
+    assert 'id="book-tags"' in html
+    assert "Remove your tag “sea”" in html
+
+
+def test_strangers_log_in_first(book: Book) -> None:
+    stranger = Client()
+    response = give(stranger, book, "sea")
+    assert response.headers["Location"] == f"/accounts/login/?next=%2Fbooks%2F{book.pk}%2F"
+    assert give(stranger, book, "sea", **JSON).status_code == 401
+    assert take(stranger, book, "sea", **JSON).status_code == 401
+    assert not TagVote.objects.exists()
+
+
+def test_a_forged_form_is_refused(ann: User, book: Book) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(ann)
+    assert give(strict, book, "sea").status_code == 403
+    assert take(strict, book, "sea").status_code == 403
+
+
+def test_there_is_no_tag_for_a_book_that_is_not_there(client: Client, ann: User) -> None:
+    assert client.post("/books/987654321/tags/", {"tag": "sea"}).status_code == 404
+    assert not Tag.objects.exists()
+
+
+def test_nobody_tags_too_often_or_too_much(client: Client, ann: User, book: Book, settings: Settings) -> None:
+    settings.TAG_RATES, settings.TAGS_OF_READER = ((3, 3600),), 2
+    assert [give(client, book, tag, **JSON).status_code for tag in ("a", "b", "c", "d")] == [200, 200, 400, 429]
+    assert "You gave this book 2 tags" not in give(client, book, "a").content.decode()
+    assert 0 < int(give(client, book, "e").headers["Retry-After"]) <= 3600
+    assert take(client, book, "a", **JSON).status_code == 200
+
+
+def test_staff_take_a_tag_off_with_its_votes(client: Client, ann: User, book: Book, redis: Redis) -> None:
+    give(client, book, "rude")
+    assert remove_tag(Book.objects.filter(pk=book.pk), Tag.objects.get(name="rude")) == 1
+    assert not TagVote.objects.exists()
+    rebuild()
+    assert "rude" not in top(redis, book)
+
+
+def test_the_mirror_of_votes_is_exact(client: Client, ann: User, book: Book) -> None:
+    for tag in ("sea", "sand", "desert"):
+        give(client, book, tag)
+    take(client, book, "sand")
+    Tag.objects.filter(name="sea").update(name="ocean")
+    rebuild()
+    assert votes.own_tags(ann.pk, book.pk) == ["desert", "ocean"]
+    assert verify(["book", "tag", "hidden_tag", "tag_vote"]) == []
+
+
+def test_without_redis_a_vote_counts_and_shows(client: Client, ann: User, book: Book) -> None:
+    breaker.failed()
+    give(client, book, "sea")
+    breaker.failed()
+    assert "Remove your tag “sea”" in client.get(f"/books/{book.pk}/").content.decode()
+
+
+def test_a_remembered_page_shows_nobody_the_tags_of_others(product: Product, made: Made) -> None:
+    warm()
+    path, stranger, ann, bob = path_of(product), Client(), Client(), Client()
+    for client, name in ((ann, "ann"), (bob, "bob")):
+        client.force_login(User.objects.create(username=name))
+    ann.post(f"{path}tags/", {"tag": "quiet"})
+    drain_all()
+    for _ in range(2):
+        assert "Remove your tag “quiet”" in text(ann, path)
+        assert "Call it “quiet” as well" in text(bob, path)
+        page = text(stranger, path)
+        assert ">quiet</a>" in page
+        assert "your tag" not in page
+        assert "Log in to tag it." in page
+    assert_alike(by_both(path, ann))
+
+
+def test_an_untagged_book_asks_for_its_first_tag(client: Client) -> None:
+    bare = make_book("Bare")
+    assert "Be the first to tag this book." in client.get(f"/books/{bare.pk}/").content.decode()
+    assert "Every book here" not in client.get("/").content.decode()
+
+
+def test_votes_are_downloaded_and_erased(client: Client, ann: User, book: Book, redis: Redis) -> None:
+    bob = User.objects.create(username="bob")
+    for tag in ("sea", "shared", "desert"):
+        give(client, book, tag)
+    votes.give_tag(bob.pk, book.pk, "shared")
+    part = next(part for part in all_parts() if part.name == "tag_votes")
+    assert part.read is not None
+    assert {row["tag__name"] for row in part.read(ann.pk)} == {"sea", "shared", "desert"}
+    assert part.erase(ann.pk) is False
+    assert TagVote.objects.get().user == bob
+    assert dict(Tagging.objects.values_list("tag__name", "imported_count")) == {"shared": 0, "desert": 1}
+    rebuild()
+    assert top(redis, book) == {"shared": 1, "desert": 1}
+    assert not redis.exists(keys.tags_of_reader(ann.pk, book.pk))
