@@ -139,6 +139,12 @@ class BookAdmin(ForTag):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Book]:
         return super().get_queryset(request).prefetch_related("authors")
 
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """A tag that is taken off goes with the votes for it."""
+        super().save_formset(request, form, formset, change)
+        for tagging in formset.deleted_objects:
+            services.remove_tag(Book.objects.filter(pk=tagging.book_id), tagging.tag)
+
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         # The lists of tags and authors link to their books.
         linked = lookup in ("tags__id__exact", "authors__id__exact")

@@ -6,7 +6,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from accounts.models import User
-from catalog.models import Author, Book, Tag
+from catalog.models import Author, Book, Tag, TagVote
 from mirror.recorder import record
 from tests.support.catalog.make import make_book
 from tests.support.whole import rebuild
@@ -176,6 +176,19 @@ def tags_form(book: Book) -> dict[str, str]:
         values = {"id": row.pk, "book": book.pk, "tag": row.tag_id, "imported_count": row.imported_count}
         given |= {f"tagging_set-{n}-{name}": str(value) for name, value in values.items()}
     return given
+
+
+@rows
+def test_a_tag_that_is_taken_off_in_the_form_goes_with_its_votes(staff: Client) -> None:
+    book = make_book(tags="rude sea")
+    TagVote.objects.bulk_create(
+        TagVote(user=User.objects.get(), book=book, tag=tag) for tag in Tag.objects.order_by("name")
+    )
+    form = {"title": "T", "authors": [], "popularity": "0", **tags_form(book)}
+    rude = next(n for n in range(2) if form[f"tagging_set-{n}-tag"] == str(Tag.objects.get(name="rude").pk))
+    assert staff.post(f"{BOOKS}{book.pk}/change/", {**form, f"tagging_set-{rude}-DELETE": "on"}).status_code == 302
+    assert names(book) == {"sea"}
+    assert TagVote.objects.get().tag.name == "sea"
 
 
 @commits
