@@ -3,7 +3,9 @@
 import pytest
 
 from accounts.models import User
-from tests.support.catalog.make import make_book
+from catalog.models import Book
+from catalog.search.finding import POSTINGS
+from tests.support.catalog.make import make_book, make_books
 from tests.support.search.asking import both, titles, warm_search
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,6 +70,12 @@ def test_what_is_equally_popular_comes_by_age() -> None:
     assert titles("winter") == ["Winter One", "Winter Two", "Winter Three"]
 
 
+def test_both_engines_cut_a_list_of_equally_popular_books_alike() -> None:
+    make_books(Book(title=f"Winter {n}") for n in range(POSTINGS + 40))
+    warm_search()
+    assert len(both("winter").books) == 20
+
+
 @pytest.mark.parametrize(
     ("query", "title"),
     [
@@ -84,6 +92,7 @@ def test_what_is_equally_popular_comes_by_age() -> None:
         ("hobb", "The Hobbit"),
         ("雨夜", "雨夜书店"),
         ("书", "雨夜书店"),
+        ("三休", "三体"),
         ("منارة", "منارة الملح"),
         ("science fiction", "1984"),
         ("fiction science orwell", "1984"),
@@ -95,6 +104,7 @@ def test_a_forgiving_query_finds_its_book_first(query: str, title: str) -> None:
     make_book("1984", authors="George Orwell", isbn="0451524934", tags="science-fiction", popularity=7)
     make_book("The Amazing Spider-Man", authors="Stan Lee", popularity=6)
     make_book("雨夜书店")
+    make_book("三体")
     make_book("منارة الملح")
     warm_search()
     assert titles(query)[:1] == [title]
