@@ -8,8 +8,8 @@ from django.db.models import Max
 import mirror
 from catalog import keys
 from catalog.mirrors import books_by_authors, books_with_tags
-from catalog.models import Author, Book, Tag
-from catalog.records import load_books, tag_names
+from catalog.models import Author, Book, Tag, Tagging
+from catalog.records import load_books, load_tags
 from catalog.search import entries, store, words
 from catalog.search.models import Document, Term
 from mirror import Contribution, Family, Mirror, Scored, TableMirror, Watch
@@ -58,9 +58,9 @@ class BookIndex(IndexMirror):
     model = Book
     watches = (
         Watch(Book, only=("title", "isbn", "popularity")),
-        Watch(Book.tags.through, "book_id"),
+        Watch(Tagging, "book_id"),
         Watch(Book.authors.through, "book_id"),
-        Watch(Tag, via=books_with_tags, only=("name",), updates=True),
+        Watch(Tag, via=books_with_tags, only=("name", "hidden"), updates=True),
         Watch(Author, via=books_by_authors, only=("name",), updates=True),
     )
 
@@ -68,7 +68,8 @@ class BookIndex(IndexMirror):
         for book in load_books(ids):
             found = {*words.terms(book.title).union(*map(words.terms, book.authors)), *words.isbns(book.isbn)}
             on = [*entries.word_keys("b", found), *entries.name_keys(words.names_of_title(book.title))]
-            on += entries.word_keys("g", filter(None, map(words.joined, book.tags)))
+            shown = (words.joined(tag.name) for tag in book.tags if not tag.hidden)
+            on += entries.word_keys("g", filter(None, shown))
             yield store.make(self.name_document(book.id), "", book.popularity, on)
 
 
@@ -102,7 +103,7 @@ class AuthorIndex(IndexMirror):
 
 @mirror.register
 class TagIndex(IndexMirror):
-    """Tags by name. How many books have one is asked when it is found: it changes with every book."""
+    """Tags that are shown, by name. How many books have one is asked when it is found: it changes with every book."""
 
     name = "indexed_tag"
     kind = "t"
@@ -110,7 +111,9 @@ class TagIndex(IndexMirror):
     watches = (Watch(Tag),)
 
     def make(self, ids: Sequence[int]) -> Iterable[store.Made]:
-        for pk, name in tag_names(ids).items():
+        for pk, (name, hidden) in load_tags(ids).items():
+            if hidden:
+                continue
             on = [*entries.word_keys("t", words.terms(name) | {words.joined(name)}), *entries.name_keys([name])]
             yield store.make(self.name_document(pk), name, 0, on)
 

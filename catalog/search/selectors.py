@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from django.db.models import Count
 
 from catalog import extras, keys, sorts
-from catalog.models import Book
+from catalog.models import Tagging
 from catalog.results import BookRecord
 from catalog.search import words
 from catalog.search.corrections import Query, read_query
@@ -170,7 +170,7 @@ def _load(wanted: _Wanted, viewer: int) -> _Loaded:
 
 
 def _load_by_sql(wanted: _Wanted, viewer: int) -> _Loaded:
-    links = Book.tags.through._base_manager.using(setting("DATABASE"))
+    links = Tagging._base_manager.using(setting("DATABASE"))
     ids = [tag.id for tag in wanted.tags]
     counts = dict(links.filter(tag_id__in=ids).values_list("tag_id").annotate(Count("id")).order_by())
     tags = [tag._replace(weight=counts.get(tag.id, 0)) for tag in wanted.tags]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from accounts.models import User
-from catalog.models import Author, Book, Tag
+from catalog.models import Author, Book, Tag, Tagging
 from catalog.search import entries, store
 from catalog.search.models import Document, Posting, Term
 from catalog.search.selectors import search
@@ -47,7 +47,7 @@ class Shelves(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        for model in (Book.tags.through, Book.authors.through, Book, Author, Tag, User, Document, Term, Posting):
+        for model in (Tagging, Book.authors.through, Book, Author, Tag, User, Document, Term, Posting):
             model._base_manager.all()._raw_delete("default")
         relay_client().flushall()
         drain_all()
