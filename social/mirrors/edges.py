@@ -7,9 +7,10 @@ from django.db.models import Q
 
 import mirror
 from accounts.models import User
+from config import pairs
 from mirror import Contribution, EdgeMirror, Family, Member, Watch
 from mirror.conf import setting
-from social import keys, pairs
+from social import keys
 from social.models import Block, Follow, Mute, Pulled
 from social.records import numbers
 
