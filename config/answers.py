@@ -1,11 +1,18 @@
 """Pages that answer in HTML or, if they are asked to, in JSON."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, Final
 
 import orjson
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
 
 JSON: Final = "application/json"
+View = Callable[..., HttpResponse]
 
 
 def wants_json(request: HttpRequest) -> bool:
@@ -26,3 +33,24 @@ def is_partial(request: HttpRequest) -> bool:
 def json(content: Any, status: int = 200) -> HttpResponse:
     """``content`` as JSON."""
     return HttpResponse(orjson.dumps(content), content_type=JSON, status=status)
+
+
+def personal(view: View) -> View:
+    """Decorate a page about the logged-in visitor alone, which no cache keeps.
+
+    Strangers are led to the log-in page, and from there back (JSON: 401).
+    """
+
+    @never_cache
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.user.is_authenticated:
+            response = view(request, *args, **kwargs)
+        elif wants_json(request):
+            response = json({"error": {"message": _("Log in first.")}}, 401)
+        else:
+            response = redirect_to_login(request.get_full_path())
+        patch_vary_headers(response, ["Accept"])
+        return response
+
+    return guarded

@@ -6,12 +6,12 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from config.answers import json, wants_json
+from config.answers import json, personal, wants_json
 from config.redirects import redirect_to_view
 from shop.orders import LARGEST_ID, OrderView, order_of, orders_of
 from shop.services.errors import NotYours, TooLate
 from shop.services.orders import cancel
-from shop.views.answers import error, personal
+from shop.views.answers import error
 
 
 @require_safe
