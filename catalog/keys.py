@@ -114,3 +114,38 @@ def tags_of_reader(user_id: int | str, book_id: int | str) -> str:
     Owner: TagVoteMirror.
     """
     return key(f"uid:{{{user_id}}}:book:{book_id}:tags")
+
+
+def shelf_entry(user_and_book: str) -> str:
+    """String (JSON): shelf, stars and dates of a book on a reader's shelf. Life: while the reader is active.
+    Owner: ShelfEntryMirror.
+    """
+    return key(f"shelved:{user_and_book}")
+
+
+def shelf_of(user_id: int | str, shelf: str) -> str:
+    """Sorted set: "<date> <book id, 19 digits>" of each book on a shelf of a reader, all scored 0. Life: while the
+    reader is active. Owner: ShelfEntryMirror.
+    """
+    return key(f"shelf:{shelf}:{{{user_id}}}")
+
+
+def readers_of(book_id: int | str) -> str:
+    """Sorted set: user id by shelf (0: want to read, 1: reading, 2: read), of readers whose shelf is public. Life:
+    while there is one. Owner: ShelfEntryMirror.
+    """
+    return key(f"book:{{{book_id}}}:readers")
+
+
+def stars_of(book_id: int | str) -> str:
+    """Sorted set: user id by stars, of readers whose shelf is public. Life: while there is one.
+    Owner: ShelfEntryMirror.
+    """
+    return key(f"book:{{{book_id}}}:stars")
+
+
+def shelf_settings(user_id: int | str) -> str:
+    """String (JSON): who may see the shelves of a reader, and the reader's yearly goals. Life: as the reader.
+    Owner: ShelfSettingsMirror.
+    """
+    return key(f"shelves:{user_id}")

@@ -12,6 +12,7 @@ from catalog.languages import main_code
 from catalog.models import Author, Book, Tag, Tagging, TagVote
 from catalog.records import BookRow, Record, author_names, load_books, load_tags, record
 from catalog.series import series_in
+from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors register on import)
 from mirror import Contribution, Family, Member, Members, Mirror, Scored, Watch
 from mirror.conf import setting
 

@@ -8,6 +8,9 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from catalog.names import is_shelf_name, normalise
+from catalog.shelves.models import ReadingGoal as ReadingGoal
+from catalog.shelves.models import ShelfEntry as ShelfEntry
+from catalog.shelves.models import ShelfSettings as ShelfSettings
 from catalog.sort_titles import sort_title
 
 

@@ -1,11 +1,16 @@
 """The data about a person that this application keeps."""
 
 from accounts.personal import register, rows
-from catalog.models import TagVote
+from catalog.models import ReadingGoal, ShelfEntry, ShelfSettings, TagVote
+from catalog.shelves.models import PRIVACY_FIELDS
 from catalog.votes import erase_votes
 
 
 def register_parts() -> None:
-    """Register the tags that a reader gave books."""
+    """Register the tags that a reader gave books, shelves with ratings, yearly goals, and who may see the shelves."""
     columns = ["book_id", "book__title", "tag__name", "created_at"]
     register(rows("tag_votes", TagVote, "user", columns, erase=erase_votes))
+    entry = ["book_id", "book__title", "shelf", "stars", "shelved_on", "started_on", "finished_on"]
+    register(rows("shelves", ShelfEntry, "user", entry))
+    register(rows("reading_goals", ReadingGoal, "reader__user", ["year", "books"]))
+    register(rows("shelf_settings", ShelfSettings, "user", list(PRIVACY_FIELDS.values())))

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from catalog import tag_views, views
+from catalog.shelves import views as shelves
 
 app_name = "catalog"
 urlpatterns = [
@@ -10,4 +11,5 @@ urlpatterns = [
     path("<int:pk>/", views.book_page, name="book"),
     path("<int:pk>/tags/", tag_views.give, name="tag"),
     path("<int:pk>/tags/remove/", tag_views.take, name="untag"),
+    path("<int:pk>/shelf/", shelves.change_entry, name="shelf"),
 ]

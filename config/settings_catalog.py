@@ -43,3 +43,4 @@ CATALOG_TAG_ALIASES = {
 TAG_MAX_LENGTH = 50  # characters of a tag that a reader writes
 TAGS_OF_READER = 20  # that one reader gives one book
 TAG_RATES = ((30, 60), (300, 86_400))  # how often a reader may give tags: so many times in so many seconds
+SHELF_RATES = ((120, 60), (2000, 86_400))  # how often a reader may change shelves: so many times in so many seconds

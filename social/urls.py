@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from social.views import follows, lists, people, posts, timelines
+from social.views import follows, lists, people, posts, shelves, timelines
 
 app_name = "social"
 urlpatterns = [
@@ -22,6 +22,7 @@ urlpatterns = [
     path("u/<name>/", people.person, name="person"),
     path("u/<name>/followers/", people.followers, name="followers"),
     path("u/<name>/following/", people.following, name="following"),
+    path("u/<name>/shelves/", shelves.shelves, name="shelves"),
     path("u/<name>/block/", follows.block, name="block"),
     *(
         path(f"u/<name>/{verb}/", follows.act, {"verb": verb}, name=verb)

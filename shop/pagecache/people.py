@@ -14,13 +14,14 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from accounts import session_rows
+from catalog import keys as catalog_keys
 from mirror.bounded import Bounded
 from mirror.prefetch import Asked
 
 MANY: Final = 4096  # sessions
 PAGES: Final = 1024
 TOKEN_LENGTH: Final = 32  # of a session
-ANYBODY: Final = "\0"  # in the place of a user's own beginning of a key
+PLACEHOLDERS: Final = ("\0uid:", "\0shelf:")  # each in the place of one of a user's own beginnings of a key
 
 
 class Coming(NamedTuple):
@@ -51,7 +52,7 @@ def coming(http: HttpRequest) -> Coming | None:
 def guesses(path: str, one: Coming) -> list[Asked]:
     """What the page there is going to ask of them alone, as far as is known."""
     plan = _plans.get(path)
-    return [_of(asked, ANYBODY, _beginning(one.user)) for asked in plan] if plan and one.user else []
+    return [_of(asked, PLACEHOLDERS, _beginnings(one.user)) for asked in plan] if plan and one.user else []
 
 
 def came(path: str, one: Coming, http: HttpRequest, asked: Sequence[Asked] | None) -> None:
@@ -75,19 +76,26 @@ def forget() -> None:
 
 def _own(asked: Iterable[Asked], user: int) -> Iterable[Asked]:
     """Of this user alone, and as it is asked of anybody; each once."""
-    beginning = _beginning(user)
-    found = {one.key: one for one in asked if one.is_harmless() and all(_is_of(beginning, one))}
-    return [_of(one, beginning, ANYBODY) for one in found.values()]
+    beginnings = _beginnings(user)
+    found = {one.key: one for one in asked if one.is_harmless() and all(_is_of(beginnings, one))}
+    return [_of(one, beginnings, PLACEHOLDERS) for one in found.values()]
 
 
-def _is_of(beginning: str, asked: Asked) -> Iterable[bool]:
-    return (isinstance(args[1], str) and beginning in args[1] for args, _ in asked.commands)
+def _is_of(beginnings: Sequence[str], asked: Asked) -> Iterable[bool]:
+    return (isinstance(args[1], str) and any(start in args[1] for start in beginnings) for args, _ in asked.commands)
 
 
-def _of(asked: Asked, old: str, new: str) -> Asked:
-    commands = (((args[0], args[1].replace(old, new), *args[2:]), options) for args, options in asked.commands)
-    return Asked(asked.mirrors, tuple(commands))
+def _of(asked: Asked, old: Sequence[str], new: Sequence[str]) -> Asked:
+    commands = tuple(((args[0], _replace(args[1], old, new), *args[2:]), options) for args, options in asked.commands)
+    return Asked(asked.mirrors, commands)
 
 
-def _beginning(user: int | None) -> str:
-    return f"uid:{{{user}}}:"
+def _replace(key: str, old: Sequence[str], new: Sequence[str]) -> str:
+    for one, other in zip(old, new, strict=True):
+        key = key.replace(one, other)
+    return key
+
+
+def _beginnings(user: int | None) -> tuple[str, str]:
+    """Return how keys begin that are about one user."""
+    return f"uid:{{{user}}}:", catalog_keys.shelf_entry(f"{user}:")

@@ -34,16 +34,16 @@ def person(request: HttpRequest, name: str) -> HttpResponse:
     """Somebody: how many follow them, whom one has in common with them, and what they posted (``?after=``)."""
     found = profile(name, request.user.pk)
     if found is None or found.name != name:
-        return _elsewhere(request, found, "")
+        return elsewhere(request, found, "")
     if found.is_blocked:
-        return _answer(request, "social/person.html", {"person": found}, {"user": _user(found), **_page_json([], None)})
+        return answer(request, "social/person.html", {"person": found}, {"user": _user(found), **_page_json([], None)})
     page = posts_of(found.id, request.user.pk, cursor(request.GET.get("after")))
     if request.GET.get("after") and is_partial(request):
-        return _answer(request, "social/_posts.html", {"page": page, "older": found.url}, {})
+        return answer(request, "social/_posts.html", {"page": page, "older": found.url}, {})
     common = in_common(found)
     said = _user(found) | {"followed_by": _common(common.followed_by), "both_follow": _common(common.both_follow)}
     context = {"person": found, "common": common, "page": page}
-    return _answer(request, "social/person.html", context, {"user": said, **results(page, found.url)})
+    return answer(request, "social/person.html", context, {"user": said, **results(page, found.url)})
 
 
 @require_safe
@@ -61,13 +61,13 @@ def following(request: HttpRequest, name: str) -> HttpResponse:
 def _follows(request: HttpRequest, name: str, kind: str, find: Callable[..., PeoplePage]) -> HttpResponse:
     found = profile(name, request.user.pk)
     if found is None or found.name != name:
-        return _elsewhere(request, found, f"{kind}/")
+        return elsewhere(request, found, f"{kind}/")
     if found.is_blocked:
-        return _answer(request, "social/person.html", {"person": found}, {"user": _user(found), **_page_json([], None)})
+        return answer(request, "social/person.html", {"person": found}, {"user": _user(found), **_page_json([], None)})
     page = find(found.id, request.user.pk, cursor(request.GET.get("after")))
     older = _url(f"{found.url}{kind}/", page.after)
     context = {"person": found, "people": page.people, "next": older, "kind": kind}
-    return _answer(request, "social/follows.html", context, {"user": _user(found), **_list(page, older)})
+    return answer(request, "social/follows.html", context, {"user": _user(found), **_list(page, older)})
 
 
 @require_safe
@@ -88,7 +88,7 @@ def people(request: HttpRequest) -> HttpResponse:
     content: dict[str, Any] = {kind: _list(page, _url(urls[kind], page.after)) for kind, page in lists.items()}
     content["suggestions"] = [_suggestion(each) for each in suggested]
     context = {"suggestions": suggested, "lists": lists, "urls": urls, "own": own}
-    return _answer(request, "social/people.html", context, content)
+    return answer(request, "social/people.html", context, content)
 
 
 @require_safe
@@ -100,18 +100,18 @@ def shunned(request: HttpRequest, kind: str) -> HttpResponse:
     find = people_lists.muted_by if kind == "muted" else people_lists.blocked_by
     page = find(request.user.pk, cursor(request.GET.get("after")))
     older = _url(f"/people/{kind}/", page.after)
-    return _answer(
+    return answer(
         request, "social/shunned.html", {"people": page.people, "next": older, "kind": kind}, _list(page, older)
     )
 
 
-def _answer(request: HttpRequest, template: str, context: dict[str, Any], content: dict[str, Any]) -> HttpResponse:
+def answer(request: HttpRequest, template: str, context: dict[str, Any], content: dict[str, Any]) -> HttpResponse:
     response = json(content) if wants_json(request) else render(request, template, context)
     patch_vary_headers(response, ["Accept", "HX-Request"])
     return response
 
 
-def _elsewhere(request: HttpRequest, found: Profile | None, rest: str) -> HttpResponse:
+def elsewhere(request: HttpRequest, found: Profile | None, rest: str) -> HttpResponse:
     """The page under the name as its owner spells it; 404 for nobody."""
     response: HttpResponse
     if found is not None and found.url:

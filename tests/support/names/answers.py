@@ -54,6 +54,7 @@ class _Visit:
             "name": "reader0",
             "hashtag": "ruby",
             "pk": "1",
+            "shelf": "read",
             "shop pk": str(world.order.pk),
             "social pk": str(world.post.pk),
             "social:book_posts pk": "1",
@@ -65,6 +66,8 @@ class _Visit:
         self.alice.force_login(world.staff)
         self.reader.force_login(world.readers[0])
         self._post(self.alice, "/shop/cart/", {"product": "1", "quantity": "2"})
+        self._post(self.alice, "/books/1/shelf/", {"action": "rate", "stars": "5"})
+        self._post(self.reader, "/books/1/shelf/", {"action": "shelf", "shelf": "read"})
         for route, name in walk(get_resolver()):
             url = self._filled(route, name)
             if self._get(self.alice, url):

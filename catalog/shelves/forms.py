@@ -1,0 +1,46 @@
+"""What readers enter about their shelves."""
+
+from datetime import date
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from catalog.shelves.models import MAX_GOAL, STARS, Privacy, Shelf
+
+
+class EntryForm(forms.Form):
+    """One change of an entry: ``action`` says which of the fields counts."""
+
+    action = forms.ChoiceField(choices=[(name, name) for name in ("shelf", "rate", "dates", "remove")])
+    shelf = forms.TypedChoiceField(choices=Shelf, coerce=Shelf, required=False)
+    stars = forms.TypedChoiceField(choices=[(n, n) for n in STARS], coerce=int, empty_value=None, required=False)
+    started_on = forms.DateField(required=False)
+    finished_on = forms.DateField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        started, finished = given.get("started_on"), given.get("finished_on")
+        if given.get("action") == "shelf" and not given.get("shelf"):
+            self.add_error("shelf", _("Choose a shelf."))
+        if given.get("action") == "dates" and started and finished and finished < started:
+            self.add_error("finished_on", _("A book is finished after it is started."))
+        for name, day in (("started_on", started), ("finished_on", finished)):
+            if day and not date(1000, 1, 1) <= day:
+                self.add_error(name, _("That is too long ago."))
+        return given
+
+
+class GoalForm(forms.Form):
+    """The goal of a year; empty: none."""
+
+    books = forms.IntegerField(
+        label=gettext_lazy("Books to read this year"), min_value=1, max_value=MAX_GOAL, required=False
+    )
+
+
+class PrivacyForm(forms.Form):
+    """Who may see a shelf."""
+
+    privacy = forms.TypedChoiceField(choices=Privacy, coerce=Privacy)

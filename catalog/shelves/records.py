@@ -1,0 +1,83 @@
+"""Shelves as they are shown: records that SQL gives alike to Redis and to the pages that SQL answers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from catalog.shelves.models import PRIVACY_FIELDS, Privacy, ReadingGoal, Shelf, ShelfSettings
+from config import pairs
+from mirror.conf import setting
+
+Record = dict[str, Any]
+SHELVES = tuple(Shelf)
+
+
+class EntryRow(NamedTuple):
+    """A shelf entry as the database gives it; dates may be text."""
+
+    user: int
+    book: int
+    shelf: str
+    stars: int | None
+    shelved_on: Any
+    started_on: Any
+    finished_on: Any
+    sort_on: Any
+    privacy: str | None  # of the shelf; None: no settings
+
+
+_ENTRIES = f"""
+    SELECT e.user_id, e.book_id, e.shelf, e.stars, e.shelved_on, e.started_on, e.finished_on, e.sort_on,
+           CASE e.shelf {" ".join(f"WHEN '{shelf}' THEN s.{column}" for shelf, column in PRIVACY_FIELDS.items())} END
+      FROM k
+      JOIN catalog_shelfentry e ON e.user_id = k.a AND e.book_id = k.b
+      JOIN accounts_user u ON u.id = k.a AND u.is_active
+      LEFT JOIN catalog_shelfsettings s ON s.user_id = k.a
+"""
+
+
+def entry_key(user_id: int, book_id: int) -> str:
+    """Return the key that the mirror knows an entry by."""
+    return f"{user_id}:{book_id}"
+
+
+def load_entries(keys: Sequence[pairs.Pair]) -> Mapping[str, EntryRow]:
+    """Return the entries of active readers among these (user, book), by mirror key, in one query."""
+    rows = map(EntryRow._make, pairs.ask(_ENTRIES, keys))
+    return {entry_key(row.user, row.book): row for row in rows}
+
+
+def entry_record(row: EntryRow) -> Record:
+    """Return what ``shelved:<user>:<book>`` holds. Dates: ISO 8601 or None."""
+    return {
+        "user": row.user,
+        "book": row.book,
+        "shelf": row.shelf,
+        "stars": row.stars,
+        "shelved_on": str(row.shelved_on),
+        "started_on": row.started_on and str(row.started_on),
+        "finished_on": row.finished_on and str(row.finished_on),
+        "sort_on": str(row.sort_on),
+        "is_public": row.privacy in (None, Privacy.PUBLIC),
+    }
+
+
+def position(sort_on: Any, book_id: int) -> str:
+    """Return the member of a shelf's sorted set, which is also the cursor of a page."""
+    return f"{sort_on} {book_id:019}"
+
+
+def load_settings(user_ids: Sequence[int]) -> Mapping[str, Record]:
+    """Return the record of each reader who has settings, by user id, in two queries."""
+    database = setting("DATABASE")
+    rows = ShelfSettings.objects.using(database).filter(pk__in=user_ids)
+    found = {
+        row.pk: {
+            "privacy": {shelf.value: getattr(row, field) for shelf, field in PRIVACY_FIELDS.items()},
+            "goals": dict[str, int](),
+        }
+        for row in rows
+    }
+    goals = ReadingGoal.objects.using(database).filter(reader__in=list(found))
+    for user_id, year, books in goals.values_list("reader_id", "year", "books"):
+        found[user_id]["goals"][str(year)] = books
+    return {str(user_id): {"user": user_id, **record} for user_id, record in found.items()}

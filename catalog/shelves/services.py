@@ -1,0 +1,93 @@
+"""What readers do with their shelves. Each may be repeated."""
+
+from collections.abc import Callable
+from datetime import date
+
+from django.db import IntegrityError, transaction
+
+from catalog.shelves.models import PRIVACY_FIELDS, Privacy, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
+
+Change = Callable[[ShelfEntry], None]
+
+
+class NoSuchBook(Exception):
+    """There is no book with that id."""
+
+
+def put_on_shelf(user_id: int, book_id: int, shelf: Shelf, today: date) -> None:
+    """Put a book on a shelf, or move it there. The dates that the move implies are set where they are empty.
+
+    Raises NoSuchBook.
+    """
+
+    def move(entry: ShelfEntry) -> None:
+        entry.shelf = shelf
+        if shelf == Shelf.READING and entry.finished_on is None:
+            entry.started_on = entry.started_on or today
+        if shelf == Shelf.READ:
+            entry.finished_on = entry.finished_on or max(today, entry.started_on or today)
+
+    _change(user_id, book_id, today, move)
+
+
+def rate(user_id: int, book_id: int, stars: int | None, today: date) -> None:
+    """Rate a book, or take the rating back (None). A book on no shelf is put on "read", without a date.
+
+    Raises NoSuchBook.
+    """
+
+    def set_stars(entry: ShelfEntry) -> None:
+        entry.stars = stars
+
+    _change(user_id, book_id, today, set_stars)
+
+
+def set_dates(user_id: int, book_id: int, started_on: date | None, finished_on: date | None) -> bool:
+    """Set when a reader started and finished a book. False: it is on no shelf."""
+    rows = ShelfEntry.objects.filter(user_id=user_id, book_id=book_id)
+    with transaction.atomic():
+        entry = rows.select_for_update().first()
+        if entry is not None:
+            entry.started_on, entry.finished_on = started_on, finished_on
+            entry.save(update_fields=["started_on", "finished_on"])
+    return entry is not None
+
+
+def remove_from_shelf(user_id: int, book_id: int) -> bool:
+    """Remove a book and its rating. False: it is on no shelf."""
+    return bool(ShelfEntry.objects.filter(user_id=user_id, book_id=book_id).delete()[0])
+
+
+def set_privacy(user_id: int, shelf: Shelf, privacy: Privacy) -> None:
+    """Decide who may see a shelf."""
+    ShelfSettings.objects.update_or_create(user_id=user_id, defaults={PRIVACY_FIELDS[shelf]: privacy})
+
+
+def set_goal(user_id: int, year: int, books: int | None) -> None:
+    """Set the goal of a year, or remove it (None)."""
+    with transaction.atomic():
+        reader, _ = ShelfSettings.objects.get_or_create(user_id=user_id)
+        if books is None:
+            ReadingGoal.objects.filter(reader=reader, year=year).delete()
+        else:
+            ReadingGoal.objects.update_or_create(reader=reader, year=year, defaults={"books": books})
+
+
+def _change(user_id: int, book_id: int, today: date, change: Change) -> None:
+    """Change one entry under its lock, or make it."""
+    rows = ShelfEntry.objects.filter(user_id=user_id, book_id=book_id)
+    try:
+        with transaction.atomic():
+            entry = rows.select_for_update().first()
+            if entry is None:
+                entry = ShelfEntry(user_id=user_id, book_id=book_id, shelf=Shelf.READ, shelved_on=today)
+            change(entry)
+            entry.save()
+    except IntegrityError as error:
+        # Either the book is gone, or another request made the entry meanwhile, which is changed now.
+        with transaction.atomic():
+            entry = rows.select_for_update().first()
+            if entry is None:
+                raise NoSuchBook from error
+            change(entry)
+            entry.save()

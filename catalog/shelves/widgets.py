@@ -1,0 +1,59 @@
+"""What templates are given: the shelf button of a book, its readers in numbers, and the tabs of shelves."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest
+from django.utils.functional import Promise
+
+from catalog.shelves.models import STARS, Shelf
+from catalog.shelves.selectors import Readers, Shelves, count_readers, find_entry
+
+
+class Tab(NamedTuple):
+    """A link to a shelf."""
+
+    shelf: Shelf
+    label: str | Promise
+    books: int
+    url: str
+
+
+class Bar(NamedTuple):
+    """A line of the histogram. width: of its bar, out of 100."""
+
+    stars: int
+    readers: int
+    width: int
+
+
+def button_context(request: HttpRequest, user_id: int | None, book_id: int, *, is_part: bool = False) -> dict[str, Any]:
+    """Return what the shelf button of a book needs. user_id: None for a stranger. is_part: htmx asked for it."""
+    entry = find_entry(user_id, book_id) if user_id else None
+    return {
+        "request": request,
+        "is_signed_in": bool(user_id),
+        "book_id": book_id,
+        "entry": entry,
+        "choices": Shelf.choices,
+        "all_stars": STARS,
+        "is_part": is_part,
+    }
+
+
+def readers_context(book_id: int) -> dict[str, Any]:
+    """Return the numbers of a book's readers, and the histogram of their ratings, five stars first."""
+    readers = count_readers(book_id)
+    return {"readers": readers, "want": readers.counts[Shelf.WANT], "bars": _bars(readers)}
+
+
+def _bars(readers: Readers) -> list[Bar]:
+    most = max(readers.stars.values()) or 1
+    return [
+        Bar(stars, count, round(100 * count / most)) for stars, count in sorted(readers.stars.items(), reverse=True)
+    ]
+
+
+def tabs(shelves: Shelves, shown: Sequence[Shelf], address: Callable[[Shelf], str]) -> list[Tab]:
+    """Return a link to each of these shelves."""
+    return [Tab(shelf, shelf.label, shelves.counts[shelf], address(shelf)) for shelf in shown]

@@ -1,0 +1,24 @@
+"""Shelves on the page of a book."""
+
+from typing import Any
+
+from django import template
+from django.template.context import Context
+
+from catalog.shelves.widgets import button_context, readers_context
+from config.templatetags.site import visitor
+
+register = template.Library()
+
+
+@register.inclusion_tag("catalog/shelves/_button.html", takes_context=True)
+def shelf_button(context: Context, book_id: int) -> dict[str, Any]:
+    """The shelf, rating and dates of a book for whoever looks."""
+    reader = visitor(context)
+    return button_context(context["request"], reader.pk if reader else None, book_id)
+
+
+@register.inclusion_tag("catalog/shelves/_readers.html")
+def book_readers(book_id: int) -> dict[str, Any]:
+    """How many readers want to read a book, and how they rated it."""
+    return readers_context(book_id)

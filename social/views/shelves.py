@@ -1,0 +1,66 @@
+"""The shelves of a person as others may see them, in HTML and JSON."""
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from catalog.shelves.models import Privacy
+from catalog.shelves.selectors import Shelves, find_on_shelf, get_shelves
+from catalog.shelves.views import today
+from catalog.shelves.widgets import tabs
+from mirror.conf import setting
+from mirror.sql_away import SQL_AWAY
+from social.models import Follow
+from social.people import Profile, profile
+from social.views.people import answer, elsewhere
+
+
+@require_safe
+@never_cache
+def shelves(request: HttpRequest, name: str) -> HttpResponse:
+    """``?shelf=&after=``: the shelves that the visitor may see, and the books of one. Others are not mentioned."""
+    person = profile(name, request.user.pk)
+    if person is None or person.name != name:
+        return elsewhere(request, person, "shelves/")
+    if person.is_blocked:
+        return answer(request, "social/person.html", {"person": person}, {"shelves": [], "results": [], "next": None})
+    found = get_shelves(person.id, today().year)
+    shown = found.shown_to(_levels(person, found))
+    wanted = request.GET.get("shelf", "")
+    shelf = next((one for one in shown if one == wanted), shown[0] if shown and not wanted else None)
+    if shelf is None and wanted:
+        return elsewhere(request, None, "")
+    page = find_on_shelf(person.id, shelf, request.GET.get("after", "")) if shelf else None
+    address = f"{person.url}shelves/"
+    said = {
+        "shelves": [{"name": one.value, "count": found.counts[one]} for one in shown],
+        "results": [entry.json for entry in page.entries] if page else [],
+        "next": f"{address}?shelf={shelf}&after={page.after}".replace(" ", "+") if page and page.after else None,
+    }
+    context = {
+        "person": person,
+        "shelf": shelf,
+        "page": page,
+        "address": address,
+        "next_start": f"?shelf={shelf}&",
+        "tabs": tabs(found, shown, lambda one: f"{address}?shelf={one.value}"),
+    }
+    return answer(request, "social/shelves.html", context, said)
+
+
+def _levels(person: Profile, found: Shelves) -> set[Privacy]:
+    """Return the privacy levels that the visitor of a person may see.
+
+    SQL confirms a follower where a shelf depends on it (1 query): the follows in Redis may lag while it is away.
+    """
+    if person.is_me:
+        return set(Privacy)
+    levels = {Privacy.PUBLIC}
+    if person.viewer and person.is_following and Privacy.FOLLOWERS in found.privacy.values():
+        follows = Follow.objects.using(setting("DATABASE")).filter(follower_id=person.viewer, followee_id=person.id)
+        try:
+            if follows.exists():
+                levels.add(Privacy.FOLLOWERS)
+        except SQL_AWAY:
+            pass
+    return levels

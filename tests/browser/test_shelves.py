@@ -1,0 +1,86 @@
+"""Shelves in a real browser: with JavaScript, without, and by keyboard."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from catalog.models import Book
+from catalog.shelves.models import Shelf, ShelfEntry
+from tests.browser.conftest import PHONE, Audit, OpenPage, settled
+from tests.support.whole import rebuild
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PASSWORD = "a quiet bookshop"
+
+
+@pytest.fixture
+def book(transactional_db: None) -> Book:
+    User.objects.create_user("rita", password=PASSWORD)
+    book = Book.objects.create(title="A fine book", rating="4.10", popularity=7)
+    rebuild()
+    return book
+
+
+def log_in(page: Page, book: Book) -> Page:
+    page.goto(f"/accounts/login/?next=/books/{book.pk}/")
+    page.get_by_label("Name").fill("rita")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="A fine book")).to_be_visible()
+    return page
+
+
+@pytest.mark.parametrize("has_scripts", [True, False], ids=["with JavaScript", "without"])
+def test_a_book_is_shelved_rated_and_found_on_the_shelf(book: Book, open_page: OpenPage, has_scripts: bool) -> None:
+    page = log_in(open_page(java_script_enabled=has_scripts), book)
+    page.get_by_role("button", name="Want to read", exact=True).click()
+    pressed = page.get_by_role("button", name="Want to read", exact=True, pressed=True)
+    expect(pressed).to_be_visible()
+    page.get_by_role("radio", name="4 stars").check(force=True)
+    page.get_by_role("button", name="Rate", exact=True).click()
+    expect(page.get_by_role("button", name="Take the rating back")).to_be_visible()
+    page.get_by_role("button", name="Read", exact=True).click()
+    expect(page.get_by_role("button", name="Read", exact=True, pressed=True)).to_be_visible()
+    page.goto("/shelves/read/")
+    page.get_by_label("Books to read in").fill("30")
+    page.get_by_role("button", name="Set the goal").click()
+    expect(page.get_by_text("1 of 30 books in")).to_be_visible()
+    expect(page.get_by_role("main").get_by_role("listitem")).to_contain_text("A fine book")
+    page.get_by_label("Who may see this shelf").select_option("me")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    page.get_by_role("link", name="Change A fine book").click()
+    page.get_by_role("button", name="Take the rating back").click()
+    expect(page.get_by_role("button", name="Take the rating back")).to_have_count(0)
+    page.get_by_role("button", name="Remove from your shelves").click()
+    expect(page.get_by_role("button", name="Remove from your shelves")).to_have_count(0)
+    assert not ShelfEntry.objects.exists()
+
+
+def test_all_of_it_can_be_done_by_keyboard(book: Book, open_page: OpenPage) -> None:
+    page = log_in(open_page(), book)
+    page.get_by_role("button", name="Reading", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Reading", exact=True, pressed=True)).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")  # one star
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("radio", name="3 stars")).to_be_checked()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Take the rating back")).to_be_visible()
+    entry = ShelfEntry.objects.get()
+    assert (entry.shelf, entry.stars) == (Shelf.READING, 3)
+
+
+def test_the_pages_pass_the_audit(book: Book, open_page: OpenPage, audit: Audit) -> None:
+    page = log_in(open_page(viewport=PHONE), book)
+    page.get_by_role("button", name="Read", exact=True).click()
+    expect(page.get_by_role("button", name="Read", exact=True, pressed=True)).to_be_visible()
+    for path in (f"/books/{book.pk}/", "/shelves/read/", "/u/rita/shelves/"):
+        page.goto(path)
+        settled(page)
+        assert audit(page) == []

@@ -1,0 +1,171 @@
+"""The reader's own shelves, and the shelf button on the page of a book."""
+
+from datetime import UTC, date, datetime
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from catalog.models import Book
+from catalog.shelves import services
+from catalog.shelves.models import Privacy, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
+from mirror.recorder import record
+from mirror.relay import drain_all
+from tests.support.whole import rebuild
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+JSON = {"Accept": "application/json"}
+HTMX = {"HX-Request": "true"}
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+TODAY = date(2026, 6, 1)
+
+
+@pytest.fixture(autouse=True)
+def noon(settings: object) -> None:
+    settings.CLOCK = lambda: NOON  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def reader() -> User:
+    return User.objects.create(username="Rita")
+
+
+@pytest.fixture
+def book() -> Book:
+    return Book.objects.create(title="A fine book", rating="4.10", popularity=7)
+
+
+@pytest.fixture
+def client(reader: User, book: Book) -> Client:
+    rebuild()
+    client = Client()
+    client.force_login(reader)
+    drain_all()
+    return client
+
+
+def change(client: Client, book: Book, headers: dict[str, str] | None = None, **fields: object) -> object:
+    return client.post(f"/books/{book.pk}/shelf/", fields, headers=headers or {})
+
+
+def test_a_book_is_shelved_rated_dated_and_removed(client: Client, reader: User, book: Book) -> None:
+    response = client.post(f"/books/{book.pk}/shelf/", {"action": "shelf", "shelf": "reading"})
+    assert (response.status_code, response.headers["Location"]) == (302, f"/books/{book.pk}/#shelf")
+    entry = ShelfEntry.objects.get()
+    assert (entry.user_id, entry.shelf, entry.shelved_on, entry.started_on) == (reader.pk, Shelf.READING, TODAY, TODAY)
+    change(client, book, action="rate", stars=4)
+    change(client, book, action="shelf", shelf="read")
+    entry.refresh_from_db()
+    assert (entry.stars, entry.shelf, entry.started_on, entry.finished_on) == (4, Shelf.READ, TODAY, TODAY)
+    change(client, book, action="dates", started_on="2026-01-02", finished_on="2026-02-03")
+    change(client, book, action="rate", stars="")
+    entry.refresh_from_db()
+    assert (entry.stars, entry.started_on, entry.finished_on) == (None, date(2026, 1, 2), date(2026, 2, 3))
+    change(client, book, action="remove")
+    assert not ShelfEntry.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"action": "shelf"},
+        {"action": "shelf", "shelf": "lost"},
+        {"action": "rate", "stars": "6"},
+        {"action": "rate", "stars": "0"},
+        {"action": "dates", "started_on": "2026-02-02", "finished_on": "2026-01-01"},
+        {"action": "dates", "started_on": "soon"},
+        {"action": "dates", "started_on": "0001-01-01"},
+    ],
+)
+def test_what_cannot_be_is_refused(client: Client, book: Book, fields: dict[str, str]) -> None:
+    for headers in ({}, JSON, HTMX):
+        assert client.post(f"/books/{book.pk}/shelf/", fields, headers=headers).status_code == 400
+    assert not ShelfEntry.objects.exists()
+
+
+def test_a_book_that_is_not_there_is_not_found(client: Client, book: Book) -> None:
+    assert client.post("/books/999999/shelf/", {"action": "shelf", "shelf": "read"}).status_code == 404
+    assert client.post(f"/books/{2**70}/shelf/", {"action": "rate", "stars": "2"}).status_code == 404
+
+
+def test_the_page_shows_the_visitors_state_and_to_nobody_else(client: Client, book: Book) -> None:
+    page, stranger = f"/books/{book.pk}/", Client()
+    for _ in range(2):  # the second is a remembered page
+        change(client, book, action="rate", stars=5)
+        mine, theirs = client.get(page).content.decode(), stranger.get(page).content.decode()
+        assert 'value="5" checked' in mine
+        assert "Log in to put it on a shelf" in theirs
+        assert "checked" not in theirs
+        assert "5.00 of 5 from 1 reader here" in theirs
+    change(client, book, action="shelf", shelf="want-to-read")
+    assert "1 reader wants to read this" in stranger.get(page).content.decode()
+
+
+def test_htmx_gets_the_button_alone(client: Client, book: Book) -> None:
+    response = client.post(f"/books/{book.pk}/shelf/", {"action": "shelf", "shelf": "read"}, headers=HTMX)
+    text = response.content.decode()
+    assert text.startswith('<section class="shelf-box"')
+    assert 'value="read" id="shelf-read" aria-pressed="true"' in text
+
+
+def test_strangers_are_led_to_the_log_in_page_and_back_to_the_book(client: Client, book: Book) -> None:
+    response = Client().post(f"/books/{book.pk}/shelf/", {"action": "rate", "stars": "5"})
+    assert response.headers["Location"] == f"/accounts/login/?next=/books/{book.pk}/"
+    assert Client().get("/shelves/read/").headers["Location"] == "/accounts/login/?next=/shelves/read/"
+    assert Client().get("/shelves/read/", headers=JSON).status_code == 401
+    assert client.get(f"/books/{book.pk}/shelf/").headers["Location"] == f"/books/{book.pk}/"
+    assert client.get("/shelves/lost/").status_code == 404
+
+
+def test_forms_need_a_token(reader: User, book: Book) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(reader)
+    for path in (f"/books/{book.pk}/shelf/", "/shelves/goal/", "/shelves/read/privacy/"):
+        assert client.post(path, {"action": "rate", "stars": "5"}).status_code == 403
+
+
+def test_too_many_changes_have_to_wait(client: Client, book: Book, settings: object) -> None:
+    settings.SHELF_RATES = ((2, 60),)  # type: ignore[attr-defined]
+    codes = [change(client, book, JSON, action="rate", stars=n).status_code for n in (1, 2, 3)]  # type: ignore[attr-defined]
+    assert codes == [200, 200, 429]
+    assert ShelfEntry.objects.get().stars == 2
+
+
+def test_my_shelf_shows_books_and_the_goal_of_the_year(client: Client, reader: User, book: Book) -> None:
+    services.rate(reader.pk, book.pk, 5, TODAY)
+    services.set_dates(reader.pk, book.pk, None, date(2026, 4, 1))
+    other = Book.objects.create(title="Last year's book")
+    services.put_on_shelf(reader.pk, other.pk, Shelf.READ, date(2025, 4, 1))
+    assert "no reading goal for 2026" in client.get("/shelves/read/").content.decode()
+    assert client.post("/shelves/goal/", {"books": "30"}).headers["Location"] == "/shelves/read/"
+    text = client.get("/shelves/read/").content.decode()
+    assert "1 of 30 books in 2026" in text
+    assert text.index("A fine book") < text.index("Last year&#x27;s book")
+    found = client.get("/shelves/read/", headers=JSON).json()
+    assert (found["shelf"], found["privacy"], found["count"], found["next"]) == ("read", "public", 2, None)
+    assert found["goal"] == {"year": 2026, "books": 30, "finished": 1}
+    first = found["results"][0]
+    assert (first["book"]["title"], first["stars"], first["finished_on"]) == ("A fine book", 5, "2026-04-01")
+    client.post("/shelves/goal/", {"books": ""})
+    assert not ReadingGoal.objects.exists()
+    assert client.post("/shelves/goal/", {"books": "0"}).status_code == 400
+
+
+def test_the_privacy_of_a_shelf_is_set(client: Client, reader: User) -> None:
+    assert client.post("/shelves/reading/privacy/", {"privacy": "me"}).headers["Location"] == "/shelves/reading/"
+    settings = ShelfSettings.objects.get(pk=reader.pk)
+    assert (settings.want_privacy, settings.reading_privacy) == (Privacy.PUBLIC, Privacy.ME)
+    assert client.get("/shelves/reading/", headers=JSON).json()["privacy"] == "me"
+    assert client.post("/shelves/reading/privacy/", {"privacy": "all"}).status_code == 400
+
+
+def test_my_shelf_comes_from_redis(client: Client, reader: User, book: Book) -> None:
+    services.rate(reader.pk, book.pk, 5, TODAY)
+    drain_all()
+    client.get("/shelves/read/")
+    with record() as seen:
+        assert client.get("/shelves/read/").status_code == 200
+    assert seen.round_trips <= 6
+    assert seen.sql == []

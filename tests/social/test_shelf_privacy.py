@@ -1,0 +1,145 @@
+"""Who sees whose shelves: owner, follower, stranger, anonymous, and both sides of a block; in HTML and JSON, from Redis
+and from SQL.
+"""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from datetime import date
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from catalog import keys
+from catalog.models import Book
+from catalog.shelves import services
+from catalog.shelves.models import Privacy, Shelf, ShelfSettings
+from mirror import hints, naming
+from mirror.recorder import record
+from mirror.redis import relay_client
+from mirror.relay import drain_all
+from mirror.sql_only import sql_only
+from social.models import Follow
+from social.services import people
+from tests.support.whole import rebuild
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+JSON = {"Accept": "application/json"}
+LEVELS = {Shelf.WANT: Privacy.PUBLIC, Shelf.READING: Privacy.FOLLOWERS, Shelf.READ: Privacy.ME}
+TITLES = {shelf: f"A secret of {shelf.value}!" for shelf in Shelf}
+SEEN = {
+    "owner": set(Shelf),
+    "follower": {Shelf.WANT, Shelf.READING},
+    "stranger": {Shelf.WANT},
+    "anonymous": {Shelf.WANT},
+    "blocked": set(),
+    "blocking": set(),
+}
+
+
+class Library:
+    """Olga's three shelves, each with another privacy and one book."""
+
+    def __init__(self) -> None:
+        names = ("owner", "follower", "stranger", "blocked", "blocking")
+        self.people = {name: User.objects.create(username=f"Olga {name}") for name in names}
+        self.owner = self.people["owner"]
+        self.books = {shelf: Book.objects.create(title=title) for shelf, title in TITLES.items()}
+        for shelf, book in self.books.items():
+            services.put_on_shelf(self.owner.pk, book.pk, shelf, date(2026, 3, 3))
+            services.set_privacy(self.owner.pk, shelf, LEVELS[shelf])
+        for name in names[1:]:
+            people.follow(self.people[name].pk, self.owner.pk)
+        people.unfollow(self.people["stranger"].pk, self.owner.pk)
+        people.block(self.owner.pk, self.people["blocked"].pk)
+        people.block(self.people["blocking"].pk, self.owner.pk)
+        rebuild()
+        drain_all()
+
+    def client(self, name: str) -> Client:
+        client = Client()
+        if name in self.people:
+            client.force_login(self.people[name])
+            drain_all()
+        return client
+
+    def pages(self, client: Client) -> Iterator[str]:
+        """All that the owner's addresses answer."""
+        start = "/u/Olga%20owner/shelves/"
+        for address in (start, *(f"{start}?shelf={shelf.value}" for shelf in Shelf)):
+            for headers in ({}, JSON):
+                yield client.get(address, headers=headers).content.decode()
+
+    def seen_by(self, client: Client) -> set[Shelf]:
+        text = "\n".join(self.pages(client))
+        return {shelf for shelf in Shelf if TITLES[shelf] in text}
+
+
+@pytest.fixture
+def library() -> Library:
+    return Library()
+
+
+@pytest.mark.parametrize("answered_by", ["Redis", "SQL"])
+@pytest.mark.parametrize("viewer", SEEN)
+def test_each_visitor_sees_the_shelves_that_are_for_them(library: Library, viewer: str, answered_by: str) -> None:
+    client = library.client(viewer)
+    with sql_only() if answered_by == "SQL" else nullcontext():
+        assert library.seen_by(client) == SEEN[viewer]
+
+
+def test_a_shelf_that_may_not_be_seen_is_like_one_that_is_not_there(library: Library) -> None:
+    client = library.client("stranger")
+    for shelf in (Shelf.READ, "nonsense"):
+        assert client.get(f"/u/Olga%20owner/shelves/?shelf={shelf}").status_code == 404
+    found = client.get("/u/Olga%20owner/shelves/", headers=JSON).json()
+    assert [one["name"] for one in found["shelves"]] == ["want-to-read"]
+
+
+def test_nobody_sees_the_shelves_of_who_is_inactive(library: Library) -> None:
+    User.objects.filter(pk=library.owner.pk).update(is_active=False)
+    drain_all()
+    assert library.seen_by(library.client("follower")) == set()
+    redis = relay_client()
+    for shelf in Shelf:
+        assert not redis.exists(keys.shelf_of(library.owner.pk, shelf))
+
+
+def test_a_change_of_privacy_is_respected_while_it_waits(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No relay runs, and no heartbeat is left: Redis still has everything as it was."""
+    client = library.client("stranger")
+    monkeypatch.setattr(hints, "flush", lambda: None)
+    ShelfSettings.objects.filter(pk=library.owner.pk).update(want_privacy=Privacy.ME)
+    relay_client().delete(naming.heartbeat())
+    assert library.seen_by(client) == set()
+
+
+def test_a_move_to_a_private_shelf_is_respected_while_it_waits(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = library.client("stranger")
+    monkeypatch.setattr(hints, "flush", lambda: None)
+    services.put_on_shelf(library.owner.pk, library.books[Shelf.WANT].pk, Shelf.READ, date(2026, 3, 4))
+    relay_client().delete(naming.heartbeat())
+    assert library.seen_by(client) == set()
+
+
+def test_redis_alone_makes_nobody_a_follower(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = library.client("follower")
+    monkeypatch.setattr(hints, "flush", lambda: None)
+    Follow.objects.filter(followee=library.owner).delete()
+    assert library.seen_by(client) == {Shelf.WANT}
+
+
+def test_a_visitors_page_costs_few_round_trips(library: Library) -> None:
+    client = library.client("stranger")
+    client.get("/u/Olga%20owner/shelves/")
+    with record() as seen:
+        assert client.get("/u/Olga%20owner/shelves/").status_code == 200
+    assert seen.round_trips <= 7
+    assert seen.sql == []
+
+
+def test_a_profile_links_to_the_shelves(library: Library) -> None:
+    assert 'href="/u/Olga%20owner/shelves/"' in library.client("anonymous").get("/u/Olga%20owner/").content.decode()
