@@ -8,30 +8,34 @@ from typing import Final, NamedTuple
 from catalog.importer import clean
 from catalog.importer.books import Progress, Tally
 from catalog.importer.files import Table
+from catalog.shelves.models import STARS
 
 COLUMNS: Final = ("user_id", "book_id")
 VIEWS: Final = "to_read.csv"
 PURCHASES: Final = "ratings.csv"
+RATING: Final = "rating"  # a column of ratings.csv
 STEP: Final = 5000  # rows between two movements of the bar
 
 
 class Pair(NamedTuple):
-    """Their numbers in the files."""
+    """Their numbers in the files. stars: the rating; 0: none, or none that can be used."""
 
     user: int
     book: int
+    stars: int = 0
 
 
 class Pairs:
-    """Those of a file that can be used, reader by reader: 16 bytes each."""
+    """Those of a file that can be used, reader by reader: 17 bytes each."""
 
     def __init__(self) -> None:
-        self._users, self._books = array("q"), array("q")
+        self._users, self._books, self._stars = array("q"), array("q"), array("b")
 
-    def add(self, user: int, book: int) -> None:
+    def add(self, user: int, book: int, stars: int = 0) -> None:
         """One more."""
         self._users.append(user)
         self._books.append(book)
+        self._stars.append(stars)
 
     def __len__(self) -> int:
         return len(self._users)
@@ -42,19 +46,20 @@ class Pairs:
 
     def __iter__(self) -> Iterator[Pair]:
         order = sorted(range(len(self)), key=lambda at: (self._users[at], self._books[at]))
-        return (Pair(self._users[at], self._books[at]) for at in order)
+        return (Pair(self._users[at], self._books[at], self._stars[at]) for at in order)
 
 
 def table(folder: Path, name: str) -> Table | None:
     """The file; None if there is none. Raises BadFile."""
-    return Table(folder, name, COLUMNS) if (folder / name).exists() else None
+    columns = (*COLUMNS, RATING) if name == PURCHASES else COLUMNS
+    return Table(folder, name, columns) if (folder / name).exists() else None
 
 
 def read(file: Table, kind: str, books: Mapping[int, int], tally: Tally, progress: Progress) -> Pairs:
     """The pairs whose book is among ``books``. kind: what they are called, as "views"."""
     found, seen = Pairs(), set[tuple[int, int]]()
     for count, (line, cells) in enumerate(file.rows(tally.dirt), 1):
-        user, book = (clean.number(cell, most=2**63 - 1) for cell in cells)
+        user, book = (clean.number(cell, most=2**63 - 1) for cell in cells[:2])
         if not user or not book:
             tally.dirt.note(f"{kind} without usable numbers", file.name, line)
         elif book not in books:
@@ -63,9 +68,18 @@ def read(file: Table, kind: str, books: Mapping[int, int], tally: Tally, progres
             tally.dirt.note(f"{kind} listed twice", file.name, line)
         else:
             seen.add((user, book))
-            found.add(user, book)
+            found.add(user, book, _stars(cells[2], file, line, tally) if len(cells) > 2 else 0)
         tally.read[kind] += 1
         if count % STEP == 0:
             progress(kind, STEP)
     progress(kind, tally.read[kind] % STEP)
     return found
+
+
+def _stars(cell: str, file: Table, line: int, tally: Tally) -> int:
+    """Return a rating; 0 for one that cannot be used."""
+    stars = clean.number(cell)
+    if stars in STARS:
+        return int(stars or 0)
+    tally.dirt.note("ratings without usable stars", file.name, line)
+    return 0

@@ -1,14 +1,16 @@
-"""Readers, what they looked at, and what they bought."""
+"""Readers, what they looked at, what they bought, and their shelves."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 from django.db import reset_queries, transaction
 
 from accounts import bulk
 from accounts.models import User
 from accounts.names import fold
+from catalog.shelves.models import Shelf, ShelfEntry
 from config.bulk import slices
 from shop.importer import invented
 from shop.importer.files import Pair
@@ -17,6 +19,7 @@ from shop.models import Order, OrderLine, Product, State, View
 from shop.viewing.keeping import kept_since
 
 Told = Callable[[int], object]
+T = TypeVar("T")
 
 
 class Known(NamedTuple):
@@ -60,10 +63,11 @@ def _add_views(some: Sequence[Pair], known: Known) -> int:
             visitor=f"goodbooks:{pair.user}",
             user_id=known.users[pair.user],
             book_id=known.books[pair.book],
-            seen_at=invented.looked_at(*pair),
+            seen_at=invented.looked_at(pair.user, pair.book),
         )
         for pair in some
-        if (f"goodbooks:{pair.user}", known.books[pair.book]) not in there and invented.looked_at(*pair) >= since
+        if (f"goodbooks:{pair.user}", known.books[pair.book]) not in there
+        and invented.looked_at(pair.user, pair.book) >= since
     )
     return put(View, rows)
 
@@ -73,7 +77,31 @@ def import_purchases(pairs: Iterable[Pair], known: Known, told: Told) -> int:
     return sum(_slice(_add_orders, some, known, told) for some in slices(pairs))
 
 
-def _slice(add: Callable[[Sequence[Pair], Known], int], some: Sequence[Pair], known: Known, told: Told) -> int:
+def import_shelves(wanted: Iterable[Pair], rated: Iterable[Pair], known: Known, told: Told) -> int:
+    """Shelve what is on no shelf of its reader: rated books as read, wanted ones as such. Return how many are new."""
+    pairs = chain(((Shelf.READ, pair) for pair in rated), ((Shelf.WANT, pair) for pair in wanted))
+    return sum(_slice(_add_entries, some, known, told) for some in slices(pairs))
+
+
+def _add_entries(some: Sequence[tuple[Shelf, Pair]], known: Known) -> int:
+    return put(ShelfEntry, (_entry(shelf, pair, known) for shelf, pair in some))
+
+
+def _entry(shelf: Shelf, pair: Pair, known: Known) -> ShelfEntry:
+    user, book, stars = pair
+    is_read = shelf == Shelf.READ
+    return ShelfEntry(
+        user_id=known.users[user],
+        book_id=known.books[book],
+        shelf=shelf,
+        stars=stars or None,
+        shelved_on=invented.looked_at(user, book).date(),
+        started_on=invented.bought_at(user, book).date() if is_read else None,
+        finished_on=invented.finished_on(user, book) if is_read else None,
+    )
+
+
+def _slice(add: Callable[[Sequence[T], Known], int], some: Sequence[T], known: Known, told: Told) -> int:
     with transaction.atomic():
         new = add(some, known)
     reset_queries()  # with DEBUG all that was written is kept
@@ -109,7 +137,7 @@ def _add_orders(some: Sequence[Pair], known: Known) -> int:
 
 def _order(key: str, pair: Pair, known: Known) -> Order:
     """An order that is over and done with: nobody is written to."""
-    at = invented.bought_at(*pair)
+    at = invented.bought_at(pair.user, pair.book)
     return Order(
         user_id=known.users[pair.user],
         key=key,

@@ -4,7 +4,7 @@ A reader comes by in one to four spells, each some day of a year. To which of th
 looked at (on the first day) and bought (after the first day: mostly within a week of the look, at times later).
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
 from typing import Final
 
@@ -49,3 +49,8 @@ def bought_at(user: int, book: int) -> datetime:
     number = _number("buy", user, book)
     within = SOON if number % 10 < 7 else LATE
     return _spell(user, book) + timedelta(seconds=within[number // 10 % len(within)])
+
+
+def finished_on(user: int, book: int) -> date:
+    """When a reader had read it: 3 to 42 days after they bought it."""
+    return (bought_at(user, book) + timedelta(days=3 + _number("read", user, book) % 40)).date()

@@ -14,7 +14,9 @@ def put(model: type[Model], rows: Iterable[Model]) -> int:
     """Write these rows (with keys of the database's, where the model has such), in their order; returns how many were
     new: one that would break a unique constraint is none.
     """
-    fields = [field for field in model._meta.concrete_fields if not isinstance(field, AutoField)]
+    fields = [
+        field for field in model._meta.concrete_fields if not isinstance(field, AutoField) and not field.generated
+    ]
     values = [[field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields] for row in rows]
     if not values:
         return 0

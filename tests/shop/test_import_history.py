@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 
 from accounts.models import User
-from catalog.models import Book
+from catalog.models import Book, ShelfEntry
 from mirror.models import Change
 from shop.importer import history, invented
 from shop.importer.invented import END
@@ -54,6 +54,7 @@ def _all() -> tuple[object, ...]:
         list(View.objects.order_by("pk").values_list()),
         list(Order.objects.order_by("pk").values_list()),
         list(OrderLine.objects.order_by("pk").values_list()),
+        list(ShelfEntry.objects.order_by("pk").values_list()),
         Change.objects.count(),
     )
 
@@ -112,6 +113,48 @@ def test_what_was_begun_is_gone_on_with(tmp_path: Path, capsys: Capture, monkeyp
     assert load(tmp_path, capsys)["added"]["views"] == 0
     assert Order.objects.count() == OrderLine.objects.count() == len(rows)
     assert set(Counter(Order.objects.values_list("user")).values()) == {3}
+
+
+def test_both_are_on_their_readers_shelves_and_a_rating_counts_for_more(tmp_path: Path, capsys: Capture) -> None:
+    files(tmp_path, pairs((17, 1), (17, 7), (18, 7)), "user_id,book_id,rating\n17,7,5\n19,2,1\n19,7,9\n")
+    report = load(tmp_path, capsys)
+    assert (report["added"]["shelved"], report["dirt"]["ratings without usable stars"]["count"]) == (5, 1)
+    found = ShelfEntry.objects.values_list("user__username", "book_id", "shelf", "stars")
+    assert {(name.rpartition(" ")[2], *rest) for name, *rest in found} == {
+        ("17", 1, "want-to-read", None), ("17", 7, "read", 5), ("18", 7, "want-to-read", None),
+        ("19", 2, "read", 1), ("19", 7, "read", None),
+    }  # fmt: skip
+    entry = ShelfEntry.objects.get(user__username="goodbooks reader 17", book_id=7)
+    assert entry.started_on
+    assert entry.finished_on
+    assert entry.started_on == Order.objects.get(user=entry.user).created_at.date()
+    assert entry.shelved_on <= entry.started_on < entry.finished_on == entry.sort_on
+
+
+def test_a_shelf_that_was_begun_is_gone_on_with_and_what_is_there_stays(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [(user, book) for user in range(1, 400) for book in (1, 2, 7)]
+    files(tmp_path, pairs(*rows), pairs(*rows[::2]))
+    calls = Counter[str]()
+
+    def stopped(model: Any, values: Any) -> int:
+        calls[model.__name__] += 1
+        if calls["ShelfEntry"] == 2:
+            raise KeyboardInterrupt
+        return put(model, values)
+
+    monkeypatch.setattr(history, "put", stopped)
+    with pytest.raises(SystemExit):
+        load(tmp_path, capsys)
+    capsys.readouterr()
+    begun = ShelfEntry.objects.count()
+    assert 0 < begun < len(rows)
+    ShelfEntry.objects.filter(pk=ShelfEntry.objects.earliest("pk").pk).update(stars=2)
+    monkeypatch.setattr(history, "put", put)
+    assert load(tmp_path, capsys)["added"]["shelved"] == len(rows) - begun
+    assert ShelfEntry.objects.filter(stars=2).count() == 1
+    assert ShelfEntry.objects.exclude(stars=None).count() == len(rows[::2])
 
 
 def test_dirt_is_counted_and_left_out(tmp_path: Path, capsys: Capture) -> None:

@@ -12,31 +12,34 @@ from catalog.bulk import update_statistics
 from catalog.importer.books import COLUMNS, Tally, import_books, imported
 from catalog.importer.files import Table
 from catalog.importer.tags import LINK_COLUMNS, TAG_COLUMNS, import_links, import_tags
-from catalog.models import Author, Book, Tag, Tagging
+from catalog.models import Author, Book, ShelfEntry, Tag, Tagging
 from mirror.management.base import FOUND, OK, ReportingCommand
 from mirror.management.progress import Progress
 from shop.importer import files
-from shop.importer.history import Known, import_purchases, import_readers, import_views
+from shop.importer.history import Known, import_purchases, import_readers, import_shelves, import_views
 from shop.importer.products import import_products
 from shop.models import Order, OrderLine, Product, View
 
 CATALOGUE: Final = ("books", "authors", "tags", "taggings")
-HISTORY: Final = ("products", "readers", "views", "purchases")
-FILLED: Final = (Book, Author, Tag, Book.authors.through, Tagging, Product, User, View, Order, OrderLine)
+HISTORY: Final = ("products", "readers", "views", "purchases", "shelved")
+FILLED: Final = (
+    Book, Author, Tag, Book.authors.through, Tagging, Product, User, View, Order, OrderLine, ShelfEntry,
+)  # fmt: skip
 
 
 class Command(ReportingCommand):
     help = (
         "Adds the books, authors and tags of books.csv, tags.csv and book_tags.csv in DIR, a product for each book, and"
         " the readers of to_read.csv and ratings.csv (either may be missing): what they want to read they looked at,"
-        " and what they rated they bought, at times that are made up and always the same. Again: changes nothing;"
+        " and what they rated they bought, at times that are made up and always the same; both are on"
+        " their shelves. Again: changes nothing;"
         " stopped half way: goes on. Exits with 1 when no book could be used."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", metavar="DIR", type=Path, help="a folder in goodbooks-10k format")
         parser.add_argument("--limit", type=int, metavar="N", help="only the first N books, and what concerns them")
-        text = "books, authors and tags alone: no products, readers, views, purchases"
+        text = "books, authors and tags alone: no products, readers, views, purchases, shelves"
         parser.add_argument("--books-only", action="store_true", help=text)
         parser.add_argument("--json", action="store_true", help="report in JSON")
 
@@ -104,16 +107,18 @@ class _Import:
     def written_totals(self) -> dict[str, int]:
         """How many rows there are to be written of each kind."""
         pairs = {kind: len(found) for kind, found in self.pairs.items()}
-        return {"products": len(self.numbers), "readers": len(self.readers), **pairs}
+        return {"products": len(self.numbers), "readers": len(self.readers), **pairs, "shelved": sum(pairs.values())}
 
     def write_history(self, progress: Progress) -> None:
-        """Products, readers, views, purchases."""
+        """Products, readers, views, purchases, shelves."""
         added = self.tally.added
         import_products(self.numbers, self.tally, progress)
         users, added["readers"] = import_readers(self.readers, partial(progress, "readers"))
         known = Known(users, self.numbers)
         for kind, write in (("views", import_views), ("purchases", import_purchases)):
             added[kind] = write(self.pairs[kind], known, partial(progress, kind))
+        told = partial(progress, "shelved")
+        added["shelved"] = import_shelves(self.pairs["views"], self.pairs["purchases"], known, told)
 
 
 def _as_dict(work: _Import, kinds: tuple[str, ...], seconds: float) -> dict[str, Any]:
