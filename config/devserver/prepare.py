@@ -31,6 +31,7 @@ def prepare(*, demo: bool) -> None:
         _load_own_logins_once()
         _load_posts_once()
         _load_shop_once(os.environ.get("DATA", ""))
+        _load_shelves_once()
         _open_shop()
 
 
@@ -101,6 +102,17 @@ def _load_shop_once(folder: str) -> None:
         call_command("recommend", "rebuild", stdout=StringIO())
         here.append(folder)
         notes.write("shop", loaded)
+
+
+def _load_shelves_once() -> None:
+    """Give the demo's people shelves, if in this database they have none."""
+    from config.demo_shelves import load_demo_shelves
+    from mirror.marker import database_identity
+
+    loaded = notes.read("shelves")
+    if database_identity() not in loaded:
+        loaded[database_identity()] = load_demo_shelves()
+        notes.write("shelves", loaded)
 
 
 def _open_shop() -> None:

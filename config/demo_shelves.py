@@ -1,0 +1,63 @@
+"""Half a year of shelves and ratings for the demo's two logins, and the books that its other readers have read."""
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from random import Random
+from typing import Final
+
+from django.utils import timezone
+
+from accounts.models import User
+from catalog.models import Book
+from catalog.shelves.models import ReadingGoal, Shelf, ShelfEntry, ShelfSettings
+from config.bulk import slices
+from config.demo_people import NAMES
+from config.devserver.logins import PEOPLE as LOGINS
+from shop.importer.put import put
+
+SEED: Final = "diptych shelves"
+DAYS: Final = 182
+GOAL: Final = 30
+BOOKS: Final = 90  # that people read
+SHELVES: Final = ((Shelf.READ, 14), (Shelf.READING, 3), (Shelf.WANT, 9))  # how many books of a login are on each
+STARS: Final = (2, 3, 3, 4, 4, 4, 5, 5)
+
+
+def load_demo_shelves(today: date | None = None) -> int:
+    """Fill shelves up to ``today`` that are empty. Return how many books are new on them."""
+    today = today or timezone.localdate()
+    people = dict(User.objects.filter(username__in=(*NAMES, *LOGINS)).values_list("username", "pk"))
+    with_shelves = set(ShelfEntry.objects.filter(user__in=people.values()).values_list("user_id", flat=True))
+    books = list(Book.objects.order_by("-popularity", "pk").values_list("pk", flat=True)[:BOOKS])
+    empty = {name: pk for name, pk in sorted(people.items()) if pk not in with_shelves}
+    rows = (row for name, pk in empty.items() for row in _entries(name, pk, books, today))
+    added = sum(put(ShelfEntry, some) for some in slices(rows))
+    for name in LOGINS:
+        if name in empty:
+            reader, _ = ShelfSettings.objects.get_or_create(user_id=empty[name])
+            ReadingGoal.objects.get_or_create(reader=reader, year=today.year, defaults={"books": GOAL})
+    return added
+
+
+def _entries(name: str, user_id: int, books: list[int], today: date) -> Iterator[ShelfEntry]:
+    """Yield the shelf entries of one reader: of a login as SHELVES has it, of others a few that they have read."""
+    random = Random(f"{SEED} {name}")
+    counts = SHELVES if name in LOGINS else ((Shelf.READ, 4), (Shelf.WANT, 3))
+    kinds = [shelf for shelf, count in counts for _ in range(count)]
+    for shelf, book in zip(kinds, random.sample(books, min(len(books), len(kinds))), strict=False):
+        yield _entry(random, user_id, book, shelf, today)
+
+
+def _entry(random: Random, user_id: int, book: int, shelf: Shelf, today: date) -> ShelfEntry:
+    shelved = today - timedelta(days=random.randrange(45 if shelf == Shelf.READ else 1, DAYS))
+    started = shelved + timedelta(days=random.randrange(15)) if shelf != Shelf.WANT else None
+    finished = started + timedelta(days=random.randrange(2, 25)) if started and shelf == Shelf.READ else None
+    return ShelfEntry(
+        user_id=user_id,
+        book_id=book,
+        shelf=shelf,
+        stars=random.choice(STARS) if finished else None,
+        shelved_on=shelved,
+        started_on=started and min(started, today),
+        finished_on=finished,
+    )

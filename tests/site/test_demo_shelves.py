@@ -1,0 +1,37 @@
+"""Half a year of shelves and ratings for the demo's logins."""
+
+from datetime import date
+
+import pytest
+
+from accounts.models import User
+from catalog.demo import load_demo_books
+from catalog.models import Book
+from catalog.shelves.models import ReadingGoal, Shelf, ShelfEntry
+from catalog.shelves.selectors import count_readers
+from config.demo_people import load_demo_people
+from config.demo_shelves import GOAL, SHELVES, load_demo_shelves
+from config.devserver.logins import PEOPLE as LOGINS
+
+TODAY = date(2026, 11, 20)
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
+
+
+def test_both_logins_have_half_a_year_of_shelves_and_again_nothing_is_new() -> None:
+    load_demo_books()
+    load_demo_people(TODAY)
+    logins = User.objects.bulk_create(User(username=name) for name in LOGINS)
+    added = load_demo_shelves(TODAY)
+    assert added == ShelfEntry.objects.count() > 200
+    for user in logins:
+        mine = ShelfEntry.objects.filter(user=user)
+        assert {shelf: mine.filter(shelf=shelf).count() for shelf in Shelf} == dict(SHELVES)
+        assert (mine.earliest("shelved_on").shelved_on - TODAY).days < -120
+        assert not mine.filter(shelf=Shelf.READ, stars=None).exists()
+        assert ReadingGoal.objects.get(reader=user.pk).books == GOAL
+    assert ShelfEntry.objects.filter(finished_on__gt=TODAY).count() == 0
+    popular = Book.objects.order_by("-popularity", "pk")[0]
+    assert count_readers(popular.pk).ratings > 1
+    mine.first().delete()
+    assert load_demo_shelves(TODAY) == 0
