@@ -18,7 +18,18 @@ from shop.pagecache import render
 from tests.support.servers import RedisServer
 from tests.support.shop.make import make_product
 
-MIRRORS = ["user", "session", "book", "tag_vote", "product", "recommendation", "shun", "post", "book_posts", "shelf_entry"]
+MIRRORS = [
+    "user",
+    "session",
+    "book",
+    "tag_vote",
+    "product",
+    "recommendation",
+    "shun",
+    "post",
+    "book_posts",
+    "shelf_entry",
+]
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([A-Za-z0-9]{64})"')
 WITHOUT = [name for name in settings.MIDDLEWARE if not name.startswith("shop.pagecache")]
 ONCE = re.compile(r'name="key" value="[^"]+"')  # of a form that is good for one post

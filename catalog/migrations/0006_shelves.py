@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0015_second_factors'),
-        ('catalog', '0003_books_by_rating'),
+        ('catalog', '0005_hide_shelves'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
