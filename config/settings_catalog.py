@@ -1,7 +1,7 @@
 """Settings of the catalogue."""
 
 # Words that titles are not sorted by where they come first. An article that ends with an apostrophe ("l'") needs no
-# blank after it. SQL computes the sorted text: to apply another list, `manage.py migrate catalog 0001`, then `migrate`.
+# blank after it. SQL computes the sorted text: to apply another list, make a migration as catalog 0002 is.
 CATALOG_ARTICLES = ["the", "a", "an"]
 
 # Tags that say where a reader keeps a book. New tags whose whole names match are hidden; staff can show each of them.
