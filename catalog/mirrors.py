@@ -170,7 +170,7 @@ class TagMirror(Mirror):
         return keys.tag_record(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        return {str(pk): (pk, name) for pk, (name, _) in load_tags(_ids(pks)).items()}
+        return {str(pk): (pk, name) for pk, name in load_tags(_ids(pks)).names.items()}
 
     def record(self, row: Any) -> Record:
         return {"id": row[0], "name": row[1]}
@@ -194,7 +194,8 @@ class HiddenTagMirror(Mirror):
         return keys.hidden_tag(pk)
 
     def load(self, pks: Sequence[str]) -> Mapping[str, tuple[int, str]]:
-        return {str(pk): (pk, name) for pk, (name, hidden) in load_tags(_ids(pks)).items() if hidden}
+        tags = load_tags(_ids(pks))
+        return {str(pk): (pk, tags.names[pk]) for pk in tags.hidden}
 
     def record(self, row: Any) -> Record:
         return {"id": row[0], "name": row[1]}

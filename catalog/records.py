@@ -1,6 +1,8 @@
 """A book as it is shown: one record, built from SQL alike for Redis and for the pages that SQL answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
+from operator import neg, not_
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -13,12 +15,11 @@ Record = dict[str, Any]
 TOP_TAGS: Final = 10  # that a book's page shows at once
 
 
-class GivenTag(NamedTuple):
-    """A tag of a book, and how many readers gave it."""
+class Tags(NamedTuple):
+    """The names of tags by their ids, and the ids of those that are hidden."""
 
-    name: str
-    readers: int
-    hidden: bool
+    names: dict[int, str]
+    hidden: set[int]
 
 
 class BookRow(NamedTuple):
@@ -32,7 +33,9 @@ class BookRow(NamedTuple):
     isbn: str
     popularity: int
     rating: Any  # a number of the database's own kind, or None
-    tags: list[GivenTag]
+    tags: list[str]
+    top_tags: list[tuple[int, str]]  # minus how many readers gave it, its name
+    hidden_tags: list[str]
     authors: list[str]
     author_ids: list[int]
 
@@ -44,13 +47,15 @@ _BOOKS = (
     " FROM catalog_book b WHERE b.id {among}"
 )
 _SQLITE = _BOOKS.format(
-    tags="(SELECT json_group_object(l.tag_id, l.imported_count) FROM catalog_book_tags l WHERE l.book_id = b.id)",
+    tags="(SELECT json_array(json_group_array(l.tag_id), json_group_array(l.imported_count))"
+    " FROM catalog_book_tags l WHERE l.book_id = b.id)",
     authors="(SELECT json_group_array(author_id) FROM"
     " (SELECT author_id FROM catalog_book_authors l WHERE l.book_id = b.id ORDER BY l.id))",
     among="IN (SELECT value FROM json_each(%s))",
 )
 _POSTGRESQL = _BOOKS.format(
-    tags="(SELECT json_object_agg(l.tag_id, l.imported_count)::text FROM catalog_book_tags l WHERE l.book_id = b.id)",
+    tags="(SELECT json_build_array(json_agg(l.tag_id), json_agg(l.imported_count))::text"
+    " FROM catalog_book_tags l WHERE l.book_id = b.id)",
     authors="ARRAY(SELECT l.author_id FROM catalog_book_authors l WHERE l.book_id = b.id ORDER BY l.id)",
     among="= ANY(%s)",
 )
@@ -68,32 +73,32 @@ def load_books(ids: Sequence[int]) -> list[BookRow]:
             cursor.execute(_SQLITE, [orjson.dumps(list(ids)).decode()])
             rows = cursor.fetchall()
             author_ids = [orjson.loads(row[9]) for row in rows]
-        counts = [{int(pk): count for pk, count in orjson.loads(row[8] or "{}").items()} for row in rows]
+        counts = [orjson.loads(row[8]) for row in rows]
         votes = _votes(cursor, ids)
-        tags = _tags(cursor, set().union(*counts))
+        tags = _tags(cursor, set().union(*(of_tags or () for of_tags, _ in counts)))
         authors = _names(cursor, "catalog_author", set().union(*author_ids))
     return [
         BookRow._make(
             (
                 *row[:8],
-                _given(tags, of_tags, votes.get(row[0], {})),
+                *_tag_parts(tags, of_tags or [], of_counts or [], votes.get(row[0])),
                 _named(authors, of_authors),
                 _present(authors, of_authors),
             )
         )
-        for row, of_tags, of_authors in zip(rows, counts, author_ids, strict=True)
+        for row, (of_tags, of_counts), of_authors in zip(rows, counts, author_ids, strict=True)
     ]
 
 
-def load_tags(ids: Sequence[int]) -> dict[int, tuple[str, bool]]:
-    """Return the names of the tags among ``ids`` that there are, and whether they are hidden."""
+def load_tags(ids: Sequence[int]) -> Tags:
+    """Return the names of the tags among ``ids`` that there are, and which of them are hidden."""
     with connections[setting("DATABASE")].cursor() as cursor:
         return _tags(cursor, ids)
 
 
-def _tags(cursor: Any, ids: Iterable[int]) -> dict[int, tuple[str, bool]]:
+def _tags(cursor: Any, ids: Iterable[int]) -> Tags:
     rows = _rows(cursor, "SELECT id, name, hidden FROM catalog_tag WHERE id", ids)
-    return {pk: (name, bool(hidden)) for pk, name, hidden in rows}
+    return Tags({pk: name for pk, name, _ in rows}, {pk for pk, _, hidden in rows if hidden})
 
 
 def _votes(cursor: Any, books: Iterable[int]) -> dict[int, dict[int, int]]:
@@ -105,9 +110,26 @@ def _votes(cursor: Any, books: Iterable[int]) -> dict[int, dict[int, int]]:
     return found
 
 
-def _given(tags: Mapping[int, tuple[str, bool]], counts: Mapping[int, int], votes: Mapping[int, int]) -> list[GivenTag]:
-    """Return a book's tags, without those that were deleted between the statements."""
-    return [GivenTag(tags[pk][0], count + votes.get(pk, 0), tags[pk][1]) for pk, count in counts.items() if pk in tags]
+def _tag_parts(
+    tags: Tags, ids: list[int], counts: list[int], votes: Mapping[int, int] | None
+) -> tuple[list[str], list[tuple[int, str]], list[str]]:
+    """Return the names of a book's tags, those that most readers gave, and those that are hidden.
+
+    Tags that were deleted between the statements are left out. Most books have no votes and no hidden tags: a rebuild
+    reads hundreds of thousands of links, so nothing is done for each that they do not need.
+    """
+    if votes:
+        counts = [count + votes.get(pk, 0) for pk, count in zip(ids, counts, strict=True)]
+    if not tags.names.keys() >= set(ids):
+        left = [(pk, count) for pk, count in zip(ids, counts, strict=True) if pk in tags.names]
+        ids, counts = [pk for pk, _ in left], [count for _, count in left]
+    names = list(map(tags.names.__getitem__, ids))
+    shown = zip(map(neg, counts), names, strict=True)
+    if tags.hidden.isdisjoint(ids):
+        return names, sorted(shown)[:TOP_TAGS], []
+    is_hidden = list(map(tags.hidden.__contains__, ids))
+    hidden = list(compress(names, is_hidden))
+    return names, sorted(compress(shown, map(not_, is_hidden)))[:TOP_TAGS], hidden
 
 
 def _rows(cursor: Any, select: str, ids: Iterable[int], end: str = "") -> list[Any]:
@@ -147,7 +169,6 @@ def record(row: BookRow) -> Record:
     the order of authors, series as the title names them. top_tags: those that most readers gave, most first; they and
     what else is shown leave out hidden_tags.
     """
-    shown = sorted((-tag.readers, tag.name) for tag in row.tags if not tag.hidden)
     return {
         "id": row.id,
         "title": row.title,
@@ -160,9 +181,9 @@ def record(row: BookRow) -> Record:
         "isbn": row.isbn,
         "popularity": row.popularity,
         "rating": None if row.rating is None else float(row.rating),
-        "tags": sorted(tag.name for tag in row.tags),
-        "top_tags": [{"name": name, "count": -less} for less, name in shown[:TOP_TAGS]],
-        "hidden_tags": sorted(tag.name for tag in row.tags if tag.hidden),
+        "tags": sorted(row.tags),
+        "top_tags": [{"name": name, "count": -less} for less, name in row.top_tags],
+        "hidden_tags": sorted(row.hidden_tags),
     }
 
 

@@ -157,7 +157,7 @@ def test_a_tag_that_goes_while_records_are_read_is_left_out(monkeypatch: pytest.
     book = make_book(tags="stays goes")
     tags = records._tags
 
-    def meanwhile(cursor: object, ids: set[int]) -> dict[int, tuple[str, bool]]:
+    def meanwhile(cursor: object, ids: set[int]) -> records.Tags:
         Tag.objects.filter(name="goes").delete()
         return tags(cursor, ids)
 
