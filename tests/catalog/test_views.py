@@ -88,11 +88,11 @@ def test_next_can_be_followed_to_the_end(client: Client, shelf: list[Book]) -> N
 
 
 def test_a_book_works(client: Client, shelf: list[Book]) -> None:
-    rebuild(["post", "book_posts"])
+    rebuild(["post", "book_posts", "shelf_entry"])
     response, seen = _get(client, shelf[0].get_absolute_url())
     assert response.status_code == 200
-    # The book with all that is known of it; that it is looked at; and that nobody has said anything of it.
-    assert (seen.round_trips, seen.sql) == (3, [])
+    # The book with all that is known of it; that it is looked at; its readers; and that there are no posts about it.
+    assert (seen.round_trips, seen.sql) == (4, [])
     assert "Cat 00" in response.content.decode()
 
 
