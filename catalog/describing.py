@@ -28,8 +28,8 @@ def describe(book: BookRecord) -> str:
     ]
     if book["rating"] is not None:
         parts.append(gettext("Rated %(rating)s of 5.") % {"rating": f"{book['rating']:.2f}"})
-    if book["tags"]:
-        parts.append(gettext("Readers call it: %(tags)s.") % {"tags": ", ".join(book["tags"][:TAGS])})
+    if tags := _tags(book):
+        parts.append(gettext("Readers call it: %(tags)s.") % {"tags": tags})
     return " ".join(parts)
 
 
@@ -59,7 +59,7 @@ def _as_thing(book: BookRecord) -> dict[str, Any]:
         "isbn": book["isbn"],
         "inLanguage": main_code(book["language"]),
         "datePublished": f"{year:04}" if year is not None and year > 0 else "",
-        "keywords": ", ".join(book["tags"][:TAGS]),
+        "keywords": _tags(book),
         "isPartOf": [
             {"@type": "BookSeries", "name": one.name, "position": one.number} for one in series_in(book["title"])
         ],
@@ -78,3 +78,7 @@ def _rating(book: BookRecord) -> dict[str, Any]:
         "bestRating": 5,
         "worstRating": 1,
     }
+
+
+def _tags(book: BookRecord) -> str:
+    return ", ".join(tag["name"] for tag in book["top_tags"][:TAGS])

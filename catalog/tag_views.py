@@ -14,7 +14,7 @@ from accounts.ratelimit import allow
 from accounts.views.answers import must_log_in, refused, too_often
 from catalog import votes
 from catalog.models import Book
-from catalog.selectors import get_book
+from catalog.selectors import LARGEST_ID, get_book
 from catalog.tags_shown import tags_shown
 from config.answers import is_partial, json, wants_json
 from config.redirects import redirect_to
@@ -48,6 +48,8 @@ def take(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _vote(request: HttpRequest, reader: int, pk: int, vote: Vote) -> HttpResponse:
     text = request.POST.get("tag", "")
+    if pk > LARGEST_ID:
+        raise Http404
     try:
         name, is_changed = vote(reader, pk, text)
     except Book.DoesNotExist as error:

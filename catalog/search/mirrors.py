@@ -68,7 +68,7 @@ class BookIndex(IndexMirror):
         for book in load_books(ids):
             found = {*words.terms(book.title).union(*map(words.terms, book.authors)), *words.isbns(book.isbn)}
             on = [*entries.word_keys("b", found), *entries.name_keys(words.names_of_title(book.title))]
-            shown = (words.joined(tag.name) for tag in book.tags if not tag.hidden)
+            shown = map(words.joined, set(book.tags).difference(book.hidden_tags))
             on += entries.word_keys("g", filter(None, shown))
             yield store.make(self.name_document(book.id), "", book.popularity, on)
 
@@ -111,8 +111,9 @@ class TagIndex(IndexMirror):
     watches = (Watch(Tag),)
 
     def make(self, ids: Sequence[int]) -> Iterable[store.Made]:
-        for pk, (name, hidden) in load_tags(ids).items():
-            if hidden:
+        tags = load_tags(ids)
+        for pk, name in tags.names.items():
+            if pk in tags.hidden:
                 continue
             on = [*entries.word_keys("t", words.terms(name) | {words.joined(name)}), *entries.name_keys([name])]
             yield store.make(self.name_document(pk), name, 0, on)

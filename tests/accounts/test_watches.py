@@ -60,7 +60,8 @@ def test_a_column_is_watched_if_it_changes_what_the_record_says_and_only_then(
 def test_a_new_user_concerns_nobodys_session_and_no_list(alice: User) -> None:
     User.objects.create(username="bob")
     told = set(Change.objects.values_list("mirror", flat=True))
-    assert told == {"user", "timeline"}  # a timeline that nobody reads: its change does nothing, and goes when they do
+    # Search finds them. Nobody reads their timeline: its change does nothing, and is deleted with the user.
+    assert told == {"user", "indexed_reader", "timeline"}
 
 
 def test_a_user_who_is_deleted_is_gone_from_all_of_them(alice: User) -> None:

@@ -274,7 +274,7 @@ def test_a_list_that_was_made_longer_has_an_address_of_its_own(client: Client) -
     html = part.content.decode()
     assert html.count('class="card"') == 3 * PAGE
     assert 'hx-replace-url="/books/?pages=4"' in html
-    link = unescape(html.split('hx-get="')[1].split('"')[0])
+    link = unescape(html.split('rel="next"')[1].split('hx-get="')[1].split('"')[0])
     html = client.get(link, headers={"HX-Request": "true"}).content.decode()
     assert html.count('class="card"') == PAGE
     assert 'hx-replace-url="/books/?pages=5"' in html

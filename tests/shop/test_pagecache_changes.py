@@ -135,7 +135,7 @@ def test_the_sources_are_read_once_by_all_who_come_first(tmp_path: Path, monkeyp
 def test_what_is_installed_is_not_the_sites_own(settings: Settings) -> None:
     settings.BASE_DIR = Path("/")  # everything is below it, as where the environment is in the project's folder
     own = {folder.name for folder in version._folders()}
-    assert own == {"accounts", "catalog", "config", "loginlog", "mirror", "shop", "social", "app"}
+    assert own == {"accounts", "catalog", "config", "loginlog", "mirror", "search", "shop", "social", "app"}
 
 
 @pytest.mark.parametrize("who", ["", "alice"])

@@ -14,6 +14,7 @@ from accounts.audit.log import Kind, note
 from accounts.lockout.models import FailedLogins
 from accounts.models import EmailChange, Session, User
 from accounts.session_rows import digest_of
+from catalog.models import Tag, TagAlias
 from mirror.models import BackupState, Change, State
 from shop.models import Cart, FakeCharge, Order, Payment, PaymentState, Product, View
 from shop.services import carts
@@ -79,6 +80,7 @@ class MatrixWorld:
         View.objects.create(visitor="0" * 64, user=reader, book=world.other_book)
         FakeCharge.objects.create(key="charge", amount=1, succeeds=True)
         Pulled.objects.create(user=reader)
+        TagAlias.objects.create(name="red", tag=Tag.objects.order_by("pk")[0])
         State.objects.get_or_create(mirror="user")
         BackupState.objects.get_or_create(backup="last_seen")
         Change.objects.create(mirror="user", source="", key=str(reader.pk))
@@ -110,7 +112,12 @@ class MatrixWorld:
         *_, uid, token, _end = passwords._path(self.owner).split("/")
         return {
             "catalog pk": (1,),
+            "author pk": (1,),
+            "shelves shelf": ("read",),
+            "loginlog pk": (self.owner.pk,),
+            "django.contrib.sitemaps.views.sitemap section": ("books",),
             "social:book_posts pk": (1,),
+            "social:author_posts pk": (1,),
             "shop pk": (self.order.pk,),
             "social pk": (self.hidden.pk, self.shown.pk),
             "social name": (self.owner.username,),
