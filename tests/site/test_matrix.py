@@ -27,6 +27,7 @@ UNSAFE: Final = ("POST", "PUT", "PATCH", "DELETE")
 WITHOUT_TOKEN: Final = {"set_theme", "set_language", "shop:callback"}
 # What the admin offers to nobody, or offers in another way, whatever the permission says.
 NEVER: Final = {("accounts.failedlogins", "delete")}
+SAME_AS: Final = {"catalog.tagalias": "catalog.tag"}  # pages that ask for the permissions of another model
 VERBS: Final = {"changelist": "view", "change": "view", "history": "view", "add": "add", "delete": "delete"}
 
 
@@ -166,6 +167,7 @@ def _is_right(person: Person, page: Address, method: str, status: int) -> bool:
     if person.name in ("stranger", "member"):
         return status == 302
     label = page.model._meta.label_lower
+    label = SAME_AS.get(label, label)
     allowed = ROLES.get(person.role, {}).get(label, "").split()
     verb = "change" if page.page == "change" and method == "POST" else VERBS.get(page.page)
     if person.name == "superuser":
