@@ -67,10 +67,14 @@ class BookIndex(IndexMirror):
     def make(self, ids: Sequence[int]) -> Iterable[store.Made]:
         for book in load_books(ids):
             found = {*words.terms(book.title).union(*map(words.terms, book.authors)), *words.isbns(book.isbn)}
-            on = [*entries.word_keys("b", found), *entries.name_keys(words.names_of_title(book.title))]
+            on = [*entries.word_keys("b", found), *entries.name_keys(_names_of_book(book.title))]
             shown = map(words.joined, set(book.tags).difference(book.hidden_tags))
             on += entries.word_keys("g", filter(None, shown))
             yield store.make(self.name_document(book.id), "", book.popularity, on)
+
+
+def _names_of_book(title: str) -> list[str]:
+    return [*words.names_of_title(title), *filter(None, [words.short_title(title)])]
 
 
 def _authors_of_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:

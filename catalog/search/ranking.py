@@ -1,7 +1,7 @@
 """The order of what is found. The same for Redis and SQL, which only bring candidates.
 
-1. Exact: the query is the name (of a book also without series, subtitle or articles), or the ISBN.
-2. Prefix: the name begins with the query.
+1. Exact: the query is the name (of a book also without series or articles), or the ISBN.
+2. Prefix: the name begins with the query. So does a title without its subtitle.
 3. All words: each word is one of the name's, of an author's or of the series, in any order; plurals count as their
    singulars, and the last word may be unfinished.
 4. All words, with tags: as before, where some words are only among the tags.
@@ -32,8 +32,11 @@ Rank = tuple[int, int, int, int]  # rule, and within the last one: name, missing
 
 
 class Texts(NamedTuple):
-    """What a document is compared by. names: wholes; exactly: the same with articles; tags: by joined words."""
+    """What a document is compared by. wholes: names; names: these, and shorter forms; exactly: the same with articles;
+    tags: by joined words.
+    """
 
+    wholes: frozenset[str]
     names: frozenset[str]
     exactly: frozenset[str]
     terms: frozenset[str]
@@ -41,11 +44,14 @@ class Texts(NamedTuple):
 
 
 @lru_cache(maxsize=8192)
-def texts_of(names: tuple[str, ...], others: tuple[str, ...] = (), tags: tuple[str, ...] = ()) -> Texts:
-    """Return what a document of these names, other searchable texts, and tags is compared by."""
+def texts_of(
+    names: tuple[str, ...], others: tuple[str, ...] = (), tags: tuple[str, ...] = (), shorter: tuple[str, ...] = ()
+) -> Texts:
+    """Return what a document is compared by: names, other searchable texts, tags, and shorter forms of the names."""
     return Texts(
         frozenset(map(words.joined, names)),
-        frozenset(words.joined(name, articles=True) for name in names),
+        frozenset(map(words.joined, (*names, *shorter))),
+        frozenset(words.joined(name, articles=True) for name in (*names, *shorter)),
         frozenset().union(*map(words.terms, (*names, *others))),
         frozenset(map(words.joined, tags)),
     )
@@ -53,7 +59,7 @@ def texts_of(names: tuple[str, ...], others: tuple[str, ...] = (), tags: tuple[s
 
 def rank(query: Query, texts: Texts) -> Rank | None:
     """Return where a document belongs, the smaller the better; None: nowhere."""
-    if query.whole in texts.names:
+    if query.whole in texts.wholes:
         return EXACT, 0, 0, 0
     if any(name.startswith(query.whole) for name in texts.names) or any(
         name.startswith(query.exactly) for name in texts.exactly

@@ -136,7 +136,9 @@ def _weigh(found: Any) -> int:
 
 def _texts_of_book(book: BookRecord) -> Texts:
     isbns = words.isbns(book["isbn"])
-    return texts_of((*words.names_of_title(book["title"]), *isbns), tuple(book["authors"]), tuple(book["tags"]))
+    names, short = words.names_of_title(book["title"]), words.short_title(book["title"])
+    shorter = (short,) if short else ()
+    return texts_of((*names, *isbns), tuple(book["authors"]), tuple(book["tags"]), shorter)
 
 
 def _texts_of_name(named: Any) -> Texts:

@@ -102,11 +102,15 @@ def joined(text: str, *, articles: bool = False) -> str:
 
 
 def names_of_title(title: str) -> Iterator[str]:
-    """A title, and shorter forms that people know it by: without the series in brackets, without the subtitle."""
+    """A title, and without the series in brackets."""
     yield title
     if bare := _SERIES.sub("", title):
         yield bare
-        yield bare.partition(": ")[0]
+
+
+def short_title(title: str) -> str:
+    """A title without series and subtitle."""
+    return _SERIES.sub("", title).partition(": ")[0]
 
 
 def isbns(text: str) -> list[str]:

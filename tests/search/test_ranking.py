@@ -28,6 +28,12 @@ def test_a_title_is_exact_without_its_articles_and_its_series(query: str) -> Non
     assert titles(query)[0] == "The Hunger Games (The Hunger Games, #1)"
 
 
+def test_a_title_without_its_subtitle_is_no_exact_match() -> None:
+    _shelve(("Harry Potter: Film Wizardry", 1), ("Harry Potter and the Goblet of Fire", 900))
+    assert titles("harry potter")[0] == "Harry Potter and the Goblet of Fire"
+    assert titles("harry potter film wizardry")[0] == "Harry Potter: Film Wizardry"
+
+
 def test_titles_that_begin_with_the_query_come_before_those_that_have_its_words() -> None:
     _shelve(("Cold Rain Falls", 1), ("Rain Before the Cold", 900))
     assert titles("cold rain") == ["Cold Rain Falls", "Rain Before the Cold"]
