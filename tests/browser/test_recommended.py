@@ -30,5 +30,5 @@ def test_the_strips_fit_the_page_and_lead_on(first: Book, open_page: OpenPage, a
         assert audit(page, [width]) == []
         card = page.locator(".recommended .strip-book").first
         assert "60% of readers who looked at this bought it" in card.inner_text()
-        card.get_by_role("link").click()
+        card.get_by_role("link").first.click()
         page.wait_for_url(f"**/books/{first.pk + 1}/")
