@@ -4,7 +4,6 @@ import json
 import math
 import os
 import re
-import shutil
 import signal
 import socket
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
-from redis import Redis
 from redis.exceptions import RedisError
 
 from config.devserver import keep
@@ -31,57 +29,6 @@ pytestmark = [pytest.mark.slow(30), pytest.mark.on_sqlite]
 def site() -> Iterator[Site]:
     with copy_of_the_site() as site:
         yield site
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Site]:
-    """A copy that the module's tests share."""
-    with copy_of_the_site() as site:
-        yield site
-
-
-@pytest.fixture
-def running(shared: Site) -> Site:
-    """The shared copy, started unless it runs already."""
-    if shared.process is None or shared.process.poll() is not None:
-        shared.start()
-    return shared
-
-
-def _stops(site: Site, number: signal.Signals) -> None:
-    assert len(site.processes()) > 4
-    assert site.stop(number) == 0
-    wait_until(lambda: not site.processes(), "the end of all processes")
-
-
-def test_what_dies_is_started_again(running: Site) -> None:
-    before = running.redis_pid()
-    os.kill(before, signal.SIGKILL)
-    wait_until(lambda: _redis_pid(running) not in (before, None), "the return of Redis")
-    assert running.get("/healthz") == 200
-
-
-def _redis_pid(site: Site) -> int | None:
-    """Of the server that answers; None: there is none at present."""
-    try:
-        return site.redis_pid()
-    except (OSError, RedisError):
-        return None
-
-
-def test_a_second_runner_says_in_one_line_where_the_first_one_is(running: Site) -> None:
-    second = running.run("demo", PORT=str(free_port()))
-    assert second.returncode == 1
-    assert second.stderr == f"diptych: already running at http://127.0.0.1:{running.port}/\n"
-    assert running.get("/healthz") == 200
-
-
-def test_a_killed_runner_leaves_no_process_behind(running: Site) -> None:
-    """The last of these tests, so that its site need not be started for the others again."""
-    running.stop(signal.SIGKILL)
-    wait_until(
-        lambda: not running.processes(), "the end of all processes", START_SECONDS
-    )  # workers finish what they are at
 
 
 def test_a_port_that_is_taken_is_told_in_one_line(site: Site) -> None:
@@ -103,18 +50,6 @@ def test_a_port_that_is_none_is_told_in_one_line(site: Site, port: str) -> None:
     assert ended.stderr == f"diptych: PORT={port} is not a port: choose a number from 1 to 65535\n"
 
 
-def test_with_a_redis_of_ones_own_none_is_embedded(shared: Site, redis: Redis) -> None:
-    if shared.process is not None and shared.process.poll() is None:
-        shared.stop()
-    embedded = shared.folder / "var" / "redis"
-    shutil.rmtree(embedded, ignore_errors=True)
-    path = redis.connection_pool.connection_kwargs["path"]
-    shared.start(REDIS_URL=f"unix://{path}?db=0")
-    assert shared.get("/readyz") == 200
-    assert not embedded.exists()
-    shared.stop()
-
-
 def _log_in(url: str, name: str, password: str) -> str:
     """Log in over plain http, as a browser does; the page that comes next."""
     browser = build_opener(HTTPCookieProcessor())
@@ -126,13 +61,41 @@ def _log_in(url: str, name: str, password: str) -> str:
     return page
 
 
+def _check_restart_of_redis(site: Site) -> None:
+    before = site.redis_pid()
+    os.kill(before, signal.SIGKILL)
+    wait_until(lambda: _redis_pid(site) not in (before, None), "the return of Redis")
+    assert site.get("/healthz") == 200
+
+
+def _redis_pid(site: Site) -> int | None:
+    """Return the id of the server that answers; None: no server answers."""
+    try:
+        return site.redis_pid()
+    except (OSError, RedisError):
+        return None
+
+
+def _check_second_runner(site: Site) -> None:
+    second = site.run("demo", PORT=str(free_port()))
+    assert second.returncode == 1
+    assert second.stderr == f"diptych: already running at http://127.0.0.1:{site.port}/\n"
+    assert site.get("/healthz") == 200
+
+
+def _check_death_of_the_runner(site: Site) -> None:
+    site.stop(signal.SIGKILL)
+    wait_until(lambda: not site.processes(), "the end of all processes", START_SECONDS)  # after their current work
+
+
 def _unfinished_novels() -> set[int]:
     """Return books of the sample; the demo's own have no such tags."""
     tagged = read_tagged(samples.GOODBOOKS)
     return tagged["novels"] & tagged["unfinished"]
 
 
-def test_the_demo_has_books_and_two_logins_stops_at_one_signal_and_keeps_all_for_its_second_start(site: Site) -> None:
+def test_demo_keeps_everything_for_its_second_start_and_survives_dead_processes(site: Site) -> None:
+    """One test for all that needs a running demo: each start takes the processor time of a hundred other tests."""
     site.start("demo")
     with site.redis() as client:
         client.set("kept", "1")
@@ -149,8 +112,11 @@ def test_the_demo_has_books_and_two_logins_stops_at_one_signal_and_keeps_all_for
     assert "To the front page" in missing.value.read().decode()
     kept = site.folder / "var" / "demo.env"
     secrets = kept.read_text()
+    _check_second_runner(site)
     assert ("DEBUG=False" in secrets, kept.stat().st_mode & 0o777) == (True, 0o600)
-    _stops(site, signal.SIGINT)
+    assert len(site.processes()) > 4
+    assert site.stop(signal.SIGINT) == 0
+    wait_until(lambda: not site.processes(), "the end of all processes")
     site.start("demo", DATA=str(samples.GOODBOOKS))
     second = json.loads((site.folder / "var" / "demo.json").read_text())
     for kind in ("loaded", "shop"):
@@ -162,7 +128,8 @@ def test_the_demo_has_books_and_two_logins_stops_at_one_signal_and_keeps_all_for
     assert found in site.read("/books/?q=novels+%26+unfinished")
     with site.redis() as client:
         assert client.get("kept") == b"1"
-    _stops(site, signal.SIGTERM)
+    _check_restart_of_redis(site)
+    _check_death_of_the_runner(site)
 
 
 def test_the_wheel_has_a_server_that_is_new_enough() -> None:
