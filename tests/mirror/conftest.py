@@ -1,4 +1,4 @@
-"""What the mirror's tests share."""
+"""Fixtures that the mirror's tests share."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ def _empty() -> None:
 
 @pytest.fixture(scope="session")
 def _database(request: pytest.FixtureRequest) -> None:
-    """The test database, also when no test of this run has the mark that pytest-django looks for."""
+    """Create the test database even if no test of this run has the mark that pytest-django looks for."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pytest_django.fixtures._get_databases_for_setup", lambda items: ({"default"}, set()))
         request.getfixturevalue("django_db_setup")
@@ -41,11 +41,11 @@ def _database(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def committed(_database: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """The database with real commits, and nothing in it."""
+    """Give an empty database in which transactions really commit."""
     with django_db_blocker.unblock():
         _empty()
         yield
-        if connection.in_atomic_block:  # a test that failed half way
+        if connection.in_atomic_block:  # the test failed inside a transaction
             connection.close()
         hints._due.__init__()  # type: ignore[misc]  # what was rolled back, or silenced
         _empty()
@@ -53,23 +53,23 @@ def committed(_database: None, django_db_blocker: DjangoDbBlocker) -> Iterator[N
 
 @pytest.fixture
 def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is drained after a commit: changes wait until the test has them drained."""
+    """Drain nothing after a commit: changes stay pending until the test drains them."""
     monkeypatch.setattr(hints, "flush", lambda: None)
 
 
 @pytest.fixture(autouse=True)
 def unhurried(settings: Settings) -> None:
-    """No budget or lease of a worker ends during a test, however slow the machine is; verifications do not pause."""
+    """Extend the workers' budgets and leases to an hour, for slow machines; verifications do not pause."""
     settings.MIRROR = {**settings.MIRROR, **UNHURRIED}
 
 
 @pytest.fixture
 def own_registry(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a test registers is forgotten after it, and so are the triggers that were installed for it."""
+    """Remove the test's registrations after it, together with their triggers."""
     marked = request.node.get_closest_marker("django_db")
     is_committed = marked is not None and marked.kwargs.get("transaction", False)
     if is_committed:
-        request.getfixturevalue("transactional_db")  # so that this ends before it does
+        request.getfixturevalue("transactional_db")  # set up first, so that it is torn down last
     mirrors, refused = dict(registry._mirrors), list(registry._refused)
     yield
     registry._mirrors.clear()

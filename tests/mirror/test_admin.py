@@ -1,4 +1,4 @@
-"""The outbox and the mirrors in the admin: seen by staff, edited by nobody."""
+"""The admin pages of the outbox and of the mirrors: staff can read them, and nobody can edit them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ def staff(client: Client) -> Client:
 
 @pytest.fixture
 def watcher(client: Client) -> Client:
-    """Somebody who may look and do nothing."""
+    """Log in a member of staff with permission to view and nothing else."""
     user = get_user_model().objects.create_user("dave", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=["view_change", "view_state"]))
     client.force_login(user)
@@ -36,7 +36,7 @@ def watcher(client: Client) -> Client:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
-    """What Celery was asked for."""
+    """Collect the tasks that are sent to Celery."""
     found: Sent = []
 
     def take(task: str) -> Callable[..., bool]:
@@ -54,7 +54,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
 
 @pytest.fixture
 def changes() -> dict[str, Change]:
-    """One change of each standing."""
+    """Create one pending, one quarantined and one applied change."""
     make = Change.objects.create
     return {
         "pending": make(mirror="titem", key="waits"),
@@ -74,7 +74,7 @@ def act(client: Client, path: str, action: str, *chosen: object) -> str:
     return client.post(path, asked, follow=True).content.decode()
 
 
-def test_the_outbox_shows_what_waits_and_what_was_set_aside_with_its_error(
+def test_outbox_lists_pending_and_quarantined_changes_with_their_errors(
     staff: Client, changes: dict[str, Change]
 ) -> None:
     text = page(staff, CHANGES)
@@ -85,21 +85,17 @@ def test_the_outbox_shows_what_waits_and_what_was_set_aside_with_its_error(
 
 
 @pytest.mark.parametrize(("standing", "shown"), [("pending", "waits"), ("aside", "cannot"), ("applied", "arrived")])
-def test_the_outbox_can_be_asked_for_each_standing(
-    standing: str, shown: str, staff: Client, changes: dict[str, Change]
-) -> None:
+def test_outbox_can_be_filtered_by_state(standing: str, shown: str, staff: Client, changes: dict[str, Change]) -> None:
     text = page(staff, CHANGES, standing=standing)
     assert [key for key in ("waits", "cannot", "arrived") if key in text] == [shown]
 
 
-def test_a_change_is_found_by_its_whole_key(staff: Client, changes: dict[str, Change]) -> None:
+def test_search_finds_a_change_by_its_exact_key(staff: Client, changes: dict[str, Change]) -> None:
     assert "waits" in page(staff, CHANGES, q="waits")
     assert "cannot" not in page(staff, CHANGES, q="waits")
 
 
-def test_what_was_set_aside_is_tried_again_and_nothing_else_is_touched(
-    staff: Client, changes: dict[str, Change], sent: Sent
-) -> None:
+def test_retry_action_resets_only_quarantined_changes(staff: Client, changes: dict[str, Change], sent: Sent) -> None:
     text = act(staff, CHANGES, "retry", *changes.values())
     assert "1 change is tried again." in text
     again = Change.objects.get(key="cannot")
@@ -108,12 +104,12 @@ def test_what_was_set_aside_is_tried_again_and_nothing_else_is_touched(
     assert sent == [("sweep", {})]
 
 
-def test_what_was_set_aside_is_given_up_and_nothing_else_is_touched(staff: Client, changes: dict[str, Change]) -> None:
+def test_discard_action_deletes_only_quarantined_changes(staff: Client, changes: dict[str, Change]) -> None:
     assert "1 change was given up." in act(staff, CHANGES, "discard", *changes.values())
     assert {change.key for change in Change.objects.filter(mirror="titem")} == {"waits", "arrived"}
 
 
-def test_the_list_of_mirrors_shows_every_one_also_when_it_was_never_rebuilt(staff: Client) -> None:
+def test_list_of_mirrors_includes_mirrors_that_were_never_rebuilt(staff: Client) -> None:
     State.objects.create(mirror="titem", verified_at=LONG_AGO, differences=12345)
     State.objects.create(mirror="was declared once")
     text = page(staff, STATES)
@@ -123,7 +119,7 @@ def test_the_list_of_mirrors_shows_every_one_also_when_it_was_never_rebuilt(staf
     assert "cold" in text
 
 
-def test_the_list_of_mirrors_asks_redis_once(staff: Client) -> None:
+def test_list_of_mirrors_reads_redis_once(staff: Client) -> None:
     page(staff, STATES)
     with record() as seen:
         page(staff, STATES)
@@ -131,15 +127,13 @@ def test_the_list_of_mirrors_asks_redis_once(staff: Client) -> None:
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_without_redis_the_list_of_mirrors_is_shown_all_the_same(
-    harm: str, staff: Client, redis_server: RedisServer
-) -> None:
+def test_list_of_mirrors_is_shown_while_redis_is_down(harm: str, staff: Client, redis_server: RedisServer) -> None:
     getattr(redis_server, harm)()
     assert "unknown" in page(staff, STATES)
 
 
 @pytest.mark.parametrize(("action", "options"), [("verify", {}), ("rebuild", {"if_cold": False})])
-def test_verifying_and_rebuilding_are_asked_of_celery(
+def test_verify_and_rebuild_actions_send_tasks_to_celery(
     action: str, options: dict[str, Any], staff: Client, sent: Sent
 ) -> None:
     page(staff, STATES)
@@ -147,14 +141,16 @@ def test_verifying_and_rebuilding_are_asked_of_celery(
     assert sorted(sent) == [(action, "tgroup", options), (action, "titem", options)]
 
 
-def test_a_broker_that_does_not_answer_is_said(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_broker_is_reported(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     page(staff, STATES)
     monkeypatch.setattr(send, "verify", lambda mirror: False)
     assert "titem: the broker does not answer." in act(staff, STATES, "verify", "titem")
 
 
 @pytest.mark.parametrize("path", [CHANGES, STATES])
-def test_nobody_can_add_edit_or_delete(path: str, staff: Client, changes: dict[str, Change]) -> None:
+def test_changes_and_states_cannot_be_added_edited_or_deleted(
+    path: str, staff: Client, changes: dict[str, Change]
+) -> None:
     page(staff, STATES)
     pk = changes["pending"].pk if path == CHANGES else "titem"
     assert staff.get(f"{path}add/").status_code == 403
@@ -166,7 +162,7 @@ def test_nobody_can_add_edit_or_delete(path: str, staff: Client, changes: dict[s
     assert State.objects.filter(mirror="titem").exists()
 
 
-def test_somebody_who_may_only_look_is_offered_no_action_and_has_none(
+def test_staff_with_view_permission_only_cannot_run_actions(
     watcher: Client, changes: dict[str, Change], sent: Sent
 ) -> None:
     assert "discard" not in page(watcher, CHANGES)
@@ -176,12 +172,12 @@ def test_somebody_who_may_only_look_is_offered_no_action_and_has_none(
     assert sent == []
 
 
-def test_strangers_see_nothing(client: Client) -> None:
+def test_anonymous_visitors_are_redirected(client: Client) -> None:
     assert client.get(CHANGES).status_code == 302
     assert client.get(STATES).status_code == 302
 
 
-def test_the_tasks_do_what_the_admin_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_call_rebuild_and_verify(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
     def note(names: object) -> list[Any]:
@@ -197,6 +193,6 @@ def test_the_tasks_do_what_the_admin_asked_for(monkeypatch: pytest.MonkeyPatch) 
     assert asked == [["titem"], "titem", ["titem"]]
 
 
-def test_retrying_and_discarding_count_only_what_was_set_aside(changes: dict[str, Change]) -> None:
+def test_retry_and_discard_count_only_quarantined_changes(changes: dict[str, Change]) -> None:
     assert outbox.retry(Change.objects.all()) == 1
     assert outbox.discard(Change.objects.all()) == 0

@@ -1,4 +1,4 @@
-"""Draining: Redis says of a row what SQL says, at a stated price, whoever else is at it."""
+"""Draining makes Redis equal to SQL at a fixed price, even while other drains write the same rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -19,16 +19,16 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 ITEM, ODD = registry.get("titem"), registry.get("t'odd")
 
 
-def test_a_known_key_is_two_round_trips_and_three_statements() -> None:
+def test_draining_a_known_key_takes_two_round_trips_and_three_statements() -> None:
     Odd.objects.create(code="a")
-    apply.drain(ODD, ["a"])  # connections are open
+    apply.drain(ODD, ["a"])  # opens the connections
     Odd.objects.update(code="a")
     with record() as seen:
         assert apply.drain(ODD, ["a"]) == (1, 1)
     assert (seen.round_trips, len(seen.sql)) == (2, 3)
 
 
-def test_five_hundred_keys_cost_no_more_trips_than_one() -> None:
+def test_draining_500_keys_takes_as_many_round_trips_as_one() -> None:
     Odd.objects.bulk_create(Odd(code=str(n)) for n in range(500))
     apply.drain(ODD, ["none"])
     with record() as seen:
@@ -36,7 +36,7 @@ def test_five_hundred_keys_cost_no_more_trips_than_one() -> None:
     assert (seen.round_trips, len(seen.sql)) == (2, 3)
 
 
-def test_a_row_that_is_new_changed_hidden_or_gone_is_so_in_redis(redis: Redis) -> None:
+def test_created_updated_hidden_and_deleted_rows_reach_redis(redis: Redis) -> None:
     item = make("a", "red", "round", score=1)
     drained()
     assert world.dump(redis) == world.by_orm()
@@ -54,9 +54,7 @@ def test_a_row_that_is_new_changed_hidden_or_gone_is_so_in_redis(redis: Redis) -
 
 
 @pytest.mark.parametrize("step", ["watch", "read", "write", "mark"])
-def test_whatever_step_is_the_last_the_change_stays_pending_and_doing_it_again_is_right(
-    step: str, redis: Redis
-) -> None:
+def test_crash_before_any_step_leaves_the_change_pending(step: str, redis: Redis) -> None:
     class Crash(BaseException):
         pass
 
@@ -73,7 +71,7 @@ def test_whatever_step_is_the_last_the_change_stays_pending_and_doing_it_again_i
 
 
 @pytest.mark.parametrize("step", ["read", "write"])
-def test_a_drain_that_was_overtaken_starts_over_and_never_writes_what_is_old(step: str, redis: Redis) -> None:
+def test_overtaken_drain_starts_over_with_newer_rows(step: str, redis: Redis) -> None:
     item = make("a", score=1)
     tries: list[str] = []
 
@@ -89,8 +87,8 @@ def test_a_drain_that_was_overtaken_starts_over_and_never_writes_what_is_old(ste
     assert world.dump(redis)["titems:score"] == {str(item.pk): 2.0}
 
 
-def test_a_drain_that_is_overtaken_by_the_same_values_starts_over_too(redis: Redis) -> None:
-    """The other one has marked changes; this one may hold rows that are older than it knows."""
+def test_drain_overtaken_by_equal_values_starts_over(redis: Redis) -> None:
+    """The other drain has marked changes, so this one may hold rows that are older than those changes."""
     item = make("a")
     tries: list[str] = []
 
@@ -104,7 +102,7 @@ def test_a_drain_that_is_overtaken_by_the_same_values_starts_over_too(redis: Red
     assert len(tries) == 2
 
 
-def test_a_drain_that_is_always_overtaken_gives_up(redis: Redis) -> None:
+def test_drain_that_is_always_overtaken_raises_conflict(redis: Redis) -> None:
     item = make("a")
     with pytest.raises(Conflict, match="titem"):
         apply.drain(
@@ -114,7 +112,7 @@ def test_a_drain_that_is_always_overtaken_gives_up(redis: Redis) -> None:
 
 
 class Late(ItemMirror):
-    """Somebody commits a change while the rows are being read."""
+    """An item mirror during whose ``load`` another writer commits a change."""
 
     meanwhile: Callable[[], object]
 
@@ -124,7 +122,7 @@ class Late(ItemMirror):
         return rows
 
 
-def test_a_change_that_is_committed_after_the_rows_were_read_stays_pending() -> None:
+def test_change_committed_after_the_rows_were_read_stays_pending() -> None:
     item = make("a", score=1)
     mirror = Late()
     mirror.meanwhile = lambda: Item.objects.filter(score=1).update(score=2)
@@ -135,14 +133,14 @@ def test_a_change_that_is_committed_after_the_rows_were_read_stays_pending() -> 
     assert not left & before
 
 
-def test_only_the_changes_of_the_drained_rows_are_marked() -> None:
+def test_only_changes_of_the_drained_rows_are_marked() -> None:
     one, two = make("a"), make("b")
     apply.drain(ITEM, [str(one.pk)])
     assert {c.key for c in Change.objects.pending().filter(mirror="titem")} == {str(two.pk)}
     assert not Change.objects.exclude(mirror="titem").filter(applied_at__isnull=False).exists()
 
 
-def test_a_change_that_was_set_aside_is_done_when_its_row_is_drained_all_the_same() -> None:
+def test_draining_a_row_applies_its_quarantined_changes() -> None:
     item = make("a")
     for _ in range(3):
         outbox.failed("titem", str(item.pk), "no")
@@ -151,19 +149,19 @@ def test_a_change_that_was_set_aside_is_done_when_its_row_is_drained_all_the_sam
     assert not Change.objects.quarantined().exists()
 
 
-def test_a_drain_inside_a_transaction_is_refused() -> None:
+def test_drain_inside_a_transaction_is_refused() -> None:
     with pytest.raises(ProgrammingError, match="transaction"), transaction.atomic():
         apply.drain(ITEM, ["1"])
 
 
-def test_a_hash_is_as_sql_says_also_when_a_row_elsewhere_changed(redis: Redis) -> None:
+def test_hash_record_follows_changes_of_related_rows(redis: Redis) -> None:
     group = Group.objects.create(name="g")
     make("a", group=group)
     drained()
     assert world.dump(redis)[f"tgroup:{group.pk}"] == {"name": "g", "items": "1"}
 
 
-def test_many_changes_of_a_summary_are_one_write() -> None:
+def test_many_changes_of_a_summary_take_one_write() -> None:
     for n in range(20):
         make(str(n))
     latest = registry.get("latest")

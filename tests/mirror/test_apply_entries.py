@@ -1,4 +1,4 @@
-"""What a drain takes away, hands over, writes again and tells: the entries of its rows."""
+"""Entries during a drain: removal, transfer between rows, rewriting, and the feed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ def name_of(redis: Redis, name: str) -> object:
 
 
 class Late(ItemMirror):
-    """Somebody commits a change while the rows are being read."""
+    """An item mirror during whose ``load`` another writer commits a change."""
 
     meanwhile: Callable[[], object]
 
@@ -37,11 +37,11 @@ class Late(ItemMirror):
         return rows
 
 
-# --- what rows take over from one another --------------------------------------------------------
+# --- values that one row takes over from another ----------------------------------------------------
 
 
 def swapped() -> tuple[Item, Item]:
-    """Two items that are in Redis under their first names, and have changed them for each other's in SQL."""
+    """Return two items whose names are in Redis and have been swapped in SQL since."""
     one, two = make("a"), make("b")
     drained()
     with transaction.atomic():
@@ -51,14 +51,14 @@ def swapped() -> tuple[Item, Item]:
     return one, two
 
 
-def test_names_that_two_rows_swap_are_right_when_drained_together(redis: Redis) -> None:
+def test_swapped_names_are_right_after_one_drain(redis: Redis) -> None:
     one, two = swapped()
     apply.drain(ITEM, [str(one.pk), str(two.pk)])
     assert (name_of(redis, "b"), name_of(redis, "a")) == (b"%d" % one.pk, b"%d" % two.pk)
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_names_that_two_rows_swap_are_right_when_drained_one_after_the_other(first: int, redis: Redis) -> None:
+def test_swapped_names_are_right_after_two_drains(first: int, redis: Redis) -> None:
     pair = swapped()
     apply.drain(ITEM, [str(pair[first].pk)])
     apply.drain(ITEM, [str(pair[1 - first].pk)])
@@ -66,7 +66,7 @@ def test_names_that_two_rows_swap_are_right_when_drained_one_after_the_other(fir
     assert world.dump(redis) == world.by_orm()
 
 
-def test_a_name_that_went_to_another_row_is_not_taken_away_from_it(redis: Redis) -> None:
+def test_name_taken_over_by_another_row_is_kept(redis: Redis) -> None:
     one = make("a")
     drained()
     Item.objects.filter(pk=one.pk).update(name="b")
@@ -76,7 +76,7 @@ def test_a_name_that_went_to_another_row_is_not_taken_away_from_it(redis: Redis)
     assert name_of(redis, "a") == b"%d" % two.pk
 
 
-def test_a_drain_that_read_sql_before_a_name_went_elsewhere_does_not_take_it_back(redis: Redis) -> None:
+def test_drain_with_outdated_rows_does_not_take_a_name_back(redis: Redis) -> None:
     one = make("a")
     tries: list[str] = []
 
@@ -97,10 +97,10 @@ def test_a_drain_that_read_sql_before_a_name_went_elsewhere_does_not_take_it_bac
     assert world.dump(redis) == world.by_orm()
 
 
-# --- what should not be there ---------------------------------------------------------------------
+# --- strays -----------------------------------------------------------------------------------------
 
 
-def test_strays_that_a_change_names_are_taken_away(redis: Redis) -> None:
+def test_strays_named_by_a_change_are_removed(redis: Redis) -> None:
     item = make("a", "red")
     drained()
     strays: list[Entry] = [Member(key("{tlabel}:blue"), str(item.pk)), Value(key("titem:name:x"), str(item.pk))]
@@ -116,7 +116,7 @@ def test_strays_that_a_change_names_are_taken_away(redis: Redis) -> None:
     assert world.dump(redis) == world.by_orm()
 
 
-def test_a_stray_that_has_become_true_meanwhile_stays(redis: Redis) -> None:
+def test_named_stray_that_has_become_valid_is_kept(redis: Redis) -> None:
     item = make("a", "red", score=4)
     told: list[Entry] = [Member(key("{tlabel}:red"), str(item.pk)), Scored(key("titems:score"), str(item.pk), 1.0)]
     outbox.append("titem", [str(item.pk)], strays=orjson.dumps([plan.as_list(e) for e in told]).decode())
@@ -124,7 +124,7 @@ def test_a_stray_that_has_become_true_meanwhile_stays(redis: Redis) -> None:
     assert world.dump(redis) == world.by_orm()
 
 
-def test_a_change_that_names_strays_writes_every_entry_again(redis: Redis) -> None:
+def test_change_that_names_strays_rewrites_every_entry(redis: Redis) -> None:
     item = make("a", "red")
     drained()
     redis.delete(key("{tlabel}:red"))
@@ -134,18 +134,18 @@ def test_a_change_that_names_strays_writes_every_entry_again(redis: Redis) -> No
 
 
 @pytest.mark.parametrize("garbage", ["nonsense", "[]", '{"id": 1}', '{"other": "layout"}'])
-def test_a_record_that_cannot_be_read_is_written_anew_with_all_its_entries(garbage: str, redis: Redis) -> None:
+def test_unreadable_record_is_rewritten_with_all_its_entries(garbage: str, redis: Redis) -> None:
     item = make("a", "red")
     redis.set(ITEM.key(str(item.pk)), garbage)
     drained()
     assert world.dump(redis) == world.by_orm()
 
 
-# --- errors of single commands --------------------------------------------------------------------
+# --- errors of single commands ----------------------------------------------------------------------
 
 
-def test_an_entry_that_could_not_be_written_is_not_acknowledged(redis: Redis) -> None:
-    """The record was written in the same transaction: it must not hide that an entry is missing."""
+def test_change_stays_pending_when_an_entry_cannot_be_written(redis: Redis) -> None:
+    """The record was written in the same transaction. It must not hide the missing entry."""
     item = make("a", "red", score=1)
     redis.set(key("titems:score"), "of the wrong type")
     with pytest.raises(ResponseError, match="WRONGTYPE"):
@@ -161,21 +161,21 @@ def test_an_entry_that_could_not_be_written_is_not_acknowledged(redis: Redis) ->
 
 
 class Told(ItemMirror):
-    """Items with a feed."""
+    """An item mirror with a feed."""
 
     def feed(self) -> str:
         return key("titem:feed")
 
 
 def told(redis: Redis) -> list[list[Any]]:
-    """What the feed says since it was last asked."""
+    """Return the entries of the feed, and empty it."""
     entries: Any = redis.xrange(key("titem:feed"))
     found = [orjson.loads(fields[b"d"]) for _, fields in entries]
     redis.delete(key("titem:feed"))
     return [sorted(news) for news in found]
 
 
-def test_the_feed_tells_what_came_what_went_and_what_has_another_score(redis: Redis) -> None:
+def test_feed_reports_added_removed_and_rescored_entries(redis: Redis) -> None:
     item = make("a", "red", score=1)
     pk, score, red = str(item.pk), key("titems:score"), key("{tlabel}:red")
     apply.drain(Told(), [pk])
@@ -190,7 +190,7 @@ def test_the_feed_tells_what_came_what_went_and_what_has_another_score(redis: Re
     assert told(redis) == [went]
 
 
-def test_the_feed_is_silent_when_nothing_changed_and_in_a_full_drain(redis: Redis) -> None:
+def test_feed_is_silent_without_differences_and_in_a_full_drain(redis: Redis) -> None:
     item = make("a")
     apply.drain(Told(), [str(item.pk)], full=True)
     assert told(redis) == []
@@ -198,10 +198,10 @@ def test_the_feed_is_silent_when_nothing_changed_and_in_a_full_drain(redis: Redi
     assert told(redis) == []
 
 
-def test_the_feed_is_kept_to_its_length(redis: Redis, settings: Any) -> None:
+def test_feed_is_trimmed_to_its_length(redis: Redis, settings: Any) -> None:
     settings.MIRROR = {**settings.MIRROR, "FEED_LENGTH": 100}
     item = make("a")
     for score in range(400):
         redis.xadd(key("titem:feed"), {"d": str(score)})
     apply.drain(Told(), [str(item.pk)])
-    assert redis.xlen(key("titem:feed")) < 300  # "about": whole nodes of a hundred go
+    assert redis.xlen(key("titem:feed")) < 300  # XTRIM ~ removes whole nodes of a hundred entries

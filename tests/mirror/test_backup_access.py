@@ -1,4 +1,4 @@
-"""Readers and writers get what is right, whatever Redis has lost."""
+"""Reads and writes of backups are right after any loss of Redis."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("committed")
 
 @pytest.fixture
 def emptied(redis: Redis) -> None:
-    """What SQL has, and Redis has no more."""
+    """Write data to SQL and Redis, then empty Redis."""
     play(redis, "alice", 3)
     put("b", "x", 1)
     put("b", "y", 2)
@@ -36,7 +36,7 @@ def content(basket: str) -> dict[str, int] | None:
     return found and found.lines
 
 
-def test_what_is_warm_is_read_in_one_round_trip_and_without_sql(redis: Redis) -> None:
+def test_warm_backup_is_read_in_one_round_trip_without_sql(redis: Redis) -> None:
     warm()
     play(redis, "alice", 3)
     put("b", "x", 1)
@@ -48,14 +48,14 @@ def test_what_is_warm_is_read_in_one_round_trip_and_without_sql(redis: Redis) ->
     assert seen.sql == []
 
 
-def test_what_redis_lost_is_read_from_sql_and_put_back(emptied: None, redis: Redis) -> None:
+def test_lost_items_are_read_from_sql_and_restored(emptied: None, redis: Redis) -> None:
     assert fetch(best(), ["alice", "bob"]) == {"alice": 3}
     assert content("b") == {"x": 1, "y": 2}
     assert scores_in(redis) == {"alice": 3}
     assert redis.hgetall(naming.key("tbasket:b")).keys() == {b"version", b"x", b"y"}
 
 
-def test_what_redis_need_not_have_is_put_back_when_it_is_asked_for(emptied: None, redis: Redis) -> None:
+def test_items_of_a_partial_backup_are_restored_when_read(emptied: None, redis: Redis) -> None:
     warm()
     assert not redis.exists(naming.key("tbasket:b"))
     assert content("b") == {"x": 1, "y": 2}
@@ -64,7 +64,7 @@ def test_what_redis_need_not_have_is_put_back_when_it_is_asked_for(emptied: None
     assert seen.sql == []
 
 
-def test_what_redis_has_in_an_older_form_is_never_shown(redis: Redis, lives: Lives) -> None:
+def test_outdated_value_in_redis_is_never_returned(redis: Redis, lives: Lives) -> None:
     warm()
     put("b", "x", 1)
     play(redis, "alice", 3)
@@ -78,25 +78,25 @@ def test_what_redis_has_in_an_older_form_is_never_shown(redis: Redis, lives: Liv
     assert fetch(best(), ["alice"]) == {"alice": 4}
 
 
-def test_what_is_newer_in_redis_is_shown_also_while_it_is_cold(emptied: None, redis: Redis) -> None:
+def test_newer_value_in_cold_redis_is_returned(emptied: None, redis: Redis) -> None:
     play(redis, "alice", 9)
     assert fetch(best(), ["alice"]) == {"alice": 9}
     assert scores_in(redis) == {"alice": 9}
 
 
-def test_what_was_deleted_is_not_brought_back_from_sql(emptied: None, redis: Redis) -> None:
+def test_deleted_item_is_not_restored_from_sql(emptied: None, redis: Redis) -> None:
     play(redis, "alice", -1)
     assert fetch(best(), ["alice"]) == {}
     assert scores_in(redis) == {}
 
 
-def test_nothing_is_asked_for_nothing() -> None:
+def test_fetch_of_no_items_sends_no_commands() -> None:
     with record() as seen:
         assert fetch(best(), []) == {}
     assert (seen.commands, seen.sql) == ([], [])
 
 
-def test_a_backup_that_only_says_read_is_read_as_well(
+def test_backup_with_its_own_read_method_can_be_fetched(
     emptied: None, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(self: Any, client: Any, items: Any) -> Any:
@@ -111,7 +111,7 @@ def test_a_backup_that_only_says_read_is_read_as_well(
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_with_redis_away_sql_answers_and_redis_is_left_alone(harm: str, redis_server: RedisServer) -> None:
+def test_sql_answers_while_redis_is_down_and_the_breaker_opens(harm: str, redis_server: RedisServer) -> None:
     Best.objects.create(player="alice", score=3)
     fetch(best(), ["alice"])
     getattr(redis_server, harm)()
@@ -122,14 +122,14 @@ def test_with_redis_away_sql_answers_and_redis_is_left_alone(harm: str, redis_se
     assert seen.commands == []
 
 
-def test_a_key_of_another_kind_is_answered_by_sql(redis: Redis) -> None:
+def test_key_of_the_wrong_type_is_answered_by_sql(redis: Redis) -> None:
     Best.objects.create(player="alice", score=3)
     redis.set(naming.key("tbest"), "x")
     assert fetch(best(), ["alice"]) == {"alice": 3}
     assert not breaker.open()
 
 
-def test_ensuring_restores_and_says_when_it_cannot(emptied: None, redis: Redis, redis_server: RedisServer) -> None:
+def test_ensure_restores_items_or_raises(emptied: None, redis: Redis, redis_server: RedisServer) -> None:
     ensure(best(), ["alice"])
     with redis_server.client() as mine:
         assert scores_in(mine) == {"alice": 3}
@@ -138,7 +138,7 @@ def test_ensuring_restores_and_says_when_it_cannot(emptied: None, redis: Redis, 
         ensure(best(), ["alice"])
 
 
-def test_a_write_to_what_is_there_is_one_round_trip(redis: Redis) -> None:
+def test_write_to_a_warm_backup_takes_one_round_trip(redis: Redis) -> None:
     warm()
     put("b", "x", 1)
     with record() as seen:
@@ -146,18 +146,18 @@ def test_a_write_to_what_is_there_is_one_round_trip(redis: Redis) -> None:
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
-def test_a_write_builds_on_what_sql_has_when_redis_lost_it(emptied: None) -> None:
+def test_write_to_an_emptied_redis_keeps_the_values_in_sql(emptied: None) -> None:
     assert put("b", "z", 3) == 3
     flush(baskets())
     assert lines() == {"b": {"x": 1, "y": 2, "z": 3}}
 
 
-def test_a_write_builds_on_what_sql_has_and_redis_need_not_have(emptied: None) -> None:
+def test_write_to_a_partial_backup_keeps_the_values_in_sql(emptied: None) -> None:
     warm()
     assert put("b", "z", 3) == 3
 
 
-def test_a_write_builds_on_what_sql_has_when_redis_has_it_in_an_older_form(lives: Lives) -> None:
+def test_write_to_an_outdated_redis_keeps_the_values_in_sql(lives: Lives) -> None:
     warm()
     put("b", "x", 1)
     past = lives.past()
@@ -170,10 +170,10 @@ def test_a_write_builds_on_what_sql_has_when_redis_has_it_in_an_older_form(lives
 
 
 @pytest.mark.parametrize("restored", [False, True])
-def test_redis_lost_at_the_last_moment_is_noticed_by_the_script_itself(
+def test_script_notices_a_loss_just_before_it_runs(
     restored: bool, emptied: None, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lost after the basket was put back, and (or not) taken up by somebody else meanwhile."""
+    """Redis is lost after the basket was restored, and another process may have restored it again."""
     merged, lost = access._merged, list[bool]()
 
     def lose(*args: Any) -> Any:
@@ -190,7 +190,7 @@ def test_redis_lost_at_the_last_moment_is_noticed_by_the_script_itself(
     assert lost == [True]
 
 
-def test_redis_lost_again_and_again_is_an_error_and_nothing_is_written(
+def test_repeated_loss_raises_not_restored_and_writes_nothing(
     emptied: None, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     merged = access._merged
@@ -206,7 +206,7 @@ def test_redis_lost_again_and_again_is_an_error_and_nothing_is_written(
     assert not redis.exists(naming.key("tbasket:b"))
 
 
-def test_a_server_that_forgot_the_script_is_told_it_again(redis: Redis) -> None:
+def test_script_is_loaded_again_after_script_flush(redis: Redis) -> None:
     warm()
     put("b", "x", 1)
     redis.script_flush()

@@ -1,4 +1,4 @@
-"""The backups in the admin: seen by staff, edited by nobody."""
+"""The admin page of backups: staff can read it, and nobody can edit it."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def staff(client: Client) -> Client:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
-    """What Celery was asked for."""
+    """Collect the tasks that are sent to Celery."""
     found: Sent = []
     for task in ("flush_backup", "verify_backup", "restore_backup"):
         monkeypatch.setattr(send, task, lambda backup, task=task: not found.append((task, backup)))  # type: ignore[func-returns-value]
@@ -46,7 +46,7 @@ def act(client: Client, action: str, *chosen: str) -> str:
     return client.post(PAGE, asked, follow=True).content.decode()
 
 
-def test_every_backup_is_shown_with_what_was_set_aside_and_why(staff: Client, redis: Redis) -> None:
+def test_every_backup_is_listed_with_the_errors_of_its_quarantined_items(staff: Client, redis: Redis) -> None:
     play(redis, "alice", 666)
     flush(best())
     text = page(staff)
@@ -56,26 +56,26 @@ def test_every_backup_is_shown_with_what_was_set_aside_and_why(staff: Client, re
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_without_redis_they_are_shown_all_the_same(harm: str, staff: Client, redis_server: RedisServer) -> None:
+def test_backups_are_listed_while_redis_is_down(harm: str, staff: Client, redis_server: RedisServer) -> None:
     page(staff)
     getattr(redis_server, harm)()
     assert "unknown" in page(staff)
 
 
 @pytest.mark.parametrize("action", ["flush", "verify", "restore"])
-def test_what_is_to_be_done_is_asked_of_celery(action: str, staff: Client, sent: Sent) -> None:
+def test_actions_send_tasks_to_celery(action: str, staff: Client, sent: Sent) -> None:
     page(staff)
     assert "tbest: asked for" in act(staff, action, "tbest", "tbasket")
     assert sorted(sent) == [(f"{action}_backup", "tbasket"), (f"{action}_backup", "tbest")]
 
 
-def test_a_broker_that_does_not_answer_is_said(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_broker_is_reported(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     page(staff)
     monkeypatch.setattr(send, "flush_backup", lambda backup: False)
     assert "tbest: the broker does not answer." in act(staff, "flush", "tbest")
 
 
-def test_nobody_can_add_edit_or_delete(staff: Client) -> None:
+def test_backup_states_cannot_be_added_edited_or_deleted(staff: Client) -> None:
     page(staff)
     assert staff.get(f"{PAGE}add/").status_code == 403
     assert staff.post(f"{PAGE}tbest/delete/", {"post": "yes"}).status_code == 403
@@ -84,7 +84,7 @@ def test_nobody_can_add_edit_or_delete(staff: Client) -> None:
     assert BackupState.objects.filter(backup="tbest").exists()
 
 
-def test_somebody_who_may_only_look_is_offered_no_action_and_has_none(client: Client, sent: Sent) -> None:
+def test_staff_with_view_permission_only_cannot_run_actions(client: Client, sent: Sent) -> None:
     user: Any = get_user_model().objects.create_user("dave", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename="view_backupstate"))
     client.force_login(user)

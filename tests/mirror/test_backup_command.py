@@ -1,4 +1,4 @@
-"""``manage.py backup``: what each action prints, for people and in JSON, and the code it ends with."""
+"""The output and exit codes of ``manage.py backup``, as text and as JSON."""
 
 import re
 from typing import Any
@@ -25,13 +25,13 @@ def run(*arguments: str, **options: Any) -> command.Ran:
 
 @pytest.fixture
 def spoilt(redis: Redis) -> None:
-    """One thing too few in Redis, one too many."""
+    """Create one item that Redis lacks and one that only Redis has."""
     Best.objects.create(player="alice", score=3)
     redis.zadd(naming.key("tbest"), {"nobody": 1})
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_when_all_is_well_every_action_ends_with_0(action: str, redis: Redis) -> None:
+def test_every_action_exits_with_0_without_differences(action: str, redis: Redis) -> None:
     play(redis, "alice", 3)
     run("flush")
     assert run(action, "tbest")[::2] == (0, "")
@@ -41,21 +41,21 @@ def test_when_all_is_well_every_action_ends_with_0(action: str, redis: Redis) ->
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_a_name_that_does_not_exist_ends_with_2(action: str) -> None:
+def test_unknown_name_exits_with_2(action: str) -> None:
     found = run(action, "nonsense")
     assert (found.code, found.out) == (2, "")
     assert "there is no backup called 'nonsense'" in found.err
 
 
 @pytest.mark.parametrize("action", ["flush", "verify", "restore"])
-def test_without_redis_what_cannot_run_ends_with_2_and_one_line(action: str, redis_server: RedisServer) -> None:
+def test_actions_exit_with_2_and_one_line_while_redis_is_down(action: str, redis_server: RedisServer) -> None:
     redis_server.kill()
     found = run(action)
     assert (found.code, found.out) == (2, "")
     assert len(found.err.splitlines()) == 1
 
 
-def test_status_is_a_table_with_a_line_for_each_backup(redis: Redis) -> None:
+def test_status_prints_one_line_per_backup(redis: Redis) -> None:
     warm()
     play(redis, "alice", 3)
     head, line = run("status", "tbest").out.splitlines()
@@ -64,7 +64,7 @@ def test_status_is_a_table_with_a_line_for_each_backup(redis: Redis) -> None:
     assert line.split()[-1] == "never"
 
 
-def test_status_in_json_has_the_names_that_are_documented(redis: Redis) -> None:
+def test_status_as_json_has_the_documented_names(redis: Redis) -> None:
     play(redis, "alice", 3)
     [found] = run("status", "tbest", "--json").said
     assert (found["backup"], found["warm"], found["marked"], found["set_aside"]) == ("tbest", False, 1, 0)
@@ -72,20 +72,20 @@ def test_status_in_json_has_the_names_that_are_documented(redis: Redis) -> None:
     assert found["last_flush"] is None
 
 
-def test_status_says_why_items_were_set_aside(redis: Redis) -> None:
+def test_status_prints_the_errors_of_quarantined_items(redis: Redis) -> None:
     play(redis, "alice", 666)
     run("flush")
     assert "tbest alice: IntegrityError" in run("status").out
 
 
-def test_status_without_redis_is_given_all_the_same(redis_server: RedisServer) -> None:
+def test_status_works_while_redis_is_down(redis_server: RedisServer) -> None:
     redis_server.kill()
     found = run("status", "tbest")
     assert found.code == 0
     assert found.out.splitlines()[1].split()[:5] == ["tbest", "unknown", "?", "?", "?"]
 
 
-def test_flush_says_how_many_items_it_wrote(redis: Redis) -> None:
+def test_flush_prints_the_number_of_written_items(redis: Redis) -> None:
     play(redis, "alice", 3)
     play(redis, "bob", 3)
     assert run("flush", "tbest").out == "tbest: 2 items written to SQL, 0 set aside\n"
@@ -93,13 +93,13 @@ def test_flush_says_how_many_items_it_wrote(redis: Redis) -> None:
     assert marked(redis, best()) == set()
 
 
-def test_flush_ends_with_1_when_something_is_set_aside_each_time_that_it_is_tried(redis: Redis) -> None:
+def test_flush_exits_with_1_each_time_an_item_is_quarantined(redis: Redis) -> None:
     play(redis, "alice", 666)
     assert run("flush", "tbest")[:2] == (1, "tbest: 0 items written to SQL, 1 set aside\n")
     assert run("flush", "tbest").code == 1
 
 
-def test_verify_lists_what_differs_and_ends_with_1(spoilt: None) -> None:
+def test_verify_lists_differences_and_exits_with_1(spoilt: None) -> None:
     found = run("verify", "tbest")
     assert found.code == 1
     assert found.out.splitlines() == [
@@ -112,7 +112,7 @@ def test_verify_lists_what_differs_and_ends_with_1(spoilt: None) -> None:
     }  # fmt: skip
 
 
-def test_restore_puts_back_and_puts_right(spoilt: None, redis: Redis) -> None:
+def test_restore_repairs_differences(spoilt: None, redis: Redis) -> None:
     redis.zadd(naming.key("tbest"), {"unmarked": 7})
     found = run("restore", "tbest")
     assert found.code == 0
@@ -122,14 +122,14 @@ def test_restore_puts_back_and_puts_right(spoilt: None, redis: Redis) -> None:
     assert run("restore", "tbest", "--json").said == [{"backup": "tbest", "items": 2, "done": True, "put_right": 0}]
 
 
-def test_restore_without_doing_it_only_says_so_and_ends_with_1(spoilt: None, redis: Redis) -> None:
+def test_restore_dry_run_changes_nothing_and_exits_with_1(spoilt: None, redis: Redis) -> None:
     found = run("restore", "tbest", "--dry-run")
     assert found.code == 1
     assert found.out.endswith("2 differences\n")
     assert scores_in(redis) == {"nobody": 1}
 
 
-def test_restore_says_what_it_could_not_put_right(spoilt: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restore_lists_items_that_it_could_not_repair(spoilt: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BestBackup, "drop", lambda *args: None)
     found = run("restore", "tbest")
     assert found.code == 1
@@ -140,7 +140,7 @@ def test_restore_says_what_it_could_not_put_right(spoilt: None, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("action", ["flush", "verify", "restore"])
-def test_on_a_terminal_there_is_a_bar(action: str, redis: Redis) -> None:
+def test_progress_bar_is_shown_on_a_terminal(action: str, redis: Redis) -> None:
     play(redis, "alice", 3)
     if action != "flush":
         run("flush")

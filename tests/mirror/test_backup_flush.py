@@ -1,4 +1,4 @@
-"""What is marked goes to SQL, whatever happens on the way."""
+"""Marked items reach SQL whatever happens during the flush."""
 
 import logging
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ Saved = list[list[str]]
 
 
 class At:
-    """A ``step`` that does something before the step of that name, once."""
+    """A ``step`` callback that runs ``do`` once, before the step called ``name``."""
 
     def __init__(self, name: str, do: Any) -> None:
         self.name, self.do, self.done = name, do, False
@@ -43,7 +43,7 @@ def stop() -> None:
 
 @pytest.fixture
 def saved(monkeypatch: pytest.MonkeyPatch) -> Saved:
-    """The items of each save of ``tbest``."""
+    """Collect the items of each call of ``save`` of ``tbest``."""
     found, save = Saved(), BestBackup.save
 
     def note(self: BestBackup, values: Mapping[str, int | None]) -> None:
@@ -56,11 +56,11 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> Saved:
 
 @pytest.fixture
 def twos(settings: Settings) -> None:
-    """Batches of two items."""
+    """Set the batch size to two items."""
     settings.MIRROR = {**settings.MIRROR, "BATCH": 2}
 
 
-def test_what_is_marked_is_written_to_sql_and_marked_no_more(redis: Redis) -> None:
+def test_marked_items_are_written_to_sql_and_unmarked(redis: Redis) -> None:
     play(redis, "alice", 3)
     play(redis, "bob", 4)
     put("b", "x", 2)
@@ -72,7 +72,7 @@ def test_what_is_marked_is_written_to_sql_and_marked_no_more(redis: Redis) -> No
     assert flush(best()).items == 0
 
 
-def test_the_oldest_go_first_in_batches_each_in_ascending_order(redis: Redis, saved: Saved, twos: None) -> None:
+def test_batches_start_with_the_oldest_marks_and_are_sorted_by_item(redis: Redis, saved: Saved, twos: None) -> None:
     for player in ("dave", "carol", "bob", "alice"):
         play(redis, player, 1)
     play(redis, "dave", 2)
@@ -80,7 +80,7 @@ def test_the_oldest_go_first_in_batches_each_in_ascending_order(redis: Redis, sa
     assert saved == [["bob", "carol"], ["alice", "dave"]]
 
 
-def test_what_is_deleted_in_redis_is_deleted_in_sql(redis: Redis) -> None:
+def test_item_deleted_in_redis_is_deleted_in_sql(redis: Redis) -> None:
     play(redis, "alice", 3)
     flush(best())
     play(redis, "alice", -1)
@@ -88,7 +88,7 @@ def test_what_is_deleted_in_redis_is_deleted_in_sql(redis: Redis) -> None:
     assert scores() == {}
 
 
-def test_what_is_written_after_it_was_read_stays_marked(redis: Redis) -> None:
+def test_item_written_after_it_was_read_stays_marked(redis: Redis) -> None:
     play(redis, "alice", 3)
     flush(best(), step=At("clear", lambda: play(redis, "alice", 5)))
     assert scores() == {"alice": 3}
@@ -99,7 +99,7 @@ def test_what_is_written_after_it_was_read_stays_marked(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_what_is_written_meanwhile_arrives_with_it_or_later(step: str, redis: Redis) -> None:
+def test_item_written_during_a_flush_is_flushed_by_then_or_next_time(step: str, redis: Redis) -> None:
     play(redis, "alice", 3)
     flush(best(), step=At(step, lambda: play(redis, "alice", 5)))
     flush(best())
@@ -107,14 +107,14 @@ def test_what_is_written_meanwhile_arrives_with_it_or_later(step: str, redis: Re
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_what_is_deleted_meanwhile_is_gone_in_the_end(step: str, redis: Redis) -> None:
+def test_item_deleted_during_a_flush_is_deleted_in_the_end(step: str, redis: Redis) -> None:
     play(redis, "alice", 3)
     flush(best(), step=At(step, lambda: play(redis, "alice", -1)))
     flush(best())
     assert scores() == {}
 
 
-def test_what_was_deleted_and_is_made_again_meanwhile_is_not_taken_from_sql(redis: Redis) -> None:
+def test_item_recreated_during_a_flush_is_not_deleted_from_sql(redis: Redis) -> None:
     play(redis, "alice", 3)
     flush(best())
     play(redis, "alice", -1)
@@ -122,7 +122,7 @@ def test_what_was_deleted_and_is_made_again_meanwhile_is_not_taken_from_sql(redi
     assert scores() == {"alice": 3}
 
 
-def test_what_others_mark_meanwhile_is_not_waited_for(redis: Redis, saved: Saved, twos: None) -> None:
+def test_flush_ends_while_other_items_are_being_marked(redis: Redis, saved: Saved, twos: None) -> None:
     for player in ("alice", "bob", "carol"):
         play(redis, player, 1)
 
@@ -135,7 +135,7 @@ def test_what_others_mark_meanwhile_is_not_waited_for(redis: Redis, saved: Saved
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_stopped_before_any_step_it_loses_nothing(step: str, redis: Redis) -> None:
+def test_interrupted_flush_loses_nothing(step: str, redis: Redis) -> None:
     play(redis, "alice", 3)
     with pytest.raises(Stop):
         flush(best(), step=At(step, stop))
@@ -145,7 +145,7 @@ def test_stopped_before_any_step_it_loses_nothing(step: str, redis: Redis) -> No
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_redis_emptied_before_any_step_takes_nothing_from_sql(step: str, redis: Redis) -> None:
+def test_redis_emptied_during_a_flush_deletes_nothing_from_sql(step: str, redis: Redis) -> None:
     play(redis, "alice", 3)
     flush(best())
     play(redis, "alice", 4)
@@ -154,8 +154,8 @@ def test_redis_emptied_before_any_step_takes_nothing_from_sql(step: str, redis: 
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_two_flushers_at_once_do_no_harm(step: str, redis: Redis) -> None:
-    """One stands still before a step while something newer is flushed by the other."""
+def test_concurrent_flushes_do_no_harm(step: str, redis: Redis) -> None:
+    """The first flush pauses before a step while the second one flushes a newer value."""
     put("b", "x", 1)
 
     def overtake() -> None:
@@ -169,8 +169,8 @@ def test_two_flushers_at_once_do_no_harm(step: str, redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("step", ["read", "check", "save"])
-def test_what_was_read_before_redis_was_lost_is_not_written_after_it_was_restored(step: str, redis: Redis) -> None:
-    """Else SQL would be newer than a Redis that is believed to have nothing older."""
+def test_values_read_before_a_loss_are_not_saved_after_the_restore(step: str, redis: Redis) -> None:
+    """Otherwise SQL would have newer values than a Redis that counts as complete."""
     play(redis, "alice", 3)
     flush(best())
     warm()
@@ -187,7 +187,7 @@ def test_what_was_read_before_redis_was_lost_is_not_written_after_it_was_restore
     assert scores() == {"alice": 3}
 
 
-def test_an_epoch_that_ends_again_and_again_is_an_error_and_no_endless_loop(redis: Redis) -> None:
+def test_epoch_that_keeps_ending_raises_instead_of_looping(redis: Redis) -> None:
     play(redis, "alice", 3)
 
     def lose(name: str) -> None:
@@ -200,7 +200,7 @@ def test_an_epoch_that_ends_again_and_again_is_an_error_and_no_endless_loop(redi
     assert marked(redis, best()) == {"alice"}
 
 
-def test_an_item_that_sql_refuses_holds_up_no_other_and_is_set_aside_with_its_error(redis: Redis) -> None:
+def test_item_refused_by_sql_is_quarantined_and_delays_no_other_item(redis: Redis) -> None:
     for number in range(10):
         play(redis, f"p{number}", 666 if number in (3, 4) else number)
     done = flush(best())
@@ -213,7 +213,7 @@ def test_an_item_that_sql_refuses_holds_up_no_other_and_is_set_aside_with_its_er
     assert flush(best()).aside == 0
 
 
-def test_what_was_set_aside_is_tried_again_when_it_is_written_or_asked_for(redis: Redis) -> None:
+def test_quarantined_item_is_retried_after_a_write_or_on_request(redis: Redis) -> None:
     play(redis, "alice", 666)
     play(redis, "bob", 666)
     flush(best())
@@ -227,9 +227,7 @@ def test_what_was_set_aside_is_tried_again_when_it_is_written_or_asked_for(redis
     assert not redis.exists(naming.aside(best().marks()))
 
 
-def test_what_sql_does_not_have_after_it_was_written_stays_marked_and_is_set_aside(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_item_missing_from_sql_after_its_save_is_quarantined(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     play(redis, "alice", 1)
     play(redis, "bob", 1)
     monkeypatch.setattr(BestBackup, "kept", lambda self, values: [item for item in values if item != "bob"])
@@ -239,7 +237,7 @@ def test_what_sql_does_not_have_after_it_was_written_stays_marked_and_is_set_asi
     assert marks.errors(best(), redis, 10) == {"bob": "it was written, and SQL does not have it"}
 
 
-def test_an_item_that_cannot_be_read_holds_up_no_other(redis: Redis) -> None:
+def test_unreadable_item_delays_no_other_item(redis: Redis) -> None:
     put("good", "x", 1)
     put("bad", "x", 1)
     redis.delete(naming.key("tbasket:bad"))
@@ -250,7 +248,7 @@ def test_an_item_that_cannot_be_read_holds_up_no_other(redis: Redis) -> None:
     assert "WRONGTYPE" in marks.errors(baskets(), redis, 10)["bad"]
 
 
-def test_errors_of_items_that_went_another_way_are_forgotten(redis: Redis) -> None:
+def test_error_is_deleted_once_its_item_is_unmarked(redis: Redis) -> None:
     play(redis, "alice", 666)
     flush(best())
     redis.zrem(best().marks(), "alice")
@@ -258,9 +256,7 @@ def test_errors_of_items_that_went_another_way_are_forgotten(redis: Redis) -> No
     assert not redis.exists(naming.aside(best().marks()))
 
 
-def test_with_sql_away_everything_stays_marked_and_nothing_is_set_aside(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_items_stay_marked_while_sql_is_down(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*args: object) -> None:
         raise OperationalError("away")
 
@@ -273,14 +269,14 @@ def test_with_sql_away_everything_stays_marked_and_nothing_is_set_aside(
     assert flush(best()).items == 1
 
 
-def test_with_redis_away_nothing_is_done(redis_server: RedisServer) -> None:
+def test_flush_raises_while_redis_is_down(redis_server: RedisServer) -> None:
     redis_server.kill()
     with pytest.raises(RedisConnectionError):
         flush(best())
 
 
-def test_inside_a_transaction_it_refuses_to_run(redis: Redis) -> None:
-    """The mark would be cleared, and the transaction could be rolled back."""
+def test_flush_inside_a_transaction_is_refused(redis: Redis) -> None:
+    """The mark would be cleared although the transaction may be rolled back."""
     play(redis, "alice", 1)
     with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
         flush(best())
@@ -288,21 +284,21 @@ def test_inside_a_transaction_it_refuses_to_run(redis: Redis) -> None:
     assert marks.errors(best(), redis, 10) == {}
 
 
-def test_only_the_items_that_are_asked_for_are_flushed(redis: Redis) -> None:
+def test_flush_can_be_limited_to_given_items(redis: Redis) -> None:
     for player in ("alice", "bob", "carol"):
         play(redis, player, 1)
     assert flush(best(), items=["alice", "carol", "nobody"]).items == 2
     assert marked(redis, best()) == {"bob"}
 
 
-def test_when_its_time_is_over_it_stops_and_says_so(redis: Redis) -> None:
+def test_flush_stops_at_its_deadline_and_reports_it(redis: Redis) -> None:
     play(redis, "alice", 1)
     done = flush(best(), 0)
     assert (done.items, done.finished) == (0, False)
     assert flush(best()).finished
 
 
-def test_a_clock_that_was_set_back_makes_no_version_older(redis: Redis) -> None:
+def test_version_grows_even_if_the_clock_of_redis_is_set_back(redis: Redis) -> None:
     future = 9_000_000_000_000_000 // 2
     redis.zadd(best().marks(), {"alice": future})
     play(redis, "alice", 1)

@@ -1,5 +1,7 @@
-"""Whatever is written, flushed, stopped half way, emptied or sent back in time, in any order: nothing that Redis kept
-is lost, nothing that SQL has and is newer is overwritten, and readers and writers never see less.
+"""Random sequences of writes, flushes, interruptions and losses of Redis keep every backup consistent.
+
+Redis loses nothing that it kept, no newer value in SQL is overwritten, and readers and writers see every acknowledged
+value.
 """
 
 import os
@@ -35,7 +37,7 @@ losses = st.sampled_from(["emptied", "gone back", "emptied and restored", "gone 
 
 
 class Site(RuleBasedStateMachine):
-    """``truth``: what was acknowledged, and is either in SQL or in Redis."""
+    """A state machine. Its model of the truth holds the acknowledged values, which are in SQL, in Redis, or in both."""
 
     redis: Redis
     lives: Lives
@@ -62,7 +64,7 @@ class Site(RuleBasedStateMachine):
         held = baskets().read(self.redis, BASKETS)
         assert {name: value.lines for name, value in held.items()}.items() <= self.baskets.items()
 
-    # --- people
+    # --- users
 
     @rule(player=players, score=scores)
     def play(self, player: str, score: int) -> None:
@@ -83,7 +85,7 @@ class Site(RuleBasedStateMachine):
     def look_at_baskets(self) -> None:
         assert {name: value.lines for name, value in fetch(baskets(), BASKETS).items()} == self.baskets
 
-    # --- what runs by itself
+    # --- scheduled work
 
     @rule()
     def swept(self) -> None:
@@ -167,14 +169,14 @@ class Site(RuleBasedStateMachine):
             restore(backup)
 
     def see_what_is_left(self) -> None:
-        """After a loss the newer one of what SQL has and what Redis has is the truth."""
+        """Reset the model to the newer of the values in SQL and in Redis, as a loss leaves them."""
         self.best = newer(best(), PLAYERS, self.redis, lambda score: score)
         left = newer(baskets(), BASKETS, self.redis, lambda content: content.version)
         self.baskets = {name: content.lines for name, content in left.items()}
 
 
 def newer(backup: Backup, items: tuple[str, ...], redis: Redis, age: Callable[[Any], int]) -> dict[str, Any]:
-    """Of each item the value that is newer."""
+    """Return the newer value of each item."""
     sides: list[dict[str, int | Content]] = [dict(backup.load(items)), dict(backup.read(redis, items))]
     found = {item: [side[item] for side in sides if item in side] for item in items}
     return {item: max(values, key=age) for item, values in found.items() if values}
@@ -184,6 +186,6 @@ EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "10"))
 
 
 @pytest.mark.slow
-def test_nothing_that_either_side_kept_is_lost_or_made_older(committed: None, redis: Redis, lives: Lives) -> None:
+def test_no_sequence_of_operations_loses_or_reverts_a_kept_value(committed: None, redis: Redis, lives: Lives) -> None:
     Site.redis, Site.lives = redis, lives
     machines.run(Site, examples=EXAMPLES)

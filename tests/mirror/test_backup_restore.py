@@ -1,4 +1,4 @@
-"""A Redis that was lost is noticed, and what SQL has is put back."""
+"""A loss of Redis is noticed, and the backups are restored from SQL."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("committed")
 
 @pytest.fixture
 def twos(settings: Settings) -> None:
-    """Chunks of two items."""
+    """Set the chunk size to two items."""
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 2}
 
 
@@ -34,7 +34,7 @@ def line_of(redis: Redis, basket: str, line: str) -> Any:
     return redis.hget(naming.key(f"tbasket:{basket}"), line)
 
 
-def test_a_redis_that_is_not_known_gets_everything_and_is_warm_then(redis: Redis, twos: None) -> None:
+def test_unknown_redis_is_filled_and_becomes_warm(redis: Redis, twos: None) -> None:
     players(5)
     done = restore(best())
     assert (done.items, done.done) == (5, True)
@@ -44,7 +44,7 @@ def test_a_redis_that_is_not_known_gets_everything_and_is_warm_then(redis: Redis
     assert restore(best()).items == 0
 
 
-def test_a_redis_that_was_emptied_is_noticed(redis: Redis) -> None:
+def test_emptied_redis_is_noticed(redis: Redis) -> None:
     players(3)
     restore(best())
     redis.flushall()
@@ -52,7 +52,7 @@ def test_a_redis_that_was_emptied_is_noticed(redis: Redis) -> None:
     assert scores_in(redis) == scores()
 
 
-def test_a_redis_that_came_back_from_an_older_file_is_noticed(redis: Redis, lives: Lives) -> None:
+def test_redis_restored_from_an_older_file_is_noticed(redis: Redis, lives: Lives) -> None:
     play(redis, "alice", 3)
     flush(best())
     restore(best())
@@ -65,7 +65,7 @@ def test_a_redis_that_came_back_from_an_older_file_is_noticed(redis: Redis, live
     assert scores_in(redis) == {"alice": 9}
 
 
-def test_another_database_is_noticed(redis: Redis) -> None:
+def test_different_database_is_noticed(redis: Redis) -> None:
     players(2)
     restore(best())
     with pytest.MonkeyPatch.context() as patch:
@@ -73,7 +73,7 @@ def test_another_database_is_noticed(redis: Redis) -> None:
         assert restore(best()).items == 2
 
 
-def test_what_redis_has_and_is_newer_stays(redis: Redis) -> None:
+def test_newer_value_in_redis_is_kept(redis: Redis) -> None:
     play(redis, "alice", 3)
     flush(best())
     play(redis, "alice", 5)
@@ -82,7 +82,7 @@ def test_what_redis_has_and_is_newer_stays(redis: Redis) -> None:
     assert marked(redis, best()) == {"alice"}
 
 
-def test_marks_that_had_been_cleared_come_back_and_do_no_harm(redis: Redis, lives: Lives) -> None:
+def test_marks_that_return_with_an_older_file_are_harmless(redis: Redis, lives: Lives) -> None:
     put("b", "x", 1)
     past = lives.past()
     put("b", "x", 2)
@@ -95,7 +95,7 @@ def test_marks_that_had_been_cleared_come_back_and_do_no_harm(redis: Redis, live
     assert line_of(redis, "b", "x") == b"2"
 
 
-def test_what_was_deleted_in_redis_and_is_not_flushed_yet_stays_deleted(redis: Redis) -> None:
+def test_unflushed_deletion_is_kept(redis: Redis) -> None:
     play(redis, "alice", 3)
     flush(best())
     play(redis, "alice", -1)
@@ -105,7 +105,7 @@ def test_what_was_deleted_in_redis_and_is_not_flushed_yet_stays_deleted(redis: R
     assert scores() == {}
 
 
-def test_of_what_redis_need_not_have_only_what_it_has_is_put_back(redis: Redis, lives: Lives) -> None:
+def test_restore_of_a_partial_backup_updates_only_items_that_redis_has(redis: Redis, lives: Lives) -> None:
     put("kept", "x", 1)
     past = lives.past()
     put("kept", "x", 2)
@@ -117,7 +117,7 @@ def test_of_what_redis_need_not_have_only_what_it_has_is_put_back(redis: Redis, 
     assert line_of(redis, "lost", "x") is None
 
 
-def test_stopped_it_goes_on_where_it_was(redis: Redis, twos: None) -> None:
+def test_interrupted_restore_continues_at_its_position(redis: Redis, twos: None) -> None:
     players(5)
 
     def stop(name: str, count: int) -> None:
@@ -132,14 +132,14 @@ def test_stopped_it_goes_on_where_it_was(redis: Redis, twos: None) -> None:
     assert scores_in(redis) == scores()
 
 
-def test_when_its_time_is_over_it_stops_and_says_so(redis: Redis, twos: None) -> None:
+def test_restore_stops_at_its_deadline_and_reports_it(redis: Redis, twos: None) -> None:
     players(5)
     found = [restore(best(), 0) for _ in range(4)]
     assert [(each.items, each.done) for each in found] == [(2, False), (2, False), (1, False), (0, True)]
     assert scores_in(redis) == scores()
 
 
-def test_redis_lost_in_the_middle_makes_it_begin_anew(redis: Redis, twos: None) -> None:
+def test_restore_starts_over_when_redis_is_emptied_meanwhile(redis: Redis, twos: None) -> None:
     players(5)
     lost: list[int] = []
 
@@ -153,7 +153,7 @@ def test_redis_lost_in_the_middle_makes_it_begin_anew(redis: Redis, twos: None) 
     assert is_warm(redis, best())
 
 
-def test_redis_gone_back_in_the_middle_makes_it_begin_anew(redis: Redis, lives: Lives, twos: None) -> None:
+def test_restore_starts_over_when_redis_reverts_meanwhile(redis: Redis, lives: Lives, twos: None) -> None:
     players(5)
     past, back = lives.past(), list[int]()
 
@@ -167,14 +167,14 @@ def test_redis_gone_back_in_the_middle_makes_it_begin_anew(redis: Redis, lives: 
     assert is_warm(redis, best())
 
 
-def test_lost_again_and_again_it_gives_up_for_now(redis: Redis) -> None:
+def test_restore_raises_after_repeated_losses(redis: Redis) -> None:
     players(1)
     with pytest.raises(epoch.Over):
         restore(best(), progress=lambda name, count: redis.flushall())
     assert redis.get(naming.restored("tbest")) is None
 
 
-def test_two_at_once_do_no_harm(redis: Redis, twos: None) -> None:
+def test_concurrent_restores_do_no_harm(redis: Redis, twos: None) -> None:
     players(5)
     others: list[int] = []
 
@@ -188,7 +188,7 @@ def test_two_at_once_do_no_harm(redis: Redis, twos: None) -> None:
     assert is_warm(redis, best())
 
 
-def test_asked_for_again_it_looks_at_every_item_though_nothing_was_lost(redis: Redis) -> None:
+def test_restore_on_request_reads_every_item(redis: Redis) -> None:
     players(3)
     restore(best())
     redis.delete(naming.key("tbest"))
@@ -197,7 +197,7 @@ def test_asked_for_again_it_looks_at_every_item_though_nothing_was_lost(redis: R
     assert scores_in(redis) == scores()
 
 
-def test_what_does_not_come_back_by_itself_is_brought_back_when_asked_for(
+def test_restore_on_request_includes_items_that_are_not_restored_by_default(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     players(5)
@@ -209,8 +209,8 @@ def test_what_does_not_come_back_by_itself_is_brought_back_when_asked_for(
     assert scores_in(redis) == scores()
 
 
-def test_sql_that_came_back_older_is_another_epoch(redis: Redis) -> None:
-    """It forgot the epoch: what it is told of next is written all the same."""
+def test_flush_writes_to_sql_that_was_restored_from_an_older_dump(redis: Redis) -> None:
+    """The older SQL does not have the epoch. Values that are flushed later are written all the same."""
     warm()
     BackupState.objects.all().delete()
     play(redis, "alice", 3)
@@ -219,10 +219,10 @@ def test_sql_that_came_back_older_is_another_epoch(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("backup", [best(), baskets()], ids=lambda backup: backup.name)
-def test_an_epoch_is_taken_up_only_by_who_saw_the_one_before(
+def test_only_the_observer_of_the_last_epoch_can_begin_the_next(
     backup: Backup, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody who stood still since before the loss cannot bring the former epoch back."""
+    """A process that paused before the loss cannot bring the former epoch back."""
     restore(backup)
     in_redis, calls = epoch.in_redis, list[epoch.Epoch]()
 
@@ -242,8 +242,8 @@ def test_an_epoch_is_taken_up_only_by_who_saw_the_one_before(
     assert is_warm(redis, backup)
 
 
-def test_baskets_need_no_lines(redis: Redis, lives: Lives) -> None:
-    """An empty one with a version is not the same as none."""
+def test_empty_basket_is_restored(redis: Redis, lives: Lives) -> None:
+    """An empty basket with a version differs from no basket."""
     put("b", "x", 1)
     flush(baskets())
     past = lives.past()

@@ -1,4 +1,4 @@
-"""How the backups stand, also with Redis away."""
+"""The status of backups, with and without Redis."""
 
 import pytest
 from redis import Redis
@@ -18,7 +18,7 @@ def of_best() -> BackupStatus:
     return found
 
 
-def test_marks_are_counted_and_the_oldest_is_timed(redis: Redis) -> None:
+def test_status_counts_marks_and_gives_the_age_of_the_oldest(redis: Redis) -> None:
     play(redis, "alice", 1)
     play(redis, "bob", 1)
     seconds, micros = redis.time()
@@ -33,7 +33,7 @@ def test_marks_are_counted_and_the_oldest_is_timed(redis: Redis) -> None:
     assert found.last_flush is not None
 
 
-def test_what_was_set_aside_is_counted_apart_and_told_with_its_error(redis: Redis) -> None:
+def test_quarantined_items_are_counted_apart_and_listed_with_their_errors(redis: Redis) -> None:
     play(redis, "alice", 666)
     flush(best())
     found = of_best()
@@ -41,7 +41,7 @@ def test_what_was_set_aside_is_counted_apart_and_told_with_its_error(redis: Redi
     assert "IntegrityError" in found.errors["alice"]
 
 
-def test_it_is_warm_when_everything_is_restored(redis: Redis) -> None:
+def test_backup_is_warm_after_its_restore(redis: Redis) -> None:
     assert of_best().warm is False
     warm()
     assert of_best().warm is True
@@ -49,7 +49,7 @@ def test_it_is_warm_when_everything_is_restored(redis: Redis) -> None:
     assert of_best().warm is False
 
 
-def test_all_are_asked_for_in_one_round_trip(redis: Redis) -> None:
+def test_all_statuses_take_one_round_trip(redis: Redis) -> None:
     statuses()
     with record() as seen:
         assert len(statuses()) > 1
@@ -57,7 +57,7 @@ def test_all_are_asked_for_in_one_round_trip(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_without_redis_it_says_what_sql_knows(harm: str, redis_server: RedisServer) -> None:
+def test_status_without_redis_has_the_values_from_sql(harm: str, redis_server: RedisServer) -> None:
     warm()
     getattr(redis_server, harm)()
     found = of_best()

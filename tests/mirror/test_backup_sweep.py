@@ -1,4 +1,4 @@
-"""The sweep flushes what is due, and restores what was lost; one backup's trouble is not another's."""
+"""The sweep flushes due backups and restores lost ones. A failing backup delays no other."""
 
 import logging
 
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.usefixtures("committed")
 
 
 def due(redis: Redis) -> None:
-    """As if their time had come."""
+    """Make every backup due."""
     for backup in (best(), baskets()):
         redis.delete(naming.flushed(backup.name))
 
 
-def test_what_is_marked_is_flushed_and_what_was_lost_restored(redis: Redis) -> None:
+def test_sweep_flushes_marked_items_and_restores_lost_ones(redis: Redis) -> None:
     Best.objects.create(player="bob", score=1)
     play(redis, "alice", 3)
     put("b", "x", 1)
@@ -39,7 +39,7 @@ def test_what_is_marked_is_flushed_and_what_was_lost_restored(redis: Redis) -> N
     assert is_warm(redis, baskets())
 
 
-def test_a_sweep_with_nothing_to_do_asks_no_sql_and_little_of_redis(redis: Redis) -> None:
+def test_idle_sweep_sends_no_sql_and_three_kinds_of_commands(redis: Redis) -> None:
     sweep()
     with record() as seen:
         assert tasks.flush_backups() == 0
@@ -47,7 +47,7 @@ def test_a_sweep_with_nothing_to_do_asks_no_sql_and_little_of_redis(redis: Redis
     assert {command.name for command in seen.commands} == {"GET", "EXISTS", "ZCARD"}
 
 
-def test_it_is_flushed_as_often_as_it_says_and_no_oftener(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backup_is_flushed_once_per_interval(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BestBackup, "every_seconds", 3600.0)
     play(redis, "alice", 3)
     sweep()
@@ -60,9 +60,7 @@ def test_it_is_flushed_as_often_as_it_says_and_no_oftener(redis: Redis, monkeypa
     assert scores() == {"alice": 4}
 
 
-def test_what_could_not_be_done_in_its_time_is_due_at_once(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings
-) -> None:
+def test_unfinished_backup_is_due_at_once(redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     monkeypatch.setattr(BestBackup, "every_seconds", 3600.0)
     play(redis, "alice", 3)
     with override_settings(MIRROR={**settings.MIRROR, "SWEEP_BUDGET_SECONDS": 0.0}):
@@ -70,7 +68,7 @@ def test_what_could_not_be_done_in_its_time_is_due_at_once(
     assert sweep() == 1
 
 
-def test_while_another_is_at_a_backup_it_is_left_alone(redis: Redis) -> None:
+def test_backup_leased_by_another_process_is_skipped(redis: Redis) -> None:
     play(redis, "alice", 3)
     put("b", "x", 1)
     with lease(client(), "backup:tbest", 3600):
@@ -78,7 +76,7 @@ def test_while_another_is_at_a_backup_it_is_left_alone(redis: Redis) -> None:
     assert marked(redis, best()) == {"alice"}
 
 
-def test_a_declaration_that_fails_holds_up_no_other_backup(
+def test_failing_declaration_delays_no_other_backup(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(self: BestBackup, after: object, limit: object) -> object:
@@ -91,7 +89,7 @@ def test_a_declaration_that_fails_holds_up_no_other_backup(
     assert "Could not flush or restore tbest" in caplog.text
 
 
-def test_what_was_set_aside_is_tried_again_once_in_a_while(redis: Redis) -> None:
+def test_quarantined_items_are_retried_once_per_interval(redis: Redis) -> None:
     play(redis, "alice", 666)
     sweep()
     redis.zadd(naming.key("tbest"), {"alice": 5})
@@ -104,7 +102,7 @@ def test_what_was_set_aside_is_tried_again_once_in_a_while(redis: Redis) -> None
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_without_redis_it_says_so_in_one_line(
+def test_sweep_without_redis_logs_one_line(
     harm: str, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     getattr(redis_server, harm)()
@@ -114,7 +112,7 @@ def test_without_redis_it_says_so_in_one_line(
     assert line.startswith("Redis is away, backups wait")
 
 
-def test_without_sql_it_says_so_in_one_line_and_everything_stays_marked(
+def test_sweep_without_sql_logs_one_line_and_keeps_all_marks(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def away(*args: object) -> None:
@@ -129,7 +127,7 @@ def test_without_sql_it_says_so_in_one_line_and_everything_stays_marked(
     assert sweep() == 1
 
 
-def test_the_tasks_do_what_the_admin_asks_for(redis: Redis) -> None:
+def test_tasks_flush_restore_and_verify(redis: Redis) -> None:
     play(redis, "alice", 3)
     play(redis, "bob", 666)
     flush(best())

@@ -1,4 +1,4 @@
-"""SQL and Redis are compared both ways, and only what really differs is told."""
+"""Verification compares SQL and Redis in both directions and reports only lasting differences."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ def small_chunks(settings: Settings) -> None:
 
 @pytest.fixture
 def spoilt(redis: Redis) -> None:
-    """One difference of each kind."""
+    """Create one difference of each kind."""
     for number in range(5):
         play(redis, f"p{number}", number)
     flush(best())
@@ -38,7 +38,7 @@ def spoilt(redis: Redis) -> None:
     Best.objects.filter(player="p2").update(score=200)
 
 
-def test_what_is_flushed_is_the_same(redis: Redis) -> None:
+def test_flushed_backups_have_no_differences(redis: Redis) -> None:
     play(redis, "alice", 3)
     put("b", "x", 1)
     flush(best())
@@ -58,13 +58,13 @@ def test_every_kind_of_difference_is_found(spoilt: None) -> None:
     assert BackupState.objects.get(backup="tbest").differences == 5
 
 
-def test_each_is_put_right_by_what_is_newer(spoilt: None, redis: Redis) -> None:
+def test_repair_keeps_the_newer_value(spoilt: None, redis: Redis) -> None:
     assert put_right(best(), verify(best())) == []
     assert scores() == scores_in(redis) == {"p0": 0, "p1": 100, "p2": 200, "p3": 3, "p4": 4, "p5": 5}
     assert verify(best()) == []
 
 
-def test_what_cannot_be_put_right_is_told(redis: Redis) -> None:
+def test_repair_returns_items_that_it_could_not_repair(redis: Redis) -> None:
     redis.zadd(naming.key("tbest"), {"alice": 666})
     assert put_right(best(), verify(best())) == []
     assert marked(redis, best()) == {"alice"}
@@ -73,21 +73,21 @@ def test_what_cannot_be_put_right_is_told(redis: Redis) -> None:
     found = verify(best())
 
     def refuse(self: BestBackup, *args: object) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BestBackup, "put_back", refuse)
         assert [d.item for d in put_right(best(), found)] == ["bob"]
 
 
-def test_what_is_marked_is_on_its_way_and_passed_over(spoilt: None, redis: Redis) -> None:
+def test_marked_items_are_skipped(spoilt: None, redis: Redis) -> None:
     for player in ("p0", "p1", "p2", "p5", "nobody 6"):
         redis.zadd(best().marks(), {player: 1})
     redis.zadd(best().marks(), {"p1": -1})
     assert verify(best()) == []
 
 
-def test_what_redis_need_not_have_is_not_missed(redis: Redis) -> None:
+def test_items_that_a_partial_backup_lacks_are_no_differences(redis: Redis) -> None:
     put("b", "x", 1)
     flush(baskets())
     redis.flushall()
@@ -100,8 +100,8 @@ def test_what_redis_need_not_have_is_not_missed(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("late", [1, 2])
-def test_a_difference_is_believed_only_when_it_stays(late: int, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQL and Redis are not read in one moment: what is put right meanwhile was in motion."""
+def test_difference_that_disappears_is_not_reported(late: int, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQL and Redis are not read at the same moment, so a difference counts only if it lasts."""
     play(redis, "alice", 3)
     flush(best())
     Best.objects.update(score=4)
@@ -119,7 +119,7 @@ def test_a_difference_is_believed_only_when_it_stays(late: int, redis: Redis, mo
 
 @pytest.fixture
 def each_look(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Has something done before each look."""
+    """Return a function that registers work to be done before each comparison."""
     look = verifying._look
 
     def arrange(do: Callable[[], object]) -> None:
@@ -132,10 +132,10 @@ def each_look(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callab
     return arrange
 
 
-def test_what_is_flushed_between_the_two_reads_is_no_difference(
+def test_item_flushed_between_the_two_reads_is_no_difference(
     redis: Redis, each_look: Callable[[Callable[[], object]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Marked before, and not after."""
+    """The item is marked before the comparison and unmarked after it."""
     load, score = BestBackup.load, iter(range(4, 100))
 
     def flushed(self: BestBackup, items: list[str]) -> Any:
@@ -152,10 +152,10 @@ def test_what_is_flushed_between_the_two_reads_is_no_difference(
     assert verify(best(), items=["alice"]) == []
 
 
-def test_what_is_written_between_the_two_reads_is_no_difference(
+def test_item_written_between_the_two_reads_is_no_difference(
     redis: Redis, each_look: Callable[[Callable[[], object]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not marked before, and after."""
+    """The item is unmarked before the comparison and marked after it."""
     read, score = Backup.read, iter(range(4, 100))
 
     def written(self: BestBackup, client: Any, items: list[str]) -> Any:
@@ -173,7 +173,7 @@ def test_what_is_written_between_the_two_reads_is_no_difference(
     assert verify(best(), items=["alice"]) == []
 
 
-def test_in_baskets_that_sql_lost_everything_is_unsaved_and_comes_again(redis: Redis) -> None:
+def test_baskets_lost_by_sql_are_unsaved_and_written_again(redis: Redis) -> None:
     put("b", "x", 1)
     flush(baskets())
     warm()

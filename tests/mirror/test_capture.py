@@ -1,4 +1,4 @@
-"""Whatever changes a watched row, and however, is in the outbox."""
+"""Every kind of write to a watched row appends changes to the outbox."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ GROUP = Group._meta.db_table
 
 
 def make_items(names: Iterable[str]) -> list[Item]:
-    """Items that are there already: their changes are forgotten."""
+    """Create items and delete their changes."""
     items = Item.objects.bulk_create([Item(name=name) for name in names])
     changes()
     return items
@@ -33,24 +33,24 @@ def label() -> Label:
     return label
 
 
-def test_save_of_a_new_row_is_one_change_for_each_mirror() -> None:
+def test_saving_a_new_row_appends_one_change_per_mirror() -> None:
     item = Item.objects.create(name="new")
     assert changes() == of_items(item)
 
 
-def test_save_of_an_old_row_is_one_change_for_each_mirror(item: Item) -> None:
+def test_saving_an_existing_row_appends_one_change_per_mirror(item: Item) -> None:
     item.score = 7
     item.save()
     assert changes() == of_items(item)
 
 
-def test_delete_is_a_change(item: Item) -> None:
+def test_deleting_a_row_appends_changes(item: Item) -> None:
     said = of_items(item)
     item.delete()
     assert changes() == said
 
 
-def test_delete_cascades_to_the_changes_of_what_goes_with_the_row(label: Label) -> None:
+def test_cascading_delete_appends_changes_of_all_affected_rows(label: Label) -> None:
     group = Group.objects.create(name="g")
     item = Item.objects.create(name="in it", group=group)
     item.labels.add(label)
@@ -62,7 +62,7 @@ def test_delete_cascades_to_the_changes_of_what_goes_with_the_row(label: Label) 
     assert changes() == sorted([*of_items(item), of_the_link, of_the_items_group, *of_the_group])
 
 
-def test_a_row_that_moves_is_a_change_of_where_it_was_and_of_where_it_is(item: Item) -> None:
+def test_changed_foreign_key_appends_changes_of_both_targets(item: Item) -> None:
     old, new = Group.objects.create(name="old"), Group.objects.create(name="new")
     Item.objects.update(group=old)
     changes()
@@ -70,7 +70,7 @@ def test_a_row_that_moves_is_a_change_of_where_it_was_and_of_where_it_is(item: I
     assert changes() == sorted([*of_items(item), ("tgroup", "", str(old.pk)), ("tgroup", "", str(new.pk))])
 
 
-def test_a_key_that_is_null_before_or_after_gives_only_the_other(item: Item) -> None:
+def test_null_before_or_after_appends_a_change_of_the_other_key_only(item: Item) -> None:
     group = Group.objects.create(name="g")
     changes()
     for where in (group, None):
@@ -78,20 +78,20 @@ def test_a_key_that_is_null_before_or_after_gives_only_the_other(item: Item) -> 
         assert changes() == sorted([*of_items(item), ("tgroup", "", str(group.pk))])
 
 
-def test_a_row_without_a_key_is_no_change() -> None:
+def test_null_key_appends_nothing() -> None:
     Odd.objects.create(code=None)
     Odd.objects.update(code=None)
     Odd.objects.all().delete()
     assert changes() == []
 
 
-def test_adding_links_is_a_change_of_the_item(item: Item, label: Label) -> None:
+def test_added_links_append_a_change_of_the_item(item: Item, label: Label) -> None:
     item.labels.add(label)
     assert changes() == [("titem", "", str(item.pk))]
 
 
 @pytest.mark.parametrize("how", ["remove", "set", "clear", "from the other end"])
-def test_taking_links_away_is_a_change_of_the_item(how: str, item: Item, label: Label) -> None:
+def test_removed_links_append_a_change_of_the_item(how: str, item: Item, label: Label) -> None:
     item.labels.add(label)
     changes()
     if how == "remove":
@@ -105,7 +105,7 @@ def test_taking_links_away_is_a_change_of_the_item(how: str, item: Item, label: 
     assert changes() == [("titem", "", str(item.pk))]
 
 
-def test_deleting_a_label_is_a_change_of_the_label_and_of_the_linked_items(item: Item, label: Label) -> None:
+def test_deleted_label_appends_changes_of_the_label_and_of_linked_items(item: Item, label: Label) -> None:
     item.labels.add(label)
     changes()
     pk = str(label.pk)
@@ -113,30 +113,30 @@ def test_deleting_a_label_is_a_change_of_the_label_and_of_the_linked_items(item:
     assert changes() == sorted([("titem", "", str(item.pk)), ("titem", LABEL, pk)])
 
 
-def test_renaming_a_label_names_the_label_and_not_its_items(item: Item, label: Label) -> None:
+def test_renamed_label_appends_a_change_of_the_label_only(item: Item, label: Label) -> None:
     item.labels.add(label)
     changes()
     Label.objects.update(name="blue")
     assert changes() == [("titem", LABEL, str(label.pk))]
 
 
-def test_update_of_many_rows_names_each() -> None:
+def test_update_appends_a_change_of_each_row() -> None:
     items = make_items(["a", "b", "c"])
     assert Item.objects.exclude(name="b").update(score=F("score") + 1) == 2
     assert changes() == of_items(items[0], items[2])
 
 
-def test_an_update_of_no_rows_is_no_change(item: Item) -> None:
+def test_update_of_no_rows_appends_nothing(item: Item) -> None:
     Item.objects.filter(name="nobody").update(score=1)
     assert changes() == []
 
 
-def test_bulk_create_names_each_row() -> None:
+def test_bulk_create_appends_a_change_of_each_row() -> None:
     items = Item.objects.bulk_create([Item(name=str(i)) for i in range(50)], batch_size=20)
     assert changes() == of_items(*items)
 
 
-def test_bulk_update_names_each_row() -> None:
+def test_bulk_update_appends_a_change_of_each_row() -> None:
     items = make_items(str(i) for i in range(50))
     for item in items:
         item.score = item.pk
@@ -144,19 +144,19 @@ def test_bulk_update_names_each_row() -> None:
     assert changes() == of_items(*items)
 
 
-def test_bulk_create_that_updates_on_conflict_names_both_kinds_of_rows(item: Item) -> None:
+def test_bulk_create_with_update_conflicts_appends_changes_of_new_and_updated_rows(item: Item) -> None:
     rows = [Item(name="old", score=5), Item(name="new", score=6)]
     Item.objects.bulk_create(rows, update_conflicts=True, unique_fields=["name"], update_fields=["score"])
     assert changes() == of_items(*Item.objects.all())
     assert Item.objects.get(name="old").score == 5
 
 
-def test_bulk_create_that_ignores_conflicts_names_only_what_was_made(item: Item) -> None:
+def test_bulk_create_with_ignore_conflicts_appends_changes_of_new_rows_only(item: Item) -> None:
     Item.objects.bulk_create([Item(name="old", score=5), Item(name="new")], ignore_conflicts=True)
     assert changes() == of_items(Item.objects.get(name="new"))
 
 
-def test_raw_insert_update_and_delete_are_changes() -> None:
+def test_raw_insert_update_and_delete_append_changes() -> None:
     table = Follow._meta.db_table
     for sql in (
         f"INSERT INTO {table} (follower, followed) VALUES (1, 2)",
@@ -168,55 +168,55 @@ def test_raw_insert_update_and_delete_are_changes() -> None:
 
 
 @pytest.mark.on_sqlite
-def test_replace_is_a_change_of_the_row_that_it_takes_away(item: Item) -> None:
+def test_replace_appends_a_change_of_the_row_that_it_removes(item: Item) -> None:
     run(f"REPLACE INTO {Item._meta.db_table} (name, score, hidden) VALUES ('old', 1, 0)")
     new = Item.objects.get(name="old")
     assert new.pk != item.pk
     assert changes() == of_items(item, new)
 
 
-def test_raw_delete_is_a_change(item: Item) -> None:
+def test_raw_delete_appends_a_change(item: Item) -> None:
     Item.objects.all()._raw_delete(Item.objects.db)
     assert changes() == of_items(item)
 
 
-def test_an_update_of_the_key_itself_names_both_keys() -> None:
+def test_updated_key_columns_append_changes_of_both_keys() -> None:
     Follow.objects.create(follower=1, followed=2)
     changes()
     Follow.objects.update(followed=3)
     assert changes() == [("tfollow", "", "1:2"), ("tfollow", "", "1:3")]
 
 
-def test_an_update_of_the_primary_key_names_both_keys(item: Item) -> None:
+def test_updated_primary_key_appends_changes_of_both_keys(item: Item) -> None:
     said = of_items(item)
     Item.objects.update(id=F("id") + 1000)
     assert changes() == sorted(said + of_items(Item.objects.get()))
 
 
-def test_rows_that_swap_their_keys_are_both_named() -> None:
+def test_swapped_keys_append_changes_of_both_rows() -> None:
     Follow.objects.bulk_create([Follow(follower=1, followed=2), Follow(follower=2, followed=1)])
     changes()
-    # By a third value, because a constraint holds for every row at every moment.
+    # Through third values, because the unique constraint holds for every row at every moment.
     Follow.objects.update(follower=F("follower") + 10, followed=F("followed") + 10)
     Follow.objects.update(follower=F("followed") - 10, followed=F("follower") - 10)
     assert {key for _, _, key in changes()} == {"1:2", "2:1", "11:12", "12:11"}
 
 
-def test_names_with_quotes_and_other_scripts_are_written_as_they_are() -> None:
+def test_quotes_and_non_ascii_keys_are_captured_unchanged() -> None:
     odd = Odd.objects.create(code='it\'s "ünïcode" \\ 表 %s')
     assert changes() == [("t'odd", "", 'it\'s "ünïcode" \\ 表 %s')]
     odd.delete()
     assert changes() == [("t'odd", "", 'it\'s "ünïcode" \\ 表 %s')]
 
 
-def test_a_change_of_letter_case_names_both_keys() -> None:
+def test_changed_letter_case_appends_changes_of_both_keys() -> None:
     Odd.objects.create(code="abc")
     changes()
     Odd.objects.update(code="ABC")
     assert changes() == [("t'odd", "", "ABC"), ("t'odd", "", "abc")]
 
 
-def test_a_link_table_names_an_item_once_a_statement_where_statements_are_seen(item: Item, postgres: bool) -> None:
+def test_statement_triggers_append_one_change_per_item_for_many_links(item: Item, postgres: bool) -> None:
     labels = Label.objects.bulk_create([Label(name=str(i)) for i in range(5)])
     changes()
     item.labels.add(*labels)
@@ -225,18 +225,18 @@ def test_a_link_table_names_an_item_once_a_statement_where_statements_are_seen(i
 
 @pytest.mark.on_postgres
 @pytest.mark.django_db(transaction=True)
-def test_truncate_concerns_every_mirror_that_watches_the_table(item: Item, label: Label) -> None:
+def test_truncate_appends_a_change_of_everything_for_each_watching_mirror(item: Item, label: Label) -> None:
     item.labels.add(label)
     changes()
     run(f"TRUNCATE {LABEL} CASCADE")
-    # The label's own table, and the links that went with it.
+    # One for the label's own table, and one for the links that CASCADE truncates.
     assert changes() == [("titem", "", "*"), ("titem", "", "*")]
     run(f"TRUNCATE {Follow._meta.db_table}")
     assert changes() == [("tfollow", "", "*")]
 
 
 @pytest.mark.on_postgres
-def test_a_schema_in_front_of_the_search_path_cannot_catch_the_changes() -> None:
+def test_tables_in_another_schema_do_not_receive_the_changes() -> None:
     run("CREATE SCHEMA before")
     run("CREATE TABLE before.mirror_change (LIKE public.mirror_change)")
     run("SET LOCAL search_path = before, public")

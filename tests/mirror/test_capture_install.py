@@ -1,4 +1,4 @@
-"""Triggers that are missing or not as declared are noticed and put right, and what was missed is rebuilt."""
+"""Missing and outdated triggers are found and repaired, and the mirrors that missed changes are rebuilt."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,13 +17,13 @@ from tests.support.mirror.app.models import Follow, Group, Item
 from tests.support.mirror.outbox import orders, run
 
 ITEM = Item._meta.db_table
-OURS = ["titem", "tgroup", "latest"]  # what watches the table of items, in the order of registration
+OURS = ["titem", "tgroup", "latest"]  # the mirrors that watch the table of items, in the order of registration
 
 pytestmark = pytest.mark.usefixtures("own_registry")
 
 
 class Plain(Mirror):
-    """What the mirrors below have in common."""
+    """The common part of the mirrors below."""
 
     model = Follow
 
@@ -47,14 +47,14 @@ def problems() -> list[str]:
 
 
 @pytest.mark.django_db
-def test_after_the_first_migrate_nothing_is_missing() -> None:
+def test_no_trigger_is_missing_after_the_first_migrate() -> None:
     assert capture.missing() == []
     assert capture.install() == []
     assert orders() == []
 
 
 @pytest.mark.django_db
-def test_a_dropped_trigger_is_noticed_and_put_back_and_its_mirrors_are_rebuilt() -> None:
+def test_dropped_trigger_is_reinstalled_and_its_mirrors_are_rebuilt() -> None:
     drop(ITEM, "update")
     [fault] = capture.missing()
     assert (str(fault), fault.mirrors) == (f"missing: update on {ITEM}", tuple(sorted(OURS)))
@@ -67,13 +67,13 @@ def test_a_dropped_trigger_is_noticed_and_put_back_and_its_mirrors_are_rebuilt()
 
 
 @pytest.mark.django_db
-def test_a_trigger_that_was_altered_is_noticed_and_put_right(postgres: bool) -> None:
+def test_altered_trigger_is_found_and_repaired(postgres: bool) -> None:
     found = capture.capture_for().found()[f"mirror_{ITEM}_insert"]
     lame = "\n".join(line for line in found.body.split("\n") if "titem" not in line)
     drop(ITEM, "insert")
     run(*capture.capture_for().create(found._replace(body=lame)))
     assert problems() == [f"out of date: insert on {ITEM}"]
-    assert capture.install() == ["titem"]  # the others' lines were there all along
+    assert capture.install() == ["titem"]  # the lines of the other mirrors were in place all the time
     assert capture.missing() == []
 
 
@@ -87,7 +87,7 @@ def test_a_trigger_that_was_altered_is_noticed_and_put_right(postgres: bool) -> 
         f"ALTER FUNCTION mirror_{ITEM}_delete() RESET search_path",
     ],
 )
-def test_a_trigger_that_is_there_but_does_not_work_as_made_is_out_of_date(how: str) -> None:
+def test_disabled_or_reconfigured_trigger_is_out_of_date(how: str) -> None:
     run(how)
     assert problems() == [f"out of date: delete on {ITEM}"]
     assert capture.install() == OURS
@@ -95,7 +95,7 @@ def test_a_trigger_that_is_there_but_does_not_work_as_made_is_out_of_date(how: s
 
 
 @pytest.mark.django_db
-def test_installing_again_changes_nothing() -> None:
+def test_second_install_changes_nothing() -> None:
     with CaptureQueriesContext(connection) as queries:
         assert capture.install() == []
     words = {query["sql"].split()[0] for query in queries}
@@ -103,7 +103,7 @@ def test_installing_again_changes_nothing() -> None:
 
 
 @pytest.mark.django_db
-def test_a_new_mirror_is_rebuilt_and_those_that_watch_the_same_table_are_not() -> None:
+def test_new_mirror_is_rebuilt_without_the_others_on_its_table() -> None:
     @register
     class Another(Plain):
         name = "another"
@@ -115,11 +115,11 @@ def test_a_new_mirror_is_rebuilt_and_those_that_watch_the_same_table_are_not() -
     follow = Follow.objects.create(follower=70, followed=80)
     said = set(Change.objects.values_list("mirror", "key"))
     assert said == {("tfollow", "70:80"), ("another", str(follow.pk)), ("another", "70")}
-    assert Change.objects.count() == 3  # what is watched twice is said once
+    assert Change.objects.count() == 3  # a key that is watched twice gives one change
 
 
 @pytest.mark.django_db
-def test_the_triggers_of_a_mirror_that_is_no_longer_registered_are_dropped() -> None:
+def test_triggers_of_an_unregistered_mirror_are_dropped() -> None:
     registry.unregister("tfollow")
     assert {fault.problem for fault in capture.missing()} == {"left over"}
     assert capture.install() == []
@@ -130,7 +130,7 @@ def test_the_triggers_of_a_mirror_that_is_no_longer_registered_are_dropped() -> 
 
 @pytest.mark.on_postgres
 @pytest.mark.django_db
-def test_what_a_dropped_table_leaves_behind_is_tidied_away() -> None:
+def test_functions_of_a_dropped_table_are_removed() -> None:
     run(f"DROP TABLE {Follow._meta.db_table}")
     assert set(problems()) == {f"left over: {op} on a table that is gone" for op in PostgresCapture.operations}
     assert capture.install() == []
@@ -138,7 +138,7 @@ def test_what_a_dropped_table_leaves_behind_is_tidied_away() -> None:
 
 
 @pytest.mark.django_db
-def test_without_triggers_nothing_is_captured_and_other_peoples_triggers_stay() -> None:
+def test_uninstall_stops_capture_and_keeps_foreign_triggers() -> None:
     if connection.vendor == "sqlite":
         run(f"CREATE TRIGGER mirror_of_mine AFTER INSERT ON {ITEM} BEGIN SELECT 1; END")
         ask = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
@@ -157,7 +157,7 @@ def test_without_triggers_nothing_is_captured_and_other_peoples_triggers_stay() 
 
 
 @pytest.mark.django_db
-def test_a_table_that_is_not_there_yet_waits_for_the_next_migrate() -> None:
+def test_missing_table_is_left_to_the_next_migrate() -> None:
     with isolate_apps("tests.support.mirror.app"):
 
         class Later(models.Model):  # noqa: DJ008
@@ -171,7 +171,7 @@ def test_a_table_that_is_not_there_yet_waits_for_the_next_migrate() -> None:
 
     assert capture.missing() == []
     run("CREATE TABLE mirrortest_later (something integer)")
-    assert capture.missing() == []  # the column is not there yet
+    assert capture.missing() == []  # the column does not exist yet
     run("ALTER TABLE mirrortest_later ADD COLUMN id integer")
     assert capture.install() == ["later"]
     run("INSERT INTO mirrortest_later (id) VALUES (5)")
@@ -179,7 +179,7 @@ def test_a_table_that_is_not_there_yet_waits_for_the_next_migrate() -> None:
 
 
 @pytest.mark.django_db
-def test_a_watch_on_a_column_that_the_model_does_not_have_is_refused_before_anything_is_done() -> None:
+def test_watch_on_an_unknown_column_is_refused_before_any_change() -> None:
     @register
     class Wrong(Plain):
         name = "wrong"
@@ -192,7 +192,7 @@ def test_a_watch_on_a_column_that_the_model_does_not_have_is_refused_before_anyt
 
 @pytest.mark.on_sqlite
 @pytest.mark.django_db
-def test_a_key_that_differs_only_by_its_columns_collation_is_another_key() -> None:
+def test_keys_that_are_equal_only_by_collation_are_different_keys() -> None:
     with isolate_apps("tests.support.mirror.app"):
 
         class Nocase(models.Model):  # noqa: DJ008
@@ -213,27 +213,27 @@ def test_a_key_that_differs_only_by_its_columns_collation_is_another_key() -> No
     assert sorted(said.values_list("key", flat=True)) == ["A", "a", "a"]
 
 
-def test_names_too_long_for_a_trigger_are_cut_and_stay_different() -> None:
+def test_long_trigger_names_are_cut_and_stay_unique() -> None:
     names = {trigger_name(f"{'表' * 20}{i}", "truncate") for i in range(10)}
     assert len(names) == 10
     assert max(len(name.encode()) for name in names) <= LONGEST_NAME
     assert trigger_name("book", "insert") == "mirror_book_insert"
 
 
-def test_other_databases_than_the_mirrored_one_are_left_alone() -> None:
+def test_other_databases_are_left_alone() -> None:
     capture._after(using="another")
     capture._before(using="another", plan=[(Migration("0001", "mirror"), False)])
 
 
-def test_an_unknown_kind_of_database_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_database_vendor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "vendor", "oracle")
     with pytest.raises(ImproperlyConfigured, match="SQLite and PostgreSQL"):
         capture.install()
 
 
 @pytest.mark.django_db
-def test_rows_of_a_group_that_were_missed_are_named_by_the_order_alone() -> None:
-    """An order to rebuild stands in the same transaction as the trigger: neither is there without the other."""
+def test_missed_rows_are_covered_by_an_order_to_rebuild() -> None:
+    """The order to rebuild is committed in the same transaction as the trigger, so neither exists without the other."""
     drop(Group._meta.db_table, "insert")
     Group.objects.create(name="missed")
     assert not Change.objects.exists()

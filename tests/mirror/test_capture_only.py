@@ -1,4 +1,4 @@
-"""A watch may say what it is not interested in: then nothing else is in the outbox, and all that is, still is."""
+"""The options ``only``, ``updates`` and ``whole`` of a watch: the outbox has the wanted changes and no others."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ def nobody(values: Sequence[str], after: str | None, limit: int) -> list[str]:
 
 @pytest.fixture
 def watching() -> Watching:
-    """Has one mirror alone with these watches."""
+    """Return a function that leaves one registered mirror, with the given watches."""
 
     def declare(*wanted: Watch) -> None:
         class Alone(Mirror):
@@ -49,7 +49,7 @@ def watching() -> Watching:
 
 
 def keys() -> list[str]:
-    """The keys of all changes, sorted; asking empties the outbox."""
+    """Return the keys of all changes, sorted, and empty the outbox."""
     return sorted(key for _, _, key in changes())
 
 
@@ -64,9 +64,9 @@ def pks(*items: Item) -> list[str]:
 
 
 class TestOnly:
-    """Columns that an UPDATE has to change."""
+    """``only``: an UPDATE counts if it modifies one of these columns."""
 
-    def test_rows_that_come_and_go_are_changes(self, watching: Watching) -> None:
+    def test_inserts_and_deletes_are_changes(self, watching: Watching) -> None:
         watching(Watch(Item, only=("score",)))
         items = Item.objects.bulk_create([Item(name="a"), Item(name="b")])
         said = pks(*items)
@@ -74,7 +74,7 @@ class TestOnly:
         Item.objects.all().delete()
         assert keys() == said
 
-    def test_an_update_of_other_columns_is_no_change(self, watching: Watching) -> None:
+    def test_update_of_other_columns_is_no_change(self, watching: Watching) -> None:
         watching(Watch(Item, only=("score", "hidden")))
         [item] = make("a")
         item.name = "b"
@@ -83,7 +83,7 @@ class TestOnly:
         run(f"UPDATE {ITEM} SET name = 'd', score = score")
         assert keys() == []
 
-    def test_an_update_names_the_rows_whose_columns_differ_and_no_others(self, watching: Watching) -> None:
+    def test_update_appends_only_rows_whose_columns_differ(self, watching: Watching) -> None:
         watching(Watch(Item, only=("score", "hidden")))
         a, b, c = make("a", "b", "c")
         Item.objects.filter(name="a").update(score=5)
@@ -97,26 +97,26 @@ class TestOnly:
         run(f"UPDATE {ITEM} SET hidden = NOT hidden")
         assert keys() == pks(a, b, c)
 
-    def test_null_differs_from_every_value_and_not_from_null(self, watching: Watching) -> None:
+    def test_null_differs_from_every_value_but_null(self, watching: Watching) -> None:
         watching(Watch(Item, only=("group_id",)))
         group, [item] = Group.objects.create(name="g"), make("a")
         for where, said in ((None, []), (group, pks(item)), (group, []), (None, pks(item))):
             Item.objects.update(group=where)
             assert keys() == said, where
 
-    def test_a_change_of_letter_case_is_a_change(self, watching: Watching) -> None:
+    def test_changed_letter_case_is_a_change(self, watching: Watching) -> None:
         watching(Watch(Item, only=("name",)))
         [item] = make("abc")
         Item.objects.update(name="ABC")
         assert keys() == pks(item)
 
-    def test_a_changed_primary_key_is_a_change_of_both(self, watching: Watching) -> None:
+    def test_changed_primary_key_is_a_change_of_both_keys(self, watching: Watching) -> None:
         watching(Watch(Item, only=("score",)))
         [item] = make("a")
         Item.objects.update(id=F("id") + 1000)
         assert keys() == sorted([str(item.pk), str(item.pk + 1000)])
 
-    def test_a_changed_primary_key_is_a_change_of_a_key_made_of_other_columns(self, watching: Watching) -> None:
+    def test_changed_primary_key_is_a_change_of_a_key_from_other_columns(self, watching: Watching) -> None:
         watching(Watch(Item, "group_id", only=("score",)))
         group = Group.objects.create(name="g")
         make("a")
@@ -125,7 +125,7 @@ class TestOnly:
         Item.objects.update(id=F("id") + 1000)
         assert set(keys()) == {str(group.pk)}
 
-    def test_a_key_that_changes_is_a_change_of_both_and_null_of_neither(self, watching: Watching) -> None:
+    def test_changed_key_is_a_change_of_both_keys_except_null(self, watching: Watching) -> None:
         watching(Watch(Item, "group_id", only=("score",)))
         old, new = Group.objects.create(name="old"), Group.objects.create(name="new")
         make("a")
@@ -135,14 +135,14 @@ class TestOnly:
         Item.objects.update(score=7)
         assert keys() == []
 
-    def test_a_row_that_moves_and_another_that_stays_the_same_are_told_apart(self, watching: Watching) -> None:
+    def test_update_that_moves_one_row_leaves_the_other_out(self, watching: Watching) -> None:
         watching(Watch(Follow, ("follower", "followed"), only=("id",)))
         Follow.objects.bulk_create([Follow(follower=1, followed=2), Follow(follower=3, followed=4)])
         keys()
         Follow.objects.update(followed=models.Case(models.When(follower=1, then=9), default=F("followed")))
         assert keys() == ["1:2", "1:9"]
 
-    def test_what_is_rolled_back_is_no_change(self, watching: Watching) -> None:
+    def test_rolled_back_update_is_no_change(self, watching: Watching) -> None:
         watching(Watch(Item, only=("score",)))
         make("a")
         with transaction.atomic():
@@ -150,7 +150,7 @@ class TestOnly:
             transaction.set_rollback(True)
         assert keys() == []
 
-    def test_an_upsert_that_changes_nothing_of_it_is_no_change(self, watching: Watching) -> None:
+    def test_upsert_without_a_difference_is_no_change(self, watching: Watching) -> None:
         watching(Watch(Item, only=("score",)))
         [item] = make("a")
         for score, said in ((0, []), (1, pks(item))):
@@ -160,14 +160,14 @@ class TestOnly:
 
     @pytest.mark.on_postgres
     @pytest.mark.django_db(transaction=True)
-    def test_truncate_concerns_the_whole_mirror(self, watching: Watching) -> None:
+    def test_truncate_is_a_change_of_everything(self, watching: Watching) -> None:
         watching(Watch(Item, only=("score",)))
         make("a")
         run(f"TRUNCATE {ITEM} CASCADE")
         assert keys() == ["*"]
 
     @pytest.mark.on_sqlite
-    def test_columns_are_compared_byte_by_byte_whatever_their_collation(self, watching: Watching) -> None:
+    def test_columns_are_compared_bytewise_whatever_their_collation(self, watching: Watching) -> None:
         with isolate_apps("tests.support.mirror.app"):
 
             class Nocase(models.Model):  # noqa: DJ008
@@ -187,9 +187,9 @@ class TestOnly:
 
 
 class TestUpdates:
-    """Rows that come and go are no changes."""
+    """``updates``: inserts and deletes are no changes."""
 
-    def test_only_an_update_is_a_change(self, watching: Watching) -> None:
+    def test_only_updates_are_changes(self, watching: Watching) -> None:
         watching(Watch(Label, via=nobody, updates=True))
         label = Label.objects.create(name="a")
         Label.objects.bulk_create([Label(name="b")])
@@ -199,7 +199,7 @@ class TestUpdates:
         Label.objects.all().delete()
         assert keys() == []
 
-    def test_an_update_of_other_columns_is_none_either_where_it_says_so(self, watching: Watching) -> None:
+    def test_updates_can_be_combined_with_only(self, watching: Watching) -> None:
         watching(Watch(Item, via=nobody, updates=True, only=("score",)))
         [item] = make("a")
         Item.objects.update(name="b")
@@ -209,21 +209,21 @@ class TestUpdates:
 
     @pytest.mark.on_postgres
     @pytest.mark.django_db(transaction=True)
-    def test_truncate_is_none(self, watching: Watching) -> None:
+    def test_truncate_is_no_change(self, watching: Watching) -> None:
         watching(Watch(Item, via=nobody, updates=True))
         make("a")
         run(f"TRUNCATE {ITEM} CASCADE")
         assert keys() == []
 
-    def test_there_is_no_trigger_that_nobody_needs(self, watching: Watching) -> None:
+    def test_only_the_update_trigger_is_installed(self, watching: Watching) -> None:
         watching(Watch(Label, via=nobody, updates=True))
         assert list(capture.capture_for().found()) == [f"mirror_{Label._meta.db_table}_update"]
 
 
 class TestWhole:
-    """The key is always the same."""
+    """``whole``: the key is always ""."""
 
-    def test_every_kind_of_change_says_so(self, watching: Watching) -> None:
+    def test_every_operation_appends_the_empty_key(self, watching: Watching) -> None:
         watching(Watch(Item, whole=True))
         item = Item.objects.create(name="a")
         assert keys() == [""]
@@ -232,7 +232,7 @@ class TestWhole:
         item.delete()
         assert keys() == [""]
 
-    def test_a_statement_is_one_change_where_statements_are_seen(self, watching: Watching, postgres: bool) -> None:
+    def test_statement_triggers_append_one_change_per_statement(self, watching: Watching, postgres: bool) -> None:
         watching(Watch(Item, whole=True))
         expected = [""] * (1 if postgres else 3)
         Item.objects.bulk_create([Item(name=name) for name in "abc"])
@@ -242,7 +242,7 @@ class TestWhole:
         run(f"DELETE FROM {ITEM}")
         assert keys() == expected
 
-    def test_a_statement_that_touches_no_row_is_no_change(self, watching: Watching) -> None:
+    def test_statement_without_rows_is_no_change(self, watching: Watching) -> None:
         watching(Watch(Item, whole=True))
         run(
             f"INSERT INTO {ITEM} (name, score, hidden) SELECT name, score, hidden FROM {ITEM}",
@@ -251,7 +251,7 @@ class TestWhole:
         )
         assert keys() == []
 
-    def test_with_only_an_update_counts_if_some_row_is_changed(self, watching: Watching) -> None:
+    def test_only_counts_if_any_row_differs(self, watching: Watching) -> None:
         watching(Watch(Item, whole=True, only=("score",)))
         make("a", "b", "c")
         Item.objects.update(name=F("id"))
@@ -263,7 +263,7 @@ class TestWhole:
         Item.objects.filter(score=1).update(id=F("id") + 1000)
         assert keys() == [""]
 
-    def test_with_updates_rows_that_come_and_go_are_no_change(self, watching: Watching) -> None:
+    def test_updates_ignores_inserts_and_deletes(self, watching: Watching) -> None:
         watching(Watch(Item, whole=True, updates=True))
         make("a")
         Item.objects.update(score=1)
@@ -273,13 +273,13 @@ class TestWhole:
 
     @pytest.mark.on_postgres
     @pytest.mark.django_db(transaction=True)
-    def test_truncate_concerns_the_whole_mirror(self, watching: Watching) -> None:
+    def test_truncate_is_a_change_of_the_whole_mirror(self, watching: Watching) -> None:
         watching(Watch(Item, whole=True))
         run(f"TRUNCATE {ITEM} CASCADE")
         assert keys() == ["*"]
 
 
-def test_what_is_pushed_names_the_table_as_its_source(watching: Watching) -> None:
+def test_pushed_rows_name_their_table_as_the_source(watching: Watching) -> None:
     watching(Watch(Item, ("id", "score"), pushed=True, only=("hidden",)))
     item = Item.objects.create(name="a", score=3)
     assert changes() == [("alone", ITEM, f"{item.pk}:3")]
@@ -299,9 +299,7 @@ def test_what_is_pushed_names_the_table_as_its_source(watching: Watching) -> Non
     ],
     ids=["everything", "more", "whole", "pushed"],
 )
-def test_another_declaration_makes_other_triggers_and_what_was_missed_is_rebuilt(
-    watching: Watching, other: Watch
-) -> None:
+def test_wider_watch_replaces_the_triggers_and_orders_a_rebuild(watching: Watching, other: Watch) -> None:
     watching(Watch(Item, only=("score",)))
     registry.get("alone").watches = [other]  # type: ignore[misc]
     faults = capture.missing()
@@ -313,7 +311,7 @@ def test_another_declaration_makes_other_triggers_and_what_was_missed_is_rebuilt
     assert orders() == ["alone"]
 
 
-def test_a_watch_that_wants_less_has_missed_nothing(watching: Watching) -> None:
+def test_narrower_watch_orders_no_rebuild(watching: Watching) -> None:
     watching(Watch(Item, only=("score",)))
     registry.get("alone").watches = [Watch(Item, only=("score",), updates=True)]  # type: ignore[misc]
     assert {fault.problem for fault in capture.missing()} == {"left over"}
@@ -322,7 +320,7 @@ def test_a_watch_that_wants_less_has_missed_nothing(watching: Watching) -> None:
     assert (capture.missing(), keys()) == ([], [])
 
 
-def test_a_column_that_is_not_there_yet_waits_for_the_next_migrate(watching: Watching) -> None:
+def test_missing_column_is_left_to_the_next_migrate(watching: Watching) -> None:
     with isolate_apps("tests.support.mirror.app"):
 
         class Later(models.Model):  # noqa: DJ008
@@ -339,7 +337,7 @@ def test_a_column_that_is_not_there_yet_waits_for_the_next_migrate(watching: Wat
 
 
 @pytest.mark.on_postgres
-def test_columns_of_types_that_cannot_be_compared_are(watching: Watching) -> None:
+def test_columns_without_an_equality_operator_are_compared(watching: Watching) -> None:
     with isolate_apps("tests.support.mirror.app"):
 
         class Plain(models.Model):  # noqa: DJ008
@@ -356,6 +354,6 @@ def test_columns_of_types_that_cannot_be_compared_are(watching: Watching) -> Non
     assert keys() == ["1"]
 
 
-def test_the_tests_of_this_module_see_no_trigger_but_their_own(watching: Watching) -> None:
+def test_only_the_triggers_of_the_test_are_installed(watching: Watching) -> None:
     watching(Watch(Item, only=("score",)))
     assert {d.table for d in capture.capture_for(connection.alias).found().values()} == {ITEM}

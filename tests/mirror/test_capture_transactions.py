@@ -1,4 +1,4 @@
-"""A change is committed with its write, and only with it."""
+"""A change is committed together with its write, and never without it."""
 
 import threading
 
@@ -23,10 +23,10 @@ def item() -> Item:
 
 
 class Oops(Exception):
-    """Ends a transaction."""
+    """Roll back a transaction."""
 
 
-def test_what_is_rolled_back_leaves_no_change(item: Item) -> None:
+def test_rolled_back_writes_leave_no_change(item: Item) -> None:
     with pytest.raises(Oops), transaction.atomic():
         Item.objects.update(score=1)
         Item.objects.create(name="never")
@@ -35,7 +35,7 @@ def test_what_is_rolled_back_leaves_no_change(item: Item) -> None:
     assert changes() == []
 
 
-def test_only_what_survives_its_savepoint_is_a_change() -> None:
+def test_rolled_back_savepoint_leaves_no_change() -> None:
     with transaction.atomic():
         first = Item.objects.create(name="first")
         with pytest.raises(Oops), transaction.atomic():
@@ -46,7 +46,7 @@ def test_only_what_survives_its_savepoint_is_a_change() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_change_is_seen_by_others_exactly_when_its_write_is(item: Item) -> None:
+def test_change_becomes_visible_together_with_its_write(item: Item) -> None:
     other = connection.copy()
     sql = (
         f"SELECT (SELECT score FROM {Item._meta.db_table}), (SELECT count(*) FROM mirror_change WHERE mirror = 'titem')"
@@ -69,7 +69,7 @@ def test_a_change_is_seen_by_others_exactly_when_its_write_is(item: Item) -> Non
 
 @pytest.mark.on_postgres
 @pytest.mark.django_db(transaction=True)
-def test_an_order_to_rebuild_comes_after_those_who_began_to_write_without_the_trigger() -> None:
+def test_order_to_rebuild_waits_for_writers_without_the_trigger() -> None:
     run(f"DROP TRIGGER mirror_{Item._meta.db_table}_insert ON {Item._meta.db_table}")
     changes()
     installing = threading.Thread(target=_install_and_hang_up)

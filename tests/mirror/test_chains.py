@@ -1,4 +1,4 @@
-"""What comes after a change of another mirror is ordered when that change is in Redis: no sooner, and not in vain."""
+"""Chained mirrors: a change of one mirror orders changes of those after it once it has been applied, and only once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,9 @@ FEED = cast("FeedWindow", registry.get("tfeed"))
 
 
 def edges(*pairs: tuple[int, int]) -> list[str]:
-    """Writers 1 to 5, and who reads whom among them, whose changes alone are pending. Returns the edges' keys."""
+    """Create writers 1 to 5 and readings between them. Return the keys of the readings, whose changes alone are
+    pending.
+    """
     Writer.objects.bulk_create([Writer(pk=pk, name=str(pk)) for pk in range(1, 6)])
     Change.objects.filter(mirror="tfeed").delete()
     Reading.objects.bulk_create([Reading(reader_id=reader, writer_id=writer) for reader, writer in pairs])
@@ -32,7 +34,7 @@ def edges(*pairs: tuple[int, int]) -> list[str]:
 
 
 def pending(mirror: str) -> list[str]:
-    """The keys of this mirror's pending changes, sorted."""
+    """Return the keys of this mirror's pending changes, sorted."""
     return sorted(Change.objects.pending().filter(mirror=mirror, source="").values_list("key", flat=True))
 
 
@@ -41,7 +43,7 @@ def rows() -> int:
 
 
 class Crash(BaseException):
-    """A process dies."""
+    """Stands for the death of a process."""
 
 
 def crash_before(step: str) -> Any:
@@ -59,7 +61,7 @@ def without_hints() -> Iterator[None]:
         yield
 
 
-def test_a_change_that_is_applied_orders_one_of_each_owner_that_comes_after_it() -> None:
+def test_applied_change_orders_one_change_per_owner() -> None:
     keys = edges((1, 2), (1, 3), (4, 2))
     assert pending("tfeed") == []
     apply.drain(READING, keys)
@@ -67,7 +69,7 @@ def test_a_change_that_is_applied_orders_one_of_each_owner_that_comes_after_it()
 
 
 @pytest.mark.parametrize("step", ["watch", "read", "write", "mark"])
-def test_before_the_mark_nothing_is_ordered_and_a_crash_leaves_all_of_it_to_be_done(step: str) -> None:
+def test_crash_before_the_mark_orders_nothing(step: str) -> None:
     keys = edges((1, 2))
     with pytest.raises(Crash):
         apply.drain(READING, keys, step=crash_before(step))
@@ -76,7 +78,7 @@ def test_before_the_mark_nothing_is_ordered_and_a_crash_leaves_all_of_it_to_be_d
     assert (pending("treading"), pending("tfeed")) == ([], ["1"])
 
 
-def test_what_cannot_be_ordered_is_not_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_change_is_not_marked_if_ordering_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object, **kwargs: object) -> None:
         raise Crash
 
@@ -87,7 +89,7 @@ def test_what_cannot_be_ordered_is_not_marked(monkeypatch: pytest.MonkeyPatch) -
     assert pending("treading") == keys
 
 
-def test_rows_without_a_pending_change_order_nothing() -> None:
+def test_rows_without_pending_changes_order_nothing() -> None:
     keys = edges((1, 2), (3, 4))
     relay.drain_all()
     before = rows()
@@ -97,7 +99,7 @@ def test_rows_without_a_pending_change_order_nothing() -> None:
     assert rows() == before
 
 
-def test_of_all_the_rows_of_a_rebuild_those_with_a_pending_change_order_what_comes_after_them() -> None:
+def test_rebuild_orders_changes_only_after_rows_with_pending_changes() -> None:
     edges((1, 2), (3, 4))
     relay.drain_all()
     with without_hints():
@@ -107,7 +109,7 @@ def test_of_all_the_rows_of_a_rebuild_those_with_a_pending_change_order_what_com
     assert (pending("tfeed"), rows()) == (["5"], before + 1)
 
 
-def test_a_row_that_a_rebuild_repairs_orders_what_comes_after_it(redis: Redis) -> None:
+def test_stray_removed_by_a_rebuild_orders_the_next_change(redis: Redis) -> None:
     edges((1, 2))
     world.warm_own()
     redis.sadd(FEED.sources("4")[0], "3")
@@ -116,8 +118,8 @@ def test_a_row_that_a_rebuild_repairs_orders_what_comes_after_it(redis: Redis) -
     assert (pending("tfeed"), rows()) == (["4"], before + 1)
 
 
-def test_changes_of_a_source_that_a_rebuild_finds_are_spread_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rebuild has written the rows, but nobody has been told of what comes after them."""
+def test_rebuild_leaves_source_changes_to_be_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rebuild has written the rows, but has ordered no changes of the mirrors after them."""
     keys = edges((1, 2))
     relay.drain_all()
     source = Watch(Writer, via=lambda values, after, limit: keys)
@@ -129,7 +131,7 @@ def test_changes_of_a_source_that_a_rebuild_finds_are_spread_all_the_same(monkey
     assert rows() == before + 1
 
 
-def test_a_drain_whose_changes_another_one_has_marked_orders_nothing_again() -> None:
+def test_drain_whose_changes_were_already_marked_orders_nothing() -> None:
     keys = edges((1, 2))
 
     def overtake(step: str) -> None:
@@ -140,7 +142,7 @@ def test_a_drain_whose_changes_another_one_has_marked_orders_nothing_again() -> 
     assert pending("tfeed") == ["1"]
 
 
-def test_what_is_replayed_orders_what_comes_after_it_again() -> None:
+def test_replayed_changes_order_their_followers_again() -> None:
     edges((1, 2))
     relay.drain_all()
     before = rows()
@@ -150,8 +152,8 @@ def test_what_is_replayed_orders_what_comes_after_it_again() -> None:
     assert (rows(), Change.objects.pending().exists()) == (before + 1, False)
 
 
-def test_where_everything_is_made_anew_so_is_what_comes_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ "Everything" is no row: it has no owner."""
+def test_change_of_everything_orders_a_change_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of everything names no row, so it has no owner."""
     edges((1, 2))
     world.warm_own()
     monkeypatch.setattr(FeedWindow, "after", [After("treading", lambda edge: edge.split(":")[1])])
@@ -161,7 +163,7 @@ def test_where_everything_is_made_anew_so_is_what_comes_after_it(monkeypatch: py
 
 
 @pytest.mark.on_postgres
-def test_after_truncate_all_of_it_comes_to_rest(redis: Redis) -> None:
+def test_truncate_empties_the_windows_after_it(redis: Redis) -> None:
     edges((1, 2))
     Note.objects.create(writer_id=2, topic="a")
     world.warm_own()
@@ -171,7 +173,7 @@ def test_after_truncate_all_of_it_comes_to_rest(redis: Redis) -> None:
     assert _ids(redis, "1") == []
 
 
-def test_a_mirror_that_nothing_comes_after_pays_nothing_for_those_that_have_something() -> None:
+def test_mirror_without_followers_pays_no_extra_statements() -> None:
     with without_hints():
         Odd.objects.create(code="a")
     with record() as seen:
@@ -179,7 +181,7 @@ def test_a_mirror_that_nothing_comes_after_pays_nothing_for_those_that_have_some
     assert len(seen.sql) == 3
 
 
-def test_other_mirrors_come_in_their_order_when_all_are_rebuilt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rebuild_of_all_mirrors_follows_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_mirrors", dict(reversed(registry._mirrors.items())))
     assert list(registry._mirrors).index("tfeed") < list(registry._mirrors).index("treading")
     done = [one.mirror for one in rebuild.rebuild(["tfeed", "tignoring", "treading"])]
@@ -187,7 +189,7 @@ def test_other_mirrors_come_in_their_order_when_all_are_rebuilt(monkeypatch: pyt
     assert not any(one.skipped for one in rebuild.rebuild(["tfeed", "tignoring", "treading"]))
 
 
-def test_a_mirror_is_not_rebuilt_before_those_that_it_comes_after() -> None:
+def test_mirror_is_not_rebuilt_before_those_it_depends_on() -> None:
     world.warm_own()
     cold.make_cold("treading", relay_client())
     cold.make_cold("tfeed", relay_client())
@@ -199,7 +201,7 @@ def test_a_mirror_is_not_rebuilt_before_those_that_it_comes_after() -> None:
 
 
 class TestInRequests:
-    """Hints drain what comes after the rows that they name."""
+    """Hints drain the mirrors after the hinted rows."""
 
     @pytest.fixture(autouse=True)
     def no_hurry(self, settings: Any) -> None:
@@ -207,14 +209,14 @@ class TestInRequests:
 
     @pytest.fixture
     def notes(self) -> list[int]:
-        """Notes by writer 2, oldest first; everything is warm, and nobody reads anybody."""
+        """Create notes by writer 2 and a warm feed of reader 1, which is empty. Return the notes' ids, oldest first."""
         edges()
         found = Note.objects.bulk_create([Note(writer_id=2, topic="a") for _ in range(3)])
         world.warm_own()
         window.warm(FEED, "1")
         return [note.pk for note in found]
 
-    def test_whom_somebody_reads_and_leaves_is_seen_at_once(self, redis: Redis, notes: list[int]) -> None:
+    def test_reading_and_ignoring_a_writer_show_at_once(self, redis: Redis, notes: list[int]) -> None:
         reading = Reading.objects.create(reader_id=1, writer_id=2)
         assert _ids(redis, "1") == notes
         Ignoring.objects.create(reader_id=1, writer_id=2)
@@ -225,7 +227,7 @@ class TestInRequests:
         assert _ids(redis, "1") == []
         assert not Change.objects.pending().exists()
 
-    def test_what_a_source_touches_is_followed_too(
+    def test_rows_of_a_source_are_followed(
         self, redis: Redis, notes: list[int], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         Reading.objects.create(reader_id=1, writer_id=2)
@@ -237,7 +239,7 @@ class TestInRequests:
         assert rows() == before + 1
         assert not Change.objects.pending().exists()
 
-    def test_what_does_not_fit_is_left_and_so_is_what_comes_after_it(
+    def test_rows_beyond_the_budget_are_left_to_a_worker(
         self, settings: Any, notes: list[int], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sent: list[tuple[str, list[str]]] = []
@@ -247,7 +249,7 @@ class TestInRequests:
         assert sent == [("treading", ["1:2"])]
         assert pending("tfeed") == []
 
-    def test_whoever_wrote_is_behind_until_what_came_of_it_has_arrived(self, notes: list[int]) -> None:
+    def test_outbox_is_behind_until_the_chained_changes_are_applied(self, notes: list[int]) -> None:
         with without_hints():
             Reading.objects.create(reader_id=1, writer_id=2)
         last = outbox.newest_unapplied()
@@ -258,8 +260,8 @@ class TestInRequests:
         assert not outbox.is_unapplied_up_to(last)
 
 
-def test_a_feed_is_made_after_the_edge_is_in_redis(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else a note on its way by somebody who was left would find the edge, and stay."""
+def test_feed_is_made_after_the_edge_reached_redis(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a note in delivery, by a writer who has been left, would find the edge and stay."""
     edges((1, 2))
     Note.objects.create(writer_id=2, topic="a")
     world.warm_own()
@@ -285,7 +287,7 @@ def _is_warm(name: str) -> bool:
 
 
 def _ids(redis: Redis, owner: str) -> list[int]:
-    """What a warm feed holds, oldest first."""
+    """Return the notes of a warm feed, oldest first."""
     found: Any = redis.zrange(FEED.key(owner), 0, -1)
     first, *ids = map(int, found)
     assert first == 0

@@ -1,4 +1,4 @@
-"""What cannot work is said by the system checks, with a hint, and never by a traceback."""
+"""System checks report each invalid declaration with a message and a hint, and never fail themselves."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("own_registry")
 
 
 class Sound(Mirror):
-    """A declaration with nothing wrong."""
+    """A valid declaration."""
 
     name = "sound"
     model = Follow
@@ -49,7 +49,7 @@ class Sound(Mirror):
 
 
 def said(**kwargs: Any) -> list[CheckMessage]:
-    """What the mirror's checks say."""
+    """Return the messages of the mirror's checks."""
     return [m for m in run_checks(**kwargs) if m.id is not None and m.id.startswith("mirror.")]
 
 
@@ -59,19 +59,19 @@ def ids(**kwargs: Any) -> list[str]:
     return [str(message.id) for message in messages]
 
 
-def test_the_site_and_a_sound_declaration_give_no_message() -> None:
+def test_valid_declarations_give_no_message() -> None:
     register(Sound)
     assert said() == []
 
 
-def test_a_plain_check_asks_no_database() -> None:
-    """Tests without a mark may not touch the database."""
+def test_check_without_databases_sends_no_sql() -> None:
+    """pytest-django forbids access to the database in tests without the mark."""
     call_command("check")
 
 
 def declared(**attributes: Any) -> None:
     register(type("Bad", (Sound,), {"name": "bad", **attributes}))
-    signals.connect()  # what happens at start still works
+    signals.connect()  # the work at start-up still succeeds
 
 
 @pytest.mark.parametrize(
@@ -88,19 +88,19 @@ def declared(**attributes: Any) -> None:
         ({"watches": [Watch(None)]}, "watches something that is no model"),  # type: ignore[arg-type]
     ],
 )
-def test_a_declaration_that_nothing_can_be_done_with_is_named(attributes: dict[str, Any], words: str) -> None:
+def test_unusable_declaration_is_reported(attributes: dict[str, Any], words: str) -> None:
     declared(**attributes)
     [message] = said()
     assert message.id == "mirror.E001"
     assert message.msg.endswith(f"Bad {words}.")
 
 
-def test_a_mirror_without_any_attribute_is_named() -> None:
+def test_mirror_without_attributes_is_reported() -> None:
     register(type("Bad", (Mirror,), {}))
     assert ids() == ["mirror.E001"]
 
 
-def test_a_name_that_does_not_fit_the_outbox_is_too_long() -> None:
+def test_name_longer_than_its_outbox_column_is_reported() -> None:
     declared(name="x" * 65)
     assert ids() == ["mirror.E002"]
 
@@ -113,20 +113,20 @@ def test_a_name_that_does_not_fit_the_outbox_is_too_long() -> None:
         (SummaryMirror, "key(), items()"),
     ],
 )
-def test_a_mirror_that_does_not_say_what_it_must_is_named_with_what_it_lacks(base: type[Mirror], lacking: str) -> None:
+def test_missing_methods_are_named(base: type[Mirror], lacking: str) -> None:
     register(type("Bad", (base,), {"name": "bad", "model": Item, "watches": [Watch(Item)]}))
     assert f"Mirror 'bad' does not say {lacking}." in [message.msg for message in said()]
     assert "mirror.E003" in ids()
 
 
-def test_a_watched_column_that_does_not_exist_is_named() -> None:
+def test_unknown_watched_column_is_reported() -> None:
     declared(watches=[Watch(Item, ("id", "group"))])
     [message] = said()
     assert message.id == "mirror.E004"
     assert "'mirrortest_item' has no column 'group'" in message.msg
 
 
-def test_via_has_to_be_callable() -> None:
+def test_via_must_be_callable() -> None:
     declared(watches=[Watch(Item, via="items_of")])  # type: ignore[arg-type]
     assert ids() == ["mirror.E005"]
 
@@ -138,7 +138,7 @@ def test_via_has_to_be_callable() -> None:
         (Watch(Item, only="score"), "has no column 's'"),  # type: ignore[arg-type]
     ],
 )
-def test_a_column_that_has_to_change_has_to_exist(watch: Watch, words: str) -> None:
+def test_columns_of_only_must_exist(watch: Watch, words: str) -> None:
     declared(watches=[watch])
     [message] = said()
     assert message.id == "mirror.E004"
@@ -150,7 +150,7 @@ def nowhere(values: Sequence[str], after: str | None, limit: int) -> list[str]:
 
 
 class Window(WindowMirror):
-    """Windows with nothing wrong."""
+    """A valid window declaration."""
 
     name = "window"
     model = Item
@@ -175,7 +175,7 @@ class Window(WindowMirror):
 
 
 class Edge(EdgeMirror):
-    """Edges with nothing wrong."""
+    """A valid edge declaration."""
 
     name = "edge"
     model = Follow
@@ -201,7 +201,7 @@ class Edge(EdgeMirror):
         Watch(Item, via=nowhere, updates=True, only=("score",)),
     ],
 )
-def test_a_sound_watch_gives_no_message(watch: Watch) -> None:
+def test_valid_watches_give_no_message(watch: Watch) -> None:
     declared(watches=[watch])
     register(Window)
     register(Edge)
@@ -217,7 +217,7 @@ def test_a_sound_watch_gives_no_message(watch: Watch) -> None:
         (Edge, Watch(Item, whole=True), "whole is nothing for an edge, whose key names both ends"),
     ],
 )
-def test_what_has_one_key_only_has_nothing_else_that_makes_keys(base: type[Mirror], watch: Watch, words: str) -> None:
+def test_whole_excludes_other_sources_of_keys(base: type[Mirror], watch: Watch, words: str) -> None:
     register(type("Bad", (base,), {"name": "bad", "watches": [watch, *base.watches[:1]]}))
     [message] = said()
     assert message.id == "mirror.E017"
@@ -234,7 +234,7 @@ def test_what_has_one_key_only_has_nothing_else_that_makes_keys(base: type[Mirro
         (Window, {"watches": [Watch(Item), Watch(Item, via=nowhere, pushed=True)]}, "pushed leaves nothing to via"),
     ],
 )
-def test_rows_are_pushed_into_windows_that_can_take_them(
+def test_pushed_rows_need_a_lazy_window_that_implements_reach_and_sources(
     base: type[Mirror], attributes: dict[str, Any], words: str
 ) -> None:
     watches = [*base.watches[:1], Watch(Item, ("id", "group_id"), pushed=True)]
@@ -244,7 +244,7 @@ def test_rows_are_pushed_into_windows_that_can_take_them(
     assert message.msg.endswith(f"{words}.")
 
 
-def test_what_a_table_touches_is_found_in_one_way() -> None:
+def test_table_with_two_different_lookups_is_reported() -> None:
     declared(watches=[Watch(Item, "group_id", via=nowhere), Watch(Item, via=lambda values, after, limit: [])])
     [message] = said()
     assert message.id == "mirror.E019"
@@ -257,14 +257,14 @@ def after(*names: str) -> tuple[After, ...]:
     return tuple(After(name, lambda key: key) for name in names)
 
 
-def test_what_comes_after_a_mirror_names_one_that_there_is() -> None:
+def test_unknown_mirror_in_after_is_reported() -> None:
     register(type("Bad", (Window,), {"name": "bad", "after": after("titem", "nobody")}))
     [message] = said()
     assert message.id == "mirror.E020"
     assert "'bad' comes after 'nobody'" in message.msg
 
 
-def test_nothing_comes_after_itself() -> None:
+def test_circular_after_is_reported() -> None:
     def families(self: Mirror) -> list[Family]:
         return [Family(self.key(""), "zset", lambda key, member: member)]
 
@@ -275,7 +275,7 @@ def test_nothing_comes_after_itself() -> None:
     assert set(ids()) == {"mirror.E021"}
 
 
-def test_keys_are_made_of_whole_numbers_and_text() -> None:
+def test_key_columns_must_be_integers_or_text() -> None:
     with isolate_apps("tests.support.mirror.app"):
 
         class Uuid(models.Model):  # noqa: DJ008
@@ -313,7 +313,7 @@ def broken(self: Mirror) -> list[Family]:
 @pytest.mark.parametrize(
     "methods", [{"index": entries}, {"families": everything}, {"families": broken}], ids=["none", "all", "raises"]
 )
-def test_entries_belong_to_families_that_can_be_told(methods: dict[str, Callable[..., Any]]) -> None:
+def test_index_must_match_its_families(methods: dict[str, Callable[..., Any]]) -> None:
     declared(**methods)
     assert ids() == ["mirror.E007"]
 
@@ -329,23 +329,23 @@ def test_two_mirrors_cannot_own_the_same_keys(start: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["{shop1}:", "shop1}", 7])
-def test_a_prefix_is_a_text_without_braces(text: object, settings: Settings) -> None:
+def test_prefix_must_be_text_without_braces(text: object, settings: Settings) -> None:
     settings.MIRROR = settings.MIRROR | {"PREFIX": text}
     assert ids() == ["mirror.E023"]
 
 
-def test_a_kind_of_database_without_a_capture_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_database_vendor_without_capture_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "vendor", "oracle")
     assert ids() == ["mirror.E009"]
 
 
 @pytest.mark.django_db
-def test_a_database_as_it_should_be_gives_no_message() -> None:
+def test_correct_database_gives_no_message() -> None:
     assert said(databases=["default"]) == []
 
 
 @pytest.mark.django_db
-def test_missing_triggers_are_an_error_and_an_install_puts_them_right() -> None:
+def test_missing_triggers_are_reported_until_they_are_installed() -> None:
     capture.uninstall()
     [message] = said(databases=["default"])
     assert message.id == "mirror.E010"
@@ -357,7 +357,7 @@ def test_missing_triggers_are_an_error_and_an_install_puts_them_right() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_missing_triggers_do_not_stop_the_migrate_that_makes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_triggers_do_not_stop_migrate(monkeypatch: pytest.MonkeyPatch) -> None:
     capture.uninstall()
     monkeypatch.setattr(sys, "argv", ["manage.py", "migrate"])
     call_command("migrate", skip_checks=False, verbosity=0)
@@ -365,7 +365,7 @@ def test_missing_triggers_do_not_stop_the_migrate_that_makes_them(monkeypatch: p
 
 
 @pytest.mark.django_db
-def test_bad_declarations_stop_migrate_with_words() -> None:
+def test_invalid_declarations_stop_migrate_with_a_message() -> None:
     declared(watches=[Watch(Item, "nonsense")])
     with pytest.raises(CommandError, match=r"mirror\.E004"):
         call_command("migrate", skip_checks=False, verbosity=0)
@@ -373,7 +373,7 @@ def test_bad_declarations_stop_migrate_with_words() -> None:
 
 @pytest.mark.on_sqlite
 @pytest.mark.django_db
-def test_replace_has_to_fire_delete_triggers() -> None:
+def test_recursive_triggers_must_be_on_in_sqlite() -> None:
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA recursive_triggers = OFF")
         try:
@@ -384,7 +384,7 @@ def test_replace_has_to_fire_delete_triggers() -> None:
 
 @pytest.mark.on_postgres
 @pytest.mark.django_db(transaction=True)
-def test_transactions_have_to_see_what_is_committed_meanwhile() -> None:
+def test_isolation_level_must_be_read_committed() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET default_transaction_isolation = 'repeatable read'")
         try:

@@ -1,4 +1,4 @@
-"""What is wrong with a window's declaration is said by the system checks, with a hint."""
+"""System checks report invalid window declarations, with a hint."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("own_registry")
 
 
 class Sound(WindowMirror):
-    """A declaration with nothing wrong."""
+    """A valid declaration."""
 
     name = "sound"
     model = Writer
@@ -104,7 +104,7 @@ def said(declaration: type[WindowMirror]) -> list[Any]:
         (Untold, "nobody tells it"),
     ],
 )
-def test_what_is_wrong_with_a_window_is_said(declaration: type[WindowMirror], text: str) -> None:
+def test_invalid_window_is_reported(declaration: type[WindowMirror], text: str) -> None:
     (message,) = said(declaration)
     assert text in message.msg
     assert message.hint
@@ -127,5 +127,5 @@ class Owned(Ownerless):
 
 
 @pytest.mark.parametrize("declaration", [Sound, Whole, Lazy, Owned])
-def test_nothing_is_said_of_a_sound_one(declaration: type[WindowMirror]) -> None:
+def test_valid_window_gives_no_message(declaration: type[WindowMirror]) -> None:
     assert said(declaration) == []

@@ -1,4 +1,4 @@
-"""A reader that finds a mirror cold has it seen to, and does not wait for it."""
+"""A reader that finds a cold mirror asks for a sweep and does not wait for it."""
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -16,7 +16,7 @@ def queued(server_url: str) -> int:
         return int(broker.llen("relay"))
 
 
-def test_readers_of_a_cold_mirror_ask_for_one_sweep(server: RedisServer, settings: Settings) -> None:
+def test_readers_of_a_cold_mirror_send_one_sweep_task(server: RedisServer, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "SWEEP_REQUEST_SECONDS": 3600.0}
     send.sweep_requests.reset()
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""``manage.py mirror`` when something is wrong: one line, no traceback, exit code 2; and its help."""
+"""Errors of ``manage.py mirror`` are one line without a traceback and exit with 2; the help texts."""
 
 import pytest
 from django.core.management import call_command, load_command_class
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.on_s
 
 @pytest.fixture
 def item() -> Item:
-    """An item that is in Redis, in mirrors that are warm."""
+    """Create an item in warm mirrors."""
     item = Item.objects.create(pk=7, name="a", score=2)
     item.labels.add(Label.objects.create(name="red"))
     world.warm_own()
@@ -40,7 +40,7 @@ def item() -> Item:
     ],
 )
 @pytest.mark.parametrize("json", [[], ["--json"]])
-def test_what_is_asked_wrongly_is_one_line_and_ends_with_2(arguments: list[str], text: str, json: list[str]) -> None:
+def test_invalid_arguments_give_one_line_and_exit_with_2(arguments: list[str], text: str, json: list[str]) -> None:
     found = run(*arguments, *json)
     assert (found.code, found.out) == (2, "")
     assert text in found.err
@@ -48,9 +48,7 @@ def test_what_is_asked_wrongly_is_one_line_and_ends_with_2(arguments: list[str],
 
 
 @pytest.mark.parametrize("action", [a for a in ACTIONS if a != "status"])
-def test_without_redis_every_action_that_needs_it_says_so_in_one_line(
-    action: str, item: Item, redis_server: RedisServer
-) -> None:
+def test_actions_report_in_one_line_that_redis_is_down(action: str, item: Item, redis_server: RedisServer) -> None:
     Odd.objects.create(code="a")
     redis_server.kill()
     found = run(action, *ACTIONS[action])
@@ -59,7 +57,7 @@ def test_without_redis_every_action_that_needs_it_says_so_in_one_line(
     assert found.err.count("\n") == 1
 
 
-def test_without_redis_status_says_what_sql_knows(redis_server: RedisServer) -> None:
+def test_status_works_while_redis_is_down(redis_server: RedisServer) -> None:
     client().ping()
     redis_server.kill()
     found = run("status")
@@ -67,7 +65,7 @@ def test_without_redis_status_says_what_sql_knows(redis_server: RedisServer) -> 
     assert "unknown" in found.out
 
 
-def test_a_key_of_the_wrong_type_is_named_and_nothing_is_done(item: Item, redis: Redis) -> None:
+def test_key_of_the_wrong_type_is_named(item: Item, redis: Redis) -> None:
     redis.delete(key("titems:score"))
     redis.rpush(key("titems:score"), "x")
     for action in ("verify", "repair", "rebuild"):
@@ -76,7 +74,7 @@ def test_a_key_of_the_wrong_type_is_named_and_nothing_is_done(item: Item, redis:
         assert key("titems:score") in found.err
 
 
-def test_the_unforeseen_is_one_line_too_and_a_traceback_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_error_is_one_line_unless_a_traceback_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*args: object, **options: object) -> None:
         raise ZeroDivisionError("of all\nthings")
 
@@ -86,7 +84,7 @@ def test_the_unforeseen_is_one_line_too_and_a_traceback_when_asked_for(monkeypat
         call_command("mirror", "--traceback", "verify")
 
 
-def test_one_that_is_stopped_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_command_explains_how_to_continue(monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
 
@@ -94,14 +92,14 @@ def test_one_that_is_stopped_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) 
     assert run("rebuild") == (2, "", "stopped; run it again to go on\n")
 
 
-def test_an_unknown_action_is_one_line_that_names_those_there_are() -> None:
+def test_unknown_action_is_answered_with_the_known_ones() -> None:
     found = from_shell("polish")
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
     assert all(action in found.err for action in ACTIONS)
 
 
 @pytest.mark.parametrize("arguments", [["verify", "--sample", "many"], ["drain", "--quickly"], ["explain", "item"]])
-def test_arguments_that_are_wrong_are_one_line(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+def test_argument_errors_are_one_line(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     parser = load_command_class("mirror", "mirror").create_parser("manage.py", "mirror")
     parser.called_from_command_line = True
     for action in parser._subparsers._group_actions[0].choices.values():

@@ -1,4 +1,4 @@
-"""Long commands tell how far they are: a bar on a terminal, plain lines elsewhere, never in the report."""
+"""Long commands report progress on stderr: a bar on a terminal, plain lines elsewhere."""
 
 import io
 
@@ -15,12 +15,12 @@ pytestmark = [pytest.mark.usefixtures("committed", "no_hints"), pytest.mark.on_s
 
 @pytest.fixture
 def rows(settings: Settings) -> None:
-    settings.MIRROR = {**settings.MIRROR, "CHUNK": 5}  # a verification reads four at a time
+    settings.MIRROR = {**settings.MIRROR, "CHUNK": 5}  # a verification reads four rows at a time
     Odd.objects.bulk_create(Odd(code=f"c{n:03}") for n in range(40))
 
 
 @pytest.mark.parametrize("action", ["rebuild", "verify", "repair"])
-def test_on_a_terminal_there_is_a_bar_with_rate_and_time_left(action: str, rows: None) -> None:
+def test_terminal_gets_a_bar_with_rate_and_remaining_time(action: str, rows: None) -> None:
     found = run(action, "t'odd", err=Terminal())
     assert "40/40" in found.err
     assert "rows/s" in found.err
@@ -29,7 +29,7 @@ def test_on_a_terminal_there_is_a_bar_with_rate_and_time_left(action: str, rows:
 
 @pytest.mark.parametrize("action", ["rebuild", "verify", "repair"])
 @pytest.mark.parametrize("form", ["--json", "plain"])
-def test_elsewhere_there_are_plain_lines_and_stdout_is_the_report_alone(
+def test_other_streams_get_plain_lines_and_stdout_the_report_only(
     form: str, action: str, rows: None, settings: Settings
 ) -> None:
     settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": 0.0}
@@ -46,7 +46,7 @@ def test_elsewhere_there_are_plain_lines_and_stdout_is_the_report_alone(
         assert len(found.out.splitlines()) == 1
 
 
-def test_progress_of_an_unknown_number_of_rows_has_no_time_left(settings: Settings) -> None:
+def test_progress_without_a_total_has_no_remaining_time(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": 0.0}
     err = io.StringIO()
     with progress.Progress(err, "read") as told:
@@ -55,5 +55,5 @@ def test_progress_of_an_unknown_number_of_rows_has_no_time_left(settings: Settin
     assert "left" not in err.getvalue()
 
 
-def test_a_command_says_nothing_on_the_way_when_it_is_quick(rows: None) -> None:
+def test_short_command_prints_no_progress(rows: None) -> None:
     assert run("rebuild", "t'odd").err == ""

@@ -1,4 +1,4 @@
-"""Callbacks after a commit: their errors are logged by name and harm no one."""
+"""Errors in callbacks after a commit are logged with the callback's name and affect nothing else."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ def fail() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_failed_callback_is_logged_by_its_name_and_the_next_one_runs(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_callback_is_logged_by_name_and_the_next_one_runs(caplog: pytest.LogCaptureFixture) -> None:
     found: list[str] = []
     with transaction.atomic():
         after_commit(fail)
@@ -32,7 +32,7 @@ def test_a_failed_callback_is_logged_by_its_name_and_the_next_one_runs(caplog: p
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_callback_of_a_rolled_back_transaction_never_runs() -> None:
+def test_callback_of_a_rolled_back_transaction_never_runs() -> None:
     found: list[str] = []
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         after_commit(tell, found, "told")
@@ -40,6 +40,6 @@ def test_a_callback_of_a_rolled_back_transaction_never_runs() -> None:
     assert found == []
 
 
-def test_no_robust_callback_is_a_partial() -> None:
+def test_robust_callbacks_are_never_partials() -> None:
     sources = [path for app in APPS for path in (Path(settings.BASE_DIR) / app).rglob("*.py")]
     assert [path for path in sources if re.search(r"on_commit\(\s*partial\(", path.read_text())] == []

@@ -1,4 +1,4 @@
-"""Many who write at once: what one drain has done, the others need not; nobody waits for long."""
+"""Concurrent writers: one drain does the work of all, and no writer waits for long."""
 
 import itertools
 import threading
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.usefixtures("committed")
 
 @pytest.fixture
 def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what the test has drained is drained."""
+    """Drain nothing after a commit: changes stay pending until the test drains them."""
     monkeypatch.setattr(hints, "flush", lambda: None)
 
 
 @pytest.mark.usefixtures("no_hints")
-def test_the_first_drain_of_a_summary_does_what_all_wait_for(redis: Redis) -> None:
+def test_first_drain_of_a_summary_applies_the_changes_of_all_writers(redis: Redis) -> None:
     world.warm_own()
     first, second = Item.objects.create(name="first"), Item.objects.create(name="second")
     drained = apply.drain(registry.get("latest"), [str(first.pk)])
@@ -42,7 +42,7 @@ def test_the_first_drain_of_a_summary_does_what_all_wait_for(redis: Redis) -> No
 
 
 @pytest.mark.usefixtures("no_hints")
-def test_a_drain_of_a_summary_marks_so_many_changes_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drain_of_a_summary_marks_a_bounded_number_of_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     from mirror import shapes
 
     monkeypatch.setattr(shapes, "SUMMED_UP", 3)
@@ -54,7 +54,7 @@ def test_a_drain_of_a_summary_marks_so_many_changes_at_most(monkeypatch: pytest.
 
 
 def in_the_way(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Others are always there first; what was tried is noted."""
+    """Make every write of a drain fail with a conflict. Return a list with one item per attempt."""
     tried: list[str] = []
 
     def land(flight: apply.Flight) -> apply.Drained:
@@ -67,7 +67,7 @@ def in_the_way(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.usefixtures("no_hints")
-def test_a_request_leaves_rows_to_those_who_are_at_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_leaves_contended_rows_to_other_drains(monkeypatch: pytest.MonkeyPatch) -> None:
     Item.objects.bulk_create(Item(name=f"item {n}") for n in range(50))
     with monkeypatch.context() as patch:
         tried = in_the_way(patch)
@@ -80,7 +80,7 @@ def test_a_request_leaves_rows_to_those_who_are_at_them(monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("no_hints")
-def test_the_relay_comes_down_to_single_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relay_splits_a_contended_batch_down_to_single_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     items = Item.objects.bulk_create(Item(name=f"item {n}") for n in range(4))
     tried = in_the_way(monkeypatch)
     monkeypatch.setattr(apply, "TRIES", 1)
@@ -88,7 +88,7 @@ def test_the_relay_comes_down_to_single_rows(monkeypatch: pytest.MonkeyPatch) ->
     assert len(tried) > 7
 
 
-def test_ones_own_rows_come_before_what_everybody_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_rows_are_drained_before_shared_summaries(monkeypatch: pytest.MonkeyPatch) -> None:
     drained: list[str] = []
     drain_keys = relay.drain_keys
 
@@ -107,7 +107,7 @@ def waiting(job: Callable[[], None]) -> threading.Thread:
     return thread
 
 
-def test_threads_take_turns_at_what_is_everybodys() -> None:
+def test_threads_take_turns_at_shared_summaries() -> None:
     got: list[bool] = []
 
     def second() -> None:
@@ -127,7 +127,7 @@ def test_threads_take_turns_at_what_is_everybodys() -> None:
 
 
 @pytest.mark.slow
-def test_thirty_threads_that_save_at_once_leave_nothing_undone(redis: Redis) -> None:
+def test_thirty_threads_saving_at_once_leave_redis_equal_to_sql(redis: Redis) -> None:
     world.warm_own()
 
     numbers = itertools.count()

@@ -1,4 +1,4 @@
-"""The mirror stands on its own feet, and what can be set or run is written down."""
+"""The mirror imports no other application, and its settings, watches and commands are documented."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ OTHERS = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"mirror"}
 
 
 def imports(source: Path) -> set[str]:
-    """The top-level packages that a file imports, at its top or anywhere in it."""
+    """Return the top-level packages that a file imports, at any level of nesting."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -33,7 +33,7 @@ def imports(source: Path) -> set[str]:
     return found
 
 
-def test_the_mirror_imports_no_other_application() -> None:
+def test_mirror_imports_no_other_application() -> None:
     assert {"accounts", "catalog", "config", "tests"} <= OTHERS
     assert len(SOURCES) > 40
     assert {str(source): found for source in SOURCES if (found := imports(source) & OTHERS)} == {}
@@ -51,7 +51,7 @@ def test_every_setting_is_documented_with_its_default(name: str) -> None:
     assert ast.literal_eval(row[1]) == DEFAULTS[name]
 
 
-def test_no_setting_is_documented_that_does_not_exist() -> None:
+def test_every_documented_setting_exists() -> None:
     assert set(re.findall(r"^\| `([A-Z_]+)` \|", PAGE, re.MULTILINE)) == set(DEFAULTS)
 
 

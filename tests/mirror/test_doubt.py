@@ -1,4 +1,4 @@
-"""Readers of strict mirrors ask the outbox about the rows at hand when Redis may lack a change of theirs."""
+"""A reader of a strict mirror in doubt asks the outbox whether the rows it reads have pending changes."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ STRICT = ("titem", "tfollow")
 
 @pytest.fixture(autouse=True)
 def strict(committed: None, no_hints: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of the mirrors are strict; an item is made of its group, too."""
+    """Make two mirrors strict. An item's record also depends on its group."""
     for name in STRICT:
         monkeypatch.setattr(type(registry.get(name)), "strict", True)
     monkeypatch.setattr(type(registry.get("titem")), "rows_behind", lambda self, item: [(Group, item["group"])])
@@ -29,7 +29,7 @@ def strict(committed: None, no_hints: None, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture(autouse=True)
 def warm(strict: None) -> None:
-    """Items and follows, all in Redis, with a heartbeat."""
+    """Create items and a follow, mirror them, and write a heartbeat."""
     group = Group.objects.create(name="7", pk=7)
     Item.objects.bulk_create(Item(pk=pk, name=f"item {pk}", group=group if pk == 3 else None) for pk in (1, 2, 3))
     Follow.objects.create(follower=5, followed=6)
@@ -53,20 +53,20 @@ def stop_heartbeat(redis: Redis) -> None:
     redis.delete(naming.heartbeat())
 
 
-def test_a_fresh_heartbeat_costs_no_sql(redis: Redis) -> None:
+def test_read_with_a_fresh_heartbeat_sends_no_sql(redis: Redis) -> None:
     with record() as seen:
         assert item(1) is not None
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
-def test_without_a_heartbeat_one_query_asks_what_is_pending(redis: Redis) -> None:
+def test_read_without_a_heartbeat_sends_one_query(redis: Redis) -> None:
     stop_heartbeat(redis)
     with record() as seen:
         assert item(1) is not None
     assert (seen.round_trips, len(seen.sql)) == (1, 1)
 
 
-def test_mirrors_that_are_not_strict_need_no_heartbeat(redis: Redis) -> None:
+def test_mirror_that_is_not_strict_needs_no_heartbeat(redis: Redis) -> None:
     stop_heartbeat(redis)
     Group.objects.update(name="eight")
     with record() as seen:
@@ -74,7 +74,7 @@ def test_mirrors_that_are_not_strict_need_no_heartbeat(redis: Redis) -> None:
     assert seen.sql == []
 
 
-def test_only_rows_with_a_pending_change_are_answered_by_sql(redis: Redis) -> None:
+def test_only_rows_with_pending_changes_are_answered_by_sql(redis: Redis) -> None:
     Item.objects.filter(pk=1).update(name="new")
     stop_heartbeat(redis)
     assert item(1) is None
@@ -88,20 +88,20 @@ def test_quarantined_changes_count_as_pending(redis: Redis) -> None:
     assert item(1) is None
 
 
-def test_a_truncated_table_concerns_every_row(redis: Redis) -> None:
+def test_change_of_everything_counts_for_every_row(redis: Redis) -> None:
     outbox.append("titem", [outbox.WHOLE])
     stop_heartbeat(redis)
     assert item(1) is None
 
 
-def test_pending_changes_of_the_rows_behind_a_record_count(redis: Redis) -> None:
+def test_pending_changes_of_rows_behind_a_record_count(redis: Redis) -> None:
     Change.objects.create(mirror="titem", source=Group._meta.db_table, key="7")
     stop_heartbeat(redis)
     assert item(3) is None
     assert item(2) is not None
 
 
-def test_members_of_an_entry_are_the_rows_at_hand(redis: Redis) -> None:
+def test_members_of_an_entry_count_as_rows(redis: Redis) -> None:
     Item.objects.filter(pk=2).update(score=9)
     stop_heartbeat(redis)
     scores = naming.key("titems:score")
@@ -112,7 +112,7 @@ def test_members_of_an_entry_are_the_rows_at_hand(redis: Redis) -> None:
     assert read(["titem"], lambda pipe: pipe.get(naming.key("titem:name:item 2"))) is None
 
 
-def test_a_pending_edge_concerns_the_sets_that_it_is_going_to_be_in(redis: Redis) -> None:
+def test_pending_edge_counts_for_the_sets_that_it_will_enter(redis: Redis) -> None:
     Follow.objects.create(follower=5, followed=7)
     stop_heartbeat(redis)
     assert followed_by(5) is None
@@ -123,14 +123,14 @@ def test_a_pending_edge_concerns_the_sets_that_it_is_going_to_be_in(redis: Redis
     assert is_followed(5, 6) is not None
 
 
-def test_whole_sets_are_answered_by_sql_while_very_many_edges_are_pending(redis: Redis) -> None:
+def test_whole_sets_are_answered_by_sql_while_too_many_edges_are_pending(redis: Redis) -> None:
     Follow.objects.bulk_create(Follow(follower=90, followed=pk) for pk in range(outbox.MUCH + 1))
     stop_heartbeat(redis)
     assert followed_by(6) is None
     assert is_followed(5, 6) is not None
 
 
-def test_a_quarantined_row_is_answered_by_sql_and_all_others_by_redis(redis: Redis) -> None:
+def test_only_quarantined_rows_are_answered_by_sql_with_a_heartbeat(redis: Redis) -> None:
     Item.objects.filter(pk=1).update(name="new")
     Group.objects.update(name="eight")
     Follow.objects.create(follower=5, followed=7)
@@ -145,7 +145,7 @@ def test_a_quarantined_row_is_answered_by_sql_and_all_others_by_redis(redis: Red
     assert seen.sql == []
 
 
-def test_too_many_quarantined_rows_are_asked_of_sql(redis: Redis) -> None:
+def test_outbox_is_asked_when_too_many_rows_are_quarantined(redis: Redis) -> None:
     Change.objects.bulk_create(
         Change(mirror="tgroup", key=str(pk), quarantined_at="2026-01-01T00:00Z") for pk in range(heartbeat.LISTED + 1)
     )
@@ -156,14 +156,14 @@ def test_too_many_quarantined_rows_are_asked_of_sql(redis: Redis) -> None:
     assert item(1) is not None
 
 
-def test_a_heartbeat_of_another_server_is_none(redis: Redis) -> None:
+def test_heartbeat_of_another_incarnation_does_not_count(redis: Redis) -> None:
     Item.objects.filter(pk=1).update(name="new")
     assert item(1) is not None
     redis.set(naming.heartbeat(), "another:server|0")
     assert item(1) is None
 
 
-def test_a_heartbeat_that_does_not_change_is_stale() -> None:
+def test_unchanged_heartbeat_becomes_stale() -> None:
     now = [100.0]
     newest = doubt._Newest(lambda: now[0])
     assert newest.is_fresh(b"one")
@@ -174,7 +174,7 @@ def test_a_heartbeat_that_does_not_change_is_stale() -> None:
     assert newest.is_fresh(b"two")
 
 
-def test_a_failure_seen_by_the_process_outlives_the_breaker(redis: Redis, settings: Settings) -> None:
+def test_failure_seen_by_the_process_causes_doubt_after_the_breaker_closes(redis: Redis, settings: Settings) -> None:
     Item.objects.filter(pk=1).update(name="new")
     assert item(1) is not None
     settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 0.0}
@@ -184,7 +184,7 @@ def test_a_failure_seen_by_the_process_outlives_the_breaker(redis: Redis, settin
     assert item(2) is not None
 
 
-def test_without_sql_redis_is_believed(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redis_answers_while_sql_is_down(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(changes: Any) -> list[Any]:
         raise OperationalError("the server is away")
 
@@ -199,7 +199,7 @@ def test_without_sql_redis_is_believed(redis: Redis, monkeypatch: pytest.MonkeyP
     assert item(1) is None
 
 
-def test_what_is_asked_ahead_is_in_doubt_by_itself_with_one_query(redis: Redis) -> None:
+def test_each_prefetched_read_is_judged_separately_with_one_query(redis: Redis) -> None:
     def asked(pk: int) -> Asked:
         return Asked.of(["titem"], lambda pipe: pipe.get(registry.get("titem").key(str(pk))))
 

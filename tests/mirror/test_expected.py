@@ -1,4 +1,4 @@
-"""What SQL says and what Redis holds are compared as sums, which have to tell every difference."""
+"""The checksums that verification compares detect every kind of difference."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def agrees(given: list[Contribution], kind: Kind, raw: list[Any]) -> bool:
     return sums.agree(Content("k", Family("k", kind, lambda key, member: member), raw))
 
 
-def test_what_is_as_it_should_be_agrees_in_any_order() -> None:
+def test_equal_entries_agree_in_any_order() -> None:
     assert agrees([Member("k", "1"), Members(("k", "other"), "2")], "set", [b"2", b"1"])
     assert agrees([Scored("k", "1", 3), Scored("k", "2", 0.5)], "zset", [(b"1", b"3"), (b"2", b"0.5")])
     assert agrees([Field("k", "f", "v")], "hash", [(b"f", b"v")])
@@ -39,18 +39,18 @@ def test_what_is_as_it_should_be_agrees_in_any_order() -> None:
         ("string", [Value("k", "v")], []),
     ],
 )
-def test_every_kind_of_difference_is_told(kind: Kind, given: list[Contribution], raw: list[Any]) -> None:
+def test_every_kind_of_difference_changes_the_checksum(kind: Kind, given: list[Contribution], raw: list[Any]) -> None:
     assert not agrees(given, kind, raw)
 
 
-def test_the_member_that_is_one_too_many_is_told_also_where_its_hash_is_nothing() -> None:
-    """An int's hash is the int: a member could be as good as not there, if it were not counted."""
+def test_extra_member_with_the_hash_zero_is_detected() -> None:
+    """The hash of an int is the int itself. A member whose hash is 0 is detected because members are counted."""
     sums = Sums()
     sums.totals["k"] = 0
     assert not sums.agree(Content("k", Family("k", "set", lambda key, member: member), [0]))
 
 
-def test_an_entry_says_its_key_its_member_and_its_value_as_text() -> None:
+def test_entry_is_described_by_key_member_and_value() -> None:
     assert says(Member("k", "m")) == ("k", "m", "")
     assert says(Scored("k", "m", 2)) == ("k", "m", "2.0")
     assert says(Field("k", "f", "v")) == ("k", "f", "v")

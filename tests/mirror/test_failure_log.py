@@ -1,4 +1,4 @@
-"""A failure that lasts is logged when it begins, once an hour, and when it ends."""
+"""A lasting failure is logged at its beginning, once an hour, and at its end."""
 
 import logging
 from typing import Any
@@ -27,7 +27,7 @@ def fail(failures: FailureLog, key: object = 1) -> None:
     failures.add(key, "%s failed", key, error=ValueError("why"))
 
 
-def test_each_state_is_one_line_with_a_count(
+def test_each_state_is_logged_once_with_a_count(
     failures: FailureLog, now: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
@@ -45,7 +45,7 @@ def test_each_state_is_one_line_with_a_count(
     assert caplog.messages[4:] == ["1 failed"]
 
 
-def test_the_number_of_counted_failures_is_bounded(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_number_of_counted_failures_is_bounded(failures: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     for key in (1, 2, 3, 4):
         fail(failures, key)
     caplog.clear()

@@ -1,4 +1,4 @@
-"""A heartbeat is written when everything earlier of the strict mirrors has arrived, and only then."""
+"""A heartbeat is written only after all earlier changes of the strict mirrors reached Redis."""
 
 import logging
 from collections.abc import Callable
@@ -18,13 +18,13 @@ from tests.support.servers import RedisServer, wait_until
 
 @pytest.fixture(autouse=True)
 def strict(committed: None, no_hints: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Items are strict, groups are not."""
+    """Make the mirror of items strict. The mirror of groups is not."""
     monkeypatch.setattr(type(registry.get("titem")), "strict", True)
 
 
 @pytest.fixture
 def warm(strict: None) -> None:
-    """Everything is in Redis, and there is no heartbeat."""
+    """Rebuild the mirrors and delete the heartbeat."""
     Item.objects.bulk_create(Item(pk=pk, name=f"item {pk}") for pk in (1, 2))
     rebuild.rebuild(["titem", "tgroup"])
     relay.drain_all()
@@ -41,13 +41,13 @@ def beats(redis: Redis) -> bool:
     return done
 
 
-def test_pending_changes_of_strict_mirrors_arrive_before_the_heartbeat(warm: None, redis: Redis) -> None:
+def test_pending_changes_of_strict_mirrors_are_applied_before_the_heartbeat(warm: None, redis: Redis) -> None:
     Item.objects.filter(pk=1).update(name="new")
     assert beats(redis)
     assert said_of_one(redis)["name"] == "new"
 
 
-def test_changes_of_a_source_are_spread_first(warm: None, redis: Redis) -> None:
+def test_changes_of_sources_are_spread_first(warm: None, redis: Redis) -> None:
     label = Label.objects.create(name="old")
     Item.objects.get(pk=1).labels.add(label)
     relay.drain_all()
@@ -56,19 +56,19 @@ def test_changes_of_a_source_are_spread_first(warm: None, redis: Redis) -> None:
     assert said_of_one(redis)["labels"] == ["new"]
 
 
-def test_other_mirrors_are_not_waited_for(warm: None, redis: Redis) -> None:
+def test_changes_of_other_mirrors_do_not_delay_the_heartbeat(warm: None, redis: Redis) -> None:
     Odd.objects.bulk_create(Odd(code=str(number)) for number in range(heartbeat.MOST + 1))
     assert beats(redis)
     assert Change.objects.pending().filter(mirror="t'odd").count() == heartbeat.MOST + 1
 
 
-def test_more_than_one_round_drains_means_no_heartbeat_yet(warm: None, redis: Redis) -> None:
+def test_no_heartbeat_is_written_while_more_is_pending_than_a_round_drains(warm: None, redis: Redis) -> None:
     Item.objects.bulk_create(Item(pk=100 + number, name=f"more {number}") for number in range(heartbeat.MOST + 1))
     assert not beats(redis)
     assert beats(redis)
 
 
-def test_a_change_that_fails_holds_the_heartbeat_back_until_it_is_quarantined(
+def test_failing_change_delays_the_heartbeat_until_it_is_quarantined(
     warm: None, redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     def broken(self: object, row: Item) -> None:
@@ -82,7 +82,7 @@ def test_a_change_that_fails_holds_the_heartbeat_back_until_it_is_quarantined(
     assert redis.get(naming.quarantined()) == b'[["titem","","1"]]'
 
 
-def test_the_list_of_quarantined_rows_goes_with_the_last_of_them(warm: None, redis: Redis) -> None:
+def test_list_of_quarantined_rows_is_deleted_with_its_last_row(warm: None, redis: Redis) -> None:
     Change.objects.create(mirror="titem", key="1", quarantined_at="2026-01-01T00:00Z")
     assert beats(redis)
     assert redis.exists(naming.quarantined())
@@ -91,7 +91,7 @@ def test_the_list_of_quarantined_rows_goes_with_the_last_of_them(warm: None, red
     assert not redis.exists(naming.quarantined())
 
 
-def test_very_many_quarantined_rows_are_not_listed(warm: None, redis: Redis) -> None:
+def test_too_many_quarantined_rows_are_not_listed(warm: None, redis: Redis) -> None:
     Change.objects.bulk_create(
         Change(mirror="tgroup", key=str(pk), quarantined_at="2026-01-01T00:00Z") for pk in range(heartbeat.LISTED + 1)
     )
@@ -99,21 +99,21 @@ def test_very_many_quarantined_rows_are_not_listed(warm: None, redis: Redis) -> 
     assert redis.get(naming.quarantined()) == doubt.TOO_MANY
 
 
-def test_a_heartbeat_expires_by_the_time_at_which_its_round_began(warm: None, redis: Redis, settings: Settings) -> None:
-    """As when a frozen server executes it later."""
+def test_heartbeat_expires_relative_to_the_start_of_its_round(warm: None, redis: Redis, settings: Settings) -> None:
+    """A frozen server may execute the command late."""
     settings.MIRROR = {**settings.MIRROR, "HEARTBEAT_SECONDS": 0.0}
     assert heartbeat.beat()
     assert not redis.exists(naming.heartbeat())
 
 
-def test_a_round_without_changes_is_two_round_trips_and_two_queries(warm: None, redis: Redis) -> None:
+def test_round_without_changes_takes_two_round_trips_and_two_queries(warm: None, redis: Redis) -> None:
     heartbeat.beat()
     with record() as seen:
         assert heartbeat.beat()
     assert (seen.round_trips, len(seen.sql)) == (2, 2)
 
 
-def test_the_pulse_goes_on_after_an_outage_and_logs_each_state_once(
+def test_heartbeats_resume_after_an_outage_that_is_logged_once(
     warm: None,
     redis_server: RedisServer,
     hurry: Callable[..., object],

@@ -1,4 +1,4 @@
-"""Hints: what was committed is in Redis at once, and nothing that goes wrong on the way reaches the caller."""
+"""Hints bring committed changes to Redis at once, and their failures never reach the caller."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,13 +22,13 @@ Sent = list[tuple[str, list[str]]]
 
 @pytest.fixture(autouse=True)
 def no_hurry(settings: Any) -> None:
-    """Budgets are tested by their own tests, and this machine may be busy."""
+    """Lift the budget, which has tests of its own, for slow machines."""
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 3600.0}
 
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
-    """What went to Celery instead."""
+    """Collect the tasks that are sent to Celery."""
     found: Sent = []
     monkeypatch.setattr(send, "drain", lambda mirror, keys: found.append((mirror, keys)))
     monkeypatch.setattr(send, "sweep", lambda: found.append(("sweep", [])))
@@ -39,20 +39,20 @@ def pending() -> int:
     return Change.objects.pending().count()
 
 
-def test_what_is_saved_is_in_redis_when_save_returns(redis: Redis) -> None:
+def test_saved_row_is_in_redis_when_save_returns(redis: Redis) -> None:
     Odd.objects.create(code="a")
     assert redis.exists(registry.get("t'odd").key("a"))
     assert pending() == 0
 
 
-def test_within_a_transaction_nothing_is_in_redis_until_it_is_committed(redis: Redis) -> None:
+def test_uncommitted_changes_never_reach_redis(redis: Redis) -> None:
     with transaction.atomic():
         Odd.objects.create(code="a")
         assert redis.keys("*todd*") == []
     assert redis.keys("*todd*") != []
 
 
-def test_what_is_rolled_back_never_arrives(redis: Redis) -> None:
+def test_rolled_back_changes_never_reach_redis(redis: Redis) -> None:
     with transaction.atomic():
         Odd.objects.create(code="a")
         transaction.set_rollback(True)
@@ -60,8 +60,8 @@ def test_what_is_rolled_back_never_arrives(redis: Redis) -> None:
     assert [name.decode().rpartition(":")[2] for name in redis.keys("*todd*")] == ["b"]
 
 
-def test_a_hint_after_a_savepoint_that_was_rolled_back_is_followed(redis: Redis) -> None:
-    """One "registered already" for the whole transaction would have gone with the savepoint."""
+def test_hint_after_a_rolled_back_savepoint_is_followed(redis: Redis) -> None:
+    """A single callback for the whole transaction would be lost with the savepoint."""
     with transaction.atomic():
         with transaction.atomic():
             Odd.objects.create(code="a")
@@ -70,14 +70,14 @@ def test_a_hint_after_a_savepoint_that_was_rolled_back_is_followed(redis: Redis)
     assert redis.exists(registry.get("t'odd").key("a"))
 
 
-def test_a_savepoint_alone_is_no_commit(redis: Redis) -> None:
+def test_released_savepoint_is_no_commit(redis: Redis) -> None:
     with transaction.atomic():
         with transaction.atomic():
             Odd.objects.create(code="a")
         assert redis.keys("*todd*") == []
 
 
-def test_many_saves_of_one_transaction_are_one_batch() -> None:
+def test_many_saves_in_one_transaction_are_one_batch() -> None:
     Odd.objects.create(code="warms the connections up")
     with record() as seen, transaction.atomic():
         for n in range(30):
@@ -86,7 +86,7 @@ def test_many_saves_of_one_transaction_are_one_batch() -> None:
     assert pending() == 0
 
 
-def test_a_renamed_label_is_renamed_on_its_items_at_once(redis: Redis) -> None:
+def test_renamed_label_is_renamed_on_its_items_at_once(redis: Redis) -> None:
     item, label = Item.objects.create(name="a"), Label.objects.create(name="red")
     item.labels.add(label)
     label.name = "blue"
@@ -94,14 +94,14 @@ def test_a_renamed_label_is_renamed_on_its_items_at_once(redis: Redis) -> None:
     assert world.dump(redis) == world.by_orm()
 
 
-def test_a_group_and_its_items_that_are_deleted_are_gone_at_once(redis: Redis) -> None:
+def test_cascading_delete_reaches_redis_at_once(redis: Redis) -> None:
     group = Group.objects.create(name="g")
     Item.objects.create(name="a", group=group)
     group.delete()
     assert world.dump(redis) == world.by_orm() == {}
 
 
-def test_what_does_not_fit_the_budget_goes_to_celery(settings: Any, sent: Sent) -> None:
+def test_keys_beyond_the_budget_are_sent_to_celery(settings: Any, sent: Sent) -> None:
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0.0}
     with transaction.atomic():
         Odd.objects.create(code="a")
@@ -110,8 +110,8 @@ def test_what_does_not_fit_the_budget_goes_to_celery(settings: Any, sent: Sent) 
     assert pending() == 2
 
 
-def test_a_source_that_does_not_fit_the_budget_is_left_to_a_sweep(settings: Any, sent: Sent) -> None:
-    """Its key is no row of the mirror: a task that drained that key would do nothing, or another row."""
+def test_source_beyond_the_budget_is_left_to_a_sweep(settings: Any, sent: Sent) -> None:
+    """A source's key is not a key of the mirror, so a task must not drain it."""
     item, label = Item.objects.create(name="a"), Label.objects.create(name="red")
     item.labels.add(label)
     relay.drain_all()
@@ -120,7 +120,7 @@ def test_a_source_that_does_not_fit_the_budget_is_left_to_a_sweep(settings: Any,
     assert sent == [("sweep", [])]
 
 
-def test_more_keys_than_a_hint_may_hold_are_left_to_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_beyond_the_maximum_are_left_to_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hints, "MOST", 3)
     with transaction.atomic():
         for n in range(5):
@@ -130,18 +130,16 @@ def test_more_keys_than_a_hint_may_hold_are_left_to_the_sweep(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_without_redis_a_write_succeeds_and_celery_is_not_asked_in_vain(
-    harm: str, redis_server: RedisServer, sent: Sent
-) -> None:
+def test_write_succeeds_without_redis_and_sends_no_task(harm: str, redis_server: RedisServer, sent: Sent) -> None:
     getattr(redis_server, harm)()
     Odd.objects.create(code="a")
     assert breaker.open()
-    Odd.objects.create(code="b")  # costs no time-out any more
+    Odd.objects.create(code="b")  # the breaker is open, so this write waits for no time-out
     assert sent == []
     assert pending() == 2
 
 
-def test_without_a_broker_a_write_that_does_not_fit_succeeds(settings: Any, redis_server: RedisServer) -> None:
+def test_write_beyond_the_budget_succeeds_without_a_broker(settings: Any, redis_server: RedisServer) -> None:
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0.0}
     redis_server.kill()
     Odd.objects.create(code="a")
@@ -149,7 +147,7 @@ def test_without_a_broker_a_write_that_does_not_fit_succeeds(settings: Any, redi
     assert pending() == 1
 
 
-def test_when_sql_fails_after_the_commit_the_write_has_succeeded(monkeypatch: pytest.MonkeyPatch, sent: Sent) -> None:
+def test_write_succeeds_if_sql_fails_after_the_commit(monkeypatch: pytest.MonkeyPatch, sent: Sent) -> None:
     def away(*args: object) -> None:
         raise OperationalError("gone")
 
@@ -159,7 +157,7 @@ def test_when_sql_fails_after_the_commit_the_write_has_succeeded(monkeypatch: py
     assert pending() == 1
 
 
-def test_a_row_that_cannot_be_mirrored_fails_for_itself_alone(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
+def test_row_that_cannot_be_mirrored_delays_no_other(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
     def bad(row: Odd) -> None:
         raise ZeroDivisionError
 
@@ -170,14 +168,13 @@ def test_a_row_that_cannot_be_mirrored_fails_for_itself_alone(monkeypatch: pytes
     assert redis.exists(registry.get("titem").key(str(item.pk)))
 
 
-def test_a_source_that_cannot_be_worked_out_keeps_no_other_hint_back(
-    monkeypatch: pytest.MonkeyPatch, redis: Redis, sent: Sent
-) -> None:
+def test_failing_source_delays_no_other_hint(monkeypatch: pytest.MonkeyPatch, redis: Redis, sent: Sent) -> None:
     def bad(values: Sequence[str], after: str | None, limit: int) -> list[str]:
         raise ZeroDivisionError
 
     watch = Watch(Label, via=bad)
-    monkeypatch.setattr(registry.get("t'odd"), "watches", [watch])  # by its name the first to be drained
+    # "t'odd" sorts before "titem", so it is drained first
+    monkeypatch.setattr(registry.get("t'odd"), "watches", [watch])
     with transaction.atomic():
         Change.objects.create(mirror="t'odd", source=watch.source, key="1")
         hints.hint("t'odd", watch.source, ["1"])
@@ -186,13 +183,13 @@ def test_a_source_that_cannot_be_worked_out_keeps_no_other_hint_back(
     assert sent == [("sweep", [])]
 
 
-def test_a_flush_without_hints_asks_nobody() -> None:
+def test_flush_without_hints_sends_nothing() -> None:
     with record() as seen:
         hints.flush()
     assert (seen.commands, seen.sql) == ([], [])
 
 
-def test_every_hint_names_a_task_of_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_hint_names_an_existing_task(monkeypatch: pytest.MonkeyPatch) -> None:
     named: list[str] = []
 
     def hint(task: str, **_: Any) -> bool:

@@ -1,4 +1,4 @@
-"""A lease keeps others from a job for a while, and nobody takes away another's."""
+"""A lease excludes other holders for a limited time, and only its holder can release it."""
 
 import pytest
 from redis import Redis
@@ -12,35 +12,35 @@ from tests.support.servers import RedisServer, wait_until
 from tests.support.timeouts import hung
 
 NAME = "job"
-LONG = 3600.0  # nobody stands still for that long
+LONG = 3600.0  # longer than any test takes
 
 
-def test_while_one_has_it_others_do_not() -> None:
+def test_lease_excludes_a_second_holder() -> None:
     with lease(client(), NAME, LONG) as mine, lease(client(), NAME, LONG) as theirs:
         assert (mine, theirs) == (True, False)
     with lease(client(), NAME, LONG) as mine:
         assert mine
 
 
-def test_it_is_given_back_also_after_an_error() -> None:
+def test_lease_is_released_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError), lease(client(), NAME, LONG):
         raise ZeroDivisionError
     with lease(client(), NAME, LONG) as mine:
         assert mine
 
 
-def test_it_ends_by_itself(redis: Redis) -> None:
+def test_lease_expires(redis: Redis) -> None:
     with lease(client(), NAME, LONG):
         assert 0 < redis.pttl(naming.lease(NAME)) <= LONG * 1000
 
 
-def test_one_that_has_run_out_and_is_another_s_by_now_is_left_alone(redis: Redis) -> None:
+def test_expired_lease_of_another_holder_is_not_released(redis: Redis) -> None:
     with lease(client(), NAME, LONG):
         redis.set(naming.lease(NAME), "another's")
     assert redis.get(naming.lease(NAME)) == b"another's"
 
 
-def test_one_that_changes_hands_at_the_last_moment_is_left_alone(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lease_that_changes_hands_during_the_release_is_kept(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     ask = Session.watch_and_ask
 
     def overtaken(session: Session, *args: object) -> object:
@@ -54,8 +54,8 @@ def test_one_that_changes_hands_at_the_last_moment_is_left_alone(redis: Redis, m
     assert redis.get(naming.lease(NAME)) == b"another's"
 
 
-def test_a_lease_that_hung_redis_grants_later_is_taken_again_by_its_process(redis_server: RedisServer) -> None:
-    """The client times out, and the server executes the command when it goes on."""
+def test_process_retakes_a_lease_that_a_hung_redis_granted_late(redis_server: RedisServer) -> None:
+    """The client times out, and the server executes the command after it resumes."""
     with hung(redis_server), pytest.raises(RedisTimeoutError), lease(client(), NAME, LONG):
         pass
     wait_until(lambda: client().exists(naming.lease(NAME)), "the lease without an owner")
@@ -63,21 +63,21 @@ def test_a_lease_that_hung_redis_grants_later_is_taken_again_by_its_process(redi
         assert mine
 
 
-def test_a_lease_of_another_process_is_left_alone(redis: Redis) -> None:
+def test_lease_of_another_process_is_not_taken(redis: Redis) -> None:
     redis.set(naming.lease(NAME), "another's")
     with lease(client(), NAME, LONG) as mine:
         assert not mine
     assert redis.get(naming.lease(NAME)) == b"another's"
 
 
-def test_a_lease_is_renewed_while_its_block_runs(redis: Redis) -> None:
+def test_lease_is_renewed_while_its_block_runs(redis: Redis) -> None:
     with lease(client(), NAME, 3.0):
         redis.pexpire(naming.lease(NAME), 2_000)
         wait_until(lambda: redis.pttl(naming.lease(NAME)) > 2_000, "a renewal")
     assert not redis.exists(naming.lease(NAME))
 
 
-def test_a_renewal_outlives_a_redis_that_was_emptied(redis: Redis) -> None:
+def test_lease_is_renewed_in_an_emptied_redis(redis: Redis) -> None:
     with lease(client(), NAME, 3.0):
         redis.delete(naming.lease(NAME))
         wait_until(lambda: redis.exists(naming.lease(NAME)), "a renewal")

@@ -1,4 +1,4 @@
-"""Copies of a mirror in the process: current, or not used."""
+"""A local copy of a mirror answers only while it is current."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -27,14 +27,14 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 class FedItems(ItemMirror):
-    """Items, with a feed of what changes."""
+    """The mirror of items with a feed."""
 
     def feed(self) -> str:
         return key("titems:changes")
 
 
 class Plain:
-    """The plainest structure there is: what is where."""
+    """The simplest structure: a dictionary from place to entry."""
 
     def __init__(self, entries: Iterable[Contribution]) -> None:
         self.held: dict[tuple[str, ...], Entry] = {}
@@ -50,7 +50,7 @@ class Plain:
 
 
 class Counting(LocalCopy[Plain]):
-    """Counts how often it was loaded."""
+    """A local copy that counts its loads."""
 
     def __init__(self) -> None:
         self.loads = 0
@@ -61,14 +61,14 @@ class Counting(LocalCopy[Plain]):
         return Plain(entries)
 
     def now(self) -> set[Entry] | None:
-        """What the copy holds, or None when it is not current."""
+        """Return the entries in the copy, or None if it is not current."""
         answer = self.ask(lambda structure: set(structure.held.values()), lambda pipe, answer: None)
         return None if answer is None else answer[0]
 
 
 @pytest.fixture
 def mirrored() -> FedItems:
-    """The declaration that is in force, and three items in a warm mirror."""
+    """Register a mirror with a feed, and create three items in it."""
     declared = FedItems()
     registry._mirrors["titem"] = declared
     for n in range(3):
@@ -79,7 +79,7 @@ def mirrored() -> FedItems:
 
 @pytest.fixture
 def copy(mirrored: FedItems) -> Iterator[Counting]:
-    """A copy that is not loaded yet; its thread is not left behind."""
+    """Return a copy that is not loaded yet. Join its thread afterwards."""
     made = Counting()
     yield made
     if made._worker is not None:
@@ -98,25 +98,25 @@ def _truth(mirrored: ItemMirror) -> set[Entry]:
     return {entry for row in rows.values() for entry in single(mirrored.index(mirrored.record(row)))}
 
 
-def test_it_holds_every_entry(mirrored: FedItems, loaded: Counting) -> None:
+def test_copy_holds_every_entry(mirrored: FedItems, loaded: Counting) -> None:
     assert len(loaded.now() or ()) == 6
     assert loaded.now() == _truth(mirrored)
 
 
-def test_without_news_it_takes_one_round_trip(loaded: Counting) -> None:
+def test_current_copy_answers_in_one_round_trip(loaded: Counting) -> None:
     with record() as seen:
         assert loaded.now() is not None
     assert (seen.round_trips, len(seen.sql)) == (1, 0)
 
 
-def test_before_it_is_loaded_sql_is_asked_at_once(copy: Counting) -> None:
+def test_unloaded_copy_leaves_the_answer_to_sql_at_once(copy: Counting) -> None:
     with record() as seen:
         assert copy.now() is None
     assert seen.round_trips == 0
     wait_until(lambda: copy.now() is not None, "the copy")
 
 
-def test_news_is_taken_in_and_costs_a_second_round_trip(mirrored: FedItems, loaded: Counting) -> None:
+def test_feed_is_applied_with_a_second_round_trip(mirrored: FedItems, loaded: Counting) -> None:
     item = Item.objects.get(name="item 1")
     item.labels.add(Label.objects.create(name="new"))
     Item.objects.filter(pk=item.pk).update(score=77)
@@ -131,7 +131,7 @@ def test_news_is_taken_in_and_costs_a_second_round_trip(mirrored: FedItems, load
     assert loaded.loads == 1
 
 
-def test_replies_come_with_the_answer_that_asked_for_them(mirrored: FedItems, loaded: Counting) -> None:
+def test_replies_belong_to_the_answer_that_requested_them(mirrored: FedItems, loaded: Counting) -> None:
     added = Item.objects.create(name="added", score=9)
 
     def newest(structure: Plain) -> str:
@@ -144,7 +144,7 @@ def test_replies_come_with_the_answer_that_asked_for_them(mirrored: FedItems, lo
 
 
 class Held:
-    """A build that has read everything, and waits to be let go."""
+    """A builder that reads all entries and then blocks until the test releases it."""
 
     def __init__(self) -> None:
         self.has_read, self.may_go = threading.Event(), threading.Event()
@@ -158,7 +158,7 @@ class Held:
 
 @pytest.fixture
 def held(copy: Counting) -> Iterator[Held]:
-    """The copy is being loaded, and has read everything."""
+    """Start to load the copy, and block it after it has read all entries."""
     build = Held()
     copy._build = build
     assert copy.now() is None
@@ -167,7 +167,7 @@ def held(copy: Counting) -> Iterator[Held]:
     build.may_go.set()
 
 
-def test_what_changes_while_it_loads_is_in_it(mirrored: FedItems, copy: Counting, held: Held) -> None:
+def test_changes_during_a_load_are_in_the_copy(mirrored: FedItems, copy: Counting, held: Held) -> None:
     Item.objects.get(name="item 0").delete()
     Item.objects.filter(name="item 1").update(score=50)
     Item.objects.create(name="item 3").labels.add(Label.objects.create(name="late"))
@@ -177,13 +177,13 @@ def test_what_changes_while_it_loads_is_in_it(mirrored: FedItems, copy: Counting
     assert copy.now() == _truth(mirrored)
 
 
-def test_requests_do_not_wait_for_it_to_load_and_it_is_loaded_once(copy: Counting, held: Held) -> None:
+def test_requests_do_not_wait_for_a_load_and_start_no_second_one(copy: Counting, held: Held) -> None:
     worker = copy._worker
     assert [copy.now() for _ in range(5)] == [None] * 5
     assert copy._worker is worker
 
 
-def test_a_rebuild_while_it_loads_makes_it_start_over(mirrored: FedItems, copy: Counting, held: Held) -> None:
+def test_rebuild_during_a_load_discards_it(mirrored: FedItems, copy: Counting, held: Held) -> None:
     rebuild(["titem"])
     held.may_go.set()
     assert copy._worker is not None
@@ -193,7 +193,7 @@ def test_a_rebuild_while_it_loads_makes_it_start_over(mirrored: FedItems, copy: 
     assert copy.now() == _truth(mirrored)
 
 
-def test_after_a_rebuild_it_is_not_used_until_it_was_loaded_again(mirrored: FedItems, loaded: Counting) -> None:
+def test_copy_is_loaded_again_after_a_rebuild(mirrored: FedItems, loaded: Counting) -> None:
     rebuild(["titem"])
     assert loaded.now() is None
     assert loaded.ensure_loaded()
@@ -201,7 +201,7 @@ def test_after_a_rebuild_it_is_not_used_until_it_was_loaded_again(mirrored: FedI
     assert loaded.now() == _truth(mirrored)
 
 
-def test_a_cold_mirror_is_neither_answered_from_nor_loaded(loaded: Counting, redis: Redis) -> None:
+def test_copy_of_a_cold_mirror_is_neither_used_nor_loaded(loaded: Counting, redis: Redis) -> None:
     redis.delete(naming.marker("titem"))
     assert loaded.now() is None
     other = Counting()
@@ -209,7 +209,7 @@ def test_a_cold_mirror_is_neither_answered_from_nor_loaded(loaded: Counting, red
     assert other.loads == 0
 
 
-def test_an_emptied_redis_is_noticed_between_marker_and_data(mirrored: FedItems, loaded: Counting) -> None:
+def test_redis_emptied_between_marker_and_data_is_noticed(mirrored: FedItems, loaded: Counting) -> None:
     answer = loaded.ask(lambda structure: None, lambda pipe, answer: (pipe.flushdb(), pipe.get(mirrored.key("1"))))
     assert answer is None
     rebuild(["titem"])
@@ -221,7 +221,7 @@ def test_an_emptied_redis_is_noticed_between_marker_and_data(mirrored: FedItems,
     assert read(["titem"], ask) is None
 
 
-def test_a_failed_load_is_left_alone_for_a_while(loaded: Counting, redis: Redis) -> None:
+def test_failed_load_is_not_retried_at_once(loaded: Counting, redis: Redis) -> None:
     redis.delete(naming.marker("titem"))
     other = Counting()
     assert not other.ensure_loaded()
@@ -230,7 +230,9 @@ def test_a_failed_load_is_left_alone_for_a_while(loaded: Counting, redis: Redis)
     assert other._worker is worker
 
 
-def test_when_its_last_news_was_trimmed_it_is_loaded_again(mirrored: FedItems, loaded: Counting, redis: Redis) -> None:
+def test_copy_is_loaded_again_if_the_feed_was_trimmed_past_its_position(
+    mirrored: FedItems, loaded: Counting, redis: Redis
+) -> None:
     Item.objects.filter(name="item 1").update(score=50)
     Item.objects.filter(name="item 2").update(score=60)
     drain_all()
@@ -242,7 +244,7 @@ def test_when_its_last_news_was_trimmed_it_is_loaded_again(mirrored: FedItems, l
 
 
 @pytest.mark.parametrize(("changes", "loads"), [(8, 1), (30, 2)])
-def test_far_behind_sql_is_asked_and_the_thread_catches_up(
+def test_copy_far_behind_leaves_the_answer_to_sql_and_catches_up(
     mirrored: FedItems, loaded: Counting, monkeypatch: pytest.MonkeyPatch, changes: int, loads: int
 ) -> None:
     monkeypatch.setattr(local, "NEWS", 5)
@@ -255,9 +257,7 @@ def test_far_behind_sql_is_asked_and_the_thread_catches_up(
     assert loaded.now() == _truth(mirrored)
 
 
-def test_while_somebody_writes_all_the_time_it_still_takes_two_round_trips(
-    mirrored: FedItems, loaded: Counting
-) -> None:
+def test_copy_takes_two_round_trips_under_constant_writes(mirrored: FedItems, loaded: Counting) -> None:
     Item.objects.filter(name="item 1").update(score=50)
     drain_all()
     before, writes = _truth(mirrored), iter(range(100, 200))
@@ -276,8 +276,8 @@ def test_while_somebody_writes_all_the_time_it_still_takes_two_round_trips(
     assert answer[0] >= {entry for entry in before if entry[1] != str(Item.objects.get(name="item 2").pk)}
 
 
-def test_what_happens_between_the_commands_of_one_round_trip_is_news(mirrored: FedItems, loaded: Counting) -> None:
-    """The feed is read after everything else, so that nothing that was read can be younger than the answer."""
+def test_changes_within_a_round_trip_are_applied(mirrored: FedItems, loaded: Counting) -> None:
+    """The feed is read after all other data, so no data can be newer than the answer."""
     came = Scored(key("titems:score"), "999", 1.0)
 
     def meanwhile(pipe: Any, answer: object) -> None:
@@ -288,7 +288,7 @@ def test_what_happens_between_the_commands_of_one_round_trip_is_news(mirrored: F
     assert answer[0] is True
 
 
-def test_a_structure_that_fails_is_thrown_away_and_sql_answers(mirrored: FedItems, loaded: Counting) -> None:
+def test_failing_structure_is_discarded_and_sql_answers(mirrored: FedItems, loaded: Counting) -> None:
     def fail(structure: Plain) -> None:
         raise KeyError("a bug")
 
@@ -297,21 +297,21 @@ def test_a_structure_that_fails_is_thrown_away_and_sql_answers(mirrored: FedItem
     assert loaded.loads == 2
 
 
-def test_it_is_not_asked_for_a_request_that_has_to_see_its_own_write(loaded: Counting) -> None:
+def test_copy_is_not_used_by_requests_that_must_see_their_own_write(loaded: Counting) -> None:
     with record() as seen, sql_only():
         assert loaded.now() is None
     assert seen.round_trips == 0
 
 
-def test_it_is_not_asked_while_redis_is_left_alone(loaded: Counting) -> None:
+def test_copy_is_not_used_while_the_breaker_is_open(loaded: Counting) -> None:
     breaker.failed()
     with record() as seen:
         assert loaded.now() is None
     assert seen.round_trips == 0
 
 
-def test_old_news_that_comes_late_is_not_taken_in_again(mirrored: FedItems, loaded: Counting, redis: Redis) -> None:
-    """Two readers get the same news; the slower one has it after the faster one took in what came next."""
+def test_outdated_feed_entries_are_not_applied_again(mirrored: FedItems, loaded: Counting, redis: Redis) -> None:
+    """Two readers get the same feed entries. The slower one applies them after the faster one applied newer ones."""
     Item.objects.filter(name="item 1").update(score=50)
     drain_all()
     late: Any = redis.xrange(mirrored.feed())
@@ -324,8 +324,8 @@ def test_old_news_that_comes_late_is_not_taken_in_again(mirrored: FedItems, load
     assert set(held.structure.held.values()) == _truth(mirrored)
 
 
-def test_no_answer_is_older_than_the_question(mirrored: FedItems, loaded: Counting) -> None:
-    """Readers in threads, while a writer counts up: each sees at least what was written before it asked."""
+def test_answer_is_never_older_than_the_request(mirrored: FedItems, loaded: Counting) -> None:
+    """Readers in threads must see at least the value that was written before they asked."""
     place_of_score = (key("titems:score"), str(Item.objects.get(name="item 0").pk))
     written, is_over, answers = [0.0], threading.Event(), list[tuple[float, float]]()
 
@@ -353,7 +353,7 @@ def test_no_answer_is_older_than_the_question(mirrored: FedItems, loaded: Counti
     assert loaded.now() == _truth(mirrored)
 
 
-def test_redis_that_dies_while_it_loads_is_no_error_and_it_is_loaded_later(
+def test_redis_killed_during_a_load_is_no_error(
     redis_server: RedisServer, mirrored: FedItems, copy: Counting, held: Held
 ) -> None:
     redis_server.kill()
@@ -368,7 +368,7 @@ def test_redis_that_dies_while_it_loads_is_no_error_and_it_is_loaded_later(
     assert copy.now() == _truth(mirrored)
 
 
-def test_redis_gone_back_in_time_is_not_answered_from(
+def test_copy_is_not_used_after_redis_was_restored_from_an_older_file(
     redis_server: RedisServer, mirrored: FedItems, copy: Counting, tmp_path: Path
 ) -> None:
     assert copy.ensure_loaded()

@@ -1,4 +1,4 @@
-"""The warm marker: believed only if it is of this layout, this database and this life of this server."""
+"""The warm marker is valid only for one layout, one database and one incarnation of Redis."""
 
 import math
 import uuid
@@ -25,7 +25,7 @@ def pool() -> Any:
 
 
 def said(name: str = NAME) -> Any:
-    """The marker in Redis."""
+    """Return the marker in Redis."""
     return client().get(naming.marker(name))
 
 
@@ -33,7 +33,7 @@ def warm() -> bool:
     return marker.is_warm(client(), NAME)
 
 
-def test_after_a_rebuild_a_mirror_is_warm_and_another_is_not() -> None:
+def test_rebuilt_mirror_is_warm_and_others_are_cold() -> None:
     rebuild.rebuild([NAME])
     assert warm()
     assert not marker.is_warm(client(), "titem")
@@ -68,7 +68,7 @@ def nothing_said(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "harm", [another_layout, another_database, another_incarnation, emptied, rubbish, nothing_said]
 )
-def test_what_is_not_known_to_be_whole_is_cold(
+def test_mirror_without_a_valid_marker_is_cold(
     harm: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rebuild.rebuild([NAME])
@@ -76,7 +76,7 @@ def test_what_is_not_known_to_be_whole_is_cold(
     assert not warm()
 
 
-def test_a_server_that_was_restarted_is_cold_though_it_has_its_marker(redis_server: RedisServer) -> None:
+def test_mirror_is_cold_after_a_restart_that_kept_the_marker(redis_server: RedisServer) -> None:
     rebuild.rebuild([NAME])
     redis_server.restart()
     with redis_server.client() as redis:
@@ -84,14 +84,14 @@ def test_a_server_that_was_restarted_is_cold_though_it_has_its_marker(redis_serv
     assert not warm()
 
 
-def test_a_process_whose_connections_are_older_than_the_marker_asks_who_answers() -> None:
+def test_outdated_incarnation_of_a_process_is_checked_again() -> None:
     rebuild.rebuild([NAME])
     pool().incarnation = "learned:long ago"
     pool().asked_at = 0.0
     assert warm()
 
 
-def test_it_does_not_ask_again_at_every_read(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+def test_incarnation_is_not_checked_at_every_read(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "INCARNATION_CHECK_SECONDS": 3600.0}
     rebuild.rebuild([NAME])
     another_incarnation(monkeypatch)
@@ -102,7 +102,7 @@ def test_it_does_not_ask_again_at_every_read(monkeypatch: pytest.MonkeyPatch, se
     assert [command.name for command in seen.commands] == ["GET"]
 
 
-def test_the_marker_is_set_only_while_the_token_of_the_rebuild_is_there(redis: Redis) -> None:
+def test_marker_is_set_only_with_the_token_of_the_rebuild(redis: Redis) -> None:
     mirror, token = registry.get(NAME), f"1:{incarnation(client(), ask=True)}:abc"
     assert not marker.set_after_rebuild(mirror, client(), token)
     redis.set(naming.building(NAME), f"{token} of another rebuild")
@@ -114,13 +114,13 @@ def test_the_marker_is_set_only_while_the_token_of_the_rebuild_is_there(redis: R
 
 
 @pytest.mark.parametrize("token", ["2:{now}:abc", "1:another:abc"])
-def test_the_marker_is_not_set_for_another_layout_or_server_than_was_rebuilt(token: str, redis: Redis) -> None:
+def test_marker_is_not_set_for_another_layout_or_incarnation(token: str, redis: Redis) -> None:
     token = token.format(now=incarnation(client(), ask=True))
     redis.set(naming.building(NAME), token)
     assert not marker.set_after_rebuild(registry.get(NAME), client(), token)
 
 
-def test_every_rebuild_is_another_generation() -> None:
+def test_every_rebuild_starts_a_new_generation() -> None:
     found = set()
     for _ in range(2):
         rebuild.rebuild([NAME])
@@ -129,7 +129,7 @@ def test_every_rebuild_is_another_generation() -> None:
     assert None not in found
 
 
-def test_a_marker_is_restamped_only_if_it_is_as_it_was_found_and_redis_is_the_same(redis: Redis) -> None:
+def test_marker_is_restamped_only_if_neither_it_nor_redis_has_changed(redis: Redis) -> None:
     rebuild.rebuild([NAME])
     another_incarnation(pytest.MonkeyPatch())
     mirror, now, found = registry.get(NAME), incarnation(client()), said()
@@ -140,14 +140,14 @@ def test_a_marker_is_restamped_only_if_it_is_as_it_was_found_and_redis_is_the_sa
     assert warm()
 
 
-def test_the_feed_is_told_of_every_new_generation(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_feed_reports_every_new_generation(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ItemMirror, "feed", lambda self: naming.key("titem:feed"))
     rebuild.rebuild(["titem"])
     news: Any = redis.xrevrange(naming.key("titem:feed"), count=1)
     assert news[0][1] == {b"reset": said("titem").rpartition(b"|")[2]}
 
 
-def test_the_database_says_who_it_is_once_and_for_all() -> None:
+def test_identity_of_the_database_is_permanent() -> None:
     Identity.objects.all().delete()
     marker.database_identity.cache_clear()
     first = marker.database_identity()

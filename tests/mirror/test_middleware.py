@@ -1,4 +1,4 @@
-"""The request after a write shows it, whatever the write was and wherever Redis is."""
+"""The request after a write shows it, however it was written and whatever happens to Redis."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ def no_hurry(settings: Any) -> None:
 
 
 def visit(view: Callable[[], object], cookie: str | None = None) -> HttpResponse:
-    """One request whose view does this, by a browser that brings this cookie."""
+    """Run ``view`` in a request through the middleware, with this value of the cookie. Return the response."""
 
     def respond(request: HttpRequest) -> HttpResponse:
         view()
@@ -39,7 +39,7 @@ def visit(view: Callable[[], object], cookie: str | None = None) -> HttpResponse
 
 
 def cookie(response: HttpResponse) -> str | None:
-    """The cookie that the answer sets; "" when it takes it away."""
+    """Return the value of the response's cookie: "" if it is deleted, None without one."""
     return response.cookies[COOKIE].value if COOKIE in response.cookies else None
 
 
@@ -73,7 +73,7 @@ def by_redis() -> None:
         "WITH x AS (SELECT 1) UPDATE {t} SET {c} = 'a'",
     ],
 )
-def test_what_raw_sql_changed_is_in_redis_when_the_answer_goes_out(sql: str, redis: Redis) -> None:
+def test_raw_sql_is_drained_before_the_response(sql: str, redis: Redis) -> None:
     Odd.objects.create(code="old")
     relay.drain_all()
     quote = connection.ops.quote_name
@@ -83,26 +83,26 @@ def test_what_raw_sql_changed_is_in_redis_when_the_answer_goes_out(sql: str, red
     assert cookie(response) is None
 
 
-def test_what_was_made_in_bulk_is_in_redis_when_the_answer_goes_out(redis: Redis) -> None:
+def test_bulk_writes_are_drained_before_the_response(redis: Redis) -> None:
     response = visit(bulk)
     assert arrived(redis)
     assert cookie(response) is None
 
 
-def test_a_request_that_only_reads_asks_neither_the_outbox_nor_redis() -> None:
+def test_reading_request_asks_neither_the_outbox_nor_redis() -> None:
     bulk()
     with record() as seen:
         visit(lambda: Odd.objects.count())
     assert (seen.commands, len(seen.sql)) == ([], 1)
 
 
-def test_the_outbox_itself_is_no_write() -> None:
+def test_writes_to_the_outbox_do_not_count() -> None:
     with record() as seen:
         visit(lambda: outbox.append("t'odd", ["a"]))
     assert seen.commands == []
 
 
-def test_what_could_not_be_drained_leaves_a_cookie_with_the_last_change(settings: Any) -> None:
+def test_undrained_changes_set_a_cookie_with_the_last_id(settings: Any) -> None:
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0.0}
     response = visit(bulk)
     assert cookie(response) == str(Change.objects.order_by("id").last().pk)
@@ -110,8 +110,8 @@ def test_what_could_not_be_drained_leaves_a_cookie_with_the_last_change(settings
     assert response.cookies[COOKIE]["max-age"] == 60
 
 
-def test_where_much_is_pending_a_request_begins_nothing(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
-    """It would not come to an end, and one batch of somebody's import can take longer than the budget."""
+def test_request_drains_nothing_while_many_changes_are_pending(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
+    """The drain could not finish, and one batch of another user's import may exceed the budget."""
     bulk()
     monkeypatch.setattr(outbox, "MUCH", 2)
     response = visit(lambda: Odd.objects.bulk_create([Odd(code="c")]))
@@ -123,7 +123,7 @@ def test_where_much_is_pending_a_request_begins_nothing(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_without_redis_the_write_succeeds_and_leaves_a_cookie(harm: str, redis_server: RedisServer) -> None:
+def test_write_without_redis_succeeds_and_sets_the_cookie(harm: str, redis_server: RedisServer) -> None:
     getattr(redis_server, harm)()
     response = visit(bulk)
     assert response.status_code == 200
@@ -131,7 +131,7 @@ def test_without_redis_the_write_succeeds_and_leaves_a_cookie(harm: str, redis_s
     assert breaker.open()
 
 
-def test_a_request_with_the_cookie_is_answered_by_sql_until_the_change_has_arrived() -> None:
+def test_request_with_the_cookie_is_answered_by_sql_until_the_change_is_applied() -> None:
     bulk()
     last = str(outbox.newest_unapplied())
     assert cookie(visit(by_sql, last)) is None
@@ -139,7 +139,7 @@ def test_a_request_with_the_cookie_is_answered_by_sql_until_the_change_has_arriv
     assert cookie(visit(by_redis, last)) == ""
 
 
-def test_later_changes_of_others_do_not_prolong_the_cookie() -> None:
+def test_later_changes_do_not_extend_the_cookie() -> None:
     bulk()
     last = str(outbox.newest_unapplied())
     relay.drain_all()
@@ -147,7 +147,7 @@ def test_later_changes_of_others_do_not_prolong_the_cookie() -> None:
     assert cookie(visit(by_redis, last)) == ""
 
 
-def test_a_change_that_was_set_aside_long_ago_keeps_nobody_on_sql() -> None:
+def test_long_quarantined_change_does_not_extend_the_cookie() -> None:
     bulk()
     old = str(outbox.newest_unapplied())
     Change.objects.update(quarantined_at="2001-01-01T00:00:00Z")
@@ -155,7 +155,7 @@ def test_a_change_that_was_set_aside_long_ago_keeps_nobody_on_sql() -> None:
     assert cookie(visit(lambda: Odd.objects.create(code="new"))) is None
 
 
-def test_a_change_that_was_just_set_aside_is_read_from_sql(settings: Any) -> None:
+def test_newly_quarantined_change_is_read_from_sql(settings: Any) -> None:
     settings.MIRROR = {**settings.MIRROR, "SQL_FALLBACK_SECONDS": 3600}
     bulk()
     for _ in range(3):
@@ -164,19 +164,19 @@ def test_a_change_that_was_just_set_aside_is_read_from_sql(settings: Any) -> Non
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "1;2", "９", "9" * 30, "9" * 5000, "0x10", " 1", "١"])
-def test_a_cookie_that_was_tampered_with_is_harmless(text: str) -> None:
+def test_invalid_cookie_is_ignored(text: str) -> None:
     bulk()
     assert visit(by_redis, text).status_code == 200
 
 
-def test_the_greatest_number_that_a_cookie_may_say_is_harmless() -> None:
+def test_largest_value_of_the_cookie_is_accepted() -> None:
     bulk()
     visit(by_sql, "9" * 18)
     relay.drain_all()
     assert cookie(visit(by_redis, "9" * 18)) == ""
 
 
-def test_without_sql_a_request_with_the_cookie_is_answered_by_redis(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redis_answers_a_request_with_the_cookie_while_sql_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
     def away(last: int) -> bool:
         raise OperationalError("gone")
 
@@ -184,7 +184,7 @@ def test_without_sql_a_request_with_the_cookie_is_answered_by_redis(monkeypatch:
     visit(by_redis, "1")
 
 
-def test_when_sql_fails_after_the_write_the_answer_goes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_response_is_sent_if_sql_fails_after_the_write(monkeypatch: pytest.MonkeyPatch) -> None:
     def away() -> None:
         raise OperationalError("gone")
 
@@ -192,7 +192,7 @@ def test_when_sql_fails_after_the_write_the_answer_goes_out(monkeypatch: pytest.
     assert visit(bulk).status_code == 200
 
 
-def test_the_wish_for_sql_ends_with_the_request() -> None:
+def test_preference_for_sql_ends_with_the_request() -> None:
     bulk()
     visit(by_sql, str(outbox.newest_unapplied()))
     assert not sql_only.wanted()
