@@ -47,7 +47,7 @@ def committed(_database: None, django_db_blocker: DjangoDbBlocker) -> Iterator[N
         yield
         if connection.in_atomic_block:  # the test failed inside a transaction
             connection.close()
-        hints._due.__init__()  # type: ignore[misc]  # what was rolled back, or silenced
+        hints._due.__init__()  # type: ignore[misc]  # hints of rolled back or silenced changes
         _empty()
 
 

@@ -1,4 +1,4 @@
-"""The admin pages of the outbox and of the mirrors: staff can read them, and nobody can edit them."""
+"""The admin pages of the outbox and of the mirrors: staff can read them but not edit them."""
 
 from collections.abc import Callable
 from typing import Any

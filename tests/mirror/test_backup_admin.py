@@ -1,4 +1,4 @@
-"""The admin page of backups: staff can read it, and nobody can edit it."""
+"""The admin page of backups: staff can read it but not edit it."""
 
 from typing import Any
 

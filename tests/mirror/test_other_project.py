@@ -1,4 +1,4 @@
-"""Tests of another project that installs ``mirror`` leave the developer's keys alone, without any setting."""
+"""The tests of another project that installs ``mirror`` leave the developer's keys alone, without any setting."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ print(mirrored_title(1))
 
 
 class Bookshelf:
-    """The project, with a folder for its database, on a Redis."""
+    """The project, with a directory for its database and with a Redis server."""
 
     def __init__(self, folder: Path, server: RedisServer) -> None:
         self.folder = folder
@@ -60,13 +60,13 @@ class Bookshelf:
         )
 
     def namespaces(self) -> set[str]:
-        """The prefixes under which its tests ran."""
+        """Return the namespaces of the project's test runs."""
         return {path.name for path in self.folder.iterdir() if path.name.startswith("mirror test ")}
 
 
 @pytest.fixture
 def bookshelf(tmp_path: Path, server: RedisServer) -> Bookshelf:
-    """The developer has rebuilt the mirror: it is warm."""
+    """Create the project as its developer has it: the mirror has been rebuilt and is warm."""
     made = Bookshelf(tmp_path, server)
     done = made.run("-c", DEVELOP)
     assert done.returncode == 0, done.stderr
@@ -74,14 +74,14 @@ def bookshelf(tmp_path: Path, server: RedisServer) -> Bookshelf:
 
 
 def dump(redis: Redis) -> dict[bytes, bytes | None]:
-    """All keys on the server but the heartbeat, which expires."""
+    """Return all keys on the server except the heartbeat, which expires."""
     beat = naming.heartbeat().encode()
     return {name: redis.dump(name) for name in redis.scan_iter(count=1000) if name != beat}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_a_test_run_leaves_the_developers_keys_alone(bookshelf: Bookshelf, server: RedisServer, runner: str) -> None:
+def test_test_run_leaves_the_developers_keys_alone(bookshelf: Bookshelf, server: RedisServer, runner: str) -> None:
     with server.plain_client() as plain:
         before = dump(plain)
         assert b"volume:1" in before
@@ -93,7 +93,7 @@ def test_a_test_run_leaves_the_developers_keys_alone(bookshelf: Bookshelf, serve
     assert bookshelf.run("-c", READ).stdout.strip() == "the developer's"
 
 
-def test_keys_of_killed_runs_are_removed_a_day_later(server: RedisServer) -> None:
+def test_keys_of_killed_test_runs_are_removed_a_day_later(server: RedisServer) -> None:
     now = int(time.time())
     heads = {"own": now, "another run": now - 3600, "a killed run": now - namespace.KEPT_SECONDS - 1}
     spaces = {name: f"{namespace.HEAD}{at:x}-0:{name}:" for name, at in heads.items()}
@@ -106,5 +106,5 @@ def test_keys_of_killed_runs_are_removed_a_day_later(server: RedisServer) -> Non
             f"{prefix}{spaces['another run']}book:1".encode(),
             f"{prefix}book:1".encode(),
             b"book:1",
-            f"{spaces['a killed run']}book:1".encode(),  # of another prefix
+            f"{spaces['a killed run']}book:1".encode(),  # of another namespace
         }

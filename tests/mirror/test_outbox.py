@@ -1,4 +1,4 @@
-"""The outbox: exact ids, SQL's own clock, and statements that stay small however much there is."""
+"""The outbox names exact ids, uses SQL's clock, and sends statements of bounded size."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,7 +21,7 @@ def applied() -> set[int]:
     return set(Change.objects.filter(applied_at__isnull=False).values_list("id", flat=True))
 
 
-def test_pending_changes_are_found_by_their_keys_also_when_set_aside() -> None:
+def test_pending_of_finds_pending_and_quarantined_changes_by_key() -> None:
     first, second, aside = make("1", "1", "2")
     Change.objects.filter(pk=aside).update(quarantined_at=datetime.now(UTC))
     make("3")
@@ -33,14 +33,14 @@ def test_pending_changes_are_found_by_their_keys_also_when_set_aside() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 5000])
-def test_any_number_of_keys_is_one_statement_with_as_many_parameters(count: int) -> None:
+def test_any_number_of_keys_takes_one_statement_with_three_parameters(count: int) -> None:
     with record() as seen:
         assert outbox.pending_of("titem", [str(n) for n in range(count)]) == {}
     assert len(seen.sql) == 1
     assert seen.sql[0][0].count("%s") == 3
 
 
-def test_of_many_changes_of_one_key_a_drain_gets_some_and_no_other_key_goes_short(
+def test_drain_gets_a_bounded_number_of_changes_of_every_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(outbox, "MOST", 7)
@@ -51,36 +51,36 @@ def test_of_many_changes_of_one_key_a_drain_gets_some_and_no_other_key_goes_shor
     assert set(outbox.pending_of("titem", [str(n) for n in range(100)])) == {"1", "2"}
 
 
-def test_what_one_drain_leaves_the_next_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_drain_finds_the_remaining_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "MOST", 7)
     outbox.append("titem", ["1"] * 30 + ["2"])
     assert relay.drain_all() == 31
     assert not Change.objects.pending().exists()
 
 
-def test_of_a_mirror_that_is_gone_all_changes_are_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_changes_of_an_unregistered_mirror_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "MOST", 7)
     outbox.append("gone", ["1"] * 30)
     relay.drain_keys("gone", ["1"])
     assert not Change.objects.pending().exists()
 
 
-def test_exactly_the_ids_that_are_named_are_marked_and_an_earlier_one_is_not() -> None:
-    """It may have been committed after the drain read the rows."""
+def test_exactly_the_given_ids_are_marked() -> None:
+    """The earlier change may have been committed after the drain read the rows."""
     earlier, first, second = make("1", "2", "3")
     outbox.mark_applied([first, second], "me")
     assert applied() == {first, second}
     assert Change.objects.get(pk=earlier).applied_at is None
 
 
-def test_what_was_marked_keeps_its_first_mark() -> None:
+def test_marked_change_keeps_its_first_mark() -> None:
     (pk,) = make("1")
     outbox.mark_applied([pk], "one")
     outbox.mark_applied([pk], "another")
     assert Change.objects.get(pk=pk).incarnation == "one"
 
 
-def test_five_thousand_changes_are_marked_in_one_statement() -> None:
+def test_5000_changes_are_marked_in_one_statement() -> None:
     outbox.append("titem", map(str, range(5000)))
     ids = list(Change.objects.values_list("id", flat=True))
     with record() as seen:
@@ -89,13 +89,13 @@ def test_five_thousand_changes_are_marked_in_one_statement() -> None:
     assert applied() == set(ids)
 
 
-def test_marking_nothing_asks_nobody() -> None:
+def test_marking_no_ids_sends_nothing() -> None:
     with record() as seen:
         outbox.mark_applied([], "me")
     assert seen.sql == []
 
 
-def test_the_next_keys_come_in_order_each_once_and_in_steps() -> None:
+def test_next_keys_are_ordered_unique_and_paged() -> None:
     make("a", "b", "a", "c")
     keys, last = outbox.next_keys(0, 3)
     assert keys == {"titem": ["a", "b"]}
@@ -105,13 +105,13 @@ def test_the_next_keys_come_in_order_each_once_and_in_steps() -> None:
     assert outbox.next_keys(last or 0, 3) == ({}, None)
 
 
-def test_sources_and_what_was_set_aside_are_not_among_the_next_keys() -> None:
+def test_sources_and_quarantined_changes_are_not_next_keys() -> None:
     make("a", source="a table")
     make("b", quarantined_at=datetime.now(UTC))
     assert outbox.next_keys(0, 10) == ({}, None)
 
 
-def test_a_failure_is_counted_for_all_changes_of_the_key_and_the_third_sets_them_aside() -> None:
+def test_third_failure_quarantines_all_changes_of_the_key() -> None:
     make("1", "1", "2")
     make("1", source="a table")
     for _ in range(2):
@@ -123,7 +123,7 @@ def test_a_failure_is_counted_for_all_changes_of_the_key_and_the_third_sets_them
     assert len(aside) == 2
 
 
-def test_old_applied_changes_are_purged_some_at_a_time_and_others_are_kept(settings: Any) -> None:
+def test_purge_deletes_old_applied_changes_in_steps(settings: Any) -> None:
     settings.MIRROR = {**settings.MIRROR, "KEEP_SECONDS": 10_000}
     now = datetime.now(UTC)
     make(*map(str, range(7)), applied_at=now - timedelta(seconds=20_000))
@@ -132,13 +132,13 @@ def test_old_applied_changes_are_purged_some_at_a_time_and_others_are_kept(setti
     assert set(Change.objects.values_list("id", flat=True)) == set(kept)
 
 
-def test_a_whole_step_of_the_purge_fits_a_statement() -> None:
+def test_purge_step_fits_into_one_statement() -> None:
     outbox.append("titem", map(str, range(outbox.PURGE + 1)))
     Change.objects.update(applied_at="2020-01-01T00:00:00Z")
     assert outbox.purge() == outbox.PURGE
 
 
-def test_what_another_incarnation_applied_since_a_moment_is_pending_again() -> None:
+def test_changes_applied_by_another_incarnation_since_a_moment_become_pending() -> None:
     now = datetime.now(UTC)
     (before,) = make("1", applied_at=now - timedelta(seconds=100), incarnation="old")
     (since,) = make("2", applied_at=now, incarnation="old")
@@ -148,14 +148,14 @@ def test_what_another_incarnation_applied_since_a_moment_is_pending_again() -> N
     assert Change.objects.get(pk=since).incarnation == ""
 
 
-def test_rows_that_are_to_be_written_anew_keep_the_strays_that_they_name() -> None:
+def test_write_anew_keeps_the_strays_that_a_change_names() -> None:
     plain, named = make("1")[0], make("2", strays='[["set", "k", "m"]]')[0]
     outbox.write_anew([plain, named])
     assert Change.objects.get(pk=plain).strays == outbox.ANEW
     assert Change.objects.get(pk=named).strays == '[["set", "k", "m"]]'
 
 
-def test_inside_a_transaction_the_relay_is_refused() -> None:
+def test_relay_inside_a_transaction_is_refused() -> None:
     outbox.refuse_transaction()
     with pytest.raises(ProgrammingError, match="transaction"), transaction.atomic():
         outbox.refuse_transaction()

@@ -1,4 +1,4 @@
-"""On PostgreSQL no statement of a drain reads more rows than it returns or marks, whatever the statistics say."""
+"""On PostgreSQL no statement of a drain reads more rows than it returns or marks, whatever the table's statistics."""
 
 from collections.abc import Callable
 
@@ -12,17 +12,17 @@ from tests.support.mirror.outbox import run
 pytestmark = [pytest.mark.on_postgres, pytest.mark.usefixtures("committed", "no_hints", "own_statistics")]
 
 MANY, BATCH = 10_000, 200
-SLACK = 20  # rows that are read to learn that there are no more
+SLACK = 20  # rows read to find the end of a range
 
 
 @pytest.fixture
 def own_statistics() -> None:
-    """An outbox whose statistics are what the test makes them."""
+    """Turn autovacuum off, so that the test alone determines the outbox's statistics."""
     run("ALTER TABLE mirror_change SET (autovacuum_enabled = off)", "VACUUM FULL mirror_change")
 
 
 def append(start: int, *, applied: bool = False, key: str = "n::text") -> None:
-    """Append ``MANY`` changes of rows from ``start`` on."""
+    """Append ``MANY`` changes whose rows start at ``start``."""
     applied_at = "now()" if applied else "NULL"
     run(
         f"INSERT INTO mirror_change (mirror, key, applied_at) SELECT 'titem', {key}, {applied_at}"
@@ -31,35 +31,35 @@ def append(start: int, *, applied: bool = False, key: str = "n::text") -> None:
 
 
 def at_rest() -> None:
-    """VACUUM ANALYZE has seen that nothing is pending."""
+    """Analyze the outbox without pending changes, then append some."""
     append(0, applied=True)
     run("VACUUM ANALYZE mirror_change")
     append(MANY)
 
 
 def with_much_pending() -> None:
-    """ANALYZE has seen as many pending changes as there are."""
+    """Analyze the outbox together with its pending changes."""
     append(0, applied=True)
     append(MANY)
     run("ANALYZE mirror_change")
 
 
 def long_drained() -> None:
-    """Autovacuum has seen everything pending, and only removed dead rows since."""
+    """Analyze the outbox with pending changes only, apply and vacuum them, and append others."""
     append(0)
     run("ANALYZE mirror_change", "UPDATE mirror_change SET applied_at = now()", "VACUUM mirror_change")
     append(MANY)
 
 
 def of_one_row() -> None:
-    """ANALYZE has seen changes of a single row."""
+    """Analyze the outbox with changes of a single row, then append others."""
     append(0, key="'hot'")
     run("ANALYZE mirror_change", "UPDATE mirror_change SET applied_at = now()")
     append(MANY)
 
 
 def read_rows(work: Callable[[], object]) -> int:
-    """Count the rows of the outbox that ``work`` reads, and undo it."""
+    """Return the number of the outbox's rows that ``work`` reads, and roll it back."""
     with transaction.atomic():
         before = _rows_read()
         work()
@@ -77,7 +77,7 @@ def _rows_read() -> int:
 
 
 @pytest.mark.parametrize("state", [at_rest, with_much_pending, long_drained, of_one_row])
-def test_each_statement_of_a_drain_reads_no_more_rows_than_it_needs(state: Callable[[], None]) -> None:
+def test_statements_of_a_drain_read_no_more_rows_than_they_need(state: Callable[[], None]) -> None:
     state()
     keys = [str(MANY + n) for n in range(0, MANY, MANY // BATCH)]
     ids = list(Change.objects.pending().filter(key__in=keys).values_list("id", flat=True))
@@ -103,7 +103,7 @@ def test_each_statement_of_a_drain_reads_no_more_rows_than_it_needs(state: Calla
     assert {name: rows for name, rows in read.items() if rows > statements[name][0] + SLACK} == {}
 
 
-def test_old_changes_are_deleted_without_reading_the_others() -> None:
+def test_purge_reads_only_the_rows_that_it_deletes() -> None:
     append(0, applied=True)
     append(MANY)
     run("UPDATE mirror_change SET applied_at = '2020-01-01' WHERE applied_at IS NOT NULL", "ANALYZE mirror_change")

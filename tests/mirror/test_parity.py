@@ -1,6 +1,6 @@
-"""The heart: whatever is done to the models, in any order, with the relay crashed anywhere, at rest it is right.
+"""The central test: after any operations in any order, with crashes of the relay at any point, Redis is right at rest.
 
-At rest means: live mirror == fresh rebuild == what the ORM says.
+At rest, the live mirror equals a fresh rebuild and equals the content computed by the ORM.
 """
 
 import pytest
@@ -18,7 +18,7 @@ def items() -> list[Item]:
 
 
 class Site(NoteRules):
-    """People, programs and accidents at work on one database and one Redis."""
+    """A state machine of users, programs and accidents on one database and one Redis."""
 
     count = 0
 
@@ -98,7 +98,7 @@ class Site(NoteRules):
         if label := pick(list(Label.objects.order_by("pk")), which):
             label.delete()
 
-    # --- many rows at once, and past the ORM
+    # --- many rows at once, and writes without the ORM
 
     @rule(count=st.integers(1, 5))
     def bulk_create(self, count: int) -> None:
@@ -140,7 +140,7 @@ class Site(NoteRules):
             else:
                 cursor.execute("DELETE FROM mirrortest_follow")
 
-    # --- transactions that come to nothing
+    # --- rolled back transactions
 
     @rule(which=numbers)
     def roll_back(self, which: int) -> None:
@@ -165,11 +165,11 @@ class Site(NoteRules):
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_at_rest_the_live_mirror_is_a_fresh_rebuild_is_what_the_orm_says() -> None:
+def test_live_mirror_equals_a_fresh_rebuild_and_the_orm_at_rest() -> None:
     run(Site)
 
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_at_rest_every_window_is_what_the_orm_says() -> None:
+def test_every_window_equals_the_orm_at_rest() -> None:
     run(NoteRules)

@@ -1,4 +1,4 @@
-"""From what should go and what should come, to the fewest commands that do it."""
+"""The difference between two lists of entries, and the fewest commands that write it."""
 
 import orjson
 import pytest
@@ -12,11 +12,11 @@ pytestmark = pytest.mark.on_sqlite
 ONE_OF_EACH: list[Entry] = [Member("s", "m"), Scored("z", "m", 1.5), Field("h", "f", "v"), Value("k", "v")]
 
 
-def test_what_was_and_still_is_needs_no_command() -> None:
+def test_equal_entries_need_no_command() -> None:
     assert difference(ONE_OF_EACH, ONE_OF_EACH) == ([], [])
 
 
-def test_what_was_and_is_no_more_goes_and_what_is_new_comes() -> None:
+def test_old_entries_are_removed_and_new_ones_added() -> None:
     assert difference([Member("s", "old")], [Member("s", "new")]) == ([Member("s", "old")], [Member("s", "new")])
 
 
@@ -28,21 +28,21 @@ def test_what_was_and_is_no_more_goes_and_what_is_new_comes() -> None:
         (Value("k", "1"), Value("k", "2")),
     ],
 )
-def test_a_place_that_says_something_else_is_overwritten_and_not_taken_away(before: Entry, after: Entry) -> None:
+def test_changed_value_is_overwritten_without_a_removal(before: Entry, after: Entry) -> None:
     assert difference([before], [after]) == ([], [after])
 
 
-def test_many_sets_told_as_one_are_as_many_told_one_by_one() -> None:
+def test_members_of_many_sets_equal_the_same_single_members() -> None:
     gone, new = difference([Members(("a", "b"), "7")], [Members(("b", "c"), "7")])
     assert (gone, new) == ([Member("a", "7")], [Member("c", "7")])
     assert difference([Members(("a", "b"), "7")], [Member("b", "7"), Member("a", "7")]) == ([], [])
 
 
-def test_a_score_that_was_an_integer_is_the_same_as_a_float() -> None:
+def test_integer_score_equals_the_same_float() -> None:
     assert difference([Scored("z", "m", 3)], [Scored("z", "m", 3.0)]) == ([], [])
 
 
-def test_commands_are_grouped_by_key_and_removals_come_first() -> None:
+def test_commands_are_grouped_by_key_with_removals_first() -> None:
     found = commands(
         [Member("s", "1"), Member("s", "2"), Scored("z", "1", 0), Field("h", "f", "x"), Value("k", "x")],
         [Member("s", "3"), Members(("s", "t"), "4"), Scored("z", "2", 1.5), Field("h", "g", "y"), Value("l", "y")],
@@ -61,25 +61,25 @@ def test_commands_are_grouped_by_key_and_removals_come_first() -> None:
 
 
 @pytest.mark.parametrize(("kind", "each"), [(lambda i: Member("k", str(i)), 1), (lambda i: Scored("k", str(i), i), 2)])
-def test_no_command_has_more_arguments_than_are_quick(kind: object, each: int) -> None:
+def test_commands_have_a_bounded_number_of_arguments(kind: object, each: int) -> None:
     entries = [kind(i) for i in range(2 * ARGUMENTS + 1)]  # type: ignore[operator]
     assert [(len(c) - 2) // each for c in commands([], entries)] == [ARGUMENTS, ARGUMENTS, 1]
 
 
-def test_nothing_to_do_is_no_command() -> None:
+def test_no_entries_give_no_commands() -> None:
     assert commands([], []) == []
 
 
 @pytest.mark.parametrize("entry", ONE_OF_EACH)
-def test_an_entry_comes_back_from_json_as_it_was(entry: Entry) -> None:
+def test_entry_survives_a_round_trip_through_json(entry: Entry) -> None:
     assert from_list(orjson.loads(orjson.dumps(as_list(entry)))) == entry
 
 
-def test_the_place_of_an_entry_leaves_out_what_it_says() -> None:
+def test_place_of_an_entry_leaves_out_its_value() -> None:
     assert [place(entry) for entry in ONE_OF_EACH] == [("s", "m"), ("z", "m"), ("h", "f"), ("k",)]
 
 
-def test_news_tell_what_went_and_what_came_and_scores_that_json_does_not_know() -> None:
+def test_news_encode_removals_additions_and_infinite_scores() -> None:
     told = orjson.loads(news([Member("s", "1")], [Members(("t", "u"), "2"), Scored("z", "m", float("-inf"))]))
     assert told == [
         [0, "set", "s", "1"],
@@ -89,7 +89,7 @@ def test_news_tell_what_went_and_what_came_and_scores_that_json_does_not_know() 
     ]
 
 
-def test_a_field_of_a_rows_own_is_written_and_taken_away_as_any_other() -> None:
+def test_own_field_is_written_and_removed_like_any_field() -> None:
     own, field = OwnField("h", "f", "v"), Field("h", "f", "v")
     assert commands([own], [own]) == commands([field], [field])
     assert as_list(own) == as_list(field)

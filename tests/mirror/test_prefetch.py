@@ -1,4 +1,4 @@
-"""Reads that were foreseen are answered from one round trip, with what they would have said; others ask as always."""
+"""Prefetched reads are answered from one round trip. Other reads ask Redis as usual."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ NAME = "t'odd"
 
 @pytest.fixture(autouse=True)
 def whole(committed: None, no_hints: None) -> None:
-    """Two rows, and the mirrors warm."""
+    """Create two rows in warm mirrors."""
     Odd.objects.create(code="a")
     Odd.objects.create(code="b")
     rebuild.rebuild([NAME, "tgroup"])
@@ -45,19 +45,19 @@ def fetched(*guesses: Asked) -> Prefetched:
 A, B = b'{"code":"a"}', b'{"code":"b"}'
 
 
-def test_what_was_fetched_is_not_asked_again() -> None:
+def test_prefetched_reads_send_nothing() -> None:
     with record() as seen, known(fetched(asked("b", mirror="tgroup"))):
         assert (get("a"), get("b", mirror="tgroup"), get("a")) == ([A], [B], [A])
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
-def test_a_read_may_be_of_several_things_that_were_fetched_apart() -> None:
+def test_read_can_combine_separately_prefetched_commands() -> None:
     with record() as seen, known(fetched(asked("b"))):
         assert get("b", "a", "b") == [B, A, B]
     assert seen.round_trips == 1
 
 
-def test_it_says_the_same_as_a_read_of_its_own() -> None:
+def test_prefetched_read_equals_an_ordinary_read() -> None:
     plain = read([NAME], lambda pipe: pipe.get("nothing"))
     with known(fetched(Asked.of([NAME], lambda pipe: pipe.get("nothing")))) as _:
         assert read([NAME], lambda pipe: pipe.get("nothing")) == plain
@@ -66,14 +66,14 @@ def test_it_says_the_same_as_a_read_of_its_own() -> None:
 @pytest.mark.parametrize(
     "ask", [lambda: get("b"), lambda: get("a", "b"), lambda: get("a", mirror="tgroup")], ids=["row", "rows", "mirror"]
 )
-def test_what_was_not_foreseen_is_asked_as_always(ask: Callable[[], Any]) -> None:
+def test_other_reads_ask_redis_and_count_as_missed(ask: Callable[[], Any]) -> None:
     ahead = fetched()
     with record() as seen, known(ahead):
         ask()
     assert (seen.round_trips, ahead.missed, len(ahead.asked)) == (1, 1, 1)
 
 
-def test_what_was_asked_is_the_guess_for_the_next_time() -> None:
+def test_recorded_reads_are_the_guess_for_the_next_request() -> None:
     ahead = fetched()
     with known(ahead):
         get("b")
@@ -82,7 +82,7 @@ def test_what_was_asked_is_the_guess_for_the_next_time() -> None:
     assert seen.round_trips == 1
 
 
-def test_windows_are_known_by_what_is_asked_of_them_and_how(redis: Redis) -> None:
+def test_sorted_sets_are_identified_by_command_and_options(redis: Redis) -> None:
     redis.zadd("z", {"one": 1, "two": 2})
 
     def ask(pipe: Any, *, scores: bool) -> None:
@@ -94,10 +94,10 @@ def test_windows_are_known_by_what_is_asked_of_them_and_how(redis: Redis) -> Non
             assert found
             names = [name[0] if scores else name for name in found.replies[0]]
             assert names == [b"one", b"two"]
-            found.replies[0].clear()  # who asked may do with it what they like
+            found.replies[0].clear()  # callers may modify the replies
 
 
-def test_of_the_same_asked_twice_at_once_each_has_its_own_reply(redis: Redis) -> None:
+def test_repeated_command_gets_its_own_reply_each_time(redis: Redis) -> None:
     twice = Asked.of([NAME], lambda pipe: pipe.incr("n").get("n").incr("n").get("n"))
     with known(fetched(twice)):
         found = read([NAME], lambda pipe: pipe.get("n").get("n").get("n"))
@@ -105,13 +105,13 @@ def test_of_the_same_asked_twice_at_once_each_has_its_own_reply(redis: Redis) ->
     assert found.replies == [b"1", b"2", b"2"]
 
 
-def test_what_writes_is_no_guess() -> None:
+def test_writing_and_large_reads_are_not_harmless_guesses() -> None:
     assert asked("a").is_harmless()
     assert not Asked.of([NAME], lambda pipe: pipe.get("n").incr("n")).is_harmless()
     assert not Asked.of([NAME], lambda pipe: pipe.mget(["n"] * 1000)).is_harmless()
 
 
-def test_a_guess_whose_mirror_is_not_whole_is_not_known(redis: Redis) -> None:
+def test_guess_with_a_cold_mirror_is_left_to_sql(redis: Redis) -> None:
     redis.delete(naming.marker("tgroup"))
     ahead = fetched(asked("b", mirror="tgroup"), asked("b"))
     assert [said and said.replies for said in ahead.said] == [[A], None, [B]]
@@ -120,30 +120,30 @@ def test_a_guess_whose_mirror_is_not_whole_is_not_known(redis: Redis) -> None:
         assert get("b") == [B]
 
 
-def test_without_what_is_needed_sql_has_to_answer(redis: Redis) -> None:
+def test_fetch_returns_none_if_the_required_mirror_is_cold(redis: Redis) -> None:
     redis.delete(naming.marker(NAME))
     assert fetch(asked("a")) is None
 
 
-def test_a_marker_of_another_life_of_the_server_is_none(redis: Any) -> None:
+def test_marker_of_another_incarnation_does_not_count(redis: Any) -> None:
     redis.set(naming.marker(NAME), redis.get(naming.marker(NAME)).replace(b"|", b"|x", 1))
     assert fetch(asked("a")) is None
 
 
-def test_who_is_to_be_answered_by_sql_is() -> None:
+def test_sql_only_ignores_prefetched_reads() -> None:
     ahead = fetched()
     with sql_only(), known(ahead):
         assert fetch(asked("a")) is None
         assert get("a") is None
 
 
-def test_without_redis_nothing_is_known_and_nothing_fails(redis_server: RedisServer) -> None:
+def test_fetch_returns_none_without_redis(redis_server: RedisServer) -> None:
     redis_server.kill()
     assert fetch(asked("a")) is None
     assert breaker.open()
 
 
-def test_what_is_known_needs_no_redis(redis_server: RedisServer) -> None:
+def test_prefetched_reads_need_no_redis(redis_server: RedisServer) -> None:
     rebuild.rebuild([NAME])
     ahead = fetched()
     redis_server.kill()
@@ -153,14 +153,14 @@ def test_what_is_known_needs_no_redis(redis_server: RedisServer) -> None:
         assert get("b") is None
 
 
-def test_further_commands_go_along() -> None:
+def test_additional_commands_share_the_round_trip() -> None:
     with record() as seen:
         found = fetch(asked("a"), [asked("b")], lambda pipe: pipe.ping().exists("nothing"))
     assert found
     assert (found.beside, seen.round_trips) == ([True, 0], 1)
 
 
-def test_what_is_known_ends_with_the_block() -> None:
+def test_prefetched_reads_end_with_the_block() -> None:
     with known(fetched()):
         pass
     with record() as seen:
@@ -168,7 +168,7 @@ def test_what_is_known_ends_with_the_block() -> None:
     assert seen.round_trips == 1
 
 
-def test_a_fork_knows_the_same_and_is_asked_by_itself() -> None:
+def test_fork_shares_replies_and_records_its_own_reads() -> None:
     ahead = fetched()
     fork = ahead.fork()
     with known(fork):

@@ -1,4 +1,4 @@
-"""The prefix: connections put it before every key, and code names keys without it."""
+"""Connections add the prefix to every key. The code names keys without it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,18 +24,18 @@ from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
 from tests.support.whole import OWN
 
-TEXT = "a*[b]:"  # as a glob it would mean something else
+TEXT = "a*[b]:"  # as a glob pattern this would match other keys
 
 
 @pytest.fixture
 def prefixed() -> Redis:
-    """A client with a prefix of its own, on the connections of requests."""
+    """Return a client whose connections add a prefix of its own."""
     return with_prefix(get_redis_connection(setting("ALIAS")), TEXT)
 
 
 @pytest.fixture
 def plain(server: RedisServer) -> Redis:
-    """A client that names keys as they are on the server."""
+    """Return a client that names keys as they are on the server."""
     return server.plain_client()
 
 
@@ -63,11 +63,11 @@ def plain(server: RedisServer) -> Redis:
         (("SCRIPT LOAD", "text"), ("SCRIPT LOAD", "text")),
     ],
 )
-def test_the_prefix_is_put_before_keys_and_nothing_else(command: Sequence[Any], wanted: Sequence[Any]) -> None:
+def test_prefix_is_added_to_keys_and_patterns_only(command: Sequence[Any], wanted: Sequence[Any]) -> None:
     assert tuple(prefix.Packer("p").rename(command)) == wanted
 
 
-def test_an_unknown_command_is_not_sent(prefixed: Redis) -> None:
+def test_unknown_command_is_not_sent(prefixed: Redis) -> None:
     with pytest.raises(UnknownCommand, match="SORT"):
         prefixed.sort("a")
     with pytest.raises(UnknownCommand), Session(prefixed) as session:
@@ -77,7 +77,7 @@ def test_an_unknown_command_is_not_sent(prefixed: Redis) -> None:
     assert prefixed.ping()
 
 
-def test_every_way_to_send_adds_the_prefix(prefixed: Redis, plain: Redis) -> None:
+def test_every_way_of_sending_adds_the_prefix(prefixed: Redis, plain: Redis) -> None:
     prefixed.set("one", "1")
     prefixed.pipeline(transaction=False).set("two", "2").execute()
     prefixed.pipeline().set("three", "3").execute()
@@ -89,7 +89,7 @@ def test_every_way_to_send_adds_the_prefix(prefixed: Redis, plain: Redis) -> Non
     assert plain.mget(names) == [b"1", b"2", b"3", b"4", b"5"]
 
 
-def test_keys_are_found_without_the_prefix_and_others_are_not_found(prefixed: Redis, plain: Redis) -> None:
+def test_scans_return_only_keys_with_the_prefix_and_remove_it(prefixed: Redis, plain: Redis) -> None:
     plain.mset({"x": "", "ab:x": "", "a*b:x": ""})
     prefixed.mset({"x": "", "y": ""})
     assert {*prefixed.scan_iter()} == {*prefixed.keys("*")} == {b"x", b"y"}
@@ -100,7 +100,7 @@ def test_keys_are_found_without_the_prefix_and_others_are_not_found(prefixed: Re
         assert {key for found in scan.keys(session) for key in found} == {"x", "y"}
 
 
-def test_a_watched_key_is_the_one_with_the_prefix(prefixed: Redis, plain: Redis) -> None:
+def test_watched_key_has_the_prefix(prefixed: Redis, plain: Redis) -> None:
     with Session(prefixed) as session:
         session.watch_and_ask(["a"], [("GET", "a")])
         plain.set("a", "of another site")
@@ -111,7 +111,7 @@ def test_a_watched_key_is_the_one_with_the_prefix(prefixed: Redis, plain: Redis)
         session.execute([("SET", "a", "2")])
 
 
-def test_without_a_prefix_clients_and_connections_are_as_they_are() -> None:
+def test_connections_without_a_prefix_are_unchanged() -> None:
     redis = get_redis_connection(setting("ALIAS"))
     pool: Any = redis.connection_pool
     assert with_prefix(redis, "") is redis
@@ -130,7 +130,7 @@ def test_recordings_name_keys_without_the_prefix(prefixed: Redis) -> None:
     assert seen.round_trips == 3
 
 
-def test_a_key_and_what_is_to_be_in_its_slot_are_in_one_slot(settings: Settings) -> None:
+def test_related_keys_share_a_slot_with_and_without_a_prefix(settings: Settings) -> None:
     for text in ("", "shop1:"):
         settings.MIRROR = settings.MIRROR | {"PREFIX": text}
         packer = prefix.Packer(prefix.current())
@@ -143,13 +143,13 @@ def test_a_key_and_what_is_to_be_in_its_slot_are_in_one_slot(settings: Settings)
             assert second.startswith(prefix.current())
 
 
-def test_all_names_of_commands_are_known_in_any_spelling() -> None:
+def test_command_names_are_recognized_in_any_spelling() -> None:
     assert key_positions(("hset", "k", "f", "v")) == key_positions((b"HSET", "k", "f", "v")) == range(1, 2)
     assert not key_positions(("CLIENT SETINFO", "LIB-NAME", "x"))
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_prefixes_on_one_server_do_not_see_one_another(settings: Settings, plain: Redis) -> None:
+def test_sites_with_different_prefixes_do_not_see_each_other(settings: Settings, plain: Redis) -> None:
     def enter(text: str) -> None:
         settings.MIRROR = settings.MIRROR | {"PREFIX": text}
 

@@ -1,4 +1,4 @@
-"""Rows are pushed into warm windows, slice by slice. Whatever stops a push, windows say in the end what SQL says."""
+"""Rows are pushed into warm windows slice by slice. After any interruption the windows equal SQL in the end."""
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -37,14 +37,14 @@ def write(writer: Writer) -> Note:
     return Note.objects.create(writer=writer, topic="a")
 
 
-def test_a_row_is_pushed_into_all_windows_that_it_concerns(readers: list[Writer], redis: Redis) -> None:
+def test_new_row_is_pushed_into_every_window_that_it_concerns(readers: list[Writer], redis: Redis) -> None:
     note = write(readers[0])
     assert push.run(pending()) == (Outcome.DONE, 1, READERS)
     assert [says(redis, reader) for reader in readers] == [[note.pk]] * READERS
     assert not pending()
 
 
-def test_a_row_that_is_gone_is_taken_out_of_all_windows(readers: list[Writer], redis: Redis) -> None:
+def test_deleted_row_is_removed_from_every_window(readers: list[Writer], redis: Redis) -> None:
     kept, gone = write(readers[0]), write(readers[0])
     push_pending()
     gone.delete()
@@ -52,7 +52,7 @@ def test_a_row_that_is_gone_is_taken_out_of_all_windows(readers: list[Writer], r
     assert [says(redis, reader) for reader in readers] == [[kept.pk]] * READERS
 
 
-def test_each_slice_is_noted(readers: list[Writer], redis: Redis) -> None:
+def test_progress_is_saved_after_each_slice(readers: list[Writer], redis: Redis) -> None:
     note = write(readers[0])
     for end in (5, 10):
         assert push.step(pending(), 5).outcome is Outcome.MORE
@@ -63,7 +63,7 @@ def test_each_slice_is_noted(readers: list[Writer], redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("limit", [2, READERS - 1, READERS, READERS + 1])
-def test_the_last_slice_may_be_full_or_empty(readers: list[Writer], redis: Redis, limit: int) -> None:
+def test_last_slice_may_be_full_or_empty(readers: list[Writer], redis: Redis, limit: int) -> None:
     write(readers[0])
     assert push.run(pending(), limit) == (Outcome.DONE, 1, READERS)
     assert all_right(redis, readers)
@@ -71,20 +71,18 @@ def test_the_last_slice_may_be_full_or_empty(readers: list[Writer], redis: Redis
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("nth", [1, 2, 3])
-def test_killed_before_any_step_it_goes_on_where_it_was(
-    readers: list[Writer], redis: Redis, step: str, nth: int
-) -> None:
+def test_killed_push_continues_at_its_cursor(readers: list[Writer], redis: Redis, step: str, nth: int) -> None:
     write(readers[0])
     write(readers[0]).delete()
     push.step(pending(), 3)
     if nth > 1 and step in ("guard", "land"):
-        nth = 1  # they come once
+        nth = 1  # these steps run once per push
     with pytest.raises(Killed):
         push.run(pending()[:1], 3, at=before(step, kill, nth=nth))
     assert all_right(redis, readers)
 
 
-def test_done_again_it_is_harmless(readers: list[Writer], redis: Redis) -> None:
+def test_repeated_push_is_harmless(readers: list[Writer], redis: Redis) -> None:
     note = write(readers[0])
     push_pending()
     Change.objects.filter(source="mirrortest_note").update(applied_at=None)
@@ -92,39 +90,39 @@ def test_done_again_it_is_harmless(readers: list[Writer], redis: Redis) -> None:
     assert [says(redis, reader) for reader in readers] == [[note.pk]] * READERS
 
 
-def test_progress_of_another_life_of_redis_is_worth_nothing(readers: list[Writer], redis: Redis) -> None:
+def test_progress_made_in_another_incarnation_is_discarded(readers: list[Writer], redis: Redis) -> None:
     write(readers[0])
     push.step(pending(), 5)
-    for reader in readers:  # as an older file has them
+    for reader in readers:  # the state of an older file
         redis.zremrangebyrank(feed().key(str(reader.pk)), 1, -1)
     Change.objects.filter(cursor__isnull=False).update(incarnation="another")
     push_pending()
     assert all_right(redis, readers)
 
 
-def test_many_rows_that_reach_few_windows_are_one_slice(readers: list[Writer], redis: Redis) -> None:
+def test_many_rows_with_few_windows_share_a_slice(readers: list[Writer], redis: Redis) -> None:
     notes = Note.objects.bulk_create(Note(writer=writer, topic="a") for writer in readers[1:])
     assert push.step(pending()) == (Outcome.DONE, len(notes), len(notes))
     assert all_right(redis, readers)
 
 
-def test_of_many_rows_that_reach_many_windows_some_are_one_slice(readers: list[Writer], redis: Redis) -> None:
+def test_rows_share_a_slice_while_their_windows_fit(readers: list[Writer], redis: Redis) -> None:
     Note.objects.bulk_create(Note(writer=readers[0], topic="a") for _ in range(5))
     assert push.step(pending(), 3 * READERS).applied == 2
     assert push.step(pending()[:1], 3).outcome is Outcome.MORE
-    assert push.step(pending(), 3).outcome is Outcome.MORE  # what has been begun is taken alone
+    assert push.step(pending(), 3).outcome is Outcome.MORE  # a push that has begun is continued alone
     assert [change.cursor is None for change in pending()] == [False, True, True]
     assert all_right(redis, readers)
 
 
-def test_a_script_that_redis_forgot_is_sent_again(readers: list[Writer], redis: Redis) -> None:
+def test_script_is_loaded_again_after_script_flush(readers: list[Writer], redis: Redis) -> None:
     write(readers[0])
     redis.script_flush()
     assert push.run(pending()).outcome is Outcome.DONE
     assert all_right(redis, readers)
 
 
-def test_a_command_reaches_one_window_and_a_transaction_no_more_than_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_are_bounded_and_have_one_command_per_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliver, "BATCH", 6)
     one = [Reached(str(owner), 1, "5", True) for owner in range(20)]
     two = [Reached(str(owner), 2, "6", True) for owner in range(2)]
@@ -138,21 +136,19 @@ def test_a_command_reaches_one_window_and_a_transaction_no_more_than_a_batch(mon
 
 
 class TestWhatFails:
-    def test_one_row_that_cannot_be_worked_out_holds_up_no_other(
-        self, readers: list[Writer], redis: Redis, poisoned: Note
-    ) -> None:
+    def test_failing_row_delays_no_other(self, readers: list[Writer], redis: Redis, poisoned: Note) -> None:
         others = [write(readers[0]) for _ in range(3)]
         relay.drain_all()
         assert [change.key for change in pending()] == [f"{poisoned.pk}:{readers[0].pk}"]
         assert says(redis, readers[1]) == [note.pk for note in reversed(others)]
 
-    def test_in_the_end_it_is_set_aside_with_its_error(self, poisoned: Note) -> None:
+    def test_failing_row_is_quarantined_with_its_error(self, poisoned: Note) -> None:
         for attempts in (1, 2, 3):
             relay.drain_all()
             assert Change.objects.get(source="mirrortest_note", applied_at=None).attempts == attempts
         assert Change.objects.quarantined().get().error == "ZeroDivisionError: of all things"
 
-    def test_a_window_that_is_something_else_holds_up_no_other(self, readers: list[Writer], redis: Redis) -> None:
+    def test_window_of_the_wrong_type_delays_no_other(self, readers: list[Writer], redis: Redis) -> None:
         key = feed().key(str(readers[3].pk))
         redis.set(key, "something else")
         note = write(readers[0])
@@ -164,7 +160,7 @@ class TestWhatFails:
 
 @pytest.fixture
 def poisoned(readers: list[Writer], monkeypatch: pytest.MonkeyPatch) -> Note:
-    """A note whose readers cannot be worked out."""
+    """Create a note for which ``reach`` fails."""
     note, old = write(readers[0]), type(feed()).reach
 
     def reach(self: WindowMirror, rows: list[str], after: str | None, limit: int) -> list[Reached]:
@@ -177,8 +173,8 @@ def poisoned(readers: list[Writer], monkeypatch: pytest.MonkeyPatch) -> Note:
 
 
 class TestOthersAtTheSameRow:
-    def test_what_others_are_at_now_is_left_to_them(self, readers: list[Writer], settings: Settings) -> None:
-        guarded = {"PUSH_GUARD_SECONDS": 7200, "PUSH_BUSY_SECONDS": 3600}  # however long it takes to ask
+    def test_row_guarded_by_another_push_is_left_alone(self, readers: list[Writer], settings: Settings) -> None:
+        guarded = {"PUSH_GUARD_SECONDS": 7200, "PUSH_BUSY_SECONDS": 3600}  # longer than the test takes
         settings.MIRROR = {**settings.MIRROR, **guarded}
         write(readers[0])
         with pytest.raises(Killed):
@@ -186,7 +182,7 @@ class TestOthersAtTheSameRow:
         assert push.push_keys("tfeed", "mirrortest_note") == (0, False)
         assert pending()
 
-    def test_when_they_have_been_away_for_a_while_it_is_not(self, readers: list[Writer], redis: Redis) -> None:
+    def test_row_is_taken_over_after_its_guard_is_no_longer_fresh(self, readers: list[Writer], redis: Redis) -> None:
         write(readers[0])
         with pytest.raises(Killed):
             push.run(pending(), at=before("deliver", kill))
@@ -194,7 +190,7 @@ class TestOthersAtTheSameRow:
         redis.pexpire(guard, milliseconds("PUSH_GUARD_SECONDS") - milliseconds("PUSH_BUSY_SECONDS"))
         assert push.push_keys("tfeed", "mirrortest_note") == (1, False)
 
-    def test_whoever_came_last_goes_on(self, readers: list[Writer], redis: Redis) -> None:
+    def test_push_that_started_last_wins(self, readers: list[Writer], redis: Redis) -> None:
         write(readers[0])
         changes = pending()
         ours = push.run(changes, at=before("deliver", lambda: push.step(changes, 4)))
@@ -202,7 +198,7 @@ class TestOthersAtTheSameRow:
         assert pending()[0].cursor == str(readers[4].pk)
         assert all_right(redis, readers)
 
-    def test_progress_that_others_have_noted_is_not_noted_again(self, readers: list[Writer]) -> None:
+    def test_cursor_moved_by_another_push_is_not_overwritten(self, readers: list[Writer]) -> None:
         write(readers[0])
         [change] = pending()
 
@@ -212,20 +208,20 @@ class TestOthersAtTheSameRow:
         assert push.step([change], 4, at=before("note", overtake)).outcome is Outcome.LOST
         assert pending()[0].cursor == "1"
 
-    def test_the_guard_is_given_back(self, readers: list[Writer], redis: Redis) -> None:
+    def test_guard_is_released(self, readers: list[Writer], redis: Redis) -> None:
         write(readers[0])
         push.step(pending(), 4)
         assert redis.keys(naming.guard("tfeed", "*")) == []
 
 
-def test_a_row_without_a_mirror_is_done(own_registry: None, readers: list[Writer]) -> None:
+def test_pushed_row_of_an_unregistered_mirror_is_applied(own_registry: None, readers: list[Writer]) -> None:
     write(readers[0])
     registry.unregister("tfeed")
     relay.drain_all()
     assert not pending()
 
 
-def test_what_is_pending_of_others_waits_for_its_turn(readers: list[Writer], redis: Redis) -> None:
+def test_pushes_of_other_rows_are_left_until_push_all(readers: list[Writer], redis: Redis) -> None:
     write(readers[0])
     assert push.push_keys("tfeed", "mirrortest_note", deadline=relay.Deadline(0)) == (0, True)
     assert push.push_keys("tfeed", "mirrortest_note", ["0:0"], redis=relay_client()) == (0, False)

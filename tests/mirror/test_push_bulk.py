@@ -1,4 +1,4 @@
-"""Rows that were made in bulk are pushed together, and to those alone who have a window."""
+"""Rows created in bulk are pushed together, and only into existing windows."""
 
 import pytest
 from redis import Redis
@@ -23,14 +23,14 @@ def write_many(writer: Writer) -> list[int]:
     return [note.pk for note in Note.objects.bulk_create(Note(writer=writer, topic="a") for _ in range(NOTES))]
 
 
-def test_rows_by_the_hundred_are_pushed_in_one_slice(readers: list[Writer], redis: Redis) -> None:
+def test_bulk_created_rows_are_pushed_in_one_slice(readers: list[Writer], redis: Redis) -> None:
     ids = write_many(readers[0])
     assert push.step(pending()).applied == NOTES
     assert [says(redis, reader) for reader in readers] == [ids[: -FEED - 1 : -1]] * READERS
     assert all_right(redis, readers)
 
 
-def test_those_without_a_window_are_not_troubled(readers: list[Writer], redis: Redis) -> None:
+def test_cold_windows_receive_no_commands(readers: list[Writer], redis: Redis) -> None:
     warm, cold = readers[1:3], [readers[0], *readers[3:]]
     redis.delete(*(feed().key(str(reader.pk)) for reader in cold))
     write_many(readers[0])
@@ -44,7 +44,7 @@ def test_those_without_a_window_are_not_troubled(readers: list[Writer], redis: R
     assert all_right(redis, warm)
 
 
-def test_a_window_that_is_made_just_after_it_was_found_cold_has_the_rows(readers: list[Writer], redis: Redis) -> None:
+def test_window_warmed_during_the_push_has_the_rows(readers: list[Writer], redis: Redis) -> None:
     late = readers[5]
     redis.delete(feed().key(str(late.pk)))
     ids = write_many(readers[0])
@@ -53,7 +53,7 @@ def test_a_window_that_is_made_just_after_it_was_found_cold_has_the_rows(readers
     assert all_right(redis, readers)
 
 
-def test_with_no_window_at_all_nothing_is_delivered_and_all_is_done(readers: list[Writer], redis: Redis) -> None:
+def test_push_without_any_window_delivers_nothing_and_is_applied(readers: list[Writer], redis: Redis) -> None:
     redis.delete(*(feed().key(str(reader.pk)) for reader in readers))
     write_many(readers[0])
     with record() as seen:
@@ -62,7 +62,7 @@ def test_with_no_window_at_all_nothing_is_delivered_and_all_is_done(readers: lis
     assert not pending()
 
 
-def test_more_rows_than_fit_one_slice_take_several(
+def test_rows_beyond_one_slice_take_several(
     readers: list[Writer], redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slices, "ROWS", 10 * READERS)
@@ -74,7 +74,7 @@ def test_more_rows_than_fit_one_slice_take_several(
 
 
 @pytest.mark.on_sqlite
-def test_the_first_of_very_many_are_found_without_sorting_all(readers: list[Writer]) -> None:
+def test_first_pending_pushes_are_found_through_the_index(readers: list[Writer]) -> None:
     plan = progress.pending("tfeed", "mirrortest_note")[:100].explain()
     assert "USING INDEX mirror_change_in_order" in plan
     assert "B-TREE" not in plan

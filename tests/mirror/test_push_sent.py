@@ -1,4 +1,4 @@
-"""Who pushes what: the request a first step, a worker the rest, a while at a time; the sweep what nobody was told."""
+"""Requests push a first slice, workers push the rest in short tasks, and the sweep sends tasks for the remainder."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,7 +22,7 @@ Sent = list[tuple[str, str, list[str]]]
 
 @pytest.fixture(autouse=True)
 def no_hurry(settings: Settings) -> None:
-    """A request has all the time it needs, however busy the machine is."""
+    """Lift the budget of requests, for slow machines."""
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 3600}
 
 
@@ -33,7 +33,7 @@ def readers() -> list[Writer]:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
-    """The tasks that were sent."""
+    """Collect the push tasks that are sent to Celery."""
     found: Sent = []
 
     def note(mirror: str, source: str, keys: Any = ()) -> bool:
@@ -49,7 +49,7 @@ def write(writer: Writer) -> Note:
 
 
 class TestInTheRequest:
-    def test_a_row_that_reaches_few_is_everywhere_when_it_is_committed(
+    def test_row_with_few_windows_is_delivered_completely_after_the_commit(
         self, readers: list[Writer], redis: Redis, sent: Sent
     ) -> None:
         note = write(readers[0])
@@ -57,18 +57,18 @@ class TestInTheRequest:
         assert not Change.objects.pending().exists()
         assert sent == []
 
-    def test_of_many_the_first_have_it_and_a_worker_is_told(
+    def test_row_with_many_windows_is_delivered_to_the_first_and_left_to_a_worker(
         self, readers: list[Writer], redis: Redis, sent: Sent, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(push, "FIRST", 2)
         note = write(readers[0])
         assert [reader for reader in readers if says(redis, reader)] == readers[:3]
         assert sent == [("tfeed", SOURCE, [f"{note.pk}:{readers[0].pk}"])]
-        assert outbox.newest_unapplied() is None  # nobody is kept from Redis until the last one has it
+        assert outbox.newest_unapplied() is None  # a push in progress sends no reader to SQL
         assert tasks.push("tfeed", SOURCE, [f"{note.pk}:{readers[0].pk}"]) == 1
         assert all_right(redis, readers)
 
-    def test_of_many_rows_those_that_do_not_fit_are_left_to_a_worker(
+    def test_rows_beyond_the_first_slice_are_left_to_a_worker(
         self, readers: list[Writer], sent: Sent, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(push, "FIRST", READERS + 1)
@@ -78,14 +78,14 @@ class TestInTheRequest:
         assert len(pending()) == 4
         assert outbox.newest_unapplied() == pending()[-1].id
 
-    def test_what_is_rolled_back_goes_nowhere(self, readers: list[Writer], redis: Redis, sent: Sent) -> None:
+    def test_rolled_back_row_is_not_pushed(self, readers: list[Writer], redis: Redis, sent: Sent) -> None:
         with pytest.raises(ZeroDivisionError), transaction.atomic():
             write(readers[0])
             raise ZeroDivisionError
         write(readers[1])
         assert says(redis, readers[0]) == []
 
-    def test_one_that_cannot_be_worked_out_is_left_to_the_sweep(
+    def test_failing_row_is_left_to_the_sweep(
         self, readers: list[Writer], sent: Sent, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def reach(*args: object) -> list[Any]:
@@ -99,16 +99,16 @@ class TestInTheRequest:
 
 @pytest.mark.usefixtures("no_hints")
 class TestByWorkers:
-    def test_a_task_ends_after_a_while_and_sends_another(
+    def test_task_stops_at_its_budget_and_sends_another(
         self, readers: list[Writer], redis: Redis, sent: Sent, settings: Settings
     ) -> None:
-        """What was written meanwhile is in the queue before it."""
+        """Rows that were written meanwhile are ahead of it in the queue."""
         settings.MIRROR = {**settings.MIRROR, "PUSH_BUDGET_SECONDS": 0.0}
         keys = [f"{write(readers[0]).pk}:{readers[0].pk}"]
         assert tasks.push("tfeed", SOURCE, keys) == 0
         assert sent == [("tfeed", SOURCE, keys)]
 
-    def test_the_sweep_sends_one_task_for_all_until_it_is_done(
+    def test_sweep_sends_one_task_until_it_is_done(
         self, readers: list[Writer], redis: Redis, sent: Sent, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(send, "rebuild", lambda name: True)
@@ -122,7 +122,7 @@ class TestByWorkers:
         sweeper.sweep()
         assert sent == [("tfeed", SOURCE, [])]
 
-    def test_a_task_that_the_broker_does_not_take_is_sent_again(
+    def test_task_is_sent_again_if_the_broker_refused_it(
         self, readers: list[Writer], redis: Redis, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(send, "push", lambda *args: False)
@@ -130,20 +130,20 @@ class TestByWorkers:
         push.send_pending(redis)
         assert not redis.exists(naming.lease(f"push:tfeed:{SOURCE}"))
 
-    def test_a_drain_that_has_little_time_leaves_pushes_alone(self, readers: list[Writer], redis: Redis) -> None:
+    def test_drain_with_a_deadline_pushes_nothing(self, readers: list[Writer], redis: Redis) -> None:
         note = write(readers[0])
         relay.drain_all(seconds=3600)
         assert len(pending()) == 1
         relay.drain_all()
         assert says(redis, readers[1]) == [note.pk]
 
-    def test_it_is_sent_to_a_queue_of_its_own(self, server: Any, redis: Redis) -> None:
+    def test_push_tasks_have_their_own_queue(self, server: Any, redis: Redis) -> None:
         assert send.push("tfeed", SOURCE, ["1:2"])
         with server.client(2) as broker:
             assert broker.llen("fanout") == 1
             assert broker.llen("relay") == 0
 
-    def test_while_redis_is_away_a_task_leaves_it(
+    def test_task_without_redis_leaves_the_row_pending(
         self, readers: list[Writer], redis_server: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write(readers[0])
@@ -154,11 +154,13 @@ class TestByWorkers:
 
 @pytest.mark.usefixtures("no_hints")
 class TestReplay:
-    """Redis came back from an older file: what was pushed since is pushed again, and then windows count as whole."""
+    """After Redis returns from an older file, recent pushes are repeated before the windows become warm."""
 
     @pytest.fixture
     def lost(self, readers: list[Writer], redis: Redis) -> list[int]:
-        """Two notes that were pushed, one of them not to the end, in another life of Redis, and are not in this one."""
+        """Push two notes, one of them in part, and then act as if another incarnation without them answered. Return
+        their ids.
+        """
         whole, partly = write(readers[0]).pk, write(readers[0]).pk
         push.run(pending()[:1])
         push.step(pending(), 3)
@@ -173,7 +175,7 @@ class TestReplay:
         redis.set(naming.clock(), repr(outbox.clock() - 300))
         return [partly, whole]
 
-    def test_it_is_pushed_again_before_the_windows_are_whole(
+    def test_recent_pushes_are_repeated_before_the_windows_are_warm(
         self, readers: list[Writer], redis: Redis, lost: list[int]
     ) -> None:
         assert replay.check(relay_client()) != ""
@@ -181,7 +183,7 @@ class TestReplay:
         assert marker.is_warm(relay_client(), "tfeed")
         assert not pending()
 
-    def test_as_long_as_it_cannot_be_the_windows_are_not_whole(
+    def test_windows_stay_cold_while_pushes_cannot_be_repeated(
         self, readers: list[Writer], redis: Redis, lost: list[int]
     ) -> None:
         redis.delete(naming.marker("tignoring"))
@@ -190,7 +192,7 @@ class TestReplay:
         assert not marker.is_warm(relay_client(), "tfeed")
         assert len(pending()) == 2
 
-    def test_progress_in_a_life_that_is_over_is_not_noted(self, readers: list[Writer], redis: Redis) -> None:
+    def test_progress_of_an_ended_incarnation_is_not_saved(self, readers: list[Writer], redis: Redis) -> None:
         write(readers[0])
 
         def over(step: str) -> None:
@@ -200,16 +202,14 @@ class TestReplay:
         push.run(pending(), at=over)
         assert [change.applied_at for change in pending()] == [None]
 
-    def test_what_nobody_has_begun_is_not_waited_for(
-        self, readers: list[Writer], redis: Redis, lost: list[int]
-    ) -> None:
+    def test_replay_does_not_wait_for_new_pushes(self, readers: list[Writer], redis: Redis, lost: list[int]) -> None:
         write(readers[0])
         assert replay.check(relay_client()) != ""
         assert [change.cursor for change in pending()] == [None]
 
 
 @pytest.mark.usefixtures("no_hints")
-def test_what_was_pushed_is_pending_again_from_the_start(readers: list[Writer]) -> None:
+def test_unapplied_push_starts_over(readers: list[Writer]) -> None:
     write(readers[0])
     push_pending()
     Change.objects.filter(source=SOURCE).update(incarnation="another", cursor="7")

@@ -1,4 +1,4 @@
-"""Pushed rows meet windows in every state, and people who change their minds meanwhile."""
+"""Pushes into windows in every state, with concurrent changes of rows and edges."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +37,7 @@ def readers() -> list[Writer]:
 
 
 def write(writer: Writer, count: int = 1) -> list[int]:
-    """Notes, pushed; their ids, newest first."""
+    """Create notes and push them. Return their ids, newest first."""
     made = [Note.objects.create(writer=writer, topic="a").pk for _ in range(count)]
     push_pending()
     return made[::-1]
@@ -48,24 +48,26 @@ def end(redis: Redis, reader: Writer) -> float | None:
 
 
 class TestLength:
-    def test_what_no_longer_fits_is_cut_off_and_the_window_says_so(self, readers: list[Writer], redis: Redis) -> None:
+    def test_window_beyond_its_length_loses_its_oldest_row_and_is_cut(
+        self, readers: list[Writer], redis: Redis
+    ) -> None:
         notes = write(readers[0], FEED)
         assert [end(redis, reader) for reader in readers] == [WHOLE] * READERS
         newer = write(readers[0])
         assert [says(redis, reader) for reader in readers] == [[*newer, *notes[:-1]]] * READERS
         assert [end(redis, reader) for reader in readers] == [CUT] * READERS
 
-    def test_several_rows_at_once_may_cut_off_some_of_themselves(self, readers: list[Writer], redis: Redis) -> None:
+    def test_rows_pushed_together_may_exceed_the_length(self, readers: list[Writer], redis: Redis) -> None:
         write(readers[0], FEED - 1)
         Note.objects.bulk_create(Note(writer=readers[0], topic="a") for _ in range(FEED + 2))
         assert push.step(pending()).outcome is Outcome.DONE
         assert all(is_right(redis, reader) and len(says(redis, reader)) == FEED for reader in readers)
 
-    def test_below_the_floor_of_a_cut_window_nothing_is_added(self, readers: list[Writer], redis: Redis) -> None:
-        """There may be others between it and the lowest one here: a hole would be shown as if nothing were missing."""
+    def test_row_below_the_floor_of_a_cut_window_is_not_added(self, readers: list[Writer], redis: Redis) -> None:
+        """SQL may have rows between it and the floor. The window would hide this gap."""
         oldest, hidden, *_ = reversed(write(readers[0], FEED + 3))
         Note.objects.filter(pk=hidden).update(hidden=True)
-        Note.objects.filter(pk=says(redis, readers[1])[0]).update(hidden=True)  # and there is room
+        Note.objects.filter(pk=says(redis, readers[1])[0]).update(hidden=True)  # now the window has room
         push_pending()
         before = says(redis, readers[1])
         Note.objects.filter(pk=hidden).update(hidden=False)
@@ -74,7 +76,7 @@ class TestLength:
         assert oldest not in before
         assert all_right(redis, readers)
 
-    def test_into_a_window_that_holds_all_an_old_row_goes_back(self, readers: list[Writer], redis: Redis) -> None:
+    def test_old_row_returns_to_a_whole_window(self, readers: list[Writer], redis: Redis) -> None:
         notes = write(readers[0], 3)
         for hidden in (True, False):
             Note.objects.filter(pk=notes[-1]).update(hidden=hidden)
@@ -82,14 +84,14 @@ class TestLength:
         assert says(redis, readers[1]) == notes
         assert all_right(redis, readers)
 
-    def test_a_cut_window_that_loses_all_its_rows_is_cold(self, readers: list[Writer], redis: Redis) -> None:
-        """Nothing could be added to it any more: it has no floor."""
+    def test_cut_window_without_rows_becomes_cold(self, readers: list[Writer], redis: Redis) -> None:
+        """It has no floor, so no row could be added to it."""
         notes = write(readers[0], FEED + 1)
         Note.objects.filter(pk__in=notes[:-1]).update(hidden=True)
         push_pending()
         assert not redis.exists(*(feed().key(str(reader.pk)) for reader in readers))
 
-    def test_a_whole_window_that_loses_all_its_rows_is_warm(self, readers: list[Writer], redis: Redis) -> None:
+    def test_whole_window_without_rows_stays_warm(self, readers: list[Writer], redis: Redis) -> None:
         write(readers[0], 2)
         Note.objects.all().delete()
         push_pending()
@@ -97,32 +99,32 @@ class TestLength:
 
 
 class TestCold:
-    def test_no_window_is_made(self, readers: list[Writer], redis: Redis) -> None:
+    def test_push_creates_no_window(self, readers: list[Writer], redis: Redis) -> None:
         window.cool(feed(), [str(readers[1].pk)], redis)
         write(readers[0])
         assert not redis.exists(feed().key(str(readers[1].pk)))
 
-    def test_a_window_that_runs_out_meanwhile_is_not_made_again(self, readers: list[Writer], redis: Redis) -> None:
+    def test_window_that_expires_during_the_push_is_not_recreated(self, readers: list[Writer], redis: Redis) -> None:
         Note.objects.create(writer=readers[0], topic="a")
         push.run(pending(), at=before("deliver", lambda: redis.delete(feed().key(str(readers[1].pk)))))
         assert not redis.exists(feed().key(str(readers[1].pk)))
 
-    def test_its_life_is_not_prolonged(self, readers: list[Writer], redis: Redis) -> None:
+    def test_push_does_not_extend_the_life_of_a_window(self, readers: list[Writer], redis: Redis) -> None:
         redis.expire(feed().key(str(readers[1].pk)), 1000)
         write(readers[0], FEED + 1)
         assert 0 < redis.ttl(feed().key(str(readers[1].pk))) <= 1000
 
-    def test_a_window_in_the_making_gets_it(self, readers: list[Writer], redis: Redis) -> None:
+    def test_row_is_pushed_into_a_window_in_the_making(self, readers: list[Writer], redis: Redis) -> None:
         key = feed().key(str(readers[1].pk))
         redis.delete(key)
         redis.zadd(key, {SENTINEL: MAKING})
         [note] = write(readers[0])
         assert redis.zrange(key, 0, -1, withscores=True) == [(b"0", MAKING), (str(note).encode(), note)]
 
-    def test_a_window_that_is_made_meanwhile_gets_it(
+    def test_row_is_pushed_into_a_window_that_is_warmed_meanwhile(
         self, readers: list[Writer], redis: Redis, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The row is committed when the warm-up has read SQL, and delivered before it writes."""
+        """The row is committed after the warm-up read SQL, and delivered before the warm-up writes."""
         window.cool(feed(), [str(readers[1].pk)], redis)
         made: list[int] = []
         after_reading(monkeypatch, lambda: made.extend(write(readers[0])))
@@ -131,36 +133,35 @@ class TestCold:
         assert all_right(redis, readers)
 
     @pytest.mark.parametrize("name", ["tfeed", "treading", "tignoring"])
-    def test_while_a_mirror_that_it_needs_is_cold_it_waits(
-        self, readers: list[Writer], redis: Redis, name: str
-    ) -> None:
+    def test_push_waits_while_a_required_mirror_is_cold(self, readers: list[Writer], redis: Redis, name: str) -> None:
         Note.objects.create(writer=readers[0], topic="a")
         marker: Any = redis.getdel(naming.marker(name))
         assert push.run(pending()) == (Outcome.COLD, 0, 0)
         assert push.push_keys("tfeed", "mirrortest_note") == (0, False)
-        with Session(relay_client()) as session:  # has the connection, and nothing is watched on it any more
+        with Session(relay_client()) as session:  # the session's connection holds no watches any more
             redis.set(naming.guard("tfeed", f"row:{pending()[0].key}"), "another")
             assert session.execute([("PING",)]) == [b"PONG"]
         redis.set(naming.marker(name), marker)
         assert all_right(redis, readers)
 
-    def test_when_a_mirror_goes_cold_meanwhile_it_stops(self, readers: list[Writer], redis: Redis) -> None:
+    def test_push_stops_when_a_required_mirror_becomes_cold(self, readers: list[Writer], redis: Redis) -> None:
         Note.objects.create(writer=readers[0], topic="a")
         gone = before("deliver", lambda: redis.delete(naming.marker("treading")), nth=2)
         assert push.run(pending(), 2, at=gone).outcome is Outcome.LOST
         assert pending()
-        assert not redis.exists(naming.guard("tfeed", f"row:{pending()[0].key}"))  # nobody waits for who gave up
+        # a push that gave up releases its guard
+        assert not redis.exists(naming.guard("tfeed", f"row:{pending()[0].key}"))
 
-    def test_when_redis_loses_everything_meanwhile_it_stops(self, readers: list[Writer], redis: Redis) -> None:
+    def test_push_stops_when_redis_is_emptied(self, readers: list[Writer], redis: Redis) -> None:
         Note.objects.create(writer=readers[0], topic="a")
         assert push.run(pending(), at=before("deliver", redis.flushdb)).outcome is Outcome.LOST
         assert not redis.keys(feed().key("*"))
 
 
 class TestMeanwhile:
-    """Between what SQL said and what Redis is told somebody changes something."""
+    """Data changes between the push's reading of SQL and its delivery."""
 
-    def test_the_row_is_deleted_and_that_is_pushed(self, readers: list[Writer], redis: Redis) -> None:
+    def test_row_deleted_and_pushed_meanwhile_stays_deleted(self, readers: list[Writer], redis: Redis) -> None:
         note = Note.objects.create(writer=readers[0], topic="a")
         [change] = pending()
 
@@ -172,7 +173,7 @@ class TestMeanwhile:
         assert [says(redis, reader) for reader in readers] == [[]] * READERS
         assert all_right(redis, readers)
 
-    def test_the_row_comes_back_and_that_is_pushed(self, readers: list[Writer], redis: Redis) -> None:
+    def test_row_restored_and_pushed_meanwhile_stays(self, readers: list[Writer], redis: Redis) -> None:
         [note] = write(readers[0])
         Note.objects.filter(pk=note).update(hidden=True)
         [change] = pending()
@@ -186,10 +187,10 @@ class TestMeanwhile:
 
     @pytest.mark.parametrize("model", [Reading, Ignoring])
     @pytest.mark.parametrize("when", ["deliver", "land"])
-    def test_somebody_turns_away(
+    def test_reader_who_leaves_the_writer_does_not_keep_the_note(
         self, readers: list[Writer], redis: Redis, model: type[Reading] | type[Ignoring], when: str
     ) -> None:
-        """Before the delivery it is refused; after it the recompute, which comes after the edge, takes it away."""
+        """A later delivery is refused. After an earlier one, the recompute that follows the edge removes the note."""
         note = Note.objects.create(writer=readers[0], topic="a")
 
         def turn_away() -> None:
@@ -204,14 +205,14 @@ class TestMeanwhile:
         assert says(redis, readers[2]) == [note.pk]
         assert all_right(redis, readers)
 
-    def test_somebody_turns_away_and_redis_does_not_know_yet(self, readers: list[Writer], redis: Redis) -> None:
+    def test_note_is_removed_after_redis_learns_that_the_reader_left(self, readers: list[Writer], redis: Redis) -> None:
         note = Note.objects.create(writer=readers[0], topic="a")
         push.run(pending(), at=before("deliver", Reading.objects.filter(reader=readers[1]).delete))
         assert says(redis, readers[1]) == [note.pk]
         relay.drain_all()
         assert says(redis, readers[1]) == []
 
-    def test_somebody_comes_and_redis_does_not_know_yet(self, readers: list[Writer], redis: Redis) -> None:
+    def test_note_is_added_after_redis_learns_of_a_new_reader(self, readers: list[Writer], redis: Redis) -> None:
         newcomer = Writer.objects.create(name="newcomer")
         warm(newcomer)
         Reading.objects.create(reader=newcomer, writer=readers[0])
@@ -220,8 +221,8 @@ class TestMeanwhile:
         relay.drain_all()
         assert says(redis, newcomer) == [note]
 
-    def test_the_writer_is_gone(self, readers: list[Writer], redis: Redis) -> None:
-        """Windows are told by another way, which is faster: what is under way starts over."""
+    def test_deactivated_writer_disappears_from_all_windows(self, readers: list[Writer], redis: Redis) -> None:
+        """The windows change through another, faster way, so the push in progress starts over."""
         Note.objects.create(writer=readers[0], topic="a")
 
         def leave() -> None:
@@ -234,14 +235,14 @@ class TestMeanwhile:
         assert [says(redis, reader) for reader in readers[1:]] == [[]] * (READERS - 1)
 
     @pytest.mark.parametrize("shown", [True, False])
-    def test_a_window_is_recomputed_from_what_was_so_before(
+    def test_recompute_with_outdated_rows_is_repeated(
         self, readers: list[Writer], redis: Redis, monkeypatch: pytest.MonkeyPatch, shown: bool
     ) -> None:
-        """The push changes nothing that Redis says. The recompute would, had it not noticed."""
+        """The push changes no member. Without a notice of it, the recompute would restore the outdated state."""
         [note] = write(readers[0])
         Note.objects.update(hidden=not shown)
         push_pending()
-        Note.objects.update(hidden=shown)  # the recompute reads this, and nothing has been pushed
+        Note.objects.update(hidden=shown)  # the recompute reads this state, which has not been pushed
 
         def change_back() -> None:
             Note.objects.update(hidden=not shown)
@@ -254,7 +255,7 @@ class TestMeanwhile:
 
 
 def after_reading(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
-    """Do this when a window's notes have been read from SQL for the first time."""
+    """Run ``do`` once, after a window's notes have been read from SQL."""
     left, real = [do], feed().newest
 
     def newest(pks: list[str], limit: int) -> object:
@@ -266,8 +267,8 @@ def after_reading(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> 
     monkeypatch.setattr(feed(), "newest", newest)
 
 
-def test_what_is_done_again_changes_a_window_all_the_same(readers: list[Writer], redis: Redis) -> None:
-    """Or whoever is about to write from an older reading would not notice."""
+def test_repeated_delivery_still_breaks_watches(readers: list[Writer], redis: Redis) -> None:
+    """Otherwise a writer with older rows would not notice the delivery."""
     [note] = write(readers[0])
     key = feed().key(str(readers[1].pk))
     for shown in (True, False):

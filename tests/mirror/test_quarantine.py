@@ -1,4 +1,4 @@
-"""Quarantined changes are reported by every command, and applied once the fault is gone."""
+"""Every command reports quarantined changes, and they are applied once their fault is gone."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -16,7 +16,7 @@ from tests.support.servers import wait_until
 
 @pytest.fixture(autouse=True)
 def fault(committed: None, no_hints: None) -> Iterator[pytest.MonkeyPatch]:
-    """The declaration of items fails with new ones until this is undone."""
+    """Make the mirror of items fail for items called "new". The test may undo this."""
     patch, mirror = pytest.MonkeyPatch(), registry.get("titem")
     record = mirror.record
 
@@ -32,7 +32,7 @@ def fault(committed: None, no_hints: None) -> Iterator[pytest.MonkeyPatch]:
 
 @pytest.fixture(autouse=True)
 def quarantined(fault: pytest.MonkeyPatch) -> None:
-    """Item 1 has a quarantined change, item 2 is in order."""
+    """Give item 1 a quarantined change. Item 2 has none."""
     Item.objects.bulk_create([Item(pk=1, name="old"), Item(pk=2, name="other")])
     rebuild.rebuild(["titem", "tgroup"])
     relay.drain_all()
@@ -42,7 +42,7 @@ def quarantined(fault: pytest.MonkeyPatch) -> None:
 
 
 def give_up() -> None:
-    """Drain until nothing is pending: what cannot be applied is quarantined."""
+    """Drain until no change is pending: failing ones are quarantined."""
     while Change.objects.pending().exists():
         relay.drain_all()
 
@@ -51,7 +51,7 @@ def is_new(redis: Redis) -> bool:
     return b"new" in cast("bytes", redis.get(registry.get("titem").key("1")))
 
 
-def test_verify_lists_quarantined_changes_with_their_error() -> None:
+def test_verify_lists_quarantined_changes_with_their_errors() -> None:
     found = run("verify", "titem")
     assert found.code == 1
     assert "titem 1: quarantined: ValueError: this row cannot be mirrored" in found.out
@@ -60,14 +60,14 @@ def test_verify_lists_quarantined_changes_with_their_error() -> None:
     assert run("verify", "tgroup").code == 0
 
 
-def test_status_ends_with_1_while_a_change_is_quarantined(fault: pytest.MonkeyPatch) -> None:
+def test_status_exits_with_1_while_a_change_is_quarantined(fault: pytest.MonkeyPatch) -> None:
     assert run("status").code == 1
     fault.undo()
     run("drain", "--retry")
     assert run("status").code == 0
 
 
-def test_drain_retries_only_if_asked(redis: Redis, fault: pytest.MonkeyPatch) -> None:
+def test_drain_retries_quarantined_changes_only_on_request(redis: Redis, fault: pytest.MonkeyPatch) -> None:
     fault.undo()
     assert run("drain").code == 0
     assert not is_new(redis)
@@ -84,13 +84,13 @@ def test_repair_applies_quarantined_changes(redis: Redis, fault: pytest.MonkeyPa
     assert verify.verify(["titem"]) == []
 
 
-def test_a_dry_run_of_repair_leaves_them_alone(fault: pytest.MonkeyPatch) -> None:
+def test_repair_dry_run_keeps_changes_quarantined(fault: pytest.MonkeyPatch) -> None:
     fault.undo()
     assert run("repair", "titem", "--dry-run").code == 1
     assert Change.objects.quarantined().count() == 1
 
 
-def test_a_quarantined_change_of_a_source_is_repaired(redis: Redis, fault: pytest.MonkeyPatch) -> None:
+def test_quarantined_change_of_a_source_is_repaired(redis: Redis, fault: pytest.MonkeyPatch) -> None:
     fault.undo()
     run("drain", "--retry")
     Change.objects.create(
@@ -103,7 +103,7 @@ def test_a_quarantined_change_of_a_source_is_repaired(redis: Redis, fault: pytes
     assert not Change.objects.filter(applied_at=None).exists()
 
 
-def test_a_new_relay_retries_since_the_declaration_may_be_another(redis: Redis, fault: pytest.MonkeyPatch) -> None:
+def test_starting_relay_retries_quarantined_changes(redis: Redis, fault: pytest.MonkeyPatch) -> None:
     fault.undo()
     pulse = heartbeat.Pulse()
     pulse.start()
@@ -116,7 +116,7 @@ def test_a_new_relay_retries_since_the_declaration_may_be_another(redis: Redis, 
     assert is_new(redis)
 
 
-def test_readers_get_the_quarantined_row_from_sql_until_it_is_applied(redis: Redis, fault: pytest.MonkeyPatch) -> None:
+def test_quarantined_row_is_read_from_sql_until_it_is_applied(redis: Redis, fault: pytest.MonkeyPatch) -> None:
     def item(pk: str) -> object:
         return read(["titem"], lambda pipe: pipe.get(registry.get("titem").key(pk)))
 

@@ -1,4 +1,4 @@
-"""A pipeline sent the short way says what redis-py's own way says."""
+"""A pipeline sent by ``mirror.quick`` gives the same replies as redis-py."""
 
 import pytest
 from redis import Redis
@@ -40,7 +40,7 @@ def ask(pipe: Redis) -> None:
     pipe.xrange("stream")
 
 
-def test_every_reply_is_the_one_that_redis_py_gives(redis: Redis) -> None:
+def test_replies_equal_those_of_redis_py(redis: Redis) -> None:
     fill(redis)
     own = redis.pipeline(transaction=False)
     ask(own)
@@ -56,7 +56,7 @@ def test_every_reply_is_the_one_that_redis_py_gives(redis: Redis) -> None:
     assert seen.round_trips == 1
 
 
-def test_an_error_among_the_replies_is_raised_and_the_connection_goes_on(redis: Redis) -> None:
+def test_error_reply_is_raised_and_the_connection_stays_usable(redis: Redis) -> None:
     fill(redis)
     pipe = client().pipeline(transaction=False)
     pipe.get("s")
@@ -67,7 +67,7 @@ def test_an_error_among_the_replies_is_raised_and_the_connection_goes_on(redis: 
     assert client().get("s") == b"text"
 
 
-def test_a_connection_that_a_restart_has_closed_costs_another_try(redis_server: RedisServer) -> None:
+def test_connection_closed_by_a_restart_is_retried(redis_server: RedisServer) -> None:
     client().set("s", "before")
     redis_server.kill()
     redis_server.start()
@@ -76,7 +76,7 @@ def test_a_connection_that_a_restart_has_closed_costs_another_try(redis_server: 
     assert len(quick.execute(pipe)[1]) == 1
 
 
-def test_a_hung_server_costs_one_time_out(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hung_server_costs_one_time_out(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with hung(redis_server):
         pool, tries = client().connection_pool, list[int]()
         take = pool.get_connection
@@ -93,7 +93,7 @@ def test_a_hung_server_costs_one_time_out(redis_server: RedisServer, monkeypatch
     assert tries == [1]
 
 
-def test_without_a_server_the_error_is_redis_pys(redis_server: RedisServer) -> None:
+def test_missing_server_raises_an_error_of_redis_py(redis_server: RedisServer) -> None:
     client().ping()
     redis_server.kill()
     pipe = client().pipeline(transaction=False)

@@ -1,4 +1,4 @@
-"""A rebuild ends with a mirror that is whole, whatever happens on the way, and never calls one whole that is not."""
+"""A rebuild ends with a complete, warm mirror whatever happens meanwhile. An incomplete mirror never becomes warm."""
 
 import threading
 from collections.abc import Callable
@@ -39,11 +39,11 @@ def arrived(redis: Redis) -> int:
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """Stands for the death of a process."""
 
 
 def killed_after(rows: int) -> Callable[[str, int], None]:
-    """A progress that ends the process after so many rows."""
+    """Return a progress callback that kills the process after so many rows."""
     seen = [0]
 
     def progress(mirror: str, done: int) -> None:
@@ -54,7 +54,7 @@ def killed_after(rows: int) -> Callable[[str, int], None]:
     return progress
 
 
-def test_everything_there_is_is_in_redis_and_the_mirrors_are_warm(redis: Redis) -> None:
+def test_rebuild_writes_all_rows_and_makes_the_mirrors_warm(redis: Redis) -> None:
     group, label = Group.objects.create(name="g"), Label.objects.create(name="red")
     for n in range(25):
         Item.objects.create(name=str(n), group=group).labels.add(label)
@@ -66,16 +66,16 @@ def test_everything_there_is_is_in_redis_and_the_mirrors_are_warm(redis: Redis) 
 
 
 @pytest.mark.parametrize("count", [0, 1, 10, 11])
-def test_no_row_is_left_out_at_the_ends_of_chunks(count: int, redis: Redis) -> None:
+def test_no_row_is_missed_at_chunk_boundaries(count: int, redis: Redis) -> None:
     codes(count)
     assert rebuild.rebuild(["t'odd"])[0].rows == arrived(redis) == count
 
 
-def test_one_that_was_killed_goes_on_where_it_was(redis: Redis) -> None:
+def test_killed_rebuild_continues_at_its_position(redis: Redis) -> None:
     codes(45)
     with pytest.raises(Killed):
         rebuild.rebuild(["t'odd"], progress=killed_after(20))
-    client().delete(naming.lease("rebuild:t'odd"))  # runs out by itself
+    client().delete(naming.lease("rebuild:t'odd"))  # the lease would expire
     assert not marker.is_warm(client(), "t'odd")
     again: list[int] = []
     done = rebuild.rebuild(["t'odd"], progress=lambda mirror, rows: again.append(rows))
@@ -84,7 +84,7 @@ def test_one_that_was_killed_goes_on_where_it_was(redis: Redis) -> None:
     assert marker.is_warm(client(), "t'odd")
 
 
-def test_one_that_was_killed_starts_again_in_a_redis_that_was_emptied(redis: Redis) -> None:
+def test_killed_rebuild_starts_over_in_an_emptied_redis(redis: Redis) -> None:
     codes(45)
     with pytest.raises(Killed):
         rebuild.rebuild(["t'odd"], progress=killed_after(20))
@@ -93,7 +93,7 @@ def test_one_that_was_killed_starts_again_in_a_redis_that_was_emptied(redis: Red
 
 
 @pytest.mark.parametrize("when", [1, 3])
-def test_a_redis_that_is_emptied_meanwhile_is_not_called_whole(when: int, redis: Redis) -> None:
+def test_rebuild_starts_over_when_redis_is_emptied(when: int, redis: Redis) -> None:
     codes(25)
     chunks = [0]
 
@@ -107,14 +107,14 @@ def test_a_redis_that_is_emptied_meanwhile_is_not_called_whole(when: int, redis:
     assert marker.is_warm(client(), "t'odd")
 
 
-def test_one_under_which_redis_is_emptied_again_and_again_gives_up(redis: Redis) -> None:
+def test_rebuild_gives_up_when_redis_is_emptied_repeatedly(redis: Redis) -> None:
     codes(5)
     with pytest.raises(rebuild.Interrupted, match="t'odd"):
         rebuild.rebuild(["t'odd"], progress=lambda mirror, rows: empty(redis))
     assert not marker.is_warm(client(), "t'odd")
 
 
-def test_a_redis_that_dies_is_an_error_and_the_next_try_succeeds(redis_server: RedisServer) -> None:
+def test_rebuild_raises_when_redis_dies_and_succeeds_later(redis_server: RedisServer) -> None:
     codes(25)
     killed: list[int] = []
 
@@ -133,13 +133,13 @@ def test_a_redis_that_dies_is_an_error_and_the_next_try_succeeds(redis_server: R
         assert arrived(redis) == 25
 
 
-def test_while_one_is_at_it_another_leaves_it() -> None:
+def test_second_rebuild_is_skipped_while_the_lease_is_held() -> None:
     with lease(client(), "rebuild:t'odd", 3600):
         assert rebuild.rebuild(["t'odd"]) == [rebuild.Rebuilt("t'odd", skipped=True)]
         assert rebuild.rebuild_if_cold("t'odd") == 0
 
 
-def test_two_at_once_whose_lease_ran_out_end_warm_and_do_not_start_anew(redis: Redis) -> None:
+def test_overlapping_rebuilds_end_warm_without_starting_over(redis: Redis) -> None:
     codes(45)
     other: list[rebuild.Rebuilt] = []
 
@@ -154,9 +154,10 @@ def test_two_at_once_whose_lease_ran_out_end_warm_and_do_not_start_anew(redis: R
     assert arrived(redis) == 45
 
 
-def test_two_in_two_threads_at_once_end_warm(redis: Redis) -> None:
+def test_concurrent_rebuilds_in_threads_end_warm(redis: Redis) -> None:
     codes(60)
-    replay.check(relay_client())  # both know this Redis: who does not may make cold what the other has just rebuilt
+    # a process that does not know this Redis yet might cool a mirror that another has just rebuilt
+    replay.check(relay_client())
     meet, results = threading.Barrier(2), list[rebuild.Rebuilt]()
 
     def run() -> None:
@@ -176,7 +177,7 @@ def test_two_in_two_threads_at_once_end_warm(redis: Redis) -> None:
     assert arrived(redis) == 60
 
 
-def test_what_the_sweep_asks_for_is_done_only_when_it_is_cold() -> None:
+def test_rebuild_if_cold_skips_a_warm_mirror() -> None:
     codes(3)
     assert rebuild.rebuild_if_cold("t'odd") == 3
     before = client().get(naming.marker("t'odd"))
@@ -184,7 +185,7 @@ def test_what_the_sweep_asks_for_is_done_only_when_it_is_cold() -> None:
     assert client().get(naming.marker("t'odd")) == before
 
 
-def test_one_that_was_finished_between_the_question_and_the_lease_is_not_done_again(
+def test_rebuild_if_cold_checks_again_under_the_lease(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     codes(3)
@@ -195,7 +196,7 @@ def test_one_that_was_finished_between_the_question_and_the_lease_is_not_done_ag
     assert rebuild.rebuild_if_cold("t'odd") == 0
 
 
-def test_a_rebuild_under_way_says_how_far_it_is() -> None:
+def test_state_shows_the_progress_of_a_rebuild() -> None:
     codes(45)
     with pytest.raises(Killed):
         rebuild.rebuild(["t'odd"], progress=killed_after(20))
@@ -207,12 +208,12 @@ def test_a_rebuild_under_way_says_how_far_it_is() -> None:
     assert (state.rebuild_token, state.rebuild_cursor) == ("", None)
 
 
-def test_a_mirror_that_does_not_exist_is_named_with_those_that_do() -> None:
+def test_error_for_an_unknown_mirror_lists_the_known_ones() -> None:
     with pytest.raises(registry.UnknownMirror, match=r"'nothing'.*titem"):
         rebuild.rebuild(["nothing"])
 
 
-def test_a_full_drain_writes_what_the_record_says_is_there_already(redis: Redis) -> None:
+def test_full_drain_writes_entries_that_the_record_already_lists(redis: Redis) -> None:
     item = Item.objects.create(name="a")
     relay.drain_all()
     redis.delete(naming.key("titems:score"))

@@ -1,4 +1,4 @@
-"""What a rebuild writes and sweeps: beside writers, poisoned rows, old layouts and strays."""
+"""A rebuild beside writers, failing rows, old layouts and strays."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def arrived(redis: Redis) -> int:
     return len(redis.keys("*todd:*"))
 
 
-def test_writes_that_go_on_meanwhile_are_all_there_in_the_end(redis: Redis) -> None:
+def test_writes_during_a_rebuild_are_in_redis_in_the_end(redis: Redis) -> None:
     label = Label.objects.create(name="red")
     items = [Item.objects.create(name=f"n{n}") for n in range(30)]
     step = [0]
@@ -52,9 +52,7 @@ def test_writes_that_go_on_meanwhile_are_all_there_in_the_end(redis: Redis) -> N
     assert verify.verify(["titem"], redis=relay_client()) == []
 
 
-def test_one_poisoned_row_does_not_stop_it_and_waits_for_the_relay(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_row_stays_pending_and_stops_no_rebuild(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     codes(25)
     mirror = registry.get("t'odd")
     record = mirror.record
@@ -74,7 +72,7 @@ def test_one_poisoned_row_does_not_stop_it_and_waits_for_the_relay(
     assert arrived(redis) == 25
 
 
-def test_an_entry_that_could_not_be_written_is_written_when_it_can(redis: Redis) -> None:
+def test_unwritable_entry_is_written_once_it_can_be(redis: Redis) -> None:
     item = Item.objects.create(name="a", score=3)
     relay.drain_all()
     redis.delete(naming.key("titems:score"))
@@ -87,7 +85,7 @@ def test_an_entry_that_could_not_be_written_is_written_when_it_can(redis: Redis)
     assert redis.zscore(naming.key("titems:score"), item.pk) == 3
 
 
-def test_a_new_layout_is_cold_and_its_rebuild_sweeps_the_old_keys(
+def test_new_layout_is_cold_until_its_rebuild_removes_the_old_keys(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group = Group.objects.create(name="g")
@@ -103,7 +101,7 @@ def test_a_new_layout_is_cold_and_its_rebuild_sweeps_the_old_keys(
     assert redis.hgetall(naming.key(f"tgroup2:{group.pk}")) == {b"name": b"g", b"items": b"0"}
 
 
-def test_what_no_row_accounts_for_is_swept(redis: Redis) -> None:
+def test_strays_are_removed(redis: Redis) -> None:
     item = Item.objects.create(name="a")
     redis.set(naming.key("titem:999"), "{}")
     redis.set(naming.key("titem:name:ghost"), "999")

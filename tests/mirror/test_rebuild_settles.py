@@ -1,4 +1,4 @@
-"""What a rebuild has done needs no doing again."""
+"""A rebuild marks the changes that it has applied."""
 
 import pytest
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def pending() -> list[Item]:
-    """Labelled items that Redis has not heard of: every change is still pending."""
+    """Create labelled items while the breaker is open, so that every change stays pending."""
     breaker.failed()
     items = [Item.objects.create(name=f"item {n}") for n in range(3)]
     Label.objects.create(name="old").items.set(items)
@@ -28,7 +28,7 @@ def pending() -> list[Item]:
     return items
 
 
-def test_after_a_rebuild_nothing_that_was_pending_before_is_left(pending: list[Item]) -> None:
+def test_rebuild_marks_all_changes_from_before_it_began(pending: list[Item]) -> None:
     rebuild(["titem"])
     assert list(Change.objects.pending().filter(mirror="titem")) == []
     with record() as seen:
@@ -39,7 +39,7 @@ def test_after_a_rebuild_nothing_that_was_pending_before_is_left(pending: list[I
     assert verify(["titem"]) == []
 
 
-def test_what_is_changed_while_it_goes_on_is_drained_afterwards(pending: list[Item]) -> None:
+def test_changes_of_sources_during_a_rebuild_are_drained_afterwards(pending: list[Item]) -> None:
     run = _Run(get("titem"), client(), lambda name, rows: None)
     run._begin()
     breaker.failed()
@@ -53,7 +53,7 @@ def test_what_is_changed_while_it_goes_on_is_drained_afterwards(pending: list[It
     assert marker.is_warm(client(), "titem")
 
 
-def test_everything_said_while_it_goes_on_makes_it_cold_again(pending: list[Item]) -> None:
+def test_change_of_everything_during_a_rebuild_makes_the_mirror_cold(pending: list[Item]) -> None:
     run = _Run(get("titem"), client(), lambda name, rows: None)
     run._begin()
     outbox.append("titem", [outbox.WHOLE])

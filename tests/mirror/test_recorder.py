@@ -1,4 +1,4 @@
-"""The recorder tells what a block asked of Redis and of SQL, and nothing of what others did."""
+"""The recorder lists the commands and statements of a block, and none of other threads."""
 
 import threading
 
@@ -13,7 +13,7 @@ from tests.support.mirror.app.models import Odd
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
-def test_each_command_is_told_with_its_round_trip() -> None:
+def test_each_command_is_recorded_with_its_round_trip() -> None:
     with record() as seen:
         client().set("a", "1")
         client().pipeline(transaction=False).get("a").get("b").execute()
@@ -31,7 +31,7 @@ def test_each_command_is_told_with_its_round_trip() -> None:
     assert str(seen.commands[0]) == "SET a 1"
 
 
-def test_every_key_of_a_command_is_told_and_nothing_that_is_none() -> None:
+def test_all_keys_of_commands_are_recorded_and_nothing_else() -> None:
     with record() as seen:
         client().mset({"a": "1", "b": "2"})
         client().mget("b", "c")
@@ -42,14 +42,14 @@ def test_every_key_of_a_command_is_told_and_nothing_that_is_none() -> None:
     assert seen.keys() == ["a", "b", "c", "d", "h"]
 
 
-def test_a_transaction_is_told_with_what_surrounds_it() -> None:
+def test_transaction_is_recorded_with_multi_and_exec() -> None:
     with record() as seen:
         client().pipeline().set("a", "1").execute()
     assert [command.name for command in seen.commands] == ["MULTI", "SET", "EXEC"]
     assert seen.round_trips == 1
 
 
-def test_each_statement_is_told_with_its_time() -> None:
+def test_each_statement_is_recorded_with_its_duration() -> None:
     with record() as seen:
         Odd.objects.count()
         with connection.cursor() as cursor:
@@ -58,7 +58,7 @@ def test_each_statement_is_told_with_its_time() -> None:
     assert all(seconds >= 0 for _, seconds in seen.sql)
 
 
-def test_a_statement_that_fails_is_told_too() -> None:
+def test_failing_statement_is_recorded() -> None:
     with record() as seen, pytest.raises(Exception, match="nonsense"), connection.cursor() as cursor:
         cursor.execute("SELECT nonsense")
     assert seen.sql[0][0] == "SELECT nonsense"
@@ -73,7 +73,7 @@ def test_recordings_nest() -> None:
     assert (outer.keys(), inner.keys()) == (["a", "b", "c"], ["b"])
 
 
-def test_another_thread_is_not_recorded() -> None:
+def test_other_threads_are_not_recorded() -> None:
     def elsewhere() -> None:
         client().get("theirs")
 
@@ -85,7 +85,7 @@ def test_another_thread_is_not_recorded() -> None:
     assert seen.keys() == ["ours"]
 
 
-def test_after_the_block_nothing_is_recorded_also_after_an_error() -> None:
+def test_recording_ends_with_the_block_even_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError), record() as seen:
         raise ZeroDivisionError
     assert not active()
@@ -94,7 +94,7 @@ def test_after_the_block_nothing_is_recorded_also_after_an_error() -> None:
     assert (seen.commands, seen.sql, seen.round_trips) == ([], [], 0)
 
 
-def test_keys_and_commands_that_are_no_text_are_told_as_well_as_can_be() -> None:
+def test_binary_keys_and_values_are_decoded_with_replacements() -> None:
     with record() as seen:
         client().set(b"\xff", b"\xfe")
     assert seen.keys() == ["�"]

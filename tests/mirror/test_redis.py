@@ -1,4 +1,4 @@
-"""What connections learn as they open, what counts as "away", and the breaker."""
+"""Connections learn the incarnation when they open; the errors that mean Redis is away; and the circuit breaker."""
 
 import shutil
 from collections.abc import Callable
@@ -21,12 +21,12 @@ from tests.support.servers import RedisServer, wait_until
 
 
 @pytest.mark.parametrize("error", [RedisConnectionError("gone"), RedisTimeoutError("slow")])
-def test_a_server_that_does_not_answer_is_away(error: RedisError) -> None:
+def test_connection_errors_mean_away(error: RedisError) -> None:
     assert is_away(error)
 
 
 @pytest.mark.parametrize("error", [ResponseError("WRONGTYPE Operation"), ValueError("x"), OperationalError("x")])
-def test_what_is_wrong_with_a_command_or_elsewhere_is_not_away(error: Exception) -> None:
+def test_errors_of_commands_or_of_sql_do_not_mean_away(error: Exception) -> None:
     assert not is_away(error)
 
 
@@ -109,7 +109,7 @@ WAYS = [
 
 @pytest.mark.parametrize("refuse", [fill_up, make_replica, want_replicas, forbid_writes, fail_to_save])
 @pytest.mark.parametrize("write", WAYS)
-def test_a_server_that_refuses_writes_is_away(
+def test_server_that_refuses_writes_counts_as_away(
     redis_server: RedisServer,
     script: Script,
     refuse: Callable[[RedisServer], None],
@@ -131,7 +131,7 @@ def test_a_server_that_refuses_writes_is_away(
         "CLUSTERDOWN The cluster is down",
     ],
 )
-def test_codes_of_refusals_are_found_wherever_the_server_puts_them(text: str) -> None:
+def test_error_codes_of_refusals_are_found_anywhere_in_the_message(text: str) -> None:
     assert is_away(ResponseError(text))
 
 
@@ -143,11 +143,11 @@ def test_codes_of_refusals_are_found_wherever_the_server_puts_them(text: str) ->
         "BUSYGROUP Consumer Group name already exists",
     ],
 )
-def test_errors_of_one_key_are_not_taken_for_refusals(text: str) -> None:
+def test_errors_of_single_keys_are_no_refusals(text: str) -> None:
     assert not is_away(ResponseError(text))
 
 
-def test_a_connection_learns_the_incarnation_as_it_opens_and_nobody_records_that(redis: Redis) -> None:
+def test_connection_learns_the_incarnation_without_being_recorded(redis: Redis) -> None:
     with record() as seen:
         found = incarnation(client(), ask=False)
     client().connection_pool.disconnect()
@@ -158,14 +158,14 @@ def test_a_connection_learns_the_incarnation_as_it_opens_and_nobody_records_that
     assert found == f"{redis.info('server')['run_id'][:20]}:{redis.info('replication')['master_replid'][:20]}"
 
 
-def test_a_server_that_was_restarted_is_another_incarnation(redis_server: RedisServer) -> None:
+def test_restarted_server_is_another_incarnation(redis_server: RedisServer) -> None:
     before = incarnation(client(), ask=True)
     redis_server.restart()
     assert client().ping()
     assert incarnation(client()) != before
 
 
-def test_a_promoted_replica_is_another_incarnation_though_its_connections_stay_open(redis_server: RedisServer) -> None:
+def test_promoted_replica_is_another_incarnation_on_open_connections(redis_server: RedisServer) -> None:
     redis = client()
     redis.ping()
     before = incarnation(redis)
@@ -178,7 +178,7 @@ def test_a_promoted_replica_is_another_incarnation_though_its_connections_stay_o
         assert session.incarnation != before
 
 
-def test_the_breaker_leaves_redis_alone_after_a_failure_and_lets_go_after_its_time(settings: Settings) -> None:
+def test_breaker_opens_after_a_failure_and_closes_after_its_time(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 1.0}
     now = [100.0]
     breaker = Breaker(clock=lambda: now[0])

@@ -1,4 +1,4 @@
-"""The relay takes everything that is pending to Redis; a key that cannot go holds up no other."""
+"""The relay applies every pending change. A failing key delays no other."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 @pytest.fixture
 def poison(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Codes whose rows cannot be mirrored."""
+    """Return a set of codes. A row whose code is added to it cannot be mirrored."""
     bad: set[str] = set()
     mirror = registry.get("t'odd")
     good = mirror.record
@@ -37,7 +37,7 @@ def poison(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 def codes(count: int) -> list[str]:
-    """So many new rows, each with a change pending."""
+    """Create so many rows, each with a pending change. Return their codes."""
     Odd.objects.bulk_create(Odd(code=f"c{n:03}") for n in range(count))
     return [f"c{n:03}" for n in range(count)]
 
@@ -46,7 +46,7 @@ def arrived(redis: Redis) -> set[str]:
     return {name.decode().rpartition("todd:")[2] for name in redis.keys("*todd:*")}
 
 
-def test_everything_pending_arrives_however_much_it_is(redis: Redis, settings: Any) -> None:
+def test_all_pending_changes_are_applied(redis: Redis, settings: Any) -> None:
     settings.MIRROR = {**settings.MIRROR, "BATCH": 3}
     made = codes(40)
     assert relay.drain_all() == 40
@@ -63,7 +63,7 @@ def test_many_changes_of_one_row_are_one_write(redis: Redis) -> None:
     assert sum(command.name == "MSET" for command in seen.commands) == 1
 
 
-def test_one_row_that_fails_holds_up_no_other(poison: set[str], redis: Redis) -> None:
+def test_failing_row_delays_no_other(poison: set[str], redis: Redis) -> None:
     made = codes(20)
     poison.add("c013")
     assert relay.drain_all() == 19
@@ -71,7 +71,7 @@ def test_one_row_that_fails_holds_up_no_other(poison: set[str], redis: Redis) ->
     assert Change.objects.pending().get().error == "ZeroDivisionError: no c013"
 
 
-def test_it_is_found_by_halving(poison: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_row_is_found_by_halving(poison: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     made = codes(64)
     poison.add("c013")
     tries: list[int] = []
@@ -85,10 +85,10 @@ def test_it_is_found_by_halving(poison: set[str], monkeypatch: pytest.MonkeyPatc
     failures: dict[str, Exception] = {}
     assert relay.isolate(registry.get("t'odd"), made, relay_client(), failures) == 63
     assert list(failures) == ["c013"]
-    assert len(tries) <= 2 * 7  # both halves of 64, 32, ... 2, and the one that is left
+    assert len(tries) <= 2 * 7  # both halves of 64, 32, ... 2, and the remaining row
 
 
-def test_after_three_times_it_is_set_aside_and_seen_no_more(poison: set[str]) -> None:
+def test_row_that_failed_three_times_is_quarantined_and_skipped(poison: set[str]) -> None:
     codes(2)
     poison.add("c001")
     for attempts in (1, 2, 3):
@@ -100,7 +100,7 @@ def test_after_three_times_it_is_set_aside_and_seen_no_more(poison: set[str]) ->
     assert seen.commands == []
 
 
-def test_a_new_change_of_a_row_that_was_set_aside_is_tried_and_clears_it(poison: set[str]) -> None:
+def test_new_change_of_a_quarantined_row_applies_all_of_them(poison: set[str]) -> None:
     codes(1)
     poison.add("c000")
     for _ in range(3):
@@ -111,15 +111,15 @@ def test_a_new_change_of_a_row_that_was_set_aside_is_tried_and_clears_it(poison:
     assert not Change.objects.filter(applied_at=None).exists()
 
 
-def test_within_one_run_a_failing_row_is_tried_once(poison: set[str]) -> None:
-    """Else three tries would pass within milliseconds, and nothing that lasts a second would be forgiven."""
+def test_failing_row_is_tried_once_per_run(poison: set[str]) -> None:
+    """Otherwise all three attempts would pass within milliseconds, and no brief fault would be tolerated."""
     codes(1)
     poison.add("c000")
     relay.drain_all()
     assert Change.objects.get().attempts == 1
 
 
-def test_others_that_are_in_the_way_are_no_fault_of_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conflicts_do_not_count_as_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     def in_the_way(*args: object, **options: object) -> None:
         raise Conflict
 
@@ -132,7 +132,7 @@ def test_others_that_are_in_the_way_are_no_fault_of_the_row(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("error", [RedisConnectionError("gone"), OperationalError("database is locked")])
-def test_a_server_that_is_away_is_no_fault_of_the_row(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_server_does_not_count_as_failure(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(pks: Sequence[str]) -> None:
         raise error
 
@@ -143,7 +143,7 @@ def test_a_server_that_is_away_is_no_fault_of_the_row(error: Exception, monkeypa
     assert {(c.attempts, c.error) for c in Change.objects.all()} == {(0, "")}
 
 
-def test_while_redis_is_away_everything_stays_pending(redis_server: RedisServer) -> None:
+def test_all_changes_stay_pending_while_redis_is_down(redis_server: RedisServer) -> None:
     codes(2)
     redis_server.kill()
     with pytest.raises(RedisConnectionError):
@@ -153,7 +153,7 @@ def test_while_redis_is_away_everything_stays_pending(redis_server: RedisServer)
     assert relay.drain_all() == 2
 
 
-def test_a_redis_that_is_full_is_no_fault_of_the_row(redis_server: RedisServer) -> None:
+def test_full_redis_does_not_count_as_failure(redis_server: RedisServer) -> None:
     codes(2)
     with redis_server.client() as redis:
         redis.config_set("maxmemory", "1")
@@ -164,13 +164,13 @@ def test_a_redis_that_is_full_is_no_fault_of_the_row(redis_server: RedisServer) 
     assert relay.drain_all() == 2
 
 
-def test_no_time_is_no_work() -> None:
+def test_expired_deadline_drains_nothing() -> None:
     codes(3)
     assert relay.drain_all(0) == 0
     assert relay.drain_keys("t'odd", ["c000", "c001"], relay.Deadline(0)) == (0, ["c000", "c001"])
 
 
-def test_what_does_not_fit_the_time_is_left_over(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def test_keys_beyond_the_deadline_are_returned(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.MIRROR = {**settings.MIRROR, "BATCH": 2}
     made, deadline = codes(6), relay.Deadline()
     looks = iter([False, False, True])
@@ -178,13 +178,13 @@ def test_what_does_not_fit_the_time_is_left_over(monkeypatch: pytest.MonkeyPatch
     assert relay.drain_keys("t'odd", made, deadline) == (4, made[4:])
 
 
-def test_changes_of_a_mirror_that_is_no_more_are_done() -> None:
+def test_changes_of_an_unregistered_mirror_are_marked() -> None:
     outbox.append("gone", ["1", "2"])
     relay.drain_all()
     assert not Change.objects.pending().exists()
 
 
-def test_a_table_that_was_emptied_makes_its_mirror_cold_and_no_other(redis: Redis) -> None:
+def test_change_of_everything_makes_only_its_mirror_cold(redis: Redis) -> None:
     world.warm_own()
     outbox.append("tfollow", [outbox.WHOLE])
     relay.drain_all()
@@ -193,7 +193,7 @@ def test_a_table_that_was_emptied_makes_its_mirror_cold_and_no_other(redis: Redi
     assert not Change.objects.pending().exists()
 
 
-def test_a_rebuild_that_is_under_way_when_a_table_is_emptied_starts_again(redis: Redis) -> None:
+def test_change_of_everything_restarts_a_rebuild_in_progress(redis: Redis) -> None:
     Follow.objects.create(follower=1, followed=2)
     seen: list[int] = []
 
@@ -208,7 +208,7 @@ def test_a_rebuild_that_is_under_way_when_a_table_is_emptied_starts_again(redis:
     assert marker.is_warm(client(), "tfollow")
 
 
-def test_a_row_that_takes_names_from_many_others_in_one_run_is_right(redis: Redis) -> None:
+def test_names_rotated_among_rows_in_one_run_are_right(redis: Redis) -> None:
     items = Item.objects.bulk_create([Item(name=str(n)) for n in range(6)])
     relay.drain_all()
     for n, item in enumerate(items):

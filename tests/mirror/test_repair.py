@@ -1,4 +1,4 @@
-"""Repair orders changes for what differs; the relay carries them out, by its own rules."""
+"""Repair orders changes for differences, and the relay applies them by its usual rules."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 @pytest.fixture
 def spoilt(redis: Redis) -> world.World:
-    """Differences of every kind. Gives what Redis should hold."""
+    """Create differences of every kind. Return the correct content of Redis."""
     group, label = Group.objects.create(pk=3, name="g"), Label.objects.create(name="red")
     for n in range(5):
         Item.objects.create(pk=n + 1, name=str(n), score=n, group=group).labels.add(label)
@@ -43,7 +43,7 @@ def spoilt(redis: Redis) -> world.World:
     return right
 
 
-def test_after_a_repair_everything_is_as_it_should_be(spoilt: world.World, redis: Redis) -> None:
+def test_repair_removes_all_differences(spoilt: world.World, redis: Redis) -> None:
     differences = verify.verify(redis=relay_client())
     assert len(differences) > 12
     repair.order(differences)
@@ -53,7 +53,7 @@ def test_after_a_repair_everything_is_as_it_should_be(spoilt: world.World, redis
     assert not Change.objects.pending().exists()
 
 
-def test_ordering_writes_one_change_a_row_and_nothing_in_redis(spoilt: world.World, redis: Redis) -> None:
+def test_order_appends_one_change_per_row_and_leaves_redis_alone(spoilt: world.World, redis: Redis) -> None:
     differences, before = verify.verify(redis=relay_client()), world.dump(redis)
     with record() as seen:
         assert repair.order(differences) == len({(d.mirror, d.pk) for d in differences})
@@ -61,13 +61,13 @@ def test_ordering_writes_one_change_a_row_and_nothing_in_redis(spoilt: world.Wor
     assert world.dump(redis) == before
 
 
-def test_what_was_ordered_is_done_also_when_the_process_is_gone(spoilt: world.World, redis: Redis) -> None:
+def test_ordered_repairs_are_applied_by_any_relay(spoilt: world.World, redis: Redis) -> None:
     repair.order(verify.verify(redis=relay_client()))
     relay.drain_all()
     assert world.dump(redis) == spoilt
 
 
-def test_what_has_become_right_since_it_was_ordered_is_not_taken_away(redis: Redis) -> None:
+def test_stray_that_became_valid_after_the_order_is_kept(redis: Redis) -> None:
     redis.sadd(key("{tlabel}:red"), "7")
     redis.set(key("titem:name:a"), "7")
     repair.order(verify.verify(["titem"], redis=relay_client()))
@@ -76,7 +76,7 @@ def test_what_has_become_right_since_it_was_ordered_is_not_taken_away(redis: Red
     assert world.dump(redis) == world.by_orm()
 
 
-def test_a_name_that_another_row_has_taken_over_since_is_not_taken_away(redis: Redis) -> None:
+def test_name_taken_over_after_the_order_is_kept(redis: Redis) -> None:
     redis.set(key("titem:name:a"), "99")
     repair.order(verify.verify(["titem"], redis=relay_client()))
     item = Item.objects.create(name="a")
@@ -85,14 +85,14 @@ def test_a_name_that_another_row_has_taken_over_since_is_not_taken_away(redis: R
     assert world.dump(redis) == world.by_orm()
 
 
-def test_repairing_what_is_right_does_nothing() -> None:
+def test_repair_without_differences_does_nothing() -> None:
     with record() as seen:
         assert (repair.order([]), repair.carry_out([])) == (0, 0)
     assert (seen.commands, seen.sql) == ([], [])
 
 
 @pytest.mark.parametrize("member", ["x", "9" * 30])
-def test_a_member_that_no_row_can_have_put_there_is_taken_away(member: str, redis: Redis) -> None:
+def test_impossible_member_is_removed(member: str, redis: Redis) -> None:
     redis.sadd(key("{tlabel}:red"), member)
     redis.sadd(key("tuid:{1}:following"), member)
     differences = verify.verify(redis=relay_client())
@@ -105,13 +105,13 @@ def stray(count: int) -> list[Difference]:
     return [Difference("titem", str(n), "stray", "k", None, None, "x") for n in range(count)]
 
 
-def test_more_removals_than_the_cap_are_refused_with_the_way_out() -> None:
+def test_removals_above_the_cap_are_refused_with_a_hint() -> None:
     repair.check_cap(stray(3), 3)
     with pytest.raises(repair.TooManyRemovals, match=r"4 entries .* at most 3 .*--max-removals"):
         repair.check_cap(stray(4), 3)
 
 
-def test_what_is_only_missing_or_stale_is_under_no_cap() -> None:
+def test_missing_and_stale_entries_do_not_count_for_the_cap() -> None:
     repair.check_cap([d._replace(kind="missing") for d in stray(4)], 0)
 
 

@@ -1,6 +1,6 @@
-"""When another Redis answers: what it forgot is applied again, or everything is rebuilt, and nothing is forgotten.
+"""Another incarnation of Redis gets the changes that it lost, or a complete rebuild.
 
-(Here the other incarnation is only believed in; ``tests/faults`` restarts real servers from older files.)
+These tests only simulate the other incarnation; ``tests/faults`` restarts real servers from older files.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -20,12 +20,12 @@ OLD = "the:former"
 
 
 def clock(seconds_ago: float) -> None:
-    """Redis remembers up to so many seconds ago."""
+    """Write a clock that is so many seconds old into Redis."""
     client().set(naming.clock(), repr(outbox.clock() - seconds_ago))
 
 
 def another_answers() -> None:
-    """Everything that was done till now was done by another incarnation."""
+    """Attribute all earlier work to another incarnation."""
     now = incarnation(client(), ask=True)
     Identity.objects.update(incarnation=OLD)
     Change.objects.filter(incarnation=now).update(incarnation=OLD)
@@ -40,7 +40,7 @@ def all_warm() -> bool:
 
 @pytest.fixture
 def lost(redis: Redis) -> list[Item]:
-    """Warm mirrors of a Redis that came back without its newest entries."""
+    """Create items in warm mirrors, then act as if another incarnation without them answered. Return the items."""
     world.warm()
     items = [Item.objects.create(name=str(n)) for n in range(3)]
     label = Label.objects.create(name="red")
@@ -56,34 +56,34 @@ def lost(redis: Redis) -> list[Item]:
     return items
 
 
-def test_the_first_redis_that_is_ever_seen_is_rebuilt_and_not_replayed() -> None:
+def test_first_redis_is_rebuilt_and_not_replayed() -> None:
     assert replay.check(relay_client()) == incarnation(client())
     assert Identity.objects.get().replay_from is None
 
 
-def test_the_same_redis_again_is_nothing_new(redis: Redis) -> None:
+def test_same_redis_is_not_replayed(redis: Redis) -> None:
     world.warm()
     replay.check(relay_client())
     assert all_warm()
     assert not Change.objects.pending().exists()
 
 
-def test_what_was_applied_since_the_clock_is_applied_again_and_then_all_is_warm(lost: list[Item], redis: Redis) -> None:
+def test_changes_applied_since_the_clock_are_applied_again(lost: list[Item], redis: Redis) -> None:
     clock(seconds_ago=300)
     assert replay.check(relay_client()) == incarnation(client())
     assert world.dump(redis) == world.by_orm()
     assert all_warm()
 
 
-def test_what_was_applied_before_the_clock_is_left_alone(lost: list[Item]) -> None:
+def test_changes_applied_before_the_clock_are_left_alone(lost: list[Item]) -> None:
     Change.objects.update(applied_at=datetime.now(UTC) - timedelta(seconds=500))
     clock(seconds_ago=300)
     replay.check(relay_client())
     assert {change.incarnation for change in Change.objects.exclude(incarnation="")} == {OLD}
 
 
-def test_a_little_more_than_what_the_clock_says_is_applied_again(lost: list[Item]) -> None:
-    """It is written at intervals, and the clock of a mark is read a little after its EXEC."""
+def test_replay_starts_a_little_before_the_clock(lost: list[Item]) -> None:
+    """The clock is written at intervals, and the time of a mark is read a little after its EXEC."""
     clock(seconds_ago=300)
     said: Any = client().get(naming.clock())
     Change.objects.update(applied_at=datetime.fromtimestamp(float(said), UTC) - timedelta(seconds=2))
@@ -92,7 +92,7 @@ def test_a_little_more_than_what_the_clock_says_is_applied_again(lost: list[Item
 
 
 @pytest.mark.parametrize("remembered", ["nothing", "too little", "the future"])
-def test_a_redis_that_remembers_too_little_or_too_much_is_rebuilt(remembered: str, lost: list[Item]) -> None:
+def test_redis_with_a_missing_old_or_future_clock_is_rebuilt(remembered: str, lost: list[Item]) -> None:
     if remembered != "nothing":
         clock(seconds_ago=700 if remembered == "too little" else -3600)
     replay.check(relay_client())
@@ -100,7 +100,7 @@ def test_a_redis_that_remembers_too_little_or_too_much_is_rebuilt(remembered: st
     assert Identity.objects.get().replay_from is None
 
 
-def test_a_replay_that_was_killed_goes_on(lost: list[Item], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_replay_continues(lost: list[Item], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         pass
 
@@ -118,10 +118,10 @@ def test_a_replay_that_was_killed_goes_on(lost: list[Item], redis: Redis, monkey
     assert all_warm()
 
 
-def test_what_a_late_drain_of_the_former_redis_marks_meanwhile_is_applied_again(
+def test_change_marked_late_by_a_drain_of_the_former_redis_is_applied_again(
     lost: list[Item], redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was paused between its EXEC, which is lost, and its mark."""
+    """The drain was paused between its EXEC, which is lost, and its mark."""
     clock(seconds_ago=300)
     drain_all, late = relay.drain_all, [str(lost[0].pk)]
 
@@ -136,7 +136,7 @@ def test_what_a_late_drain_of_the_former_redis_marks_meanwhile_is_applied_again(
     assert world.dump(redis) == world.by_orm()
 
 
-def test_a_replay_without_end_is_not_called_done_and_the_clock_is_not_written(
+def test_endless_replay_does_not_become_warm_or_write_the_clock(
     lost: list[Item], monkeypatch: pytest.MonkeyPatch, redis: Redis
 ) -> None:
     clock(seconds_ago=300)
@@ -147,7 +147,7 @@ def test_a_replay_without_end_is_not_called_done_and_the_clock_is_not_written(
     assert redis.get(naming.clock()) == before
 
 
-def test_sources_and_changes_of_lost_mirrors_make_no_replay_go_round(lost: list[Item]) -> None:
+def test_changes_without_an_incarnation_are_replayed_once(lost: list[Item]) -> None:
     outbox.append("gone", ["1"])
     relay.drain_all()
     assert Change.objects.filter(incarnation="", applied_at__isnull=False).count() > 1
@@ -157,8 +157,8 @@ def test_sources_and_changes_of_lost_mirrors_make_no_replay_go_round(lost: list[
     assert outbox.unapply_since(moment, incarnation(client())) == 0
 
 
-def test_a_table_that_was_emptied_is_emptied_again(lost: list[Item], redis: Redis) -> None:
-    """The marker that was taken away is back with the older Redis."""
+def test_change_of_everything_is_replayed(lost: list[Item], redis: Redis) -> None:
+    """The older Redis has the marker that this change had removed."""
     found = redis.get(naming.marker("tfollow"))
     outbox.append("tfollow", [outbox.WHOLE])
     relay.drain_all()
@@ -171,7 +171,7 @@ def test_a_table_that_was_emptied_is_emptied_again(lost: list[Item], redis: Redi
     assert marker.is_warm(client(), "titem")
 
 
-def test_a_mirror_that_was_cold_before_is_not_called_warm(lost: list[Item], redis: Redis) -> None:
+def test_mirror_that_was_cold_before_stays_cold(lost: list[Item], redis: Redis) -> None:
     redis.delete(naming.marker("tgroup"))
     clock(seconds_ago=300)
     replay.check(relay_client())
@@ -179,8 +179,8 @@ def test_a_mirror_that_was_cold_before_is_not_called_warm(lost: list[Item], redi
     assert marker.is_warm(client(), "titem")
 
 
-def test_the_clock_is_not_written_into_another_redis_than_was_checked(redis: Redis) -> None:
-    """It may have come back from an older file since, and would not be replayed any more."""
+def test_clock_is_written_only_into_the_checked_incarnation(redis: Redis) -> None:
+    """Another incarnation may be an older file, and the new clock would prevent its replay."""
     replay.write_clock(relay_client(), "another:one")
     assert not redis.exists(naming.clock())
     before = outbox.clock()
@@ -189,7 +189,7 @@ def test_the_clock_is_not_written_into_another_redis_than_was_checked(redis: Red
     assert before <= float(written) <= outbox.clock()
 
 
-def test_sql_s_clock_is_the_time(postgres: bool) -> None:
+def test_clock_of_sql_agrees_with_marks(postgres: bool) -> None:
     before = datetime.now(UTC).timestamp()
     now = outbox.clock()
     assert before - 1 <= now <= datetime.now(UTC).timestamp() + 1

@@ -1,4 +1,4 @@
-"""Asking Celery never fails, and a broker that is away is asked once and then left alone."""
+"""Sending a task never fails, and an unreachable broker is left alone after the first attempt."""
 
 import json
 from base64 import b64decode
@@ -14,18 +14,20 @@ from tests.support.servers import RedisServer
 
 @pytest.fixture
 def broker(redis_server: RedisServer) -> Redis:
-    """The broker's own data."""
+    """Return a client of the broker's database."""
     return redis_server.client(2)
 
 
 def queued(broker: Redis) -> list[Any]:
-    """(task, arguments) of everything that waits for the relay's workers, then of what takes long; oldest first."""
+    """Return (task, args, kwargs) of the queued tasks: the queue of the relay first, then the default queue; oldest
+    first.
+    """
     raw: Any = broker.lrange("default", 0, -1) + broker.lrange("relay", 0, -1)
     messages = [json.loads(message) for message in reversed(raw)]
     return [(m["headers"]["task"], *json.loads(b64decode(m["body"]))[:2]) for m in messages]
 
 
-def test_what_is_asked_for_waits_for_a_worker(broker: Redis) -> None:
+def test_tasks_are_queued_with_their_arguments(broker: Redis) -> None:
     send.drain("titem", ["1", "2"])
     send.sweep()
     assert send.rebuild("titem")
@@ -46,13 +48,13 @@ def test_what_is_asked_for_waits_for_a_worker(broker: Redis) -> None:
     ]
 
 
-def test_many_keys_are_several_tasks(broker: Redis) -> None:
+def test_many_keys_are_split_into_several_tasks(broker: Redis) -> None:
     send.drain("titem", list(map(str, range(2 * send.MOST + 1))))
     assert [len(arguments[1]) for _, arguments, _ in queued(broker)] == [send.MOST, send.MOST, 1]
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_a_broker_that_is_away_is_no_error_is_counted_and_then_left_alone(harm: str, redis_server: RedisServer) -> None:
+def test_unreachable_broker_is_counted_and_then_left_alone(harm: str, redis_server: RedisServer) -> None:
     getattr(redis_server, harm)()
     before = send.failures
     assert send.verify("titem") is False
@@ -61,7 +63,7 @@ def test_a_broker_that_is_away_is_no_error_is_counted_and_then_left_alone(harm: 
     assert send.failures == before + 1
 
 
-def test_a_broker_that_is_back_is_asked_again(redis_server: RedisServer) -> None:
+def test_recovered_broker_is_used_again(redis_server: RedisServer) -> None:
     redis_server.kill()
     send.sweep()
     redis_server.start()
@@ -70,7 +72,7 @@ def test_a_broker_that_is_back_is_asked_again(redis_server: RedisServer) -> None
     assert len(queued(redis_server.client(2))) == 1
 
 
-def test_readers_of_a_cold_mirror_do_not_ask_one_after_the_other(broker: Redis, settings: Settings) -> None:
+def test_readers_of_a_cold_mirror_send_one_sweep_task(broker: Redis, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "SWEEP_REQUEST_SECONDS": 3600.0}
     send.sweep_requests.reset()
     for _ in range(5):

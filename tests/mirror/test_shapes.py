@@ -1,4 +1,4 @@
-"""Each kind of mirror: which key is watched, what is asked, what it means, and what is written."""
+"""The shape of each kind of mirror: its watched key, its reads, the entries it accounts for, and its writes."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def test_each_kind_of_mirror_has_its_shape() -> None:
     assert [type(shape) for shape in (JSON, HASH, EDGE, SUMMARY)] == [JsonShape, HashShape, EdgeShape, SummaryShape]
 
 
-def test_what_is_watched_is_the_own_key_or_a_guard() -> None:
+def test_watched_key_is_the_own_key_or_a_guard() -> None:
     assert JSON.watched("7") == key("titem:7")
     assert EDGE.watched("1:2") == naming.guard("tfollow", "1:2")
     assert SUMMARY.watched("7") == SUMMARY.watched("8") == key("titems:latest")
@@ -44,7 +44,7 @@ def verify_all(mirror: str, pk: str) -> object:
 
 
 def rows() -> dict[str, tuple[JsonShape, list[str]]]:
-    """A row of each kind that exists, and one that does not."""
+    """Create a row of each kind. Return the shapes, each with an existing and a missing key."""
     group = Group.objects.create(name="g")
     item = Item.objects.create(name="a", group=group)
     Follow.objects.create(follower=1, followed=2)
@@ -57,7 +57,7 @@ def rows() -> dict[str, tuple[JsonShape, list[str]]]:
 
 
 @pytest.mark.parametrize("kind", ["json", "hash", "summary"])
-def test_what_is_written_is_what_is_read(kind: str) -> None:
+def test_written_values_are_read_back_unchanged(kind: str) -> None:
     shape, pks = rows()[kind]
     targets = shape.targets(pks)
     owns = {pk: targets.get(pk, ABSENT).own for pk in pks}
@@ -68,7 +68,7 @@ def test_what_is_written_is_what_is_read(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["json", "hash", "edge", "summary"])
-def test_a_row_that_is_gone_leaves_no_key_and_yet_breaks_the_watch_of_others(kind: str, redis: Redis) -> None:
+def test_writing_a_missing_row_leaves_no_key_and_breaks_watches(kind: str, redis: Redis) -> None:
     shape, pks = rows()[kind]
     with Session(client()) as session, redis.pipeline() as other:
         other.watch(shape.watched(pks[-1]))
@@ -80,7 +80,7 @@ def test_a_row_that_is_gone_leaves_no_key_and_yet_breaks_the_watch_of_others(kin
     assert redis.keys(key("*")) == []
 
 
-def test_writing_the_same_again_breaks_the_watch_of_others_too(redis: Redis) -> None:
+def test_writing_an_equal_value_breaks_watches(redis: Redis) -> None:
     for shape, pks in rows().values():
         target = shape.targets(pks[:1])[pks[0]]
         with Session(client()) as session, redis.pipeline() as other:
@@ -93,11 +93,11 @@ def test_writing_the_same_again_breaks_the_watch_of_others_too(redis: Redis) -> 
                 other.execute()
 
 
-def test_equal_records_are_equal_bytes_whatever_the_order_of_their_fields() -> None:
+def test_equal_records_are_encoded_to_equal_bytes() -> None:
     assert JSON.encode({"b": 1, "a": {"d": 1, "c": 2}}) == JSON.encode({"a": {"c": 2, "d": 1}, "b": 1})
 
 
-def test_what_a_record_accounts_for_is_worked_out_from_the_record_alone() -> None:
+def test_entries_of_a_record_are_derived_from_the_record_alone() -> None:
     shape, pks = rows()["json"]
     target = shape.targets(pks)[pks[0]]
     Item.objects.all().delete()
@@ -105,24 +105,24 @@ def test_what_a_record_accounts_for_is_worked_out_from_the_record_alone() -> Non
     assert list(shape.before(pks[0], None)) == []
 
 
-def test_an_edge_accounts_for_its_entries_also_when_it_is_gone() -> None:
+def test_missing_edge_still_accounts_for_its_entries() -> None:
     assert list(EDGE.before("1:2", None)) == list(registry.get("tfollow").entries("1:2"))  # type: ignore[attr-defined]
     assert EDGE.targets(["1:2"]) == {}
 
 
-def test_a_hash_that_loses_a_field_loses_it_in_redis_too(redis: Redis) -> None:
+def test_removed_field_is_removed_from_the_hash(redis: Redis) -> None:
     redis.hset(HASH.watched("7"), mapping={"name": "g", "old": "x"})
     with Session(client()) as session:
         session.execute(HASH.write({"7": {"name": "g"}}))
     assert redis.hgetall(HASH.watched("7")) == {b"name": b"g"}
 
 
-def test_a_summary_of_nothing_is_no_key() -> None:
+def test_empty_summary_is_no_key() -> None:
     assert SUMMARY.targets([""]) == {}
 
 
 @pytest.mark.parametrize("work", [lambda: apply.drain(JSON.mirror, ["1"]), lambda: verify.verify(["titem"])])
-def test_keys_of_another_type_are_an_error_that_names_the_mirror_and_delete_nothing(
+def test_keys_of_the_wrong_type_raise_an_error_and_delete_nothing(
     work: Callable[[], object], redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Item.objects.create(pk=1, name="a")
@@ -139,7 +139,7 @@ def test_keys_of_another_type_are_an_error_that_names_the_mirror_and_delete_noth
 
 @dataclass(frozen=True)
 class Wrong:
-    """A declaration that gives a value of another type. method: of which mirror; value: what it gives instead."""
+    """A faulty declaration. method: of this mirror; value: computes the faulty result from the correct one."""
 
     mirror: str
     method: str
@@ -148,7 +148,7 @@ class Wrong:
 
 
 def first(entries: Iterable[Any], **parts: Any) -> list[Any]:
-    """The entries, the first with these parts instead."""
+    """Return the entries, with these parts of the first one replaced."""
     found, *others = entries
     return [found._replace(**parts), *others]
 
@@ -171,7 +171,7 @@ WRONG = {
 
 @pytest.mark.parametrize("how", WRONG)
 @pytest.mark.parametrize("work", [drain_one, verify_all], ids=["drain", "verify"])
-def test_value_of_another_type_is_an_error_that_names_mirror_row_and_place(
+def test_value_of_the_wrong_type_is_named_with_mirror_row_and_place(
     work: Callable[[str, str], object], how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong, pk = WRONG[how], "1:2" if WRONG[how].mirror == "tfollow" else "1"
@@ -185,7 +185,7 @@ def test_value_of_another_type_is_an_error_that_names_mirror_row_and_place(
         work(wrong.mirror, pk)
 
 
-def test_subclasses_of_the_usual_types_are_fine() -> None:
+def test_subclasses_of_valid_types_are_accepted() -> None:
     class Text(str):
         __slots__ = ()
 

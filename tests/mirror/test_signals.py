@@ -1,4 +1,4 @@
-"""What Django's signals tell: which keys were changed, at both ends of a link."""
+"""Django's signals give hints of the changed keys, at both ends of a link."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Hint]:
-    """Every (mirror, source, key) that is hinted at."""
+    """Collect (mirror, source, key) of every hint."""
     found: list[Hint] = []
     monkeypatch.setattr(signals, "hint", lambda mirror, source, keys: found.extend((mirror, source, k) for k in keys))
     return found
@@ -30,36 +30,36 @@ def label() -> Label:
 
 
 def of(item: Item) -> list[Hint]:
-    """What a change of an item without a group is to each mirror."""
+    """Return the hints of a changed item without a group."""
     return [("latest", "", str(item.pk)), ("titem", "", str(item.pk))]
 
 
-def test_a_save_tells_every_mirror_that_watches(told: list[Hint], item: Item) -> None:
+def test_save_hints_every_watching_mirror(told: list[Hint], item: Item) -> None:
     assert sorted(told) == of(item)
 
 
-def test_a_delete_tells_the_key_that_was(told: list[Hint], item: Item) -> None:
+def test_delete_hints_the_former_key(told: list[Hint], item: Item) -> None:
     told.clear()
     said = of(item)
     item.delete()
     assert sorted(told) == said
 
 
-def test_a_key_of_two_columns_is_told_as_one(told: list[Hint]) -> None:
+def test_key_of_two_columns_is_joined(told: list[Hint]) -> None:
     Follow.objects.create(follower=1, followed=2)
     assert told == [("tfollow", "", "1:2")]
 
 
-def test_a_key_that_is_null_is_not_told(told: list[Hint]) -> None:
+def test_null_key_gives_no_hint(told: list[Hint]) -> None:
     Odd.objects.create(code=None)
     assert told == []
 
 
-def test_a_source_is_told_by_its_own_key(told: list[Hint], label: Label) -> None:
+def test_source_is_hinted_by_its_own_key(told: list[Hint], label: Label) -> None:
     assert told == [("titem", Label._meta.db_table, str(label.pk))]
 
 
-def test_rows_that_go_with_another_are_told_each(told: list[Hint]) -> None:
+def test_cascading_delete_hints_every_deleted_row(told: list[Hint]) -> None:
     group = Group.objects.create(name="g")
     item = Item.objects.create(name="a", group=group)
     said = of(item)
@@ -70,9 +70,7 @@ def test_rows_that_go_with_another_are_told_each(told: list[Hint]) -> None:
 
 @pytest.mark.parametrize("end", ["item", "label"])
 @pytest.mark.parametrize("how", ["add", "remove", "set", "clear"])
-def test_links_tell_the_item_whichever_end_they_are_changed_from(
-    how: str, end: str, told: list[Hint], item: Item, label: Label
-) -> None:
+def test_links_hint_the_item_from_either_end(how: str, end: str, told: list[Hint], item: Item, label: Label) -> None:
     links, other = (item.labels, label) if end == "item" else (label.items, item)
     if how != "add":
         links.add(other)  # type: ignore[arg-type]
@@ -86,15 +84,15 @@ def test_links_tell_the_item_whichever_end_they_are_changed_from(
     assert told == [("titem", "", str(item.pk))]
 
 
-def test_links_that_are_added_again_tell_nothing(told: list[Hint], item: Item, label: Label) -> None:
+def test_existing_links_added_again_give_no_hint(told: list[Hint], item: Item, label: Label) -> None:
     item.labels.add(label)
     told.clear()
     label.items.add(item)
     assert told == []
 
 
-def test_a_row_that_was_loaded_in_part_can_be_deleted_and_saved(told: list[Hint], item: Item) -> None:
-    """Asking it for a column that was left out would ask SQL for a row that is gone."""
+def test_partly_loaded_row_can_be_saved_and_deleted(told: list[Hint], item: Item) -> None:
+    """Reading a deferred column would query SQL for a row that no longer exists."""
     told.clear()
     said = of(item)
     part = Item.objects.only("name").get()
@@ -105,18 +103,18 @@ def test_a_row_that_was_loaded_in_part_can_be_deleted_and_saved(told: list[Hint]
     assert sorted(told) == sorted(said * 2)
 
 
-def test_listening_twice_tells_once(told: list[Hint]) -> None:
+def test_connecting_twice_hints_once(told: list[Hint]) -> None:
     signals.connect()
     Odd.objects.create(code="a")
     assert told == [("t'odd", "", "a")]
 
 
 class TestNarrow:
-    """Watches that leave something out."""
+    """Watches with ``only``, ``updates``, ``whole`` or ``pushed``."""
 
     @pytest.fixture
     def watching(self, own_registry: None, told: list[Hint]) -> Callable[[Watch], None]:
-        """Has one mirror alone, with this watch."""
+        """Return a function that leaves one registered mirror, with the given watch."""
 
         def declare(watch: Watch) -> None:
             registry._mirrors.clear()
@@ -125,7 +123,7 @@ class TestNarrow:
 
         return declare
 
-    def test_where_only_updates_count_rows_that_come_and_go_tell_nothing(
+    def test_updates_ignores_created_and_deleted_rows(
         self, watching: Callable[[Watch], None], told: list[Hint]
     ) -> None:
         watching(Watch(Item, updates=True))
@@ -136,7 +134,7 @@ class TestNarrow:
         item.delete()
         assert len(told) == 1
 
-    def test_where_there_is_one_key_every_change_tells_it(
+    def test_whole_hints_the_empty_key_for_every_change(
         self, watching: Callable[[Watch], None], told: list[Hint]
     ) -> None:
         watching(Watch(Item, whole=True))
@@ -145,7 +143,7 @@ class TestNarrow:
         item.delete()
         assert told == [("alone", "", "")] * 3
 
-    def test_links_tell_the_one_key_there_is(
+    def test_links_of_a_whole_watch_hint_the_empty_key(
         self, watching: Callable[[Watch], None], told: list[Hint], label: Label
     ) -> None:
         item = Item.objects.create(name="a")
@@ -159,7 +157,7 @@ class TestNarrow:
         item.labels.clear()
         assert len(told) == 2
 
-    def test_saving_other_fields_than_those_that_count_tells_nothing(
+    def test_update_fields_outside_of_only_give_no_hint(
         self, watching: Callable[[Watch], None], told: list[Hint]
     ) -> None:
         item = Item.objects.create(name="a")
@@ -173,7 +171,7 @@ class TestNarrow:
             assert told == [said], fields
             told.clear()
 
-    def test_what_is_pushed_tells_its_table_and_its_columns(
+    def test_pushed_row_is_hinted_with_its_table_and_columns(
         self, watching: Callable[[Watch], None], told: list[Hint]
     ) -> None:
         watching(Watch(Item, ("id", "score"), pushed=True))

@@ -1,4 +1,4 @@
-"""A change of a source (a label, a group) becomes changes of the rows that it touches, slice by slice."""
+"""A change of a source (a label, a group) becomes changes of the rows that depend on it, slice by slice."""
 
 from collections.abc import Iterable, Sequence
 
@@ -22,7 +22,7 @@ def slices_of_ten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def link(label: Label, count: int) -> list[str]:
-    """Make so many items with this label. Returns their keys; no change is pending."""
+    """Create so many items with this label, and drain them. Return their keys."""
     items = Item.objects.bulk_create([Item(name=f"{label} {n}") for n in range(count)])
     Item.labels.through.objects.bulk_create([Item.labels.through(item=i, label=label) for i in items])
     relay.drain_all()
@@ -35,12 +35,12 @@ def rename(*labels: Label) -> None:
 
 
 def keys(changes: Iterable[Change] | None = None) -> list[str]:
-    """The items that have a change pending of their own, in the order of the changes."""
+    """Return the keys of items with a pending change of their own, in the order of the changes."""
     found = Change.objects.pending().filter(mirror="titem", source="")
     return list(found.order_by("id").values_list("key", flat=True))
 
 
-def test_a_slice_is_written_with_its_progress(slices_of_ten: None) -> None:
+def test_slice_is_written_together_with_its_cursor(slices_of_ten: None) -> None:
     label = Label.objects.create(name="red")
     pks = link(label, 25)
     rename(label)
@@ -53,7 +53,7 @@ def test_a_slice_is_written_with_its_progress(slices_of_ten: None) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 10, 11])
-def test_the_last_slice_may_be_full_or_empty(count: int, slices_of_ten: None) -> None:
+def test_last_slice_may_be_full_or_empty(count: int, slices_of_ten: None) -> None:
     label = Label.objects.create(name="red")
     pks = link(label, count)
     rename(label)
@@ -62,16 +62,16 @@ def test_the_last_slice_may_be_full_or_empty(count: int, slices_of_ten: None) ->
     assert keys() == pks
 
 
-def test_killed_between_slices_it_goes_on_where_it_was(slices_of_ten: None, redis: Redis) -> None:
+def test_spread_killed_between_slices_continues_at_its_cursor(slices_of_ten: None, redis: Redis) -> None:
     label = Label.objects.create(name="red")
     link(label, 25)
     rename(label)
-    spread.step(spread.next_group())  # and the process is gone
+    spread.step(spread.next_group())  # the process dies here
     relay.drain_all()
     assert world.dump(redis) == world.by_orm()
 
 
-def test_killed_within_a_slice_nothing_of_the_slice_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spread_killed_within_a_slice_writes_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         pass
 
@@ -89,7 +89,7 @@ def test_killed_within_a_slice_nothing_of_the_slice_is_written(monkeypatch: pyte
     assert spread.step(spread.next_group()) == pks
 
 
-def test_two_at_the_same_slice_write_it_once(slices_of_ten: None) -> None:
+def test_concurrent_spreads_write_a_slice_once(slices_of_ten: None) -> None:
     label = Label.objects.create(name="red")
     pks = link(label, 15)
     rename(label)
@@ -99,7 +99,7 @@ def test_two_at_the_same_slice_write_it_once(slices_of_ten: None) -> None:
     assert keys() == pks[:10]
 
 
-def test_a_link_made_meanwhile_has_a_change_of_its_own(slices_of_ten: None, redis: Redis) -> None:
+def test_link_made_during_a_spread_has_its_own_change(slices_of_ten: None, redis: Redis) -> None:
     label = Label.objects.create(name="red")
     link(label, 15)
     first = Item.objects.create(name="was there before the cursor")
@@ -112,7 +112,7 @@ def test_a_link_made_meanwhile_has_a_change_of_its_own(slices_of_ten: None, redi
     assert world.dump(redis) == world.by_orm()
 
 
-def test_many_sources_that_touch_few_rows_are_one_step() -> None:
+def test_many_sources_with_few_rows_are_one_step() -> None:
     labels = [Label.objects.create(name=str(n)) for n in range(20)]
     pks = [pk for label in labels for pk in link(label, 2)]
     rename(*labels)
@@ -122,7 +122,7 @@ def test_many_sources_that_touch_few_rows_are_one_step() -> None:
     assert spread.next_group() == []
 
 
-def test_many_sources_that_touch_many_rows_are_taken_one_by_one(slices_of_ten: None, redis: Redis) -> None:
+def test_many_sources_with_many_rows_are_spread_one_by_one(slices_of_ten: None, redis: Redis) -> None:
     labels = [Label.objects.create(name=str(n)) for n in range(3)]
     for label in labels:
         link(label, 8)
@@ -132,7 +132,7 @@ def test_many_sources_that_touch_many_rows_are_taken_one_by_one(slices_of_ten: N
     assert world.dump(redis) == world.by_orm()
 
 
-def test_sources_that_have_been_begun_are_not_taken_together_with_others(slices_of_ten: None) -> None:
+def test_partly_spread_source_is_continued_alone(slices_of_ten: None) -> None:
     one, two = Label.objects.create(name="1"), Label.objects.create(name="2")
     link(one, 15)
     link(two, 1)
@@ -142,7 +142,7 @@ def test_sources_that_have_been_begun_are_not_taken_together_with_others(slices_
     assert [change.key for change in spread.next_group()] == [str(one.pk)]
 
 
-def test_a_source_that_nobody_watches_any_more_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_source_that_is_no_longer_watched_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     label = Label.objects.create(name="red")
     link(label, 1)
     rename(label)
@@ -152,7 +152,7 @@ def test_a_source_that_nobody_watches_any_more_is_done(monkeypatch: pytest.Monke
     assert not Change.objects.pending().exists()
 
 
-def test_a_source_of_a_mirror_that_is_gone_is_done(own_registry: None) -> None:
+def test_source_of_an_unregistered_mirror_is_marked(own_registry: None) -> None:
     label = Label.objects.create(name="red")
     link(label, 1)
     rename(label)
@@ -163,7 +163,7 @@ def test_a_source_of_a_mirror_that_is_gone_is_done(own_registry: None) -> None:
 
 @pytest.fixture
 def poisoned(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A label whose items cannot be worked out, among others that can. Gives its key."""
+    """Rename five labels, one of which cannot be spread. Return its key."""
     labels = [Label.objects.create(name=str(n)) for n in range(5)]
     for label in labels:
         link(label, 1)
@@ -181,13 +181,13 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> str:
     return bad
 
 
-def test_one_source_that_fails_holds_up_no_other(poisoned: str, redis: Redis) -> None:
+def test_failing_source_delays_no_other(poisoned: str, redis: Redis) -> None:
     relay.drain_all()
     assert [change.key for change in Change.objects.pending()] == [poisoned]
     assert len([key for key in world.dump(redis) if key.startswith("{tlabel}:new")]) == 4
 
 
-def test_one_source_that_fails_again_and_again_is_set_aside_with_its_error(poisoned: str) -> None:
+def test_source_that_failed_three_times_is_quarantined_with_its_error(poisoned: str) -> None:
     for attempts in (1, 2, 3):
         relay.drain_all()
         assert Change.objects.get(source=SOURCE, key=poisoned, applied_at=None).attempts == attempts

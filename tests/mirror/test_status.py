@@ -1,4 +1,4 @@
-"""How the mirrors stand."""
+"""The status of mirrors."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def of(name: str, **options: Any) -> Status:
     return next(found for found in status.statuses(**options) if found.mirror == name)
 
 
-def test_a_mirror_says_how_many_rows_wait_for_how_long_and_which_were_set_aside() -> None:
+def test_status_counts_pending_and_quarantined_changes() -> None:
     Odd.objects.bulk_create(Odd(code=str(n)) for n in range(4))
     Change.objects.filter(key="0").update(created_at="2020-01-01T00:00:00Z")
     Change.objects.filter(key="1").update(quarantined_at="2020-01-01T00:00:00Z")
@@ -30,33 +30,33 @@ def test_a_mirror_says_how_many_rows_wait_for_how_long_and_which_were_set_aside(
     assert found.oldest_pending_seconds > 86400
 
 
-def test_nothing_pending_is_no_waiting() -> None:
+def test_status_without_changes() -> None:
     found = of("t'odd")
     assert (found.rows, found.pending, found.oldest_pending_seconds, found.warm) == (0, 0, 0.0, False)
 
 
-def test_a_mirror_is_warm_after_its_rebuild_and_cold_when_redis_was_emptied(redis: Redis) -> None:
+def test_mirror_is_warm_after_its_rebuild_and_cold_in_an_emptied_redis(redis: Redis) -> None:
     rebuild.rebuild(["t'odd"])
     assert of("t'odd").warm is True
     redis.flushall()
     assert of("t'odd").warm is False
 
 
-def test_all_mirrors_are_asked_after_in_one_round_trip() -> None:
+def test_all_mirrors_take_one_round_trip() -> None:
     rebuild.rebuild()
     with record() as seen:
         status.statuses(count_rows=False)
     assert seen.round_trips == 1
 
 
-def test_rows_need_not_be_counted(postgres: bool) -> None:
+def test_counting_rows_is_optional(postgres: bool) -> None:
     with record() as seen:
         assert of("t'odd", count_rows=False).rows == -1
-    assert len(seen.sql) == (5 if postgres else 4)  # all but two look at the triggers
+    assert len(seen.sql) == (5 if postgres else 4)  # all but two of them check the triggers
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_without_redis_nobody_knows_whether_a_mirror_is_warm(harm: str, redis_server: RedisServer) -> None:
+def test_warmth_is_unknown_without_redis(harm: str, redis_server: RedisServer) -> None:
     client().ping()
     getattr(redis_server, harm)()
     assert of("t'odd").warm is None
@@ -64,13 +64,13 @@ def test_without_redis_nobody_knows_whether_a_mirror_is_warm(harm: str, redis_se
     assert of("t'odd").warm is None
 
 
-def test_a_marker_of_the_wrong_type_is_not_taken_for_a_redis_that_is_away(redis: Redis) -> None:
+def test_marker_of_the_wrong_type_opens_no_breaker(redis: Redis) -> None:
     redis.sadd(naming.marker("titem"), "x")
     assert of("t'odd").warm is None
     assert not breaker.open()
 
 
-def test_a_rebuild_under_way_and_the_last_verification_are_told() -> None:
+def test_status_shows_a_rebuild_in_progress_and_the_last_verification() -> None:
     State.objects.create(
         mirror="titem", rebuild_token="x", rebuild_rows=5, verified_at="2020-01-01T00:00:00Z", differences=2
     )
@@ -80,7 +80,7 @@ def test_a_rebuild_under_way_and_the_last_verification_are_told() -> None:
     assert of("tgroup").rebuilding_rows is None
 
 
-def test_a_summary_is_one_row_also_when_it_has_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_counts_as_one_row_even_without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     Item.objects.bulk_create([Item(name="a"), Item(name="b")])
     assert of("latest").rows == 1
     monkeypatch.delattr(LatestItems, "model")

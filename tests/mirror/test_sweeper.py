@@ -1,4 +1,4 @@
-"""The sweep does what was not hinted, asks for rebuilds of what is cold, forgets what is old, and writes the clock."""
+"""The sweep drains, requests rebuilds of cold mirrors, purges old changes, and writes the clock."""
 
 import logging
 from typing import Any
@@ -19,47 +19,49 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The mirrors whose rebuild was asked for."""
+    """Collect the mirrors whose rebuild is requested."""
     found: list[str] = []
     monkeypatch.setattr(send, "rebuild", found.append)
     return found
 
 
-def test_what_was_not_hinted_is_drained() -> None:
+def test_changes_without_hints_are_drained() -> None:
     Odd.objects.bulk_create([Odd(code="a"), Odd(code="b")])
     assert sweeper.sweep() == 2
     assert tasks.sweep() == 0
     assert not Change.objects.pending().exists()
 
 
-def test_what_is_cold_is_asked_to_be_rebuilt_and_what_is_warm_is_not(asked: list[str], redis: Redis) -> None:
+def test_rebuilds_are_requested_for_cold_mirrors_only(asked: list[str], redis: Redis) -> None:
     world.warm()
     redis.delete(naming.marker("titem"))
     sweeper.sweep()
     assert asked == ["titem"]
 
 
-def test_the_clock_is_written_when_all_is_done(redis: Redis) -> None:
+def test_clock_is_written_after_the_drain(redis: Redis) -> None:
     before = outbox.clock()
     sweeper.sweep()
     written: Any = redis.get(naming.clock())
     assert before <= float(written) <= outbox.clock()
 
 
-def test_old_changes_are_forgotten() -> None:
+def test_old_changes_are_purged() -> None:
     Change.objects.create(mirror="titem", key="1", applied_at="2020-01-01T00:00:00Z")
     sweeper.sweep()
     assert not Change.objects.exists()
 
 
-def test_while_another_sweeps_it_does_nothing() -> None:
+def test_second_sweep_does_nothing_while_the_lease_is_held() -> None:
     Odd.objects.create(code="a")
     with lease(client(), "sweep", 3600):
         assert sweeper.sweep() == 0
     assert Change.objects.pending().exists()
 
 
-def test_without_redis_it_waits_for_the_next_time(redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_sweep_without_redis_logs_a_warning_and_succeeds_later(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
     Odd.objects.create(code="a")
     redis_server.kill()
     with caplog.at_level(logging.WARNING, "mirror"):
@@ -69,21 +71,21 @@ def test_without_redis_it_waits_for_the_next_time(redis_server: RedisServer, cap
     assert sweeper.sweep() == 1
 
 
-def test_a_command_that_is_wrong_is_an_error_and_not_taken_for_absence(redis: Redis) -> None:
+def test_error_of_a_command_is_raised(redis: Redis) -> None:
     redis.sadd(naming.clock(), "x")
     redis.sadd(naming.marker(registry.all_mirrors()[0].name), "x")
     with pytest.raises(Exception, match="WRONGTYPE"):
         sweeper.sweep()
 
 
-def test_without_redis_the_task_leaves_its_keys_to_the_next_sweep(redis_server: RedisServer) -> None:
+def test_drain_task_without_redis_leaves_its_keys_pending(redis_server: RedisServer) -> None:
     Odd.objects.create(code="a")
     redis_server.kill()
     assert tasks.drain_keys("t'odd", ["a"]) == 0
     assert Change.objects.pending().exists()
 
 
-def test_the_task_drains_the_keys_that_it_is_given() -> None:
+def test_drain_task_drains_only_its_keys() -> None:
     Odd.objects.bulk_create([Odd(code="a"), Odd(code="b")])
     assert tasks.drain_keys("t'odd", ["a"]) == 1
     assert relay.drain_all(redis=relay_client()) == 1

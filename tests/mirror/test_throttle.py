@@ -13,7 +13,7 @@ def ten_seconds(settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "WARM_REQUEST_SECONDS": 10.0}
 
 
-def test_a_key_is_allowed_again_after_the_interval() -> None:
+def test_key_is_allowed_again_after_the_interval() -> None:
     now = [0.0]
     throttle = Throttle("WARM_REQUEST_SECONDS", clock=lambda: now[0])
     assert throttle.allows("a")
@@ -25,7 +25,7 @@ def test_a_key_is_allowed_again_after_the_interval() -> None:
     assert not throttle.allows("b")
 
 
-def test_after_a_reset_every_key_is_allowed() -> None:
+def test_reset_allows_every_key_again() -> None:
     throttle = Throttle("WARM_REQUEST_SECONDS", clock=lambda: 0.0)
     assert throttle.allows()
     assert not throttle.allows()
@@ -33,7 +33,7 @@ def test_after_a_reset_every_key_is_allowed() -> None:
     assert throttle.allows()
 
 
-def test_the_number_of_remembered_keys_is_bounded() -> None:
+def test_number_of_remembered_keys_is_bounded() -> None:
     throttle = Throttle("WARM_REQUEST_SECONDS", clock=lambda: 0.0, max_keys=2)
     assert [throttle.allows(key) for key in "ab"] == [True, True]
     assert not throttle.allows("a")

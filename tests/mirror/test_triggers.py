@@ -1,4 +1,4 @@
-"""A mirror is cold while a trigger is lost, says why, and is rebuilt when the trigger is back."""
+"""A mirror is cold while one of its triggers is lost, names the trigger, and is rebuilt when the trigger is back."""
 
 from typing import Any
 
@@ -21,19 +21,19 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints", "reinstalled")
 
 ITEM = Item._meta.db_table
 TRIGGER = f"mirror_{ITEM}_update"
-OURS = {"titem", "tgroup", "latest"}  # what watches the table of items
+OURS = {"titem", "tgroup", "latest"}  # the mirrors that watch the table of items
 
 
 @pytest.fixture
 def reinstalled(committed: None) -> Any:
-    """Every trigger as it should be after the test."""
+    """Install all triggers after the test."""
     yield
     capture.install()
 
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The mirrors whose rebuild the sweep asked for."""
+    """Collect the mirrors whose rebuild the sweep requests."""
     found: list[str] = []
     monkeypatch.setattr(send, "rebuild", found.append)
     return found
@@ -41,14 +41,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def at_rest(reinstalled: None, asked: list[str]) -> None:
-    """Every mirror warm, and the triggers known to be in order."""
+    """Make every mirror warm and save the stamps of its triggers."""
     world.warm()
     sweeper.sweep()
     assert asked == []
 
 
 def lose(table: str = ITEM, operation: str = "update") -> list[str]:
-    """Drop a trigger. Return the SQL that makes the very same one again."""
+    """Drop a trigger. Return the SQL that creates exactly the same one again."""
     found = capture.capture_for()
     definition = found.found()[f"mirror_{table}_{operation}"]
     on = f" ON {table}" if connection.vendor == "postgresql" else ""
@@ -65,12 +65,12 @@ def faults(name: str) -> tuple[str, ...]:
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_a_mirror_is_cold_while_a_trigger_is_missing_and_is_rebuilt_when_it_is_back(asked: list[str]) -> None:
+def test_mirror_is_cold_while_a_trigger_is_missing_and_rebuilt_afterwards(asked: list[str]) -> None:
     again = lose()
     sweeper.sweep()
     assert not {name for name in OURS if is_warm(name)}
     assert read(["titem"], lambda pipe: pipe.get("x")) is None
-    assert OURS.isdisjoint(asked)  # a rebuild would be in vain
+    assert OURS.isdisjoint(asked)  # a rebuild would miss changes
     item = Item.objects.create(name="before")
     Item.objects.update(name="missed")
     run(*again)
@@ -82,7 +82,7 @@ def test_a_mirror_is_cold_while_a_trigger_is_missing_and_is_rebuilt_when_it_is_b
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_the_status_names_the_trigger_before_any_sweep() -> None:
+def test_status_names_the_missing_trigger_before_any_sweep() -> None:
     lose()
     found = {s.mirror: s for s in status.statuses()}
     assert {name for name, s in found.items() if s.faults} == OURS
@@ -92,7 +92,7 @@ def test_the_status_names_the_trigger_before_any_sweep() -> None:
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_a_trigger_that_was_lost_and_made_again_between_two_checks_leads_to_a_rebuild(redis: Redis) -> None:
+def test_trigger_recreated_between_two_checks_causes_a_rebuild(redis: Redis) -> None:
     item = Item.objects.create(name="before")
     relay.drain_all()
     again = lose()
@@ -107,7 +107,7 @@ def test_a_trigger_that_was_lost_and_made_again_between_two_checks_leads_to_a_re
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_one_rebuild_is_enough(redis: Redis) -> None:
+def test_lost_trigger_causes_one_rebuild(redis: Redis) -> None:
     run(*lose())
     world.rest()
     generation = redis.get(naming.marker("titem"))
@@ -117,7 +117,7 @@ def test_one_rebuild_is_enough(redis: Redis) -> None:
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_the_order_to_rebuild_outlives_a_process_that_is_killed_before_it_tells_redis(
+def test_order_to_rebuild_survives_a_process_killed_before_it_cools_the_mirror(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run(*lose())
@@ -134,7 +134,7 @@ def test_the_order_to_rebuild_outlives_a_process_that_is_killed_before_it_tells_
 @pytest.mark.on_postgres
 @pytest.mark.usefixtures("at_rest")
 @pytest.mark.parametrize("how", ["DISABLE TRIGGER", "ENABLE REPLICA TRIGGER"])
-def test_a_trigger_that_was_disabled_counts_as_lost_until_it_is_enabled(how: str, asked: list[str]) -> None:
+def test_disabled_trigger_counts_as_lost(how: str, asked: list[str]) -> None:
     run(f"ALTER TABLE {ITEM} {how} {TRIGGER}")
     sweeper.sweep()
     assert not is_warm("titem")
@@ -143,12 +143,12 @@ def test_a_trigger_that_was_disabled_counts_as_lost_until_it_is_enabled(how: str
     run(f"ALTER TABLE {ITEM} ENABLE TRIGGER {TRIGGER}")
     world.rest()
     assert is_warm("titem")
-    assert capture.missing() == []  # it is enabled for replicated writes as well
+    assert capture.missing() == []  # the trigger is enabled for replicated writes as well
 
 
 @pytest.mark.on_postgres
 @pytest.mark.usefixtures("at_rest")
-def test_a_trigger_that_was_disabled_between_two_checks_leads_to_a_rebuild() -> None:
+def test_trigger_disabled_between_two_checks_causes_a_rebuild() -> None:
     run(f"ALTER TABLE {ITEM} DISABLE TRIGGER {TRIGGER}", f"ALTER TABLE {ITEM} ENABLE ALWAYS TRIGGER {TRIGGER}")
     triggers.check(relay_client())
     assert {name for name in OURS if is_warm(name)} == set()
@@ -157,7 +157,7 @@ def test_a_trigger_that_was_disabled_between_two_checks_leads_to_a_rebuild() -> 
 
 @pytest.mark.on_postgres
 @pytest.mark.usefixtures("at_rest")
-def test_a_function_that_was_replaced_between_two_checks_leads_to_a_rebuild() -> None:
+def test_function_replaced_between_two_checks_causes_a_rebuild() -> None:
     run(f"ALTER FUNCTION {TRIGGER}() RESET search_path")
     run(f"ALTER FUNCTION {TRIGGER}() SET search_path = pg_catalog, pg_temp")
     assert capture.missing() == []
@@ -181,7 +181,7 @@ def test_replicated_writes_are_captured() -> None:
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_mirrors_that_come_after_a_blocked_one_are_cold_as_well() -> None:
+def test_mirrors_after_a_blocked_one_are_cold() -> None:
     lose(Reading._meta.db_table, "insert")
     sweeper.sweep()
     assert not is_warm("treading")
@@ -190,7 +190,7 @@ def test_mirrors_that_come_after_a_blocked_one_are_cold_as_well() -> None:
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_a_rebuild_is_refused_while_a_trigger_is_missing_and_says_so() -> None:
+def test_rebuild_is_refused_while_a_trigger_is_missing() -> None:
     again = lose()
     [done] = rebuild.rebuild(["titem"])
     assert done.skipped
@@ -206,7 +206,7 @@ def test_a_rebuild_is_refused_while_a_trigger_is_missing_and_says_so() -> None:
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_a_rebuild_during_which_a_trigger_is_lost_does_not_end_warm() -> None:
+def test_rebuild_does_not_end_warm_if_a_trigger_was_lost_meanwhile() -> None:
     Item.objects.create(name="a")
 
     def lose_now(name: str, rows: int) -> None:
@@ -220,7 +220,7 @@ def test_a_rebuild_during_which_a_trigger_is_lost_does_not_end_warm() -> None:
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_a_migrate_with_nothing_to_do_leaves_everything_warm(asked: list[str]) -> None:
+def test_migrate_without_changes_keeps_the_mirrors_warm(asked: list[str]) -> None:
     call_command("migrate", verbosity=0)
     triggers.forget()
     sweeper.sweep()
@@ -229,7 +229,7 @@ def test_a_migrate_with_nothing_to_do_leaves_everything_warm(asked: list[str]) -
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_a_migrate_does_not_hide_that_a_trigger_was_lost_before_it() -> None:
+def test_migrate_does_not_hide_an_earlier_loss() -> None:
     run(*lose())
     call_command("migrate", verbosity=0)
     triggers.check(relay_client())
@@ -237,7 +237,7 @@ def test_a_migrate_does_not_hide_that_a_trigger_was_lost_before_it() -> None:
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_what_migrate_installs_is_rebuilt_once() -> None:
+def test_installed_triggers_cause_one_rebuild() -> None:
     lose()
     triggers.check(relay_client())
     call_command("migrate", verbosity=0)
@@ -250,14 +250,14 @@ def test_what_migrate_installs_is_rebuilt_once() -> None:
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_triggers_that_stay_as_they_are_cost_one_query() -> None:
+def test_check_of_unchanged_triggers_takes_one_query() -> None:
     with record() as seen:
         assert triggers.check(relay_client()) == {}
     assert (len(seen.sql), seen.round_trips) == (1, 0)
 
 
 @pytest.mark.usefixtures("at_rest")
-def test_a_process_looks_once_in_a_while(settings: Any) -> None:
+def test_process_checks_triggers_once_per_interval(settings: Any) -> None:
     settings.MIRROR = {**settings.MIRROR, "TRIGGER_CHECK_SECONDS": 3600.0}
     with record() as seen:
         triggers.watch(relay_client())
@@ -265,7 +265,7 @@ def test_a_process_looks_once_in_a_while(settings: Any) -> None:
     assert len(seen.sql) <= 1
 
 
-def test_a_database_without_stamps_has_missed_nothing() -> None:
+def test_database_without_stamps_orders_no_rebuild() -> None:
     triggers.check(relay_client())
     assert orders() == []
     known = Identity.objects.get(pk=1).triggers

@@ -1,4 +1,4 @@
-"""Verify finds every difference between SQL and Redis, both ways, and calls nothing one that is only in motion."""
+"""Verification finds every difference between SQL and Redis in both directions, and reports no transient ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("committed", "no_hints")
 
 @pytest.fixture
 def item(redis: Redis) -> Item:
-    """An item with all that belongs to it, in SQL and in Redis. Its key is 7, its group's 3."""
+    """Create item 7 in group 3, with a label and a follow, and mirror them all."""
     group, label = Group.objects.create(pk=3, name="g"), Label.objects.create(name="red")
     item = Item.objects.create(pk=7, name="a", score=2, group=group)
     item.labels.add(label)
@@ -34,15 +34,15 @@ def found(*names: str, **options: Any) -> list[Difference]:
 
 
 def told(differences: list[Difference]) -> list[tuple[str, str, str, str]]:
-    """Differences without their values and without the keys' prefix."""
+    """Return the differences without their values and without the namespace of their keys."""
     return sorted((d.mirror, d.pk, d.kind, d.key.removeprefix(key(""))) for d in differences)
 
 
-def test_what_is_right_has_no_differences(item: Item) -> None:
+def test_equal_rows_have_no_differences(item: Item) -> None:
     assert found() == []
 
 
-def test_nothing_at_all_has_no_differences() -> None:
+def test_empty_databases_have_no_differences() -> None:
     assert found() == []
 
 
@@ -77,19 +77,19 @@ CASES: dict[str, tuple[Callable[[Redis], object], tuple[str, str, str, str]]] = 
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_finds(case: str, item: Item, redis: Redis) -> None:
+def test_every_kind_of_difference_is_found(case: str, item: Item, redis: Redis) -> None:
     harm, difference = CASES[case]
     harm(redis)
     stale_name = [("titem", "9", "stray", "titem:name:a")] if case == "a name that is stale" else []
     assert [d for d in told(found()) if d not in stale_name] == [difference]
 
 
-def test_it_finds_a_summary_that_should_not_be(redis: Redis) -> None:
+def test_stray_summary_is_found(redis: Redis) -> None:
     redis.rpush(key("titems:latest"), "9")
     assert told(found()) == [("latest", "", "stray", "titems:latest")]
 
 
-def test_it_finds_many_differences_at_once_in_many_chunks(redis: Redis, settings: Any) -> None:
+def test_many_differences_in_many_chunks_are_found(redis: Redis, settings: Any) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 3}
     label = Label.objects.create(name="red")
     for n in range(1, 36):
@@ -102,14 +102,14 @@ def test_it_finds_many_differences_at_once_in_many_chunks(redis: Redis, settings
     assert sum(d.kind == "stray" for d in differences) == 200
 
 
-def test_a_difference_says_what_sql_and_redis_say(item: Item, redis: Redis) -> None:
+def test_difference_shows_both_values(item: Item, redis: Redis) -> None:
     redis.zadd(key("titems:score"), {"7": 5})
     (difference,) = found()
     assert str(difference) == f"titem 7: stale '{key('titems:score')} 7': SQL says 2.0, Redis 5.0"
 
 
 @pytest.mark.parametrize("mirror", ["titem", "latest"])
-def test_a_row_with_a_change_pending_is_passed_over(mirror: str, item: Item, redis: Redis) -> None:
+def test_rows_with_pending_changes_are_skipped(mirror: str, item: Item, redis: Redis) -> None:
     Item.objects.update(name="b", score=9)
     Item.objects.create(pk=8, name="c")
     assert found(mirror) == []
@@ -117,15 +117,13 @@ def test_a_row_with_a_change_pending_is_passed_over(mirror: str, item: Item, red
     assert found(mirror) == []
 
 
-def test_a_quarantined_row_is_listed_as_such_and_not_compared(item: Item) -> None:
+def test_quarantined_row_is_listed_and_not_compared(item: Item) -> None:
     Item.objects.update(name="b")
     Change.objects.update(quarantined_at="2001-01-01T00:00:00Z")
     assert {(kind, pk) for _, pk, kind, *_ in verify.verify(["titem"])} == {("quarantined", "7")}
 
 
-def test_a_difference_that_is_gone_when_looked_at_again_is_none(
-    item: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_difference_that_disappears_is_not_reported(item: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     redis.srem(key("{tlabel}:red"), 7)
     look, looks = compare.look, list[int]()
 
@@ -140,10 +138,10 @@ def test_a_difference_that_is_gone_when_looked_at_again_is_none(
     assert looks == [1, 0]
 
 
-def test_a_row_that_changes_while_it_is_looked_at_is_no_difference(
+def test_row_that_changes_during_the_comparison_is_not_reported(
     item: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQL was read, then Redis, and in between the change was made, drained and marked."""
+    """Between the reads of SQL and of Redis, a change is made, drained and marked."""
     redis.set(key("titem:7"), "{}")
     ask = outbox.pending_of
 
@@ -159,12 +157,12 @@ def test_a_row_that_changes_while_it_is_looked_at_is_no_difference(
     assert found("titem") == []
 
 
-def test_only_the_mirrors_that_are_named_are_looked_at(item: Item, redis: Redis) -> None:
+def test_only_the_named_mirrors_are_verified(item: Item, redis: Redis) -> None:
     redis.delete(key("titem:7"), key("tgroup:3"))
     assert {d.mirror for d in found("tgroup")} == {"tgroup"}
 
 
-def test_a_sample_looks_at_so_many_rows_and_not_for_strays(item: Item, redis: Redis) -> None:
+def test_sample_verifies_so_many_rows_and_no_strays(item: Item, redis: Redis) -> None:
     for n in range(20, 40):
         Item.objects.create(pk=n, name=str(n))
     relay.drain_all()
@@ -177,7 +175,7 @@ def test_a_sample_looks_at_so_many_rows_and_not_for_strays(item: Item, redis: Re
 
 
 @pytest.mark.parametrize("name", ["titems:score", "titem:name:a", "{tlabel}:red"])
-def test_a_key_of_the_wrong_type_is_named(name: str, item: Item, redis: Redis) -> None:
+def test_key_of_the_wrong_type_is_named(name: str, item: Item, redis: Redis) -> None:
     redis.delete(key(name))
     redis.rpush(key(name), "x")
     with pytest.raises(scan.WrongType, match=name.replace("{", r"\{")):
@@ -185,41 +183,39 @@ def test_a_key_of_the_wrong_type_is_named(name: str, item: Item, redis: Redis) -
 
 
 @pytest.mark.parametrize("name", ["tgroup:3", "titems:latest"])
-def test_a_row_s_own_key_of_the_wrong_type_is_named(name: str, item: Item, redis: Redis) -> None:
+def test_record_of_the_wrong_type_is_named(name: str, item: Item, redis: Redis) -> None:
     redis.delete(key(name))
     redis.sadd(key(name), "x")
     with pytest.raises(scan.WrongType, match=name):
         found()
 
 
-def test_a_key_that_could_be_of_a_row_but_of_none_that_sql_can_hold_is_no_traceback(item: Item, redis: Redis) -> None:
+def test_keys_outside_of_the_columns_range_are_handled(item: Item, redis: Redis) -> None:
     redis.set(key("titem:99999999999999999999999"), "{}")
     redis.set(key("titem:07"), "{}")
     redis.set(key("titem:-1"), "{}")
     assert told(found()) == [("titem", "-1", "stray", "titem:-1")]
 
 
-def test_members_that_are_no_text_are_said_with_their_key(item: Item, redis: Redis) -> None:
+def test_members_that_are_no_text_are_named_with_their_key(item: Item, redis: Redis) -> None:
     redis.sadd(key("{tlabel}:red"), b"\xff\xfe")
     with pytest.raises(scan.WrongType, match=r"red.*no text"):
         found()
 
 
-def test_keys_that_are_no_text_are_nobody_s(item: Item, redis: Redis) -> None:
+def test_keys_that_are_no_text_are_ignored(item: Item, redis: Redis) -> None:
     redis.set(key("titem:name:").encode() + b"\xff", "7")
     assert found() == []
 
 
 @pytest.mark.parametrize("member", ["x", "9" * 30, "", "7:7", "07"])
-def test_members_that_no_row_can_have_put_there_are_strays_like_any_other(
-    member: str, item: Item, redis: Redis
-) -> None:
+def test_impossible_members_are_strays(member: str, item: Item, redis: Redis) -> None:
     redis.sadd(key("{tlabel}:red"), member)
     redis.sadd(key("tuid:{1}:following"), member)
     assert {(d.kind, d.pk) for d in found()} == {("stray", member), ("stray", f"1:{member}")}
 
 
-def test_what_verify_found_is_noted_for_the_admin(item: Item, redis: Redis) -> None:
+def test_result_is_saved_for_the_admin(item: Item, redis: Redis) -> None:
     redis.set(key("titem:8"), "{}")
     found("titem")
     state = State.objects.get(mirror="titem")

@@ -1,4 +1,4 @@
-"""Windows as readers and makers see them."""
+"""Windows: reading, warming and draining them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,10 +40,10 @@ def mirrors_are_warm(committed: None, redis: Redis) -> None:
     rebuild.rebuild(["tfeed", "treading", "tignoring"])
 
 
-# --- eager ones
+# --- eager windows
 
 
-def test_an_eager_window_is_the_newest_rows_of_each_owner_and_follows_every_change(redis: Redis) -> None:
+def test_eager_window_holds_the_newest_rows_and_follows_every_change(redis: Redis) -> None:
     alice = writer("alice")
     first, *others = reversed(notes(alice, 4, "cats"))
     drained()
@@ -59,7 +59,7 @@ def test_an_eager_window_is_the_newest_rows_of_each_owner_and_follows_every_chan
     assert not redis.keys("*notes*")
 
 
-def test_a_slice_of_an_eager_window_is_what_is_below_an_id(redis: Redis) -> None:
+def test_slice_of_an_eager_window_starts_below_an_id(redis: Redis) -> None:
     alice = writer("alice")
     ids = notes(alice, 4)
     drained()
@@ -71,7 +71,7 @@ def test_a_slice_of_an_eager_window_is_what_is_below_an_id(redis: Redis) -> None
     assert sliced(alice, ids[1], 2, "tnotes") == Slice(ids[2:], True, -1)
 
 
-def test_a_drain_of_an_eager_window_writes_the_difference_alone(redis: Redis) -> None:
+def test_drain_of_an_eager_window_writes_only_the_difference(redis: Redis) -> None:
     alice = writer("alice")
     notes(alice, 4)
     drained()
@@ -81,13 +81,13 @@ def test_a_drain_of_an_eager_window_writes_the_difference_alone(redis: Redis) ->
     drained()
     assert redis.zscore(key, newest) == newest
     assert redis.zcard(key) == 4
-    assert redis.info("commandstats")["cmdstat_zadd"]["calls"] == 3  # of the writer, of the topic, of all
+    assert redis.info("commandstats")["cmdstat_zadd"]["calls"] == 3  # one each for the writer, the topic and all notes
 
 
-# --- lazy ones, for readers
+# --- reading lazy windows
 
 
-def test_a_window_that_nobody_reads_is_not_there() -> None:
+def test_unread_window_does_not_exist() -> None:
     bob = writer("bob")
     alice = writer("alice", bob)
     notes(bob, 2)
@@ -96,7 +96,7 @@ def test_a_window_that_nobody_reads_is_not_there() -> None:
     assert held(alice) == {}
 
 
-def test_a_warm_window_has_all_there_is_or_says_that_there_is_more() -> None:
+def test_warm_window_knows_whether_sql_has_more_rows() -> None:
     bob = writer("bob")
     alice = writer("alice", bob)
     ids = notes(bob, FEED.length)
@@ -110,23 +110,23 @@ def test_a_warm_window_has_all_there_is_or_says_that_there_is_more() -> None:
     assert sliced(alice) == Slice(ids[:-1], False, LIFE)
 
 
-def test_a_window_of_somebody_who_has_nothing_is_warm_and_empty() -> None:
+def test_window_without_rows_is_warm_and_empty() -> None:
     alice = writer("alice")
     assert warm(alice)
     assert sliced(alice) == Slice([], True, LIFE)
 
 
-def test_a_slice_goes_down_to_the_end_and_says_so_only_there() -> None:
+def test_slice_is_whole_only_if_it_reaches_the_end() -> None:
     alice = writer("alice")
     ids = notes(alice, 5)
     warm(alice)
     assert sliced(alice, None, 2) == Slice(ids[:2], False, LIFE)
-    assert sliced(alice, ids[1], 3) == Slice(ids[2:], False, LIFE)  # as many as were asked for: nothing is known
+    assert sliced(alice, ids[1], 3) == Slice(ids[2:], False, LIFE)  # the slice is full, so the end is unknown
     assert sliced(alice, ids[1], 4) == Slice(ids[2:], True, LIFE)
     assert sliced(alice, ids[-1], 4) == Slice([], True, LIFE)
 
 
-def test_what_is_no_id_is_passed_over_by_readers(redis: Redis) -> None:
+def test_members_that_are_no_ids_are_skipped(redis: Redis) -> None:
     alice = writer("alice")
     (one,) = notes(alice)
     warm(alice)
@@ -136,18 +136,18 @@ def test_what_is_no_id_is_passed_over_by_readers(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("score", [MAKING, None])
-def test_without_its_sentinel_or_in_the_making_a_window_is_cold(score: float | None, redis: Redis) -> None:
+def test_window_without_sentinel_or_in_the_making_is_cold(score: float | None, redis: Redis) -> None:
     alice = writer("alice")
     redis.zadd(feed(alice), {"7": 7, **({} if score is None else {"0": score})})
     assert sliced(alice) is None
 
 
-def test_a_window_that_is_gone_after_its_sentinel_was_read_is_short_and_not_whole() -> None:
+def test_window_deleted_after_its_sentinel_was_read_is_not_whole() -> None:
     assert window.answer([0.0, [], -2]) == Slice([], False, -2)
     assert window.answer([0.0, [(b"7", 7.0), (b"0", MAKING)], 60]) is None
 
 
-def test_reading_is_one_round_trip_with_the_marker() -> None:
+def test_window_and_marker_are_read_in_one_round_trip() -> None:
     alice = writer("alice")
     (one,) = notes(alice)
     warm(alice)
@@ -161,7 +161,7 @@ def test_reading_is_one_round_trip_with_the_marker() -> None:
     assert read.read(["tfeed"], lambda pipe: window.ask(pipe, FEED, str(alice.pk), None, 20)) is None
 
 
-def test_whoever_reads_a_window_keeps_it(redis: Redis) -> None:
+def test_reading_a_window_extends_its_life(redis: Redis) -> None:
     alice = writer("alice")
     warm(alice)
     redis.expire(feed(alice), 400)
@@ -175,7 +175,7 @@ def test_whoever_reads_a_window_keeps_it(redis: Redis) -> None:
 # --- warming
 
 
-def test_a_warm_up_says_whether_the_window_is_there(redis: Redis) -> None:
+def test_warm_returns_whether_the_window_exists(redis: Redis) -> None:
     alice = writer("alice")
     assert warm(alice)
     assert warm(alice)
@@ -184,7 +184,7 @@ def test_a_warm_up_says_whether_the_window_is_there(redis: Redis) -> None:
     assert redis.keys("*:feed") == [feed(alice).encode()]
 
 
-def test_a_warm_up_of_a_warm_window_reads_nothing_and_keeps_it(redis: Redis) -> None:
+def test_warming_a_warm_window_only_extends_its_life(redis: Redis) -> None:
     alice = writer("alice")
     warm(alice)
     redis.zadd(feed(alice), {"7": 7})
@@ -194,7 +194,7 @@ def test_a_warm_up_of_a_warm_window_reads_nothing_and_keeps_it(redis: Redis) -> 
     assert about(redis.ttl(feed(alice))) == LIFE
 
 
-def test_a_warm_up_takes_away_what_was_left_there(redis: Redis) -> None:
+def test_warming_removes_leftover_members(redis: Redis) -> None:
     alice = writer("alice")
     (one,) = notes(alice)
     redis.zadd(feed(alice), {"7": 7, str(one): 3})
@@ -203,7 +203,7 @@ def test_a_warm_up_takes_away_what_was_left_there(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("name", ["tfeed", "treading", "tignoring"])
-def test_nothing_is_made_while_a_mirror_that_it_hangs_on_is_cold(name: str, redis: Redis) -> None:
+def test_window_is_not_made_while_a_required_mirror_is_cold(name: str, redis: Redis) -> None:
     alice = writer("alice")
     cold.make_cold(name, client())
     assert not warm(alice)
@@ -213,7 +213,9 @@ def test_nothing_is_made_while_a_mirror_that_it_hangs_on_is_cold(name: str, redi
 
 
 @pytest.mark.parametrize("name", ["tfeed", "treading", "tignoring"])
-def test_nor_when_one_goes_cold_just_before_sql_is_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_is_not_made_if_a_required_mirror_becomes_cold_before_sql_is_read(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     alice, drain = writer("alice"), apply.drain
 
     def cold_meanwhile(*args: Any, step: Callable[[str], object], **options: Any) -> apply.Drained:
@@ -230,7 +232,7 @@ def test_nor_when_one_goes_cold_just_before_sql_is_read(name: str, monkeypatch: 
 
 
 def during_the_next_read(monkeypatch: pytest.MonkeyPatch, what: Callable[[], object]) -> None:
-    """Have something happen once, after SQL has been read for a lazy window."""
+    """Run ``what`` once, after SQL has been read for a lazy window."""
     targets = LazyShape.targets
 
     def read_then(self: LazyShape, pks: Any) -> Any:
@@ -243,12 +245,12 @@ def during_the_next_read(monkeypatch: pytest.MonkeyPatch, what: Callable[[], obj
 
 
 def push(owner: Writer, one: int, redis: Redis) -> None:
-    """What a push does at least: nothing without a sentinel, and a change of the window with one."""
+    """Imitate the least that a push does: change the window if it has a sentinel."""
     if redis.zscore(feed(owner), "0") is not None:
         redis.zadd(feed(owner), {str(one): one})
 
 
-def test_what_is_pushed_while_a_window_is_made_is_in_it(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_pushed_during_a_warm_up_is_in_the_window(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     alice = writer("alice")
     notes(alice)
     during_the_next_read(monkeypatch, lambda: push(alice, notes(alice)[0], redis))
@@ -257,9 +259,7 @@ def test_what_is_pushed_while_a_window_is_made_is_in_it(redis: Redis, monkeypatc
     assert len(held(alice)) == 3
 
 
-def test_a_window_that_is_taken_away_while_it_is_made_is_made_again(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_window_deleted_during_a_warm_up_is_made_again(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     alice = writer("alice")
     during_the_next_read(monkeypatch, lambda: window.cool(FEED, [str(alice.pk)], redis))
     assert warm(alice)
@@ -267,8 +267,8 @@ def test_a_window_that_is_taken_away_while_it_is_made_is_made_again(
     assert about(redis.ttl(feed(alice))) == LIFE
 
 
-def test_one_that_was_taken_away_before_it_was_watched_is_claimed_anew(redis: Redis) -> None:
-    """Without a sentinel, what is pushed before the window is written would not get in."""
+def test_window_deleted_before_it_is_watched_is_claimed_again(redis: Redis) -> None:
+    """Without a sentinel, a push before the write would skip the window."""
     alice = writer("alice")
     taken, pushed = [False], [False]
 
@@ -284,9 +284,7 @@ def test_one_that_was_taken_away_before_it_was_watched_is_claimed_anew(redis: Re
     assert held(alice) == whole(Note.objects.get().pk)
 
 
-def test_a_change_that_is_drained_while_a_window_is_made_is_in_it(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_change_drained_during_a_warm_up_is_in_the_window(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     bob = writer("bob")
     alice = writer("alice", bob)
     ids = notes(bob, 2)
@@ -302,10 +300,10 @@ def test_a_change_that_is_drained_while_a_window_is_made_is_in_it(
     assert ids
 
 
-def test_a_warm_up_that_was_killed_leaves_a_window_that_is_cold_and_runs_out(
+def test_killed_warm_up_leaves_a_cold_window_that_expires(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    settings.MIRROR = {**settings.MIRROR, "WARM_CLAIM_SECONDS": 3600}  # it is looked at before that
+    settings.MIRROR = {**settings.MIRROR, "WARM_CLAIM_SECONDS": 3600}  # longer than the test takes
     alice = writer("alice")
     (one,) = notes(alice)
     with pytest.MonkeyPatch.context() as patch:
@@ -316,13 +314,13 @@ def test_a_warm_up_that_was_killed_leaves_a_window_that_is_cold_and_runs_out(
     assert 0 < redis.ttl(feed(alice)) <= 3600
     drained()
     apply.drain(FEED, [str(alice.pk)])
-    assert held(alice) == {"0": MAKING, str(one): one}  # which was pushed
+    assert held(alice) == {"0": MAKING, str(one): one}  # this note was pushed
     assert sliced(alice) is None
     assert warm(alice)
     assert sliced(alice) == Slice([one], True, LIFE)
 
 
-def test_a_warm_up_that_others_never_leave_alone_gives_up(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warm_up_gives_up_after_constant_conflicts(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     alice, targets = writer("alice"), LazyShape.targets
 
     def read_then(self: LazyShape, pks: Any) -> Any:
@@ -335,10 +333,10 @@ def test_a_warm_up_that_others_never_leave_alone_gives_up(redis: Redis, monkeypa
         warm(alice)
 
 
-# --- drains of changes
+# --- draining changes
 
 
-def test_a_drain_leaves_a_cold_window_alone_and_marks_the_change(redis: Redis) -> None:
+def test_drain_skips_a_cold_window_and_marks_the_change(redis: Redis) -> None:
     bob = writer("bob")
     alice = writer("alice")
     notes(bob)
@@ -348,14 +346,14 @@ def test_a_drain_leaves_a_cold_window_alone_and_marks_the_change(redis: Redis) -
     assert not Change.objects.filter(mirror="tfeed", source="", applied_at=None).exists()
 
 
-def test_a_drain_takes_away_what_lies_in_a_cold_window(redis: Redis) -> None:
+def test_drain_deletes_members_of_a_cold_window(redis: Redis) -> None:
     alice = writer("alice")
     redis.zadd(feed(alice), {"7": 7, "8": 8})
     apply.drain(FEED, [str(alice.pk)])
     assert not redis.exists(feed(alice))
 
 
-def test_a_drain_makes_a_warm_window_anew_up_to_its_length(redis: Redis) -> None:
+def test_drain_recomputes_a_warm_window(redis: Redis) -> None:
     bob, carl = writer("bob"), writer("carl")
     alice = writer("alice", bob, carl)
     ids = notes(bob, FEED.length)
@@ -367,7 +365,7 @@ def test_a_drain_makes_a_warm_window_anew_up_to_its_length(redis: Redis) -> None
     assert held(alice) == whole(*ids)
 
 
-def test_the_window_of_somebody_who_is_deleted_goes_whatever_they_have(redis: Redis) -> None:
+def test_window_of_a_deleted_owner_is_deleted_with_its_changes(redis: Redis) -> None:
     alice = writer("alice")
     drained()
     assert warm(alice)
@@ -377,7 +375,7 @@ def test_the_window_of_somebody_who_is_deleted_goes_whatever_they_have(redis: Re
     assert not redis.exists(key)
 
 
-def test_whoever_rests_is_in_nobodys_window_and_not_in_their_own() -> None:
+def test_notes_of_an_inactive_writer_are_in_no_window() -> None:
     bob = writer("bob")
     alice = writer("alice", bob)
     ids = notes(bob, 2)
@@ -392,7 +390,7 @@ def test_whoever_rests_is_in_nobodys_window_and_not_in_their_own() -> None:
     assert held(alice) == held(bob) == whole(*ids)
 
 
-def test_a_drain_does_not_touch_the_life_of_a_window(redis: Redis) -> None:
+def test_drain_does_not_extend_the_life_of_a_window(redis: Redis) -> None:
     bob = writer("bob")
     alice = writer("alice", bob)
     notes(bob)
@@ -406,7 +404,7 @@ def test_a_drain_does_not_touch_the_life_of_a_window(redis: Redis) -> None:
     assert about(redis.ttl(feed(alice))) == 5000
 
 
-def test_the_window_of_an_owner_who_is_gone_goes(redis: Redis) -> None:
+def test_window_of_a_missing_owner_is_deleted(redis: Redis) -> None:
     alice = writer("alice")
     notes(alice)
     warm(alice)
@@ -416,7 +414,7 @@ def test_the_window_of_an_owner_who_is_gone_goes(redis: Redis) -> None:
     assert not redis.exists(FEED.key(pk))
 
 
-def test_what_is_pushed_while_a_window_is_made_anew_is_in_it(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_pushed_during_a_drain_is_in_the_window(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     alice = writer("alice")
     warm(alice)
     during_the_next_read(monkeypatch, lambda: push(alice, notes(alice)[0], redis))
@@ -424,9 +422,7 @@ def test_what_is_pushed_while_a_window_is_made_anew_is_in_it(redis: Redis, monke
     assert held(alice) == whole(Note.objects.get().pk)
 
 
-def test_a_window_that_runs_out_while_it_is_made_anew_leaves_nothing(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_window_that_expires_during_a_drain_leaves_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     alice = writer("alice")
     warm(alice)
     notes(alice)
@@ -446,14 +442,14 @@ def test_a_window_that_runs_out_while_it_is_made_anew_leaves_nothing(
 
 @pytest.fixture
 def asked_once(settings: Settings) -> None:
-    """This process has asked for nothing, and asks for each window once."""
+    """Reset the throttle of requests, and set its interval to an hour."""
     settings.MIRROR = {**settings.MIRROR, "WARM_REQUEST_SECONDS": 3600.0}
     window.requests.reset()
 
 
 @pytest.fixture
 def sent(asked_once: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The owners whose windows workers are asked to warm."""
+    """Collect the owners whose windows are sent to workers."""
     found: list[str] = []
 
     def take(mirror: str, owner: str) -> bool:
@@ -464,16 +460,16 @@ def sent(asked_once: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_a_cold_window_is_asked_for_once_whoever_reads_it(sent: list[str]) -> None:
+def test_cold_window_is_requested_once_by_all_processes(sent: list[str]) -> None:
     for _ in range(3):
         window.warm_soon(FEED, "1")
         window.warm_soon(FEED, "2")
-    window.requests.reset()  # another process
+    window.requests.reset()  # acts as another process
     window.warm_soon(FEED, "1")
     assert sent == ["1", "2"]
 
 
-def test_with_the_broker_away_another_process_tries_again(
+def test_other_processes_retry_after_the_broker_failed(
     asked_once: None, monkeypatch: pytest.MonkeyPatch, redis: Redis
 ) -> None:
     tried: list[str] = []
@@ -485,7 +481,9 @@ def test_with_the_broker_away_another_process_tries_again(
     assert tried == ["1", "1"]
 
 
-def test_a_process_asks_again_after_a_while(sent: list[str], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_requests_a_window_again_after_the_interval(
+    sent: list[str], redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     window.warm_soon(FEED, "1")
     redis.delete(naming.lease("warm:tfeed:1"))
     window.warm_soon(FEED, "1")
@@ -496,7 +494,7 @@ def test_a_process_asks_again_after_a_while(sent: list[str], redis: Redis, monke
     assert sent == ["1", "1"]
 
 
-def test_with_redis_away_nothing_is_asked_and_nothing_raised(
+def test_warm_soon_without_redis_sends_and_raises_nothing(
     sent: list[str], redis_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis_server.kill()
@@ -506,7 +504,7 @@ def test_with_redis_away_nothing_is_asked_and_nothing_raised(
     assert sent == []
 
 
-def test_the_task_makes_the_window() -> None:
+def test_task_warms_the_window() -> None:
     from mirror.tasks import warm as task
 
     alice = writer("alice")
@@ -514,12 +512,12 @@ def test_the_task_makes_the_window() -> None:
     assert sliced(alice) == Slice([], True, LIFE)
 
 
-def test_the_task_survives_redis_being_away(redis_server: Any) -> None:
+def test_task_without_redis_returns_false(redis_server: Any) -> None:
     from mirror.tasks import warm as task
 
     redis_server.kill()
     assert not task("tfeed", "1")
 
 
-def test_the_marker_is_what_it_is_for_every_mirror() -> None:
+def test_windows_have_an_ordinary_marker() -> None:
     assert marker.is_warm(client(), "tfeed")

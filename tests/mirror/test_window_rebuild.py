@@ -1,4 +1,4 @@
-"""Rebuilding windows: what ought to be there is right, what ought not to be is gone, and only then they are warm."""
+"""Rebuilding windows: members are corrected, strays are removed, and then the windows are warm."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,11 +27,11 @@ def chunks_of_two(settings: Any, committed: None) -> None:
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """Stands for the death of a process."""
 
 
 def killed_after(rows: int) -> Callable[[str, int], None]:
-    """A progress that ends the process after so many rows."""
+    """Return a progress callback that kills the process after so many rows."""
     seen = [0]
 
     def progress(mirror: str, done: int) -> None:
@@ -43,7 +43,7 @@ def killed_after(rows: int) -> Callable[[str, int], None]:
 
 
 def on_read(monkeypatch: pytest.MonkeyPatch, do: Callable[[Sequence[str]], object]) -> None:
-    """Have this told of the owners whenever windows are read from SQL."""
+    """Call ``do`` with the owners whenever windows are read from SQL."""
     targets = LazyShape.targets
 
     def told(self: LazyShape, pks: Sequence[str]) -> Any:
@@ -57,7 +57,7 @@ def is_warm(name: str = "tfeed") -> bool:
     return marker.is_warm(client(), name)
 
 
-def test_eager_windows_are_rebuilt_with_all_their_members(redis: Redis) -> None:
+def test_eager_windows_are_rebuilt_with_all_members(redis: Redis) -> None:
     for name in "abcde":
         notes(writer(name), 3, name)
     done = {one.mirror: one.rows for one in rebuild.rebuild(["tnotes", "ttopic", "tnewest"])}
@@ -67,7 +67,7 @@ def test_eager_windows_are_rebuilt_with_all_their_members(redis: Redis) -> None:
     assert len(live) == 11
 
 
-def test_windows_that_are_there_are_made_anew_and_others_are_not(redis: Redis) -> None:
+def test_existing_lazy_windows_are_recomputed_and_no_others_are_made(redis: Redis) -> None:
     rebuild.rebuild(LAZY)
     bob = writer("bob")
     alice, carl, dora, emma = (writer(name, bob) for name in "acde")
@@ -90,7 +90,7 @@ def test_windows_that_are_there_are_made_anew_and_others_are_not(redis: Redis) -
     assert is_warm()
 
 
-def test_a_rebuild_of_windows_waits_for_the_mirrors_that_they_hang_on(redis: Redis) -> None:
+def test_rebuild_of_windows_waits_for_the_required_mirrors(redis: Redis) -> None:
     rebuild.rebuild(["treading"])
     assert rebuild.rebuild(["tfeed"]) == [rebuild.Rebuilt("tfeed", skipped=True, waits=("tignoring",))]
     assert rebuild.rebuild_if_cold("tfeed") == 0
@@ -100,7 +100,7 @@ def test_a_rebuild_of_windows_waits_for_the_mirrors_that_they_hang_on(redis: Red
     assert is_warm()
 
 
-def test_whatever_the_order_of_the_names_windows_come_last(redis: Redis) -> None:
+def test_windows_are_rebuilt_last(redis: Redis) -> None:
     done = rebuild.rebuild(["tfeed", "tignoring", "treading"])
     assert [one.mirror for one in done] == ["tignoring", "treading", "tfeed"]
     assert not any(one.skipped for one in done)
@@ -109,7 +109,7 @@ def test_whatever_the_order_of_the_names_windows_come_last(redis: Redis) -> None
     assert all(is_warm(name) for name in LAZY)
 
 
-def test_one_that_was_killed_goes_on_where_it_was(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_rebuild_continues_at_its_position(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     rebuild.rebuild(LAZY)
     owners = [writer(name) for name in "abcdefg"]
     assert all(map(warm, owners))
@@ -118,16 +118,16 @@ def test_one_that_was_killed_goes_on_where_it_was(redis: Redis, monkeypatch: pyt
     with pytest.raises(Killed):
         rebuild.rebuild(["tfeed"], progress=killed_after(4))
     assert not is_warm()
-    client().delete(naming.lease("rebuild:tfeed"))  # runs out by itself
+    client().delete(naming.lease("rebuild:tfeed"))  # the lease would expire
     first, seen = set(read), len(read)
-    monkeypatch.setattr(strays, "remove", lambda *args: 0)  # which reads them all
+    monkeypatch.setattr(strays, "remove", lambda *args: 0)  # the removal of strays would read all windows
     assert rebuild.rebuild(["tfeed"])[0].rows == 7
     assert {str(owner.pk) for owner in owners} == {*first, *read[seen:]}
     assert not {*read[seen:]} & {str(owner.pk) for owner in owners[:4]}
     assert is_warm()
 
 
-def test_a_redis_that_is_emptied_meanwhile_is_not_called_whole_too_soon(redis: Redis) -> None:
+def test_rebuild_starts_over_when_redis_is_emptied(redis: Redis) -> None:
     rebuild.rebuild(LAZY)
     owners = [writer(name) for name in "abcdefg"]
     assert all(map(warm, owners))
@@ -142,7 +142,7 @@ def test_a_redis_that_is_emptied_meanwhile_is_not_called_whole_too_soon(redis: R
     assert redis.keys("*:feed") == []
 
 
-def test_windows_are_read_and_written_a_few_at_a_time(
+def test_windows_are_read_and_written_in_small_batches(
     settings: Any, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MIRROR = {**settings.MIRROR, "CHUNK": 100, "BATCH": 100}
@@ -160,7 +160,7 @@ def test_windows_are_read_and_written_a_few_at_a_time(
     assert max(sizes) == 2
 
 
-def test_a_window_that_cannot_be_made_does_not_stop_the_others(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_window_stays_pending_and_stops_no_rebuild(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     rebuild.rebuild(LAZY)
     owners = [writer(name) for name in "abc"]
     assert all(map(warm, owners))
@@ -182,17 +182,17 @@ def test_a_window_that_cannot_be_made_does_not_stop_the_others(redis: Redis, mon
     assert Change.objects.filter(mirror="tfeed", key=poisoned, applied_at=None).exists()
 
 
-# --- TRUNCATE, and Redis emptied
+# --- TRUNCATE, and an emptied Redis
 
 
 def truncate(table: str) -> None:
-    """Empty a table and say so as a trigger does."""
+    """Empty a table so that its triggers capture it."""
     with connection.cursor() as cursor:
         cursor.execute(f"TRUNCATE {table} CASCADE" if connection.vendor == "postgresql" else f"DELETE FROM {table}")
 
 
 @pytest.mark.parametrize("table", ["mirrortest_note", "mirrortest_reading"])
-def test_a_table_that_was_emptied_empties_windows(table: str, redis: Redis) -> None:
+def test_truncated_table_empties_the_windows(table: str, redis: Redis) -> None:
     world.warm_own()
     bob = writer("bob")
     alice = writer("alice", bob)
@@ -206,7 +206,7 @@ def test_a_table_that_was_emptied_empties_windows(table: str, redis: Redis) -> N
     assert verify.verify() == []
 
 
-def test_a_change_of_everything_makes_windows_cold_until_they_are_right(redis: Redis) -> None:
+def test_change_of_everything_makes_windows_cold_until_they_are_rebuilt(redis: Redis) -> None:
     world.warm_own()
     alice = writer("alice")
     (one,) = notes(alice)
@@ -221,7 +221,7 @@ def test_a_change_of_everything_makes_windows_cold_until_they_are_right(redis: R
     assert held(alice) == whole(one)
 
 
-def test_what_a_mirror_lost_that_windows_come_after_is_lost_to_them_too(redis: Redis) -> None:
+def test_change_of_everything_in_a_required_mirror_rebuilds_the_windows(redis: Redis) -> None:
     world.warm_own()
     bob = writer("bob")
     alice = writer("alice", bob)
@@ -236,7 +236,7 @@ def test_what_a_mirror_lost_that_windows_come_after_is_lost_to_them_too(redis: R
     assert all(is_warm(name) for name in LAZY)
 
 
-def test_after_redis_was_emptied_windows_are_made_by_their_next_readers(redis: Redis) -> None:
+def test_windows_are_warmed_by_their_readers_after_redis_was_emptied(redis: Redis) -> None:
     world.warm_own()
     alice = writer("alice")
     ids = notes(alice, FEED.length + 2)
@@ -251,7 +251,7 @@ def test_after_redis_was_emptied_windows_are_made_by_their_next_readers(redis: R
     assert is_right(alice)
 
 
-# --- how many there are
+# --- the number of windows
 
 
 def rows(name: str) -> tuple[int, bool]:
@@ -259,7 +259,7 @@ def rows(name: str) -> tuple[int, bool]:
     return found.rows, found.estimated
 
 
-def test_the_status_counts_the_windows_that_redis_has(redis: Redis) -> None:
+def test_status_counts_the_windows_in_redis(redis: Redis) -> None:
     rebuild.rebuild(LAZY)
     owners = [writer(name) for name in "abc"]
     for owner in owners:
@@ -271,7 +271,7 @@ def test_the_status_counts_the_windows_that_redis_has(redis: Redis) -> None:
     assert (rows("tnotes"), rows("ttopic"), rows("tnewest")) == ((3, False), (3, False), (1, False))
 
 
-def test_of_many_keys_it_looks_at_some_and_says_so(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_windows_is_estimated_among_many_keys(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_count, "LOOKED_AT", 2000)
     for start in range(0, 8000, 1000):
         redis.mset({naming.key(f"other:{n}"): "" for n in range(start, start + 1000)})
@@ -288,13 +288,13 @@ def test_of_many_keys_it_looks_at_some_and_says_so(redis: Redis, monkeypatch: py
 
 @pytest.fixture
 def many_keys(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten times as many keys as are looked at, hardly any of them a window."""
+    """Write ten times as many keys as a count looks at, none of them a window."""
     monkeypatch.setattr(window_count, "LOOKED_AT", 500)
     redis.mset({naming.key(f"other:{n}"): "" for n in range(5000)})
 
 
 @pytest.mark.usefixtures("many_keys")
-def test_rare_windows_are_counted_exactly_among_many_keys() -> None:
+def test_rare_eager_windows_are_counted_exactly() -> None:
     rebuild.rebuild(LAZY)
     for name in "abc":
         notes(writer(name), 1, name)
@@ -305,28 +305,28 @@ def test_rare_windows_are_counted_exactly_among_many_keys() -> None:
 
 
 @pytest.mark.usefixtures("many_keys")
-def test_too_few_windows_for_an_estimate_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rare_lazy_windows_are_reported_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
     Writer.objects.bulk_create(Writer(name=f"writer {n}") for n in range(501))
     assert rows("tfeed") == (0, True)
     line = next(line for line in run("status").out.splitlines() if line.startswith("tfeed "))
     assert " few " in line
 
 
-def test_without_redis_nobody_knows_how_many_there_are(redis_server: Any) -> None:
+def test_number_of_windows_is_unknown_without_redis(redis_server: Any) -> None:
     redis_server.kill()
     assert rows("tfeed") == (-1, False)
     line = next(line for line in run("status").out.splitlines() if line.startswith("tfeed "))
     assert line.split()[2] == "?"
 
 
-def test_how_far_a_rebuild_is_goes_by_rows_where_there_are_rows() -> None:
+def test_progress_of_a_rebuild_has_a_total_only_for_mirrors_of_rows() -> None:
     writer("a")
     notes(writer("b"), 2)
     assert (status.rows_of("tfeed"), status.rows_of("tnotes")) == (2, 2)
     assert status.rows_of("ttopic") is status.rows_of("tnewest") is None
 
 
-def test_what_was_left_in_the_making_is_made_by_nobody_but_a_warm_up(redis: Redis) -> None:
+def test_window_left_in_the_making_is_completed_only_by_a_warm_up(redis: Redis) -> None:
     rebuild.rebuild(LAZY)
     alice = writer("alice")
     redis.zadd(feed(alice), {"0": -2})

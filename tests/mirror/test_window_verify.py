@@ -1,4 +1,4 @@
-"""Verify finds every difference in windows, eager and lazy, and calls nothing one that is only in motion."""
+"""Verification finds every difference in eager and lazy windows, and reports no transient ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,10 +36,11 @@ OURS = ("tfeed", "tnotes", "ttopic", "tnewest")
 
 @pytest.fixture
 def alice(committed: None, redis: Redis) -> Writer:
-    """Somebody with a warm feed of all three notes there are, which have ids 11, 12 and 13, on "t"; her own id is 5."""
+    """Create writer 5 with the notes 11, 12 and 13 on topic "t", which are all notes, and warm her feed."""
     rebuild.rebuild([*OURS, "treading", "tignoring"])
     for table in ("mirrortest_note", "mirrortest_writer") if connection.vendor == "postgresql" else ():
-        execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), 50)")  # which does not look what there is
+        # the sequences do not follow explicit ids
+        execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), 50)")
     alice = Writer.objects.create(pk=5, name="alice")
     Note.objects.bulk_create(Note(pk=pk, writer=alice, topic="t") for pk in (11, 12, 13))
     relay.drain_all()
@@ -51,13 +52,13 @@ def alice(committed: None, redis: Redis) -> Writer:
 
 
 def found(*names: str, **options: Any) -> list[tuple[str, str, str, str]]:
-    """Mirror, owner, kind and member of each difference."""
+    """Return mirror, owner, kind and member of each difference."""
     seen = verify.verify(names or OURS, redis=relay_client(), **options)
     return sorted((d.mirror, d.pk, d.kind, d.entry[1] if d.entry else "") for d in seen)
 
 
 def put_right() -> None:
-    """What ``mirror repair`` does."""
+    """Repair all differences as ``mirror repair`` does."""
     seen = verify.verify(OURS, redis=relay_client())
     repair.order(seen)
     repair.carry_out(seen, redis=relay_client())
@@ -98,7 +99,7 @@ def mine() -> str:
 
 
 @pytest.mark.parametrize("what", [*EAGER, *LAZY])
-def test_what_is_wrong_is_found_and_put_right(what: str, alice: Writer, redis: Redis) -> None:
+def test_every_kind_of_difference_is_found_and_repaired(what: str, alice: Writer, redis: Redis) -> None:
     do, difference = (EAGER | LAZY)[what]
     do(redis)
     assert found() == [difference]
@@ -108,7 +109,7 @@ def test_what_is_wrong_is_found_and_put_right(what: str, alice: Writer, redis: R
     assert about(redis.ttl(mine())) in (5000, 0)
 
 
-def test_what_is_wrong_in_several_ways_is_put_right_at_once(alice: Writer, redis: Redis) -> None:
+def test_several_differences_in_one_window_are_repaired_at_once(alice: Writer, redis: Redis) -> None:
     redis.zadd(mine(), {"9": 9, "11": 3, "x": 1})
     redis.zrem(mine(), 12)
     assert len(found()) == 4
@@ -116,7 +117,7 @@ def test_what_is_wrong_in_several_ways_is_put_right_at_once(alice: Writer, redis
     assert held(alice) == whole(13, 12, 11)
 
 
-def test_the_command_says_what_differs_and_puts_it_right(alice: Writer, redis: Redis) -> None:
+def test_commands_print_and_repair_differences(alice: Writer, redis: Redis) -> None:
     redis.zrem(mine(), 12)
     assert run("verify", "tfeed").out.splitlines()[0] == f"tfeed 5: missing {mine()} 12: SQL says 12.0, Redis nothing"
     redis.zrem(mine(), "0")
@@ -130,7 +131,7 @@ def test_the_command_says_what_differs_and_puts_it_right(alice: Writer, redis: R
 
 @pytest.fixture
 def long(alice: Writer) -> list[int]:
-    """As many notes as a feed holds and three more; alice's feed is cut."""
+    """Create more notes than a feed holds, so that alice's feed is cut. Return all ids, newest first."""
     ids = [*notes(alice, FEED.length), 13, 12, 11]
     drained()
     assert held(alice) == cut(*ids[: FEED.length])
@@ -138,38 +139,38 @@ def long(alice: Writer) -> list[int]:
     return ids
 
 
-def test_a_window_that_is_cut_is_compared_from_its_lowest_upwards(alice: Writer, long: list[int], redis: Redis) -> None:
+def test_cut_window_is_compared_from_its_floor_upwards(alice: Writer, long: list[int], redis: Redis) -> None:
     redis.zrem(mine(), *long[2 : FEED.length])
     assert found() == []
     redis.zrem(mine(), long[0])
     assert found() == [("tfeed", "5", "missing", str(long[0]))]
 
 
-def test_a_window_that_is_cut_and_holds_nothing_says_nothing(alice: Writer, long: list[int], redis: Redis) -> None:
+def test_empty_cut_window_has_no_differences(alice: Writer, long: list[int], redis: Redis) -> None:
     redis.zrem(mine(), *long)
     assert found() == []
 
 
-def test_a_window_that_is_cut_may_hold_all_there_is(alice: Writer, redis: Redis) -> None:
+def test_cut_window_may_hold_all_rows(alice: Writer, redis: Redis) -> None:
     redis.zadd(mine(), {"0": -1})
     assert found() == []
 
 
-def test_a_window_that_says_it_is_whole_and_is_not_is_found(alice: Writer, long: list[int], redis: Redis) -> None:
+def test_window_wrongly_marked_as_whole_is_found(alice: Writer, long: list[int], redis: Redis) -> None:
     redis.zadd(mine(), {"0": 0})
     assert found() == [("tfeed", "5", "stale", "0")]
     put_right()
     assert held(alice) == cut(*long[: FEED.length])
 
 
-def test_a_window_with_too_many_is_found(alice: Writer, long: list[int], redis: Redis) -> None:
+def test_window_above_its_length_is_found(alice: Writer, long: list[int], redis: Redis) -> None:
     redis.zadd(mine(), {"13": 13})
     assert found() == [("tfeed", "5", "stray", "13")]
     put_right()
     assert held(alice) == cut(*long[: FEED.length])
 
 
-def test_one_far_below_is_a_hole_that_is_found_and_put_right(alice: Writer, long: list[int], redis: Redis) -> None:
+def test_gap_above_a_low_floor_is_found_and_repaired(alice: Writer, long: list[int], redis: Redis) -> None:
     redis.zrem(mine(), long[0])
     redis.zadd(mine(), {"1": 1})
     assert found() == [("tfeed", "5", "missing", str(long[0]))]
@@ -177,10 +178,10 @@ def test_one_far_below_is_a_hole_that_is_found_and_put_right(alice: Writer, long
     assert held(alice) == cut(*long[: FEED.length])
 
 
-# --- what is only in motion
+# --- transient differences
 
 
-def test_a_row_that_is_being_pushed_is_not_judged_and_others_are(alice: Writer, redis: Redis) -> None:
+def test_rows_with_pending_pushes_are_skipped_and_others_compared(alice: Writer, redis: Redis) -> None:
     (new,) = notes(alice)
     assert new > 13
     Note.objects.filter(pk=12).update(hidden=True)
@@ -195,14 +196,14 @@ def test_a_row_that_is_being_pushed_is_not_judged_and_others_are(alice: Writer, 
     assert ("tfeed", "5", "stray", "12") in found("tfeed")
 
 
-def test_a_quarantined_push_is_listed_and_its_windows_are_passed_over(alice: Writer) -> None:
+def test_quarantined_push_is_listed_and_its_windows_are_skipped(alice: Writer) -> None:
     notes(alice)
     Change.objects.filter(mirror="tfeed").update(quarantined_at="2026-01-01T00:00:00Z")
     assert {kind for _, _, kind, _ in found("tfeed")} == {"quarantined"}
 
 
 @pytest.mark.parametrize("delivered", [False, True])
-def test_neither_is_what_a_push_cuts_off_or_is_going_to(alice: Writer, delivered: bool, redis: Redis) -> None:
+def test_rows_cut_off_by_a_pending_push_are_skipped(alice: Writer, delivered: bool, redis: Redis) -> None:
     ids = [*notes(alice, FEED.length - 3), 13, 12, 11]
     drained()
     assert held(alice) == whole(*ids)
@@ -216,9 +217,7 @@ def test_neither_is_what_a_push_cuts_off_or_is_going_to(alice: Writer, delivered
 
 
 @pytest.mark.parametrize("mirror", ["tfeed", "treading", "tignoring"])
-def test_a_window_with_a_change_pending_or_one_that_it_comes_after_is_not_judged(
-    mirror: str, alice: Writer, redis: Redis
-) -> None:
+def test_window_with_a_pending_change_of_a_required_mirror_is_skipped(mirror: str, alice: Writer, redis: Redis) -> None:
     redis.zrem(mine(), 12)
     outbox.append(mirror, ["5" if mirror == "tfeed" else "5:6"])
     assert found("tfeed") == []
@@ -227,13 +226,13 @@ def test_a_window_with_a_change_pending_or_one_that_it_comes_after_is_not_judged
     assert found("tfeed") == [("tfeed", "5", "missing", "12")]
 
 
-def test_a_window_in_the_making_is_not_judged(alice: Writer, redis: Redis) -> None:
+def test_window_in_the_making_is_skipped(alice: Writer, redis: Redis) -> None:
     redis.zadd(mine(), {"0": MAKING, "99": 99})
     redis.zrem(mine(), 12)
     assert found() == []
 
 
-def test_a_difference_that_is_gone_when_looked_at_again_is_none(
+def test_difference_that_disappears_is_not_reported(
     alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis.zrem(mine(), 12)
@@ -241,9 +240,7 @@ def test_a_difference_that_is_gone_when_looked_at_again_is_none(
     assert found() == []
 
 
-def test_one_that_is_another_one_each_time_is_none(
-    alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_difference_that_changes_is_not_reported(alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     redis.zrem(mine(), 12)
 
     def another(seconds: float) -> None:
@@ -254,7 +251,7 @@ def test_one_that_is_another_one_each_time_is_none(
     assert found() == []
 
 
-def test_a_window_that_is_another_one_in_sql_meanwhile_is_not_judged(
+def test_window_that_changes_in_sql_meanwhile_is_skipped(
     alice: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis.zrem(mine(), 12)
@@ -270,7 +267,7 @@ def test_a_window_that_is_another_one_in_sql_meanwhile_is_not_judged(
     assert found("tfeed") == []
 
 
-def test_windows_without_owner_in_sql_are_no_reason_to_miss_others(alice: Writer, redis: Redis) -> None:
+def test_windows_without_owners_do_not_hide_other_differences(alice: Writer, redis: Redis) -> None:
     for owner in range(100, 140):
         redis.zadd(of("tfeed", str(owner)), {"0": 0})
     redis.zrem(mine(), 12)
@@ -280,7 +277,7 @@ def test_windows_without_owner_in_sql_are_no_reason_to_miss_others(alice: Writer
 # --- samples, types, explain
 
 
-def test_a_sample_of_windows_is_looked_at(alice: Writer, redis: Redis) -> None:
+def test_sample_compares_so_many_windows(alice: Writer, redis: Redis) -> None:
     bob = writer("bob")
     assert warm(bob)
     assert found("tfeed", sample=1) == []
@@ -291,7 +288,7 @@ def test_a_sample_of_windows_is_looked_at(alice: Writer, redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("name", ["tfeed", "tnotes"])
-def test_a_window_of_the_wrong_type_is_named(name: str, alice: Writer, redis: Redis) -> None:
+def test_window_of_the_wrong_type_is_named(name: str, alice: Writer, redis: Redis) -> None:
     redis.delete(of(name, "5"))
     redis.set(of(name, "5"), "x")
     with pytest.raises(scan.WrongType, match="5"):
@@ -299,7 +296,7 @@ def test_a_window_of_the_wrong_type_is_named(name: str, alice: Writer, redis: Re
 
 
 @pytest.mark.parametrize("name", ["tfeed", "tnotes"])
-def test_what_is_no_text_is_named(name: str, alice: Writer, redis: Redis) -> None:
+def test_member_that_is_no_text_is_named(name: str, alice: Writer, redis: Redis) -> None:
     redis.zadd(of(name, "5"), {b"\xff": 1})
     with pytest.raises(scan.WrongType, match="no text"):
         found(name)
@@ -311,7 +308,7 @@ def explained(name: str, owner: str = "5") -> explain.Explained:
 
 
 @pytest.mark.parametrize("name", ["tfeed", "tnotes"])
-def test_a_window_is_explained_member_by_member(name: str, alice: Writer, redis: Redis) -> None:
+def test_window_is_explained_member_by_member(name: str, alice: Writer, redis: Redis) -> None:
     said = explained(name)
     assert said.key == of(name, "5")
     assert not said.differs
@@ -320,24 +317,24 @@ def test_a_window_is_explained_member_by_member(name: str, alice: Writer, redis:
     assert explained(name).differs
 
 
-def test_a_cold_window_is_explained_as_nothing(alice: Writer, redis: Redis) -> None:
+def test_cold_window_is_explained_as_empty(alice: Writer, redis: Redis) -> None:
     redis.delete(mine())
     assert (explained("tfeed").entries, explained("tfeed").differs) == ([], False)
 
 
-def test_a_window_that_is_cut_is_explained_from_its_floor(alice: Writer, long: list[int], redis: Redis) -> None:
+def test_cut_window_is_explained_from_its_floor(alice: Writer, long: list[int], redis: Redis) -> None:
     redis.zrem(mine(), *long[3:])
     assert not explained("tfeed").differs
 
 
-def test_a_model_is_explained_by_the_windows_of_its_rows_alone(alice: Writer) -> None:
+def test_model_is_explained_by_the_windows_of_its_rows(alice: Writer) -> None:
     assert {one.mirror for one in explain.explain("mirrortest.Writer", "5")} == {"tfeed", "tnotes"}
     assert explained("tnewest", "").key == of("tnewest", "")
     with pytest.raises(explain.NothingToExplain):
         explain.explain("mirrortest.Note", "11")
 
 
-def test_reading_somebody_is_seen_once_it_is_on_its_way(alice: Writer) -> None:
+def test_new_reading_is_a_difference_only_until_it_is_drained(alice: Writer) -> None:
     bob = writer("bob")
     notes(bob)
     drained()
