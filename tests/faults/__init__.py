@@ -1,1 +1,1 @@
-"""Faults done to real processes: invariants 3 to 6 under attack, and what is found afterwards."""
+"""Tests that kill, freeze, empty or revert real processes, and check the data afterwards."""

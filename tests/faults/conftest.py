@@ -1,4 +1,4 @@
-"""Fixtures: a crew of real processes, and a mirror that is warm to begin with."""
+"""Fixtures: real processes, and a mirror that is warm at the start."""
 
 import json
 import os
@@ -17,28 +17,28 @@ from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
 from tests.support.timeouts import Hurry
 
-# Small steps, to be killed between; and no slack, so that a replay is only as good as the mark.
+# Small batches give many moments to be killed at. Without slack, a replay depends on exact marks.
 SMALL: dict[str, object] = {"CHUNK": 100, "BATCH": 100, "SLACK_SECONDS": 0}
 
 
 @pytest.fixture(autouse=True)
 def unhurried(settings: Settings) -> None:
-    """A sweep in this process comes to its end, however long the machine keeps it from it."""
+    """Extend the budget of sweeps in this process, for slow machines."""
     settings.MIRROR = {**settings.MIRROR, "SWEEP_BUDGET_SECONDS": PATIENCE_SECONDS}
 
 
 @pytest.fixture
 def small_steps(settings: Settings) -> dict[str, object]:
-    """The mirror's settings in this process; the crew has them too."""
+    """Apply the mirror's settings of the child processes in this process."""
     settings.MIRROR = {**settings.MIRROR, **SMALL}
-    return dict(SMALL)  # who takes something out of it takes it out of their own test's
+    return dict(SMALL)  # a test that removes a setting removes it from its own copy
 
 
 @pytest.fixture
 def crew(
     redis_server: RedisServer, environment: dict[str, str], small_steps: dict[str, object], tmp_path: Path
 ) -> Iterator[Crew]:
-    """Child processes on the test's own Redis and database; killed at the end."""
+    """Return child processes on the test's Redis and database. They are killed afterwards."""
     made = Crew(
         {
             **environment,
@@ -57,7 +57,7 @@ def crew(
 
 @pytest.fixture
 def broker_server(redis_server: RedisServer, hurry: Hurry) -> Iterator[RedisServer]:
-    """A server for the broker alone; state and cache stay on ``redis_server``. Ask for it before the crew."""
+    """Return a separate server for the broker. State and cache stay on ``redis_server``. Request it before ``crew``."""
     before = os.environ["CELERY_BROKER_URL"]
     with RedisServer(on_hang=hurry) as mine:
         use_broker(f"redis+socket://{mine.socket}?virtual_host=2")
@@ -68,14 +68,14 @@ def broker_server(redis_server: RedisServer, hurry: Hurry) -> Iterator[RedisServ
 
 @pytest.fixture
 def state(redis_server: RedisServer) -> Iterator[Redis]:
-    """A client of the test's own server, past the mirror's pools."""
+    """Return a client of the test's server that bypasses the mirror's pools."""
     with redis_server.client() as client:
         yield client
 
 
 @pytest.fixture
 def still(redis_server: RedisServer, small_steps: dict[str, object], transactional_db: None) -> list[Item]:
-    """Three hundred rows that nobody writes during the test, in a warm mirror."""
+    """Return 300 rows that are not written during the test, in a warm mirror."""
     items = make_still()
     world.warm()
     return items

@@ -1,4 +1,4 @@
-"""Flushers that are killed, and a Redis that is killed, lose nothing that Redis kept."""
+"""Killed flushes and a killed Redis lose nothing that Redis kept."""
 
 import signal
 from functools import partial
@@ -17,9 +17,9 @@ from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
 pytestmark = pytest.mark.on_postgres
 
 KILLS = 4
-# Before another batch is claimed, checked, or no longer marked.
+# Before the second batch is claimed, checked or cleared.
 MOMENTS = ("mirror.backup.marks.oldest 2", "mirror.backup.marks.versions 2", "mirror.backup.marks.clear 2")
-# What SQL has, and whether items are marked, when a flusher dies before a step.
+# Whether SQL has the items, and whether they are marked, after a flush was killed before the step.
 AFTER = {
     "claim": (False, True),
     "read": (False, True),
@@ -31,7 +31,7 @@ AFTER = {
 
 
 @pytest.mark.parametrize("step", AFTER)
-def test_a_flusher_killed_before_any_step_leaves_it_to_the_next(step: str, crew: Crew, state: Redis) -> None:
+def test_flush_killed_before_any_step_is_completed_by_the_next(step: str, crew: Crew, state: Redis) -> None:
     shoppers = Shoppers(1, state, size=5)
     for _ in range(10):
         shoppers.write()
@@ -44,7 +44,7 @@ def test_a_flusher_killed_before_any_step_leaves_it_to_the_next(step: str, crew:
 
 
 @pytest.mark.slow
-def test_workers_killed_in_the_middle_of_flushes_lose_nothing(crew: Crew, state: Redis) -> None:
+def test_workers_killed_during_flushes_lose_nothing(crew: Crew, state: Redis) -> None:
     shoppers = Shoppers(2, state)
     crew.beat()
     for moment in MOMENTS:
@@ -57,10 +57,10 @@ def test_workers_killed_in_the_middle_of_flushes_lose_nothing(crew: Crew, state:
 
 
 @pytest.mark.slow
-def test_redis_killed_under_load_loses_nothing_that_it_kept(
+def test_redis_killed_under_load_loses_no_acknowledged_write(
     crew: Crew, state: Redis, redis_server: RedisServer
 ) -> None:
-    """With an append-only file that is always synced it keeps everything that it acknowledged."""
+    """With ``appendfsync always``, Redis keeps everything that it acknowledged."""
     redis_server.options["appendfsync"] = "always"
     redis_server.restart()
     crew.worker()

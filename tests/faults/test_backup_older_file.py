@@ -1,4 +1,4 @@
-"""Redis that comes back empty, or from an older append-only file: what SQL has is neither overwritten nor hidden."""
+"""After Redis returned empty or from an older append-only file, values in SQL are neither overwritten nor hidden."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def flush_both() -> None:
 
 @pytest.fixture
 def shoppers(state: Redis, crew: Crew) -> Shoppers:
-    """What was written some time ago: some of it is still marked."""
+    """Write values, sweep, and write some more, which are still marked."""
     made = Shoppers(5, state, size=50)
     for _ in range(100):
         made.write()
@@ -34,7 +34,7 @@ def shoppers(state: Redis, crew: Crew) -> Shoppers:
     return made
 
 
-def test_marks_that_had_been_cleared_come_back_and_nothing_newer_is_overwritten(
+def test_marks_from_an_older_file_overwrite_nothing_newer(
     shoppers: Shoppers, redis_server: RedisServer, state: Redis, tmp_path: Path
 ) -> None:
     past = Past(redis_server, tmp_path)
@@ -52,7 +52,7 @@ def test_marks_that_had_been_cleared_come_back_and_nothing_newer_is_overwritten(
 
 
 @pytest.mark.parametrize("how", ["older", "empty"])
-def test_writes_build_on_what_was_flushed_since(
+def test_writes_after_a_loss_keep_the_flushed_values(
     how: str, shoppers: Shoppers, redis_server: RedisServer, state: Redis, crew: Crew, tmp_path: Path
 ) -> None:
     past = Past(redis_server, tmp_path)
@@ -72,10 +72,10 @@ def test_writes_build_on_what_was_flushed_since(
 
 
 @pytest.mark.slow
-def test_a_redis_that_goes_back_again_and_again_under_load_is_never_believed(
+def test_redis_that_reverts_repeatedly_under_load_hides_no_flushed_value(
     shoppers: Shoppers, redis_server: RedisServer, crew: Crew, tmp_path: Path
 ) -> None:
-    """What was flushed before it went back stays; readers and writers see it at once."""
+    """Values flushed before the reversal are kept, and readers and writers see them at once."""
     crew.worker()
     crew.beat()
     for time in range(3):

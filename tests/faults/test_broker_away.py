@@ -1,4 +1,4 @@
-"""The broker away, dead or hung: writes are as quick as ever and succeed once, and beat catches up afterwards."""
+"""The broker is dead or hung: writes stay fast and succeed once, and the sweep catches up afterwards."""
 
 import time
 
@@ -21,14 +21,14 @@ WRITES = 30
 
 @pytest.fixture
 def one_attempt(settings: Settings, small_steps: dict[str, object]) -> None:
-    """No write fits the budget, so each wants to send a hint; the breaker stays open, so attempts can be counted."""
+    """Make every write exceed the budget and send a hint. The breaker stays open, so that attempts can be counted."""
     settings.ROOT_URLCONF = "tests.support.faults.urls"
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0, "BREAKER_SECONDS": 600}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["dead", "hung"])
-def test_a_broker_that_is_away_costs_one_attempt_and_no_change(
+def test_unreachable_broker_costs_one_attempt_and_no_change(
     how: str, still: list[Item], broker_server: RedisServer, crew: Crew, one_attempt: None, state: Redis
 ) -> None:
     crew.worker()
@@ -44,19 +44,17 @@ def test_a_broker_that_is_away_costs_one_attempt_and_no_change(
     assert_comes_to_rest(state)
 
 
-def test_a_broker_that_is_back_gets_hints_again(
-    still: list[Item], broker_server: RedisServer, one_attempt: None
-) -> None:
+def test_recovered_broker_gets_hints_again(still: list[Item], broker_server: RedisServer, one_attempt: None) -> None:
     broker_server.kill()
     Item.objects.create(name="while it is away")
     broker_server.start()
-    send.broker.reset()  # as time does
+    send.broker.reset()  # as after the breaker's time
     Item.objects.create(name="when it is back")
     with broker_server.client(2) as client:
         assert client.llen("relay") > 0
 
 
-def test_broker_that_is_away_is_logged_once(
+def test_unreachable_broker_is_logged_once(
     broker_server: RedisServer, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 0.0}
@@ -70,13 +68,13 @@ def test_broker_that_is_away_is_logged_once(
     assert caplog.messages[1:] == ["The broker takes hints again (after 3 failures)"]
 
 
-def test_beat_logs_absence_of_the_broker_once(broker_server: RedisServer, crew: Crew) -> None:
+def test_beat_logs_the_outage_of_the_broker_once(broker_server: RedisServer, crew: Crew) -> None:
     with broker_server.client(2) as broker:
         crew.beat()
         wait_until(lambda: broker.llen("relay"), "beat's first task")
     broker_server.kill()
     wait_until(lambda: "Tasks cannot be sent" in crew.said("beat"), "beat to notice")
-    time.sleep(5)  # several tasks are due
+    time.sleep(5)  # several tasks become due
     broker_server.start()
     wait_until(lambda: "Tasks are sent again" in crew.said("beat"), "beat to recover")
     said = crew.said("beat")

@@ -1,4 +1,4 @@
-"""Carts and a Redis that is killed, emptied, sent back in time or hung: what SQL has been told of is never lost."""
+"""Carts when Redis is killed, emptied, reverted or hung: lines that reached SQL are never lost."""
 
 import statistics
 import time
@@ -30,7 +30,7 @@ LOSSES = ["killed", "emptied", "older file", "no file"]
 
 @pytest.fixture
 def books(redis_server: RedisServer, transactional_db: None) -> list[int]:
-    """What can be bought; and Redis is trusted."""
+    """Create products in a trusted Redis. Return their ids."""
     made = [make_product(f"No. {number}", stock=1000).pk for number in range(4)]
     drain_all()
     trust()
@@ -38,7 +38,7 @@ def books(redis_server: RedisServer, transactional_db: None) -> list[int]:
 
 
 def lose(how: str, server: RedisServer, past: Past) -> None:
-    """An accident; afterwards Redis runs again."""
+    """Let Redis lose data. It runs again afterwards."""
     if how == "emptied":
         server.flush()
     elif how == "older file":
@@ -53,13 +53,13 @@ def lose(how: str, server: RedisServer, past: Past) -> None:
 
 
 def is_in_the_file(state: Redis) -> bool:
-    """Whether the append-only file has everything that Redis acknowledged."""
+    """Return whether the append-only file has everything that Redis acknowledged."""
     said = state.info("persistence")
     return said["aof_buffer_length"] == 0 and said["aof_pending_bio_fsync"] == 0
 
 
 def comes_to_rest() -> None:
-    """What beat does every few seconds, once."""
+    """Run beat's tasks for carts once, and check that Redis and SQL agree."""
     trust()
     flush_carts()
     settle_all()
@@ -67,7 +67,7 @@ def comes_to_rest() -> None:
 
 
 @pytest.mark.parametrize("how", LOSSES)
-def test_nothing_is_lost_that_sql_has_been_told_of(
+def test_flushed_lines_survive_any_loss_of_redis(
     how: str, books: list[int], redis_server: RedisServer, state: Redis, tmp_path: Path
 ) -> None:
     one, other = make_visitor(), make_visitor()
@@ -86,10 +86,10 @@ def test_nothing_is_lost_that_sql_has_been_told_of(
     assert in_cart(other) == {books[0]: 3, books[2]: 1}
 
 
-def test_what_sql_was_not_told_of_is_there_again_if_the_append_only_file_has_it(
+def test_unflushed_lines_survive_if_the_append_only_file_has_them(
     books: list[int], redis_server: RedisServer, state: Redis, tmp_path: Path
 ) -> None:
-    """The bound: at most the file's last second."""
+    """At most the file's last second is lost."""
     digest = make_visitor()
     set_line(digest, books[0], 1)
     flush_carts()
@@ -100,22 +100,22 @@ def test_what_sql_was_not_told_of_is_there_again_if_the_append_only_file_has_it(
     assert in_cart(digest) == {books[0]: 1, books[1]: 2}
     assert marked(state, backup()) == {digest}, "SQL will be told"
     set_line(digest, books[2], 3)
-    lose("older file", redis_server, past)  # as after a power failure: the file has none of it
+    lose("older file", redis_server, past)  # as after a power failure: the file lacks the last writes
     assert in_cart(digest) == {books[0]: 1}
     comes_to_rest()
     assert in_cart(digest) == {books[0]: 1}
 
 
-def test_a_hung_redis_is_gone_round_and_each_change_is_made_once(
+def test_changes_to_a_cart_during_a_hang_are_made_once(
     books: list[int], redis_server: RedisServer, state: Redis
 ) -> None:
-    """What it was asked before it hung it does when it goes on: neither twice, nor over what was said meanwhile."""
+    """Redis executes the commands from before the hang later. They neither repeat nor undo newer changes."""
     digest = make_visitor()
     add(digest, books[0], 2)
     set_line(digest, books[1], 1)
     flush_carts()
     with hung(redis_server):
-        # The server executes this line after it thaws: removing a line asks for no price first.
+        # The server executes this removal after it resumes. A removal asks for no price first.
         assert set_line(digest, books[1], 0).lines == {books[0]: 2}
         assert add(digest, books[0], 1).lines == {books[0]: 3}
         assert set_line(digest, books[1], 7).lines == {books[0]: 3, books[1]: 7}
@@ -127,14 +127,14 @@ def test_a_hung_redis_is_gone_round_and_each_change_is_made_once(
 
 
 @pytest.mark.slow
-def test_a_worker_tells_sql_of_every_write_and_brings_everything_back(
+def test_worker_flushes_every_write_and_restores_all_carts(
     books: list[int],
     crew: Crew,
     redis_server: RedisServer,
     record_property: Callable[[str, object], None],
     tmp_path: Path,
 ) -> None:
-    """How long it takes is measured, and said in the report; what is asserted is that it comes."""
+    """The durations are only reported. The test asserts that every write arrives."""
     crew.worker()
     crew.beat()
     set_line(make_visitor(), books[0], 1)
@@ -142,7 +142,7 @@ def test_a_worker_tells_sql_of_every_write_and_brings_everything_back(
     past, waits, wanted = Past(redis_server, tmp_path), list[float](), dict[str, dict[int, int]]()
     for number in range(12):
         digest = make_visitor()
-        time.sleep(number % 4 * 0.13)  # at different moments of beat's second
+        time.sleep(number % 4 * 0.13)  # spreads the writes over the second between two runs of beat
         version, start = set_line(digest, books[number % 4], number + 1).version, time.monotonic()
         wait_until(Cart.objects.filter(pk=digest, version=version).exists, "SQL")
         waits.append(time.monotonic() - start)
@@ -156,6 +156,6 @@ def test_a_worker_tells_sql_of_every_write_and_brings_everything_back(
 
 
 def marked_now(server: RedisServer) -> set[str]:
-    """Carts that SQL has not been told of."""
+    """Return the carts that SQL does not have yet."""
     with server.client() as state:
         return marked(state, backup())

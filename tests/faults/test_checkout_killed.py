@@ -1,4 +1,4 @@
-"""``kill -9`` of the web process while it takes money: no paid order is missing, and nobody is charged twice."""
+"""The web process is killed during a payment: no paid order is lost, and no buyer is charged twice."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def deadly(tmp_path: Path) -> dict[str, str]:
 
 
 def buy_again(buyer: Buyer) -> Page:
-    """As who got no answer does: send the form again, until somebody answers."""
+    """Submit the form again until a response arrives, as a buyer without a response does."""
     pages: list[Page] = []
 
     def answered() -> bool:
@@ -41,7 +41,7 @@ def buy_again(buyer: Buyer) -> Page:
 
 
 @pytest.mark.parametrize("moment", ["BeforeTheCharge", "AfterTheCharge"])
-def test_a_process_that_dies_while_it_asks_for_the_money_leaves_a_right_ledger(
+def test_process_killed_during_a_payment_leaves_a_correct_ledger(
     book: Product, crew: Crew, deadly: dict[str, str], moment: str
 ) -> None:
     [token] = make_people(1, book)
@@ -54,12 +54,12 @@ def test_a_process_that_dies_while_it_asks_for_the_money_leaves_a_right_ledger(
     assert (order.state, Payment.objects.get().state) == (State.RESERVED, PaymentState.STARTED)
     assert FakeCharge.objects.exists() == (moment == "AfterTheCharge")
 
-    page = buy_again(buyer)  # while nobody knows what became of the first try
+    page = buy_again(buyer)  # the outcome of the first attempt is still unknown
     assert (page.code, page.location) == (302, f"/shop/orders/{order.pk}/")
     assert cart.read(digest_of(token)).lines == {}
     ask_again()
     together(2, lambda n: settle())
-    if moment == "BeforeTheCharge":  # nothing was taken: the page offers another try
+    if moment == "BeforeTheCharge":  # no money was taken, so the page offers another attempt
         assert Payment.objects.get().state == PaymentState.FAILED
         page = buyer.ask("POST", f"/shop/orders/{order.pk}/pay/", {"card": buyer.card})
         assert page.location == f"/shop/orders/{order.pk}/"

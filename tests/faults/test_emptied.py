@@ -1,4 +1,4 @@
-"""Redis emptied: readers know at once, and it is filled again by itself; never is a part taken for the whole."""
+"""Redis is emptied: readers notice at once, it is rebuilt automatically, and a partial mirror is never believed."""
 
 import random
 import threading
@@ -22,7 +22,7 @@ from tests.support.servers import PATIENCE_SECONDS, wait_until
 pytestmark = pytest.mark.on_postgres
 
 
-def test_readers_of_an_emptied_redis_are_answered_by_sql_at_once(still: list[Item], state: Redis) -> None:
+def test_readers_are_answered_by_sql_as_soon_as_redis_is_emptied(still: list[Item], state: Redis) -> None:
     watcher = Watcher(still)
     watcher.look()
     state.flushall()
@@ -31,7 +31,7 @@ def test_readers_of_an_emptied_redis_are_answered_by_sql_at_once(still: list[Ite
 
 
 @pytest.mark.slow
-def test_an_emptied_redis_is_filled_again_by_itself_under_load(still: list[Item], crew: Crew, state: Redis) -> None:
+def test_emptied_redis_is_rebuilt_automatically_under_load(still: list[Item], crew: Crew, state: Redis) -> None:
     crew.worker()
     crew.beat()
     watcher, storm = Watcher(still), Storm(seed=7, size=50)
@@ -46,10 +46,10 @@ def test_an_emptied_redis_is_filled_again_by_itself_under_load(still: list[Item]
 
 
 @pytest.mark.slow
-def test_a_part_is_never_taken_for_the_whole_when_redis_is_emptied_during_rebuilds(
+def test_partial_mirror_is_never_believed_when_redis_is_emptied_during_rebuilds(
     still: list[Item], state: Redis
 ) -> None:
-    """Two at a time rebuild, since what is emptied has forgotten their leases as well."""
+    """Two rebuilds run at a time, because the emptied Redis has lost their leases."""
     Storm(seed=8, size=1500).create()
     watcher, moments = Watcher(still), random.Random(9)
 
@@ -60,7 +60,7 @@ def test_a_part_is_never_taken_for_the_whole_when_redis_is_emptied_during_rebuil
 
     with again_and_again(watcher.look, rebuilding, rebuilding):
         for _ in range(15):
-            time.sleep(moments.uniform(0, 0.3))  # any moment will do
+            time.sleep(moments.uniform(0, 0.3))  # at any moment of a rebuild
             state.flushall()
         watcher.sees_redis()
     rebuild.rebuild_if_cold("tgroup")
@@ -68,10 +68,10 @@ def test_a_part_is_never_taken_for_the_whole_when_redis_is_emptied_during_rebuil
     assert_exact(state)
 
 
-def test_a_rebuild_does_not_spoil_the_progress_of_one_that_began_after_a_flush(
+def test_outdated_rebuild_does_not_disturb_one_that_began_after_the_loss(
     still: list[Item], state: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first has one part under way when Redis is emptied; the second begins, and stands still."""
+    """Redis is emptied while the first rebuild loads a part. The second rebuild then begins and pauses."""
     load, go_on, parts = ItemMirror.load, threading.Event(), count()
     watcher, second = Watcher(still), threading.Thread(target=_rebuild_items)
 
@@ -96,7 +96,7 @@ def test_a_rebuild_does_not_spoil_the_progress_of_one_that_began_after_a_flush(
     assert watcher.by_redis
 
 
-def test_a_redis_that_is_emptied_right_before_the_marker_is_set_is_not_called_whole(
+def test_redis_emptied_just_before_the_marker_is_set_does_not_become_warm(
     still: list[Item], state: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_after_rebuild, flushes, watcher = marker.set_after_rebuild, count(), Watcher(still)

@@ -1,4 +1,4 @@
-"""A worker that is killed in the middle of a fan-out: the sweep has it finished, once for everybody."""
+"""A worker is killed during a fan-out: the sweep completes it, and every window gets the note once."""
 
 import pytest
 from redis import Redis
@@ -13,12 +13,12 @@ from tests.support.servers import wait_until
 
 pytestmark = pytest.mark.on_postgres
 
-READERS = 5_000  # the worker takes a thousand at a time
+READERS = 5_000  # a slice has a thousand windows
 SOURCE = Note._meta.db_table
 
 
 def feed() -> WindowMirror:
-    """The windows that notes are pushed into."""
+    """Return the mirror whose windows receive notes."""
     found = registry.get("tfeed")
     assert isinstance(found, WindowMirror)
     return found
@@ -26,7 +26,7 @@ def feed() -> WindowMirror:
 
 @pytest.fixture
 def readers(state: Redis) -> list[Writer]:
-    """Thousands who read the first one, each with a full window of older notes."""
+    """Create readers of the first writer. Each has a full window of older notes."""
     people = Writer.objects.bulk_create(Writer(name=f"reader {n}") for n in range(READERS))
     Reading.objects.bulk_create(Reading(reader=reader, writer=people[0]) for reader in people[1:])
     old = Note.objects.bulk_create(Note(writer=people[0], topic="old") for _ in range(FEED + 1))
@@ -42,13 +42,13 @@ def readers(state: Redis) -> list[Writer]:
 
 
 def progress() -> str | None:
-    """How far the fan-out has got."""
+    """Return the cursor of the fan-out: "" when it is complete, None before its first slice."""
     change = Change.objects.filter(mirror="tfeed", source=SOURCE).get()
     return "" if change.applied_at else change.cursor
 
 
 def windows(state: Redis, people: list[Writer]) -> list[list[bytes]]:
-    """What each window holds, newest first, down to the sentinel."""
+    """Return the members of each window, newest first, with the sentinel last."""
     pipe = state.pipeline(transaction=False)
     for person in people:
         pipe.zrevrange(feed().key(str(person.pk)), 0, -1)
@@ -56,10 +56,8 @@ def windows(state: Redis, people: list[Writer]) -> list[list[bytes]]:
 
 
 @pytest.mark.slow
-def test_fault_6_a_worker_killed_in_the_middle_of_a_fan_out_loses_nothing(
-    crew: Crew, state: Redis, readers: list[Writer]
-) -> None:
-    [new] = Note.objects.bulk_create([Note(writer=readers[0], topic="new")])  # the sweep finds it: there was no hint
+def test_fault_6_worker_killed_during_a_fan_out_loses_nothing(crew: Crew, state: Redis, readers: list[Writer]) -> None:
+    [new] = Note.objects.bulk_create([Note(writer=readers[0], topic="new")])  # without a hint, so the sweep finds it
     crew.beat()
     crew.kill_standing("worker", ALONE, "mirror.progress.note 2")
     assert progress()

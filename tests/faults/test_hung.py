@@ -1,4 +1,4 @@
-"""Redis, or the broker, hung (it keeps its connections and answers nothing): pages still answer, within a second."""
+"""Redis or the broker hangs (keeps its connections and answers nothing): pages still answer within a second."""
 
 import json
 
@@ -30,7 +30,7 @@ def book(still: list[Item]) -> Book:
 
 @pytest.fixture
 def web(book: Book, still: list[Item], broker_server: RedisServer, crew: Crew) -> Web:
-    """A site that has shown each of its pages once, from Redis where it can be."""
+    """Start a site and request each page once, so that Redis serves it where possible."""
     site = Web(crew)
     for path in ("/", "/accounts/login/", f"/books/{book.pk}/", "/books/"):
         site.fetch(path)
@@ -39,7 +39,7 @@ def web(book: Book, still: list[Item], broker_server: RedisServer, crew: Crew) -
 
 
 @pytest.mark.slow
-def test_every_page_answers_within_a_second_while_redis_is_hung(
+def test_every_page_answers_within_a_second_while_redis_hangs(
     web: Web, book: Book, still: list[Item], redis_server: RedisServer, broker_server: RedisServer
 ) -> None:
     redis_server.freeze()
@@ -58,7 +58,7 @@ def test_every_page_answers_within_a_second_while_redis_is_hung(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bulk", [{}, {"bulk": "1"}], ids=["with signals", "without signals"])
-def test_a_write_while_redis_is_hung_succeeds_once_and_is_seen_at_once(
+def test_write_during_a_hang_of_redis_succeeds_once_and_shows_at_once(
     bulk: dict[str, str], web: Web, still: list[Item], redis_server: RedisServer, broker_server: RedisServer,
     crew: Crew, state: Redis,
 ) -> None:  # fmt: skip
@@ -82,10 +82,10 @@ def test_a_write_while_redis_is_hung_succeeds_once_and_is_seen_at_once(
 
 
 @pytest.mark.slow
-def test_a_write_while_the_broker_is_hung_succeeds_within_a_second(
+def test_write_during_a_hang_of_the_broker_succeeds_within_a_second(
     book: Book, still: list[Item], broker_server: RedisServer, crew: Crew, state: Redis
 ) -> None:
-    """It does not fit the budget, so that it wants to send a hint."""
+    """The write exceeds the budget, so it tries to send a hint."""
     crew.environment["MIRROR_SETTINGS"] = json.dumps({"BUDGET_SECONDS": 0})
     web = Web(crew)
     assert web.fetch("/books/")
@@ -99,7 +99,7 @@ def test_a_write_while_the_broker_is_hung_succeeds_within_a_second(
 
 
 @pytest.mark.slow
-def test_a_site_that_is_started_while_redis_is_away_answers_and_finds_it_later(
+def test_site_started_without_redis_answers_and_finds_it_later(
     book: Book, still: list[Item], redis_server: RedisServer, crew: Crew
 ) -> None:
     redis_server.kill()
@@ -112,8 +112,8 @@ def test_a_site_that_is_started_while_redis_is_away_answers_and_finds_it_later(
     web.comes_to_say(still[0], still[0].name)
 
 
-def test_requests_do_not_wait_as_long_as_the_relay_may(redis_server: RedisServer, settings: Settings) -> None:
-    """The two aliases have one URL; neither gets the time-outs of the other."""
-    settings.CACHES = with_timeouts(settings.CACHES)  # the site's
+def test_requests_have_shorter_time_outs_than_the_relay(redis_server: RedisServer, settings: Settings) -> None:
+    """Both aliases have the same URL, but each keeps its own time-outs."""
+    settings.CACHES = with_timeouts(settings.CACHES)  # the site's time-outs
     relay, request = (of.connection_pool.connection_kwargs["socket_timeout"] for of in (relay_client(), client()))
     assert relay > BOUND_SECONDS > request

@@ -1,4 +1,4 @@
-"""Redis hung: people log in within a second, and who fails too often is locked out all the same."""
+"""Redis hangs: logins take at most a second, and too many failures still cause a lock-out."""
 
 import re
 from urllib.error import HTTPError
@@ -18,14 +18,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.on_sqlite]
 
 
 def form(web: Web, name: str, password: str) -> dict[str, str]:
-    """What to send, with the token of the page."""
+    """Return the data of the login form, with the page's CSRF token."""
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', web.ask(LOGIN))
     assert token
     return {"csrfmiddlewaretoken": token[1], "username": name, "password": password, "next": "/books/"}
 
 
 def status(web: Web, name: str, password: str) -> int:
-    """Of one try, by a browser that nobody knows."""
+    """Return the status code of a login attempt from a new browser."""
     web.new_visitor()
     try:
         web.ask(LOGIN, form(web, name, password))
@@ -43,7 +43,7 @@ def web(transactional_db: None, broker_server: RedisServer, crew: Crew) -> Web:
     return site
 
 
-def test_logging_in_works_and_failures_are_counted_while_redis_is_hung(
+def test_logins_and_lock_outs_work_while_redis_hangs(
     web: Web, redis_server: RedisServer, broker_server: RedisServer
 ) -> None:
     redis_server.freeze()

@@ -1,4 +1,4 @@
-"""Redis is emptied after a login: a running worker has told SQL by then."""
+"""Redis is emptied after a login that a running worker has already flushed to SQL."""
 
 from datetime import date
 
@@ -14,7 +14,7 @@ from tests.support.servers import RedisServer, wait_until
 pytestmark = [pytest.mark.on_sqlite, pytest.mark.django_db(transaction=True)]
 
 
-def test_worker_tells_sql_of_every_login(crew: Crew, redis_server: RedisServer) -> None:
+def test_worker_flushes_every_login_to_sql(crew: Crew, redis_server: RedisServer) -> None:
     numbers.known.clear()
     user = person("alice")
     crew.worker()
@@ -27,5 +27,5 @@ def test_worker_tells_sql_of_every_login(crew: Crew, redis_server: RedisServer) 
 
 
 def is_in_sql(user: User, day: date) -> bool:
-    """Whether SQL has a month in which the user logged in."""
+    """Return whether SQL has the month of this login."""
     return MonthBits.objects.filter(number__user=user, month=days.month_of(day)).exists()

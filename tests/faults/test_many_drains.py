@@ -1,4 +1,4 @@
-"""Many drains of one row at once, and drains that stand still between their steps while others go on."""
+"""Concurrent drains of one row, and drains that pause between two steps while others continue."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -27,20 +27,20 @@ STEPS = ("watch", "read", "write", "mark", "done")
 
 @pytest.fixture(autouse=True)
 def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what the test has drained is drained."""
+    """Drain nothing after a commit: changes stay pending until the test drains them."""
     monkeypatch.setattr(hints, "flush", lambda: None)
 
 
 @pytest.fixture
 def item(transactional_db: None) -> Item:
-    """A row that shows everything a row can show."""
+    """Create an item with a group, and three labels."""
     made = Item.objects.create(name="one", group=Group.objects.create(name="group"))
     Label.objects.bulk_create(Label(name=f"label {n}") for n in range(3))
     return made
 
 
 def write(item: Item, number: int) -> None:
-    """Change all that it shows: its name, its score, its labels, whether it shows at all; and an edge."""
+    """Change everything that the item contributes: name, score, labels and visibility; and a follow."""
     Item.objects.filter(pk=item.pk).update(name=f"name {number}", score=number, hidden=number % 5 == 4)
     item.labels.set(Label.objects.filter(name__in=[f"label {number % 3}", f"label {number % 2}"]))
     if number % 2:
@@ -50,13 +50,13 @@ def write(item: Item, number: int) -> None:
 
 
 @pytest.mark.slow
-def test_many_threads_that_drain_one_row_leave_it_as_sql_has_it(item: Item, redis: Redis) -> None:
+def test_concurrent_drains_in_threads_leave_the_row_equal_to_sql(item: Item, redis: Redis) -> None:
     world.warm()
     drains, numbers = list[None](), count()
 
     def drain() -> None:
         for name, pk in (("titem", str(item.pk)), ("tfollow", "1:2"), ("latest", "")):
-            with suppress(Conflict):  # the others were there twenty times: theirs is as good
+            with suppress(Conflict):  # after twenty conflicts, the other drains have written the row
                 apply.drain(registry.get(name), [pk])
         drains.append(None)
 
@@ -71,7 +71,7 @@ def test_many_threads_that_drain_one_row_leave_it_as_sql_has_it(item: Item, redi
 
 
 @pytest.mark.slow
-def test_many_processes_that_drain_one_row_leave_it_as_sql_has_it(crew: Crew, item: Item, state: Redis) -> None:
+def test_concurrent_drains_in_processes_leave_the_row_equal_to_sql(crew: Crew, item: Item, state: Redis) -> None:
     world.warm()
     numbers = count()
     for n in range(PROCESSES):
@@ -89,7 +89,7 @@ def test_many_processes_that_drain_one_row_leave_it_as_sql_has_it(crew: Crew, it
 
 
 class Standing(threading.Event):
-    """A drain that stands still before one of its steps until it is let go; its database may die meanwhile."""
+    """A drain that pauses before one of its steps until it is released. It may lose its database connection then."""
 
     def __init__(self, step: str, name: str, *pks: object, database_dies: bool) -> None:
         super().__init__()
@@ -108,14 +108,12 @@ class Standing(threading.Event):
             assert self.wait(PATIENCE_SECONDS), "it is not let go"
             if self.dies:
                 assert connection.connection is not None
-                connection.connection.close()  # Django does not know
+                connection.connection.close()  # without Django's knowledge
 
 
 @pytest.mark.parametrize("database_dies", [False, True], ids=["and goes on", "and has lost SQL"])
 @pytest.mark.parametrize("step", STEPS)
-def test_a_drain_that_stands_still_overwrites_nothing_newer(
-    step: str, database_dies: bool, item: Item, redis: Redis
-) -> None:
+def test_paused_drain_overwrites_nothing_newer(step: str, database_dies: bool, item: Item, redis: Redis) -> None:
     gone, one, two = (Item.objects.create(name=name) for name in ("gone", "first", "second"))
     write(item, 0)
     world.warm()
@@ -149,7 +147,7 @@ def test_a_drain_that_stands_still_overwrites_nothing_newer(
     assert_exact(redis)
 
 
-def test_a_change_that_is_committed_while_rows_are_read_stays_pending(
+def test_change_committed_while_rows_are_read_stays_pending(
     item: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.warm()

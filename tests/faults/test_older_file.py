@@ -1,4 +1,4 @@
-"""Redis that comes back from an older append-only file: what it forgot is applied again, or everything is rebuilt."""
+"""Redis returns from an older append-only file: lost changes are applied again, or everything is rebuilt."""
 
 import threading
 from collections.abc import Callable
@@ -23,25 +23,25 @@ pytestmark = pytest.mark.on_postgres
 
 
 class Past:
-    """A Redis as it was, to go back to."""
+    """A copy of Redis' data, to which Redis can be reverted."""
 
     def __init__(self, server: RedisServer, folder: Path) -> None:
         self.server, self.folder = server, folder / "older"
         server.copy_aof(self.folder)
 
     def comes_back(self) -> None:
-        """Crash, and start from the older file."""
+        """Kill Redis and start it with the copied data."""
         self.server.restore_aof(self.folder)
         self.server.start()
 
 
 def rebuilt() -> dict[str, int]:
-    """How many rows were ever rebuilt, by mirror, and which rebuild is under way."""
+    """Return the number of rebuilt rows by mirror, as the last rebuilds reported it."""
     return dict(State.objects.values_list("mirror", "rebuild_rows"))
 
 
 def strike(storm: Storm, times: int) -> None:
-    """Hundreds of changes, applied as they come, with the clock written on."""
+    """Write so many times, and sweep after each write, which applies the changes and writes the clock."""
     for _ in range(times):
         storm.strike()
         sweeper.sweep()
@@ -49,7 +49,7 @@ def strike(storm: Storm, times: int) -> None:
 
 @pytest.fixture
 def storm(still: list[Item], redis_server: RedisServer) -> Storm:
-    """Warm, swept, and with rows that can be changed."""
+    """Create rows that change, in warm and swept mirrors."""
     storm = Storm(seed=10, size=100)
     storm.create()
     sweeper.sweep()
@@ -57,7 +57,7 @@ def storm(still: list[Item], redis_server: RedisServer) -> Storm:
     return storm
 
 
-def test_what_was_applied_since_is_replayed_exactly_and_nothing_is_rebuilt(
+def test_lost_changes_are_replayed_and_nothing_is_rebuilt(
     storm: Storm, redis_server: RedisServer, state: Redis, tmp_path: Path
 ) -> None:
     past, before = Past(redis_server, tmp_path), rebuilt()
@@ -70,7 +70,7 @@ def test_what_was_applied_since_is_replayed_exactly_and_nothing_is_rebuilt(
     assert rebuilt() == before
 
 
-def test_readers_are_answered_by_sql_until_the_replay_is_over(
+def test_readers_are_answered_by_sql_until_the_replay_ends(
     storm: Storm, still: list[Item], redis_server: RedisServer, tmp_path: Path
 ) -> None:
     past, watcher = Past(redis_server, tmp_path), Watcher(still)
@@ -85,7 +85,7 @@ def test_readers_are_answered_by_sql_until_the_replay_is_over(
 
 
 @pytest.mark.slow
-def test_a_worker_replays_by_itself_while_writes_go_on(
+def test_worker_replays_automatically_under_load(
     storm: Storm, redis_server: RedisServer, crew: Crew, state: Redis, tmp_path: Path
 ) -> None:
     past, before = Past(redis_server, tmp_path), rebuilt()
@@ -102,7 +102,7 @@ def test_a_worker_replays_by_itself_while_writes_go_on(
 
 
 @pytest.mark.parametrize("clock", ["absent", "older than what is kept", "ahead of SQL"])
-def test_without_a_clock_that_can_be_trusted_everything_is_rebuilt(
+def test_everything_is_rebuilt_without_a_valid_clock(
     clock: str, storm: Storm, redis_server: RedisServer, state: Redis, tmp_path: Path
 ) -> None:
     if clock == "absent":
@@ -120,10 +120,10 @@ def test_without_a_clock_that_can_be_trusted_everything_is_rebuilt(
 
 
 @pytest.mark.on_postgres
-def test_a_table_that_was_truncated_since_is_not_full_again(
+def test_truncated_table_stays_empty_in_redis(
     storm: Storm, redis_server: RedisServer, state: Redis, tmp_path: Path
 ) -> None:
-    """The mirror was cold and to be rebuilt, and now its marker is back."""
+    """The mirror was cold and awaited its rebuild, and the older Redis has its marker again."""
     past = Past(redis_server, tmp_path)
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE mirrortest_follow")
@@ -135,10 +135,10 @@ def test_a_table_that_was_truncated_since_is_not_full_again(
 
 
 @pytest.mark.parametrize("what", ["sweep", "replay"])
-def test_redis_may_go_back_in_the_middle_of_anything(
+def test_redis_may_revert_during_a_sweep_or_a_replay(
     what: str, storm: Storm, redis_server: RedisServer, state: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was drained in vain is not forgotten, and the clock of the former does not get into the later one."""
+    """Changes whose drain was lost are applied again. The clock of the former Redis is not written into the next."""
     past, drain_all, times = Past(redis_server, tmp_path), relay.drain_all, count()
     strike(storm, 3)
     if what == "replay":
@@ -160,7 +160,7 @@ def test_redis_may_go_back_in_the_middle_of_anything(
 
 
 class LateDrain(threading.Thread):
-    """A drain that the former Redis has answered, and that marks its changes only when it is let go."""
+    """A drain whose transaction the former Redis executed. It marks its changes only when it is released."""
 
     def __init__(self, pk: int) -> None:
         super().__init__()
@@ -178,17 +178,17 @@ class LateDrain(threading.Thread):
             assert self.may_mark.wait(PATIENCE_SECONDS), "it is not let go"
 
     def goes_on(self) -> None:
-        """Let it mark, and wait until it has."""
+        """Let the drain mark its changes, and wait until it has."""
         self.may_mark.set()
         self.join(PATIENCE_SECONDS)
         assert not self.is_alive()
 
 
 @pytest.mark.parametrize("moment", ["before", "after unapply_since", "after drain_all"])
-def test_a_drain_of_the_former_redis_that_marks_late_is_done_again(
+def test_changes_marked_late_for_the_former_redis_are_applied_again(
     moment: str, storm: Storm, redis_server: RedisServer, state: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may mark before the replay begins, or in the middle of it."""
+    """The drain marks them before the replay begins or during it."""
     past, item = Past(redis_server, tmp_path), Item.objects.filter(name__startswith="storm")[0]
     Item.objects.filter(pk=item.pk).update(name="renamed in between")
     late = LateDrain(item.pk)

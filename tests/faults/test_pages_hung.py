@@ -1,4 +1,4 @@
-"""The state's Redis hung, and the cache server well: pages of books are answered, right, within a second."""
+"""The Redis server of the state hangs and the cache server works: book pages answer correctly within a second."""
 
 from urllib.request import build_opener
 
@@ -16,12 +16,12 @@ from tests.support.shop.cached import path_of, warm
 from tests.support.shop.make import make_product
 
 pytestmark = [pytest.mark.slow, pytest.mark.on_sqlite]
-CACHE = 1  # the cache's database
+CACHE = 1  # the number of the cache's database
 
 
 @pytest.fixture
 def products(transactional_db: None, redis_server: RedisServer) -> list[Product]:
-    """Two, both among those that are looked at most."""
+    """Create two products that rank among the most viewed."""
     found = [make_product(title, price=1250, stock=7) for title in ("The Book of Sand", "The Book of Stone")]
     warm()
     with redis_server.client() as state:
@@ -31,18 +31,18 @@ def products(transactional_db: None, redis_server: RedisServer) -> list[Product]
 
 @pytest.fixture
 def web(products: list[Product], broker_server: RedisServer, crew: Crew) -> Web:
-    """The site, with a cache server of its own."""
+    """Start the site with a separate cache server."""
     crew.environment["CACHE_URL"] = broker_server.url(CACHE)
     return Web(crew)
 
 
 def remembered(cache: Redis) -> list[str]:
-    """The pages on the cache server."""
+    """Return the keys of the pages on the cache server."""
     return [key for key in map(str, cache.keys("*cache:*")) if ":lock" not in key]
 
 
 @pytest.mark.parametrize("name", ["", "alice"])
-def test_a_page_answers_within_a_second_whether_it_is_remembered_or_not(
+def test_cached_and_uncached_pages_answer_within_a_second(
     web: Web, products: list[Product], redis_server: RedisServer, broker_server: RedisServer, name: str
 ) -> None:
     if name:
@@ -57,7 +57,7 @@ def test_a_page_answers_within_a_second_whether_it_is_remembered_or_not(
         wait_until(lambda: "€12.50" in web.fetch(path_of(one)) and remembered(cache), "a remembered page")
         assert len(remembered(cache)) == 1
         redis_server.freeze()
-        Product.objects.filter(pk=one.pk).update(price=990)  # Redis cannot have heard of it
+        Product.objects.filter(pk=one.pk).update(price=990)  # cannot reach the hung Redis
         for product, price in ((one, "€9.90"), (other, "€12.50"), (one, "€9.90")):
             page = web.ask(path_of(product))
             assert f"<h1>{product.book.title}</h1>" in page

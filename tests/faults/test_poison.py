@@ -1,4 +1,4 @@
-"""A row that cannot be mirrored is set aside with its error, stops nobody, and is taken back when it is mended."""
+"""A row that cannot be mirrored is quarantined with its error, delays no other, and is applied once it is fixed."""
 
 import pytest
 from redis import Redis
@@ -17,7 +17,7 @@ ROWS = 20
 
 @pytest.fixture
 def poison(transactional_db: None, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Item:
-    """A row among others, changed together with them, whose declaration raises while it is called poison."""
+    """Change many rows. The mirror's declaration raises an error for one of them while its name is "poison"."""
     record = ItemMirror.record
 
     def refuse(self: ItemMirror, row: Item) -> Record:
@@ -38,7 +38,7 @@ def changes(item: Item) -> list[Change]:
     return list(Change.objects.filter(mirror="titem", key=item.pk).order_by("id"))
 
 
-def test_it_stops_nobody_and_is_set_aside_after_so_many_sweeps(poison: Item, redis: Redis) -> None:
+def test_poisoned_row_delays_no_other_and_is_quarantined_after_its_attempts(poison: Item, redis: Redis) -> None:
     for attempt in range(1, int(setting("ATTEMPTS")) + 1):
         assert all(change.quarantined_at is None for change in changes(poison))
         sweeper.sweep()
@@ -52,7 +52,7 @@ def test_it_stops_nobody_and_is_set_aside_after_so_many_sweeps(poison: Item, red
     assert {change.attempts for change in changes(poison)} == {setting("ATTEMPTS")}
 
 
-def test_when_it_is_mended_it_is_applied_and_the_quarantine_is_lifted(poison: Item, redis: Redis) -> None:
+def test_fixed_row_is_applied_and_leaves_quarantine(poison: Item, redis: Redis) -> None:
     for _ in range(setting("ATTEMPTS")):
         sweeper.sweep()
     Item.objects.filter(pk=poison.pk).update(name="mended")
@@ -62,7 +62,7 @@ def test_when_it_is_mended_it_is_applied_and_the_quarantine_is_lifted(poison: It
     assert_exact(redis)
 
 
-def test_a_rebuild_goes_past_it_and_it_is_set_aside_as_well(poison: Item, redis: Redis) -> None:
+def test_rebuild_skips_a_poisoned_row_which_is_then_quarantined(poison: Item, redis: Redis) -> None:
     redis.flushall()
     rebuild.rebuild()
     for _ in range(setting("ATTEMPTS")):
@@ -74,9 +74,7 @@ def test_a_rebuild_goes_past_it_and_it_is_set_aside_as_well(poison: Item, redis:
     assert_exact(redis)
 
 
-def test_a_source_whose_rows_cannot_be_worked_out_stops_nobody(
-    poison: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_poisoned_source_delays_no_other(poison: Item, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     Item.objects.filter(pk=poison.pk).update(name="mended")
     label = Label.objects.create(name="red")
     Item.labels.through.objects.create(item=poison, label=label)

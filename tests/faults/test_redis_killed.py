@@ -1,4 +1,4 @@
-"""Redis that crashes and comes back: SQL answers meanwhile, and afterwards everything is right by itself."""
+"""Redis crashes and returns: SQL answers meanwhile, and afterwards Redis becomes correct automatically."""
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -18,12 +18,12 @@ pytestmark = pytest.mark.on_sqlite
 
 @pytest.fixture(autouse=True)
 def own_patience(settings: Settings) -> None:
-    """This process notices by itself that Redis is back, as the site does."""
+    """Give this process the site's breaker time, so that it notices by itself when Redis returns."""
     settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 1.0}
 
 
 @pytest.mark.slow
-def test_a_crash_of_redis_under_load_is_survived(
+def test_redis_recovers_from_a_crash_under_load(
     still: list[Item], crew: Crew, redis_server: RedisServer, state: Redis
 ) -> None:
     crew.worker()
@@ -41,7 +41,7 @@ def test_a_crash_of_redis_under_load_is_survived(
     assert_comes_to_rest(state)
 
 
-def test_writes_without_redis_arrive_when_it_is_back(
+def test_writes_without_redis_reach_it_after_its_return(
     still: list[Item], redis_server: RedisServer, crew: Crew, state: Redis
 ) -> None:
     watcher = Watcher(still)
@@ -59,8 +59,8 @@ def test_writes_without_redis_arrive_when_it_is_back(
     assert watcher.by_redis == 1
 
 
-def test_a_full_redis_is_no_row_s_fault(still: list[Item], crew: Crew, state: Redis) -> None:
-    """Changes wait, and none is set aside, however often they are tried."""
+def test_full_redis_quarantines_no_change(still: list[Item], crew: Crew, state: Redis) -> None:
+    """Changes stay pending however often they are tried."""
     state.config_set("maxmemory", 1)
     Storm(seed=12).create()
     for _ in range(2 * int(setting("ATTEMPTS"))):

@@ -1,4 +1,4 @@
-"""Daemons of the row cache that are killed, doubled, stopped and cut off: real processes."""
+"""Daemons of the row cache are killed, run twice, interrupted, or lose Redis."""
 
 import re
 import signal
@@ -41,7 +41,7 @@ def make_scheduled(delay: float, number: int = 1) -> list[Product]:
     return products
 
 
-def test_rows_go_when_their_daemon_is_killed_and_come_back_with_another(crew: Crew, state: Redis) -> None:
+def test_rows_expire_after_their_daemon_is_killed_and_another_writes_them_again(crew: Crew, state: Redis) -> None:
     [product] = make_scheduled(0.5)
     crew.start("daemon", DAEMON)
     wait_until(partial(is_cached, state, product), "a row")
@@ -52,7 +52,7 @@ def test_rows_go_when_their_daemon_is_killed_and_come_back_with_another(crew: Cr
     wait_until(partial(is_cached, state, product), "another daemon's row")
 
 
-def test_two_daemons_write_each_row_once_and_ctrl_c_ends_them_well(crew: Crew, state: Redis) -> None:
+def test_two_daemons_write_each_row_once_and_exit_cleanly_on_sigint(crew: Crew, state: Redis) -> None:
     products, delay = make_scheduled(0.5, 10), 0.5
     start = time.monotonic()
     children = [crew.start(name, DAEMON) for name in ("one", "other")]
@@ -77,7 +77,7 @@ def _has_newer(state: Redis, products: list[Product], moment: float) -> bool:
     return any(found["cached_at"] > moment for found in _rows(state, products))
 
 
-def test_a_daemon_whose_redis_is_killed_waits_and_goes_on(crew: Crew, state: Redis, redis_server: RedisServer) -> None:
+def test_daemon_waits_while_redis_is_down_and_continues(crew: Crew, state: Redis, redis_server: RedisServer) -> None:
     [product] = make_scheduled(0.5)
     child = crew.start("daemon", DAEMON)
     wait_until(partial(is_cached, state, product), "a row")

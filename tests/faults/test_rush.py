@@ -1,4 +1,4 @@
-"""A rush: 500 buyers, 10 copies, real HTTP against several web processes, Redis killed and restarted in the middle."""
+"""500 buyers of 10 copies use several web processes over HTTP, while Redis is killed and restarted."""
 
 import os
 import threading
@@ -23,8 +23,8 @@ from tests.support.shop.make import make_product
 
 BUYERS = int(os.environ.get("RUSH_BUYERS", "500"))
 COPIES, AT_ONCE = 10, 40
-LOOK = 10  # one in so many opens the page; the others know what is in its form
-KILLED_AFTER, BACK_AFTER = 3, 150  # answers
+LOOK = 10  # one buyer in ten opens the page; the others know the content of its form
+KILLED_AFTER, BACK_AFTER = 3, 150  # numbers of responses
 
 
 @pytest.fixture
@@ -33,14 +33,14 @@ def book(crew: Crew, transactional_db: None) -> Product:
 
 
 def nothing_is_open() -> bool:
-    """Settle what is left open; whether nothing is then."""
+    """Settle the open payments. Return whether all are closed then."""
     ask_again()
     settle()
     return not Payment.objects.filter(state__in=(PaymentState.STARTED, PaymentState.REFUND_DUE)).exists()
 
 
 class Rush:
-    """All buyers at once. In the middle Redis is killed, and comes back."""
+    """All buyers submit concurrently. Meanwhile Redis is killed and restarted."""
 
     def __init__(self, buyers: list[Buyer], redis: RedisServer) -> None:
         self.buyers, self.redis = buyers, redis
@@ -68,7 +68,7 @@ class Rush:
             assert self.answered.wait_for(lambda: len(self.answers) >= count, PATIENCE_SECONDS)
 
 
-def test_of_500_buyers_10_get_a_copy_and_every_other_is_told(
+def test_10_of_500_buyers_get_a_copy_and_all_others_are_refused(
     book: Product, crew: Crew, redis_server: RedisServer
 ) -> None:
     people = make_people(BUYERS, book)
@@ -98,7 +98,7 @@ def test_of_500_buyers_10_get_a_copy_and_every_other_is_told(
     assert verify(["product"]) == []
 
 
-def test_50_identical_submits_at_once_are_one_order_and_one_charge(book: Product, crew: Crew) -> None:
+def test_50_identical_submits_give_one_order_and_one_charge(book: Product, crew: Crew) -> None:
     [token] = make_people(1, book)
     buyer = Buyer(start_site(crew, PAYMENT_TIMEOUT_SECONDS="600"), token)
     buyer.look()

@@ -1,4 +1,4 @@
-"""Nobody is logged out, or in again, because of what happens to Redis."""
+"""Faults of Redis neither end sessions nor revive ended ones."""
 
 from pathlib import Path
 
@@ -32,18 +32,18 @@ def alice(still: list[Item]) -> User:
 
 
 def csrf(web: Web, path: str) -> str:
-    """The token that a form of this page carries."""
+    """Return the CSRF token of the form on this page."""
     return web.fetch(path).partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
 
 
 def is_in(web: Web) -> bool:
-    """Whether the visitor is logged in. Raises TimeoutError when the page takes longer than it may."""
+    """Return whether the visitor is logged in. Raise TimeoutError if a page exceeds its time."""
     return "alice" in web.ask("/accounts/sessions/") and "/accounts/logout/" in web.ask("/books/")
 
 
 @pytest.fixture
 def web(alice: User, broker_server: RedisServer, crew: Crew) -> Web:
-    """A site in which alice is logged in, and which has shown its pages from Redis."""
+    """Start a site with warm pages, and log alice in."""
     web = Web(crew)
     form = {"username": "alice", "password": PASSWORD, "csrfmiddlewaretoken": csrf(web, "/accounts/login/")}
     web.fetch("/accounts/login/", form)
@@ -54,7 +54,7 @@ def web(alice: User, broker_server: RedisServer, crew: Crew) -> Web:
 
 
 @pytest.mark.slow
-def test_while_redis_is_hung_people_stay_in_and_come_and_go_within_a_second(
+def test_sessions_login_and_logout_work_within_a_second_while_redis_hangs(
     web: Web, redis_server: RedisServer, broker_server: RedisServer
 ) -> None:
     logout = {"csrfmiddlewaretoken": csrf(web, SESSIONS)}
@@ -71,7 +71,7 @@ def test_while_redis_is_hung_people_stay_in_and_come_and_go_within_a_second(
     assert is_in(web)
 
 
-def test_what_ended_stays_ended_when_redis_comes_back_from_an_older_file(
+def test_ended_session_stays_ended_when_redis_reverts(
     alice: User, redis_server: RedisServer, state: Redis, tmp_path: Path
 ) -> None:
     desk, phone = log_in(alice), log_in(alice)
@@ -83,7 +83,7 @@ def test_what_ended_stays_ended_when_redis_comes_back_from_an_older_file(
     past.comes_back()
     assert state.exists(keys.session(ended)) == 1
     breaker.reset()
-    for _ in range(2):  # before what the older file lacks was applied again, and after
+    for _ in range(2):  # before and after the lost changes are applied again
         assert [c.get(SESSIONS).status_code for c in (desk, phone, tablet)] == [200, 302, 200]
         sweeper.sweep()
         breaker.reset()
@@ -92,9 +92,7 @@ def test_what_ended_stays_ended_when_redis_comes_back_from_an_older_file(
     assert verify(["session"]) == []
 
 
-def test_a_session_that_was_ended_while_redis_was_away_ends_when_it_is_back(
-    alice: User, redis_server: RedisServer, state: Redis
-) -> None:
+def test_session_ended_during_a_hang_stays_ended(alice: User, redis_server: RedisServer, state: Redis) -> None:
     desk, phone = log_in(alice), log_in(alice)
     with hung(redis_server):
         assert end_session(alice, digest_in(phone))

@@ -1,6 +1,6 @@
-"""Timelines while Redis, or the broker, is away: every page answers within a second, a post succeeds, and once.
+"""Timelines while Redis or the broker is away: every page answers within a second, and a post is written once.
 
-Of the nine faults of the nearest peer these are 7 (the broker) and 8 (Redis); the others: test_nine_faults.py.
+These are faults 7 (the broker) and 8 (Redis) of the nine in ``tests/social/test_nine_faults.py``.
 """
 
 import json
@@ -28,11 +28,11 @@ from tests.support.servers import RedisServer, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.on_sqlite]
 
-FOLLOWERS = 60  # more than the request itself delivers to
+FOLLOWERS = 60  # more followers than the request itself delivers to
 
 
 class Scene(NamedTuple):
-    """Alice follows Bob, and so do many, whose timelines are warm. Bob has said something about a book."""
+    """Alice and many others follow Bob, and their timelines are warm. Bob has posted about a book."""
 
     web: Web
     alice: User
@@ -42,7 +42,7 @@ class Scene(NamedTuple):
 
 @pytest.fixture
 def scene(transactional_db: None, broker_server: RedisServer, crew: Crew) -> Scene:
-    """The site as a process, and alice's browser."""
+    """Start the site as a process, with alice's browser."""
     alice, bob, *others = User.objects.bulk_create(
         User(username=name) for name in ("alice", "bob", *(f"reader {n}" for n in range(FOLLOWERS)))
     )
@@ -52,7 +52,8 @@ def scene(transactional_db: None, broker_server: RedisServer, crew: Crew) -> Sce
     world.warm()
     for one in (alice, bob, *others):
         assert window.warm(registry.get("timeline"), str(one.pk))  # type: ignore[arg-type]
-    crew.environment["MIRROR_SETTINGS"] = json.dumps({"BUDGET_SECONDS": 0})  # nothing fits: each post wants a hint
+    # every post exceeds the budget and sends a hint
+    crew.environment["MIRROR_SETTINGS"] = json.dumps({"BUDGET_SECONDS": 0})
     web = Web(crew)
     pages = ["/home/", "/global/", "/u/bob/", "/tags/tea/", "/mentions/", f"/books/{book.pk}/posts/"]
     be(web, alice)
@@ -62,7 +63,7 @@ def scene(transactional_db: None, broker_server: RedisServer, crew: Crew) -> Sce
 
 
 def be(web: Web, user: User) -> None:
-    """From now on it is this person's browser."""
+    """Continue with a browser in which this user is logged in."""
     client = Client()
     client.force_login(user)
     jar, name = CookieJar(), settings.SESSION_COOKIE_NAME
@@ -72,13 +73,13 @@ def be(web: Web, user: User) -> None:
 
 
 def draft(page: str, text: str) -> dict[str, str]:
-    """What the form on that page sends."""
+    """Return the data of the page's form for a post."""
     found = dict(re.findall(r'name="(csrfmiddlewaretoken|key)" value="(\w+)"', page))
     return {**found, "text": text, "next": "/home/"}
 
 
 def delivered(state: Redis, post: Post) -> int:
-    """To how many timelines."""
+    """Return the number of followers whose timelines have the post."""
     followers = Follow.objects.filter(followee=post.user_id).values_list("follower_id", flat=True)
     return sum(state.zscore(keys.timeline(pk), str(post.pk)) is not None for pk in followers)
 
@@ -98,7 +99,7 @@ def bring_back(server: RedisServer, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["hung", "dead"])
-def test_fault_7_with_the_broker_away_a_post_is_written_once_however_often_it_is_sent(
+def test_fault_7_post_is_written_once_however_often_it_is_sent_without_the_broker(
     scene: Scene, broker_server: RedisServer, crew: Crew, state: Redis, how: str
 ) -> None:
     be(scene.web, scene.bob)
@@ -118,7 +119,7 @@ def test_fault_7_with_the_broker_away_a_post_is_written_once_however_often_it_is
 
 
 @pytest.mark.parametrize("how", ["hung", "dead"])
-def test_fault_8_with_redis_away_every_page_and_posting_work_from_sql(
+def test_fault_8_every_page_and_posting_work_from_sql_without_redis(
     scene: Scene, redis_server: RedisServer, broker_server: RedisServer, crew: Crew, state: Redis, how: str
 ) -> None:
     form = draft(scene.web.fetch("/home/"), "Redis is away")

@@ -1,9 +1,8 @@
-"""A large import does not stand in front of people (fault 6 of the nearest peer): their posts arrive while what was
-imported before them still waits.
+"""A large import does not delay users (fault 6): their posts arrive while earlier imported changes are still pending.
 
-    IMPORT_LINES=60000 python -m pytest -s tests/faults/test_social_import.py
+  IMPORT_LINES=60000 python -m pytest -s tests/faults/test_social_import.py
 
-says how long each post took to all of its author's followers.
+prints how long each post took to reach all followers of its author.
 """
 
 import os
@@ -33,13 +32,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.on_postgres]
 
 LINES = int(os.environ.get("IMPORT_LINES", "4000"))
 STUDENTS, FOLLOWERS, POSTS = 400, 200, 6
-WAITING = 500  # changes of the import that have to be in front of a person's post
+WAITING = 500  # minimum number of pending changes of the import ahead of a user's post
 WORKER = "celery -A config worker -c 2 --without-mingle --without-gossip -l warning"
 
 
 @pytest.fixture
 def messages(tmp_path: Path) -> Path:
-    """Lines of SRC DST UNIXTS, as CollegeMsg's."""
+    """Write lines of SRC DST UNIXTS, the format of CollegeMsg. Return the file."""
     chance, path = random.Random(5), tmp_path / "messages.txt"
     pairs = (chance.sample(range(1, STUDENTS + 1), 2) for _ in range(LINES))
     path.write_text("".join(f"{a} {b} {1_082_040_961 + n}\n" for n, (a, b) in enumerate(pairs)))
@@ -48,10 +47,10 @@ def messages(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bob(transactional_db: None, crew: Crew, small_steps: dict[str, object]) -> Iterator[User]:
-    """Somebody with many followers, whose timelines are warm; each queue but the relay's has its worker."""
+    """Create bob with many followers, whose timelines are warm. Start a worker for every queue but the relay's."""
     small_steps.clear()
     crew.environment["MIRROR_SETTINGS"] = "{}"
-    # A hint that is lost waits for a sweep, and half of the time nobody sweeps here.
+    # A lost hint waits for a sweep, and no worker sweeps during the first half of the posts.
     crew.environment["PATIENT"] = "yes"
     bob, *others = User.objects.bulk_create(User(username=f"reader {n}") for n in range(FOLLOWERS + 1))
     Follow.objects.bulk_create(Follow(follower=one, followee=bob) for one in others)
@@ -66,12 +65,12 @@ def bob(transactional_db: None, crew: Crew, small_steps: dict[str, object]) -> I
 
 
 def work(crew: Crew, queue: str) -> None:
-    """Start a worker for this queue alone."""
+    """Start a worker for this queue only."""
     crew.start(queue, f"{WORKER} -Q {queue} -n {queue}@%h")
 
 
 def everybody_has(state: Redis, author: User, post: int) -> bool:
-    """Whether it is in the timelines of all who follow its author."""
+    """Return whether the post is in the timelines of all followers of its author."""
     pipe = state.pipeline()
     for pk in Follow.objects.filter(followee=author).values_list("follower_id", flat=True):
         pipe.zscore(keys.timeline(pk), str(post))
@@ -79,14 +78,14 @@ def everybody_has(state: Redis, author: User, post: int) -> bool:
 
 
 def in_front(change: int) -> int:
-    """How many changes that are older than this one are still waiting."""
+    """Return the number of older changes that are still pending."""
     return Change.objects.pending().filter(id__lt=change).count()
 
 
-def test_fault_6_a_post_arrives_while_what_was_imported_before_it_still_waits(
+def test_fault_6_post_arrives_before_earlier_imported_changes(
     bob: User, crew: Crew, state: Redis, messages: Path
 ) -> None:
-    """Half of the posts while nobody is at what was imported, the others while a worker is."""
+    """No worker drains the import during the first half of the posts; one does during the second half."""
     web = Web(crew)
     be(web, bob)
     importing = crew.start("import", f"django import_collegemsg {messages}")
@@ -96,7 +95,7 @@ def test_fault_6_a_post_arrives_while_what_was_imported_before_it_still_waits(
             work(crew, "relay")
         form = draft(web.fetch("/home/"), f"Bob says {n}")
         wait_until(lambda: in_front(2**62) > WAITING or importing.poll() is not None, "much that waits")
-        if in_front(2**62) <= WAITING:  # the relay is ahead of all of it
+        if in_front(2**62) <= WAITING:  # the relay has caught up with the import
             break
         before = Change.objects.aggregate(last=Max("id"))["last"]
         start = time.monotonic()

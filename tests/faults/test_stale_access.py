@@ -1,7 +1,7 @@
-"""Ended sessions, blocks, hidden posts and deactivated people are respected as soon as a fault is over.
+"""Ended sessions, blocks, hidden posts and deactivated users are respected as soon as a fault is over.
 
-Each fault keeps the change from Redis while markers and data there stay as they were. The reader is another process,
-as far as it knows of the fault: the state that this process remembers is forgotten.
+Each fault keeps the changes from Redis while its markers and data stay as they were. The breaker is reset, so that
+readers behave like another process, which has not noticed the fault.
 """
 
 import time
@@ -25,11 +25,11 @@ from tests.support.shop.make import make_product
 from tests.support.timeouts import hung
 from tests.support.whole import rebuild
 
-HEARTBEAT_SECONDS = 0.3  # how long readers believe what Redis had before the fault
+HEARTBEAT_SECONDS = 0.3  # how long readers believe data from before the fault
 
 
 class Site:
-    """Readers who are logged in, each with a browser; and authors, each with a post that the readers see."""
+    """Logged-in readers, each with a browser, and authors, each with a post that the readers see."""
 
     def __init__(self, redis_server: RedisServer) -> None:
         self.pages = ("/", f"/books/{make_product('The Book of Sand').pk}/")
@@ -43,7 +43,7 @@ class Site:
         Follow.objects.create(follower=self.readers["blocker"], followee=self.authors["other"])
         rebuild()
         relay.drain_all()
-        with redis_server.client() as client:  # a page that is remembered
+        with redis_server.client() as client:  # makes the book's page a cached one
             client.zadd(shop_keys.viewed(), {self.pages[1].split("/")[2]: -3})
         for page in (*self.pages, "/home/", "/global/", "/accounts/sessions/"):
             for browser in self.browsers.values():
@@ -51,11 +51,11 @@ class Site:
         relay.drain_all()
 
     def change(self) -> None:
-        """End, hide or forbid everything that ``allowed`` asks for."""
+        """End, hide or forbid every access that ``allowed`` checks."""
         left = Client()
         left.cookies.load({name: morsel.value for name, morsel in self.browsers["out"].cookies.items()})
         self.browsers["out"].post("/accounts/logout/")
-        self.browsers["out"] = left  # a copy of the cookies
+        self.browsers["out"] = left  # the copied cookies of the former session
         end_session(self.readers["ended"], digest_in(self.browsers["ended"]))
         Session.objects.filter(user=self.readers["erased"]).delete()
         User.objects.filter(pk__in=[self.readers["gone"].pk, self.authors["leaving"].pk]).update(is_active=False)
@@ -75,7 +75,9 @@ class Site:
         return found
 
     def is_in(self, name: str) -> bool:
-        """Whether any page takes the browser for the reader's: asked ahead, from the page cache, or as always."""
+        """Return whether any page shows the reader as logged in: from prefetched reads, the page cache, or ordinary
+        reads.
+        """
         browser = self.browsers[name]
         shown = any("/accounts/logout/" in browser.get(page).content.decode() for page in self.pages)
         return shown or browser.get("/accounts/sessions/").status_code == 200
@@ -90,7 +92,7 @@ def text_of(name: str) -> str:
 
 @pytest.fixture
 def site(redis_server: RedisServer, transactional_db: None) -> Site:
-    """The site, with everything in Redis."""
+    """Return the site, with everything in Redis."""
     return Site(redis_server)
 
 
@@ -111,7 +113,7 @@ def out_of_memory(server: RedisServer) -> Generator[None, None, None]:
 
 @contextmanager
 def unable_to_save(server: RedisServer) -> Generator[None, None, None]:
-    """MISCONF: the file's name is taken by a folder."""
+    """Cause MISCONF: a directory has the name of the snapshot."""
     with server.client() as client:
         (server.data / client.config_get("dbfilename")["dbfilename"]).mkdir()
         client.config_set("save", "3600 1")
@@ -125,7 +127,7 @@ FAULTS = {"frozen": frozen, "out of memory": out_of_memory, "unable to save": un
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_changes_that_redis_did_not_take_are_respected(
+def test_changes_that_redis_refused_are_respected(
     site: Site, redis_server: RedisServer, settings: Settings, fault: str
 ) -> None:
     assert site.allowed() == ALL
@@ -134,14 +136,14 @@ def test_changes_that_redis_did_not_take_are_respected(
     with FAULTS[fault](redis_server):
         site.change()
         breaker.reset()
-        time.sleep(HEARTBEAT_SECONDS)  # at least: by then the heartbeat has expired
+        time.sleep(HEARTBEAT_SECONDS)  # the heartbeat has expired by then
         assert site.allowed() == set()
     breaker.reset()
     assert Change.objects.pending().exists(), "the changes must not be in Redis"
     assert site.allowed() == set()
 
 
-def test_changes_that_no_relay_has_drained_are_respected(
+def test_changes_that_are_not_drained_yet_are_respected(
     site: Site, redis_server: RedisServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hints, "flush", lambda: None)

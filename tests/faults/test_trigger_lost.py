@@ -16,7 +16,7 @@ ITEM = Item._meta.db_table
 
 
 @pytest.mark.slow
-def test_writes_without_a_trigger_are_in_redis_when_it_is_back(crew: Crew, state: Redis, still: list[Item]) -> None:
+def test_writes_without_a_trigger_reach_redis_after_its_return(crew: Crew, state: Redis, still: list[Item]) -> None:
     found = capture.capture_for()
     again = found.create(found.found()[f"mirror_{ITEM}_update"])
     crew.worker()

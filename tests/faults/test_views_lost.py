@@ -1,4 +1,4 @@
-"""Redis is killed, or emptied, while people look at books: SQL gets what it kept, and what it then says is true."""
+"""Redis is killed or emptied while books are viewed: SQL gets the views that Redis kept, and the ranking equals SQL."""
 
 from functools import partial
 from itertools import count
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Readers:
-    """They look at books, each at one."""
+    """Readers who view one book after another."""
 
     def __init__(self) -> None:
         self.books = [make_book(f"Book {n}") for n in range(5)]
@@ -29,7 +29,7 @@ class Readers:
         self.numbers = count()
 
     def look(self) -> None:
-        """One more look; remembers whether Redis took it."""
+        """View one book, and count whether Redis accepted the view."""
         number = next(self.numbers)
         breaker.reset()
         if popularity.saw(f"{number:064}", self.books[number % 5 if number % 2 else 0].pk):
@@ -38,42 +38,42 @@ class Readers:
             self.refused += 1
 
     def take_more(self, looks: int) -> None:
-        """Wait until Redis has taken so many more."""
+        """Wait until Redis has accepted so many more views."""
         wanted = self.taken + looks
         wait_until(lambda: self.taken >= wanted, "some looks")
 
     def are_refused(self) -> None:
-        """Wait until Redis has not taken one."""
+        """Wait until Redis has refused a view."""
         before = self.refused
         wait_until(lambda: self.refused > before, "a look that nobody takes")
 
 
 def let_go(state: Redis) -> None:
-    """Take away the leases of what was at work when Redis was killed: they run out by themselves, after a while."""
+    """Delete the leases of tasks that were running when Redis was killed, instead of waiting for their end."""
     for name in state.scan_iter(naming.lease("*")):
         state.delete(name)
 
 
 def keep_up() -> None:
-    """What beat asks for."""
+    """Run beat's tasks."""
     sweep()
     tasks.rescale_views()
 
 
 def has_come_to_rest(state: Redis) -> bool:
-    """Whether SQL has everything, and Redis knows of it."""
+    """Return whether SQL has all views and the ranking is complete."""
     keep_up()
     return marked(state) == 0 and halving.is_whole(relay_client())
 
 
 def assert_comes_to_rest(state: Redis) -> None:
-    """By itself Redis says what the formula makes of SQL."""
+    """Wait for rest, and check that the ranking equals the formula applied to SQL."""
     wait_until(partial(has_come_to_rest, state), "coming to rest")
     assert scores(state) == pytest.approx(by_formula(looks_in_sql(), period_of(state)), rel=1e-12)
 
 
-def test_redis_killed_under_load_loses_no_view_that_it_kept(redis_server: RedisServer, state: Redis) -> None:
-    """With an append-only file that is always synced it keeps everything that it acknowledged."""
+def test_redis_killed_under_load_loses_no_acknowledged_view(redis_server: RedisServer, state: Redis) -> None:
+    """With ``appendfsync always``, Redis keeps everything that it acknowledged."""
     redis_server.options["appendfsync"] = "always"
     redis_server.restart()
     readers = Readers()
@@ -90,9 +90,7 @@ def test_redis_killed_under_load_loses_no_view_that_it_kept(redis_server: RedisS
     assert readers.taken <= View.objects.count() <= readers.taken + readers.refused
 
 
-def test_an_emptied_redis_costs_only_the_views_that_sql_did_not_have_yet(
-    redis_server: RedisServer, state: Redis
-) -> None:
+def test_emptied_redis_loses_only_views_that_sql_did_not_have_yet(redis_server: RedisServer, state: Redis) -> None:
     readers = Readers()
     with again_and_again(readers.look, keep_up):
         readers.take_more(50)

@@ -1,4 +1,4 @@
-"""What every drain rests upon, of the server itself: any write breaks a WATCH, also one that leaves nothing behind."""
+"""The guarantee of Redis on which every drain depends: any write breaks a WATCH, even one that leaves no key behind."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,14 +15,14 @@ BINARIES = sorted({path for path in (find_redis(), wheel_redis()) if path})
 
 @pytest.fixture(params=BINARIES, ids=lambda path: "redis {}.{}".format(*version_of(path)))
 def client(request: pytest.FixtureRequest) -> Iterator[Redis]:
-    """A client of each server that is at hand."""
+    """Return a client of each available version of Redis."""
     binary: Path = request.param
     with RedisServer(binary=binary) as server, server.client() as made:
         yield made
 
 
 @pytest.mark.parametrize("before", [None, "said"], ids=["of nothing", "of a record"])
-def test_set_and_del_in_a_transaction_break_another_s_watch(client: Redis, before: str | None) -> None:
+def test_set_and_del_in_a_transaction_break_a_watch(client: Redis, before: str | None) -> None:
     if before:
         client.set("record", before)
     with client.pipeline() as watching:
@@ -38,7 +38,7 @@ def test_set_and_del_in_a_transaction_break_another_s_watch(client: Redis, befor
     assert client.keys() == []
 
 
-def test_the_same_value_again_breaks_another_s_watch(client: Redis) -> None:
+def test_writing_an_equal_value_breaks_a_watch(client: Redis) -> None:
     client.mset({"record": "same"})
     with client.pipeline() as watching:
         watching.watch("record")
@@ -50,7 +50,7 @@ def test_the_same_value_again_breaks_another_s_watch(client: Redis) -> None:
     assert not client.exists("stale")
 
 
-def test_emptying_the_server_breaks_the_watch_of_what_there_was(client: Redis) -> None:
+def test_emptying_the_server_breaks_the_watch_of_an_existing_key(client: Redis) -> None:
     client.set("record", "said")
     with client.pipeline() as watching:
         watching.watch("record")

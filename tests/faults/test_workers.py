@@ -1,4 +1,4 @@
-"""Workers that are killed in the middle of a batch lose time, and nothing else."""
+"""Workers that are killed during a batch lose time and nothing else."""
 
 import signal
 from functools import partial
@@ -19,10 +19,10 @@ from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.on_postgres
 
-# Of the batches that there are in the least: before the second, or the last but one, is marked.
+# Before the second batch, or one of the last, is marked. Every run has enough batches for this.
 MOMENTS = ("mirror.chains.mark 2", "mirror.apply.land 3", "mirror.chains.mark 4")
 CUTS = 6
-# Whether Redis was written to, and whether changes are pending, when a drain dies before a step.
+# Whether Redis has been written to, and whether changes are pending, after a drain was killed before the step.
 AFTER = {
     "watch": (False, True),
     "read": (False, True),
@@ -33,8 +33,8 @@ AFTER = {
 
 
 @pytest.mark.slow
-def test_workers_killed_again_and_again_leave_nothing_undone(crew: Crew, state: Redis) -> None:
-    """Each kill finds rows of its own half done: nothing that comes later would heal what it lost."""
+def test_repeatedly_killed_workers_leave_no_change_pending(crew: Crew, state: Redis) -> None:
+    """Each kill interrupts rows of its own, so no later work can repair an earlier loss."""
     storm = Storm(seed=1, size=1500)
     storm.create()
     world.warm()
@@ -50,9 +50,7 @@ def test_workers_killed_again_and_again_leave_nothing_undone(crew: Crew, state: 
 
 
 @pytest.mark.slow
-def test_workers_whose_database_connections_are_cut_again_and_again_leave_nothing_undone(
-    crew: Crew, state: Redis
-) -> None:
+def test_workers_with_repeatedly_cut_database_connections_leave_no_change_pending(crew: Crew, state: Redis) -> None:
     storm = Storm(seed=11, size=1500)
     storm.create()
     world.warm()
@@ -61,12 +59,12 @@ def test_workers_whose_database_connections_are_cut_again_and_again_leave_nothin
     for cut in range(CUTS):
         storm.third(cut).update(score=F("score") + 1)
         wait_until(partial(_at_most_pending, Change.objects.pending().count() * 0.7), "the middle of the work")
-        wait_until(_cut_connections, "a connection to cut")  # workers have one while they are at work
+        wait_until(_cut_connections, "a connection to cut")  # workers have connections while they work
     assert_comes_to_rest(state)
 
 
 def _cut_connections() -> int:
-    """Of all others to this database. Returns how many there were."""
+    """Close all other connections to the test database. Return their number."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT COUNT(PG_TERMINATE_BACKEND(pid)) FROM pg_stat_activity"
@@ -79,7 +77,7 @@ def _at_most_pending(count: float) -> bool:
     return Change.objects.pending().count() <= count
 
 
-def test_a_killed_rebuild_goes_on_where_it_was(crew: Crew, state: Redis) -> None:
+def test_killed_rebuild_continues_at_its_position(crew: Crew, state: Redis) -> None:
     Storm(seed=3, size=2000).create()
     rebuilding = State.objects.filter(mirror="titem", rebuild_cursor__isnull=False)
     crew.kill_standing("rebuild", "django mirror rebuild titem", "mirror.apply.launch 5")
@@ -94,7 +92,7 @@ def test_a_killed_rebuild_goes_on_where_it_was(crew: Crew, state: Redis) -> None
 
 
 @pytest.mark.parametrize("step", AFTER)
-def test_a_drain_that_is_killed_at_any_step_is_harmless(crew: Crew, state: Redis, step: str) -> None:
+def test_drain_killed_before_any_step_is_harmless(crew: Crew, state: Redis, step: str) -> None:
     Storm(seed=4, size=50).create()
     world.warm()
     Item.objects.filter(pk__gt=0).update(name=Concat(Value("new "), "name"))

@@ -1,4 +1,4 @@
-"""What the tests of backups under faults share: players who remember what was acknowledged, and what "right" means."""
+"""Shared by the tests of backups under faults: writers that remember acknowledged values, and checks against them."""
 
 import random
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tests.support.servers import wait_until
 
 
 class Shoppers:
-    """They write scores and baskets, again and again until it is acknowledged, and remember that."""
+    """Writers of scores and baskets. They repeat each write until it is acknowledged, and remember it."""
 
     def __init__(self, seed: int, server: Redis, size: int = 200) -> None:
         self.random, self.server, self.size = random.Random(seed), server, size
@@ -25,7 +25,7 @@ class Shoppers:
         self.writes = self.failures = 0
 
     def write(self) -> None:
-        """One write of either kind."""
+        """Write one score and one basket line."""
         player, score = f"p{self.random.randrange(self.size)}", self.random.randrange(600)
         self._until_done(lambda: play(self.server, player, score))
         self.best[player] = max(score, self.best.get(player, 0))
@@ -48,7 +48,7 @@ class Shoppers:
                 return
 
     def look(self) -> None:
-        """Readers see what was acknowledged."""
+        """Check that readers see every acknowledged value."""
         breaker.reset()
         assert fetch(best(), list(self.best)) == self.best
         found = fetch(baskets(), list(self.baskets))
@@ -56,13 +56,13 @@ class Shoppers:
 
 
 def is_at_rest() -> bool:
-    """Whether nothing is marked, and everything restored."""
+    """Return whether no item is marked and everything is restored."""
     found = statuses([best(), baskets()], redis=relay_client())
     return all(each.warm and each.marked == 0 and each.set_aside == 0 for each in found)
 
 
 def assert_comes_to_rest(shoppers: Shoppers) -> None:
-    """By itself SQL gets everything that was acknowledged, and Redis has nothing older."""
+    """Wait for rest, and check that SQL and Redis have all acknowledged values."""
     wait_until(is_at_rest, "coming to rest")
     assert scores() == shoppers.best
     assert lines() == shoppers.baskets

@@ -1,4 +1,4 @@
-"""Many people who buy at once, by real HTTP: each with a session, a cart (made in bulk), a connection of their own."""
+"""Concurrent buyers over HTTP, each with a session, a cart (created in bulk) and connections of their own."""
 
 import http.client
 import re
@@ -29,7 +29,7 @@ CSRF = "c" * 32
 
 
 def start_site(crew: Crew, *, workers: int = 2, **environment: str) -> int:
-    """The site in several processes, as the Procfile has it; its port."""
+    """Start the site with several processes, as the Procfile does. Return its port."""
     port = free_port()
     own = {"PAYMENT_CALLBACK_URL": f"http://127.0.0.1:{port}/shop/payments/callback/"}
     crew.start("web", WEB.format(workers=workers, port=port), **own, **environment)
@@ -46,7 +46,7 @@ def _is_up(port: int) -> bool:
 
 @dataclass
 class Page:
-    """What a buyer was answered."""
+    """A response to a buyer."""
 
     code: int
     location: str
@@ -54,19 +54,19 @@ class Page:
 
     @property
     def words(self) -> str:
-        """What it says, without the markup."""
+        """The text without the markup."""
         return " ".join(re.sub(r"<[^>]+>", " ", self.text).split())
 
 
 class Buyer:
-    """Somebody who is logged in, by a token. cart: the hidden fields of the checkout page."""
+    """A logged-in buyer. token: of the session. cart: the hidden fields of the checkout page."""
 
     def __init__(self, port: int, token: str, cart: dict[str, str] | None = None, card: str = fake.SUCCEEDS) -> None:
         self.port, self.token, self.card = port, token, card
         self.cart = cart or {}
 
     def ask(self, method: str, path: str, form: dict[str, str] | None = None) -> Page:
-        """One request. Raises OSError when nobody answers."""
+        """Send one request. Raise OSError without a response."""
         headers = {"Cookie": f"sessionid={self.token}; csrftoken={CSRF}"}
         body = None
         if form is not None:
@@ -89,15 +89,15 @@ class Buyer:
         return page
 
     def buy(self) -> Page:
-        """Send its form."""
+        """Submit the checkout form."""
         form = {"name": "A Buyer", "email": "buyer@example.org", "address": "1 Long Lane", "card": self.card}
         return self.ask("POST", "/shop/checkout/", form | self.cart)
 
 
 def make_people(count: int, product: Product) -> dict[str, dict[str, str]]:
-    """So many people, logged in, with a copy of the product in the cart of each, in Redis and in SQL.
+    """Create so many logged-in users, each with one copy of the product in the cart, in Redis and in SQL.
 
-    By token what the checkout page's form would say of their cart.
+    Return the hidden fields of each checkout form, by session token.
     """
     people = User.objects.bulk_create(User(username=f"buyer {n}", password="!") for n in range(count))
     tokens = [f"{n:032}" for n in range(count)]

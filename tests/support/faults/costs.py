@@ -1,4 +1,4 @@
-"""A middleware of the web process: write down what each answer cost."""
+"""A middleware that writes down the cost of each response."""
 
 import os
 from collections.abc import Callable

@@ -11,19 +11,19 @@ from tests.support.faults.standing import SAYS
 from tests.support.servers import RedisServer, die_with_parent, wait_until
 
 WORKER = "celery -A config worker -Q relay,fanout,default -c 2 --without-mingle --without-gossip -l warning"
-ALONE = WORKER.replace("-c 2", "-c 1")  # who counts what it does: all of it is done by one process
+ALONE = WORKER.replace("-c 2", "-c 1")  # one process does all the work, so that calls can be counted
 BEAT = "celery -A config beat --pidfile= -l warning"
 
 
 class Crew:
-    """Child processes on the test's database and Redis, each in a process group of its own."""
+    """Child processes on the test's database and Redis, each in its own process group."""
 
     def __init__(self, environment: dict[str, str], folder: Path, server: RedisServer) -> None:
         self.environment, self.folder, self.server = environment, folder, server
         self.children: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, command: str, **environment: str) -> subprocess.Popen[bytes]:
-        """Run ``python -m COMMAND`` under this name; what it says goes into NAME.log in the folder."""
+        """Run ``python -m COMMAND`` under this name. Its output is appended to NAME.log in the folder."""
         with (self.folder / f"{name}.log").open("ab") as log:
             self.children[name] = subprocess.Popen(
                 [sys.executable, "-m", *command.split()],
@@ -41,7 +41,7 @@ class Crew:
         self.start("worker", WORKER)
 
     def kill_standing(self, name: str, command: str, where: str) -> None:
-        """Run this command until it stops at ``where`` (``tests.support.faults.standing``), and kill it there."""
+        """Run this command until it pauses at ``where`` (see ``tests.support.faults.standing``), and kill it there."""
         before = self.said(name).count(SAYS)
         child = self.start(name, command, STANDS_STILL=where)
         wait_until(lambda: self.said(name).count(SAYS) > before or child.poll() is not None, f"{name} at {where}")
@@ -50,33 +50,33 @@ class Crew:
         self.let_go()
 
     def beat(self) -> None:
-        """Start the clock that asks for a sweep every second."""
+        """Start beat, which requests a sweep every second."""
         self.start("beat", f"{BEAT} -s {self.folder / 'schedule'}")
 
     def kill(self, name: str) -> None:
-        """SIGKILL for all of its processes at once."""
+        """Send SIGKILL to all processes of this child at once."""
         child = self.children.pop(name)
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
 
     def let_go(self) -> None:
-        """Delete the leases of killed processes: they end by themselves, in seconds."""
+        """Delete the leases of killed processes instead of waiting seconds for their end."""
         with self.server.client() as client:
             for name in client.scan_iter(naming.lease("*")):
                 client.delete(name)
 
     def kill_all(self) -> None:
-        """SIGKILL for all that still runs."""
+        """Kill all children that still run."""
         for name in list(self.children):
             self.kill(name)
 
     def show(self) -> None:
-        """Print what all of them have printed: pytest shows it if the test failed."""
+        """Print the output of all children. pytest shows it if the test fails."""
         for log in sorted(self.folder.glob("*.log")):
             print(f"--- {log.stem}", self.said(log.stem)[-5000:], sep="\n")
 
     def said(self, name: str) -> str:
-        """What a child has printed; nothing if there was none."""
+        """Return a child's output, or "" without any."""
         log = self.folder / f"{name}.log"
         return log.read_text(errors="replace") if log.exists() else ""

@@ -1,4 +1,4 @@
-"""Payment providers that kill the web process that asks them, once: at the worst moments."""
+"""Payment providers that kill the calling web process once, just before or just after the charge."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from shop.payments.fake import FakeProvider
 
 
 def _die_once() -> None:
-    """Kill this process, unless one was killed before. The file is named by the test."""
+    """Kill this process, unless a process was killed before. The test names the file that records it."""
     try:
         Path(os.environ["DEADLY_FILE"]).touch(exist_ok=False)
     except FileExistsError:
@@ -18,7 +18,7 @@ def _die_once() -> None:
 
 
 class AfterTheCharge(FakeProvider):
-    """The money is taken, and nobody is there to hear it."""
+    """Kill the process after the charge, before it sees the answer."""
 
     def charge(self, key: str, amount: int, card: Card) -> Answer:
         answer = super().charge(key, amount, card)
@@ -27,7 +27,7 @@ class AfterTheCharge(FakeProvider):
 
 
 class BeforeTheCharge(FakeProvider):
-    """It was about to be asked."""
+    """Kill the process just before the charge."""
 
     def charge(self, key: str, amount: int, card: Card) -> Answer:
         _die_once()

@@ -6,7 +6,7 @@ import sys
 
 
 def die(last: str) -> None:
-    """Drain what is pending of items; SIGKILL comes before the step ``last``."""
+    """Drain the pending changes of items. SIGKILL comes before the step ``last``."""
     from mirror import apply, outbox, registry
 
     def step(name: str) -> None:
@@ -18,7 +18,7 @@ def die(last: str) -> None:
 
 
 def on(pk: str) -> None:
-    """Drain one item, and an edge, over and over; each time is counted in Redis, at ``drains``."""
+    """Drain an item and a follow over and over. Each round is counted in Redis, in the hash ``drains``."""
     from mirror import apply, registry
     from mirror.redis import relay_client
     from mirror.session import Conflict
@@ -27,7 +27,7 @@ def on(pk: str) -> None:
         for name, key in (("titem", pk), ("tfollow", "1:2")):
             try:
                 apply.drain(registry.get(name), [key])
-            except Conflict:  # the others were there twenty times: theirs is as good
+            except Conflict:  # after twenty conflicts, the other drains have written the row
                 continue
         relay_client().hincrby("drains", str(os.getpid()))
 

@@ -1,4 +1,4 @@
-"""A process that flushes: ``python -m tests.support.faults.flusher NAME STEP`` dies of SIGKILL before that step."""
+"""A process that flushes: ``python -m tests.support.faults.flusher NAME STEP`` kills itself before that step."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import sys
 
 
 def die(name: str, last: str) -> None:
-    """Flush the backup ``name``; SIGKILL comes before the step ``last``."""
+    """Flush the backup ``name``. SIGKILL comes before the step ``last``."""
     from mirror.backup.flush import flush
     from mirror.backup.registry import get
 

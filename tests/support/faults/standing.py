@@ -1,7 +1,7 @@
-"""Work that stands still in the middle, so that it can be killed there, however quick it is and slow the test.
+"""Work that pauses at a given call, so that a test can kill it there at any speed of the machine.
 
-``STANDS_STILL="mirror.chains.mark 3"`` in the environment of a child: each of its processes calls that function twice,
-says so when it is about to call it once more, and goes no further.
+With ``STANDS_STILL="mirror.chains.mark 3"`` in the environment of a child, each of its processes calls that function
+twice, prints a message before the third call, and then pauses for ever.
 """
 
 import importlib
@@ -15,7 +15,7 @@ SAYS = "stands still"
 
 
 def install() -> None:
-    """As the child's environment has it, if it does."""
+    """Wrap the function named by the environment, if any."""
     where, _, number = os.environ.get("STANDS_STILL", "").partition(" ")
     if not where:
         return

@@ -1,4 +1,4 @@
-"""What the tests of faults share: writers, readers, threads, and what "right" means."""
+"""Shared by the tests of faults: writers, readers, threads, and checks of the mirror."""
 
 import random
 import threading
@@ -23,35 +23,35 @@ from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 
 def is_at_rest() -> bool:
-    """Whether nothing is pending and every mirror is warm."""
+    """Return whether no change is pending and every mirror is warm."""
     return not Change.objects.pending().exists() and all(status.warm_mirrors(relay_client()).values())
 
 
 def assert_exact(redis: Redis) -> None:
-    """SQL and Redis say the same: by verify, and by the ORM alone."""
+    """Check that SQL and Redis are equal, by verification and by the ORM alone."""
     assert verify.verify(redis=relay_client()) == []
     assert world.dump(redis) == world.by_orm()
 
 
 def assert_comes_to_rest(redis: Redis, seconds: float = PATIENCE_SECONDS) -> None:
-    """By itself everything becomes right."""
+    """Wait for rest, and check that SQL and Redis are equal."""
     wait_until(is_at_rest, "coming to rest", seconds)
     assert_exact(redis)
 
 
 class Storm:
-    """Writes of every kind that send no signals, hundreds of rows at a time; the same for the same seed."""
+    """Writes of every kind that send no signals, hundreds of rows at a time. The seed determines their order."""
 
     def __init__(self, seed: int, size: int = 200) -> None:
         self.random, self.size, self.numbers = random.Random(seed), size, count()
         self.kinds = (self.create, self.update, self.raw_sql, self.link, self.rename, self.follow, self.delete)
 
     def strike(self) -> None:
-        """One write."""
+        """Write once."""
         self.random.choice(self.kinds)()
 
     def blow(self) -> None:
-        """One write, if the relay has kept up with those before it."""
+        """Write once if the relay has kept up with earlier writes."""
         if Change.objects.pending().count() < 5 * self.size:
             self.strike()
 
@@ -59,11 +59,11 @@ class Storm:
         return f"storm {next(self.numbers)}"
 
     def third(self, which: int) -> "QuerySet[Item]":
-        """A third of the storm's items."""
+        """Return a third of the storm's items."""
         return Item.objects.filter(name__startswith="storm").annotate(third=F("pk") % 3).filter(third=which % 3)
 
     def some(self) -> "QuerySet[Item]":
-        """One third or another."""
+        """Return a random third of the storm's items."""
         return self.third(self.random.randrange(3))
 
     def create(self) -> None:
@@ -105,7 +105,7 @@ STILL = 300
 
 
 def make_still() -> list[Item]:
-    """Rows, with a label and follows, that nobody writes."""
+    """Create rows with a label and follows that are not written again."""
     items = Item.objects.bulk_create(Item(name=f"still {n}", score=n) for n in range(STILL))
     label, through = Label.objects.create(name="still"), Item.labels.through
     through.objects.bulk_create(through(item=item, label=label) for item in items)
@@ -114,7 +114,7 @@ def make_still() -> list[Item]:
 
 
 class Watcher:
-    """A reader of the still rows. What it gets from Redis has to be the whole truth, always."""
+    """A reader of the still rows. Every answer from Redis must be complete and correct."""
 
     def __init__(self, items: list[Item]) -> None:
         self.items = items
@@ -143,19 +143,19 @@ class Watcher:
         pipe.smembers(key("tuid:{1000}:following"))
 
     def sees_sql(self) -> None:
-        """Wait until reads are answered by SQL."""
+        """Wait until SQL answers a read."""
         before = self.by_sql
         wait_until(lambda: self.by_sql > before, "a read by SQL")
 
     def sees_redis(self) -> None:
-        """Wait until reads are answered by Redis."""
+        """Wait until Redis answers a read."""
         before = self.by_redis
         wait_until(lambda: self.by_redis > before, "a read by Redis")
 
 
 @contextmanager
 def at_once(*jobs: Callable[[], None]) -> Generator[None, None, None]:
-    """Each job in a thread of its own beside the block, which ends when they have. Raises what a job raised."""
+    """Run each job in its own thread beside the block. Wait for all jobs at its end, and raise an error of any job."""
     errors = list[BaseException]()
 
     def run(job: Callable[[], None]) -> None:
@@ -181,7 +181,7 @@ def at_once(*jobs: Callable[[], None]) -> Generator[None, None, None]:
 
 @contextmanager
 def again_and_again(*jobs: Callable[[], None]) -> Generator[None, None, None]:
-    """Each job over and over in a thread of its own, until the block ends. Raises what a job raised."""
+    """Repeat each job in its own thread until the block ends. Raise an error of any job."""
     stop = threading.Event()
 
     def repeat(job: Callable[[], None]) -> None:

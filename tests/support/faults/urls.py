@@ -1,4 +1,4 @@
-"""The site, and an item that can be read and renamed: one page that reads through the mirror, and writes."""
+"""The site's URLs, and a page that reads an item through the mirror and renames it."""
 
 import orjson
 from django.http import HttpRequest, JsonResponse
@@ -12,7 +12,7 @@ from tests.support.mirror.app.models import Item
 
 @csrf_exempt
 def item(request: HttpRequest, pk: int) -> JsonResponse:
-    """GET: the item's name, from Redis or else from SQL. POST ``name``: rename it; ``bulk``: past the signals."""
+    """Return the item's name, from Redis or else from SQL. POST ``name`` renames it, with ``bulk`` without signals."""
     if request.method == "POST" and "bulk" in request.POST:
         Item.objects.filter(pk=pk).update(name=request.POST["name"])
     elif request.method == "POST":

@@ -1,4 +1,4 @@
-"""The site as a process of its own, a visitor, and what each answer cost."""
+"""The site as a separate process, a visitor, and the cost of each response."""
 
 from collections.abc import Mapping
 from http.client import HTTPException
@@ -15,11 +15,11 @@ from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, free_port, wait_until
 
 WEB = "granian --interface wsgi --workers 1 --blocking-threads 4 --log-level warning config.wsgi:application"
-BOUND_SECONDS = 1.0  # the promise: a page answers within a second while Redis or the broker hangs
+BOUND_SECONDS = 1.0  # promised time of a page while Redis or the broker hangs
 
 
 class Cost(NamedTuple):
-    """The waiting that one answer did, whatever else the machine was doing."""
+    """The cost of one response, independent of the machine's load."""
 
     timeout_seconds: float = 0.0
     round_trips: int = 0
@@ -27,12 +27,12 @@ class Cost(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The time-outs, and generous prices for the rest: 2 ms a round trip, 5 ms a statement."""
+        """The time-outs, plus generous prices for the rest: 2 ms per round trip, 5 ms per statement."""
         return self.timeout_seconds + 0.002 * self.round_trips + 0.005 * self.statements
 
 
 class Web:
-    """The site as a process of its own, and one visitor."""
+    """The site as a separate process, with one visitor."""
 
     def __init__(self, crew: Crew) -> None:
         self.address, self.costs = f"http://127.0.0.1:{free_port()}", crew.folder / "costs"
@@ -42,7 +42,7 @@ class Web:
         wait_until(self.is_up, "the start of the web server")
 
     def new_visitor(self) -> None:
-        """Go on as another visitor, without cookies."""
+        """Continue as another visitor, without cookies."""
         self.visitor = build_opener(HTTPCookieProcessor(CookieJar()))
 
     def is_up(self) -> bool:
@@ -52,13 +52,13 @@ class Web:
             return False
 
     def fetch(self, path: str, form: Mapping[str, str] | None = None) -> str:
-        """Return the page, however long it takes. Raises HTTPError for an error page."""
+        """Return the page, however long it takes. Raise HTTPError for an error page."""
         data = urlencode(form).encode() if form else None
         with self.visitor.open(self.address + path, data, timeout=PATIENCE_SECONDS) as response:
             return str(response.read().decode())
 
     def ask(self, path: str, form: Mapping[str, str] | None = None) -> str:
-        """Return the page, redirects followed. Raises TimeoutError if its cost breaks the promise."""
+        """Return the page after redirects. Raise TimeoutError if its cost exceeds the promised time."""
         before = self.costs.stat().st_size
         text = self.fetch(path, form)
         with self.costs.open("rb") as file:
@@ -74,6 +74,6 @@ class Web:
         return found
 
     def comes_to_say(self, item: Item, name: str) -> None:
-        """Wait until Redis answers, with this name."""
+        """Wait until Redis answers with this name."""
         path, said = f"/item/{item.pk}/", {"name": name, "by": "redis"}
         wait_until(lambda: orjson.loads(self.fetch(path)) == said, "an answer by Redis")
