@@ -1,4 +1,4 @@
-"""What the tests of backups share: marks as plain data, and a Redis that comes back as it was."""
+"""Shared by the tests of backups: marks as plain data, and a Redis that can revert to an older state."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,22 +16,22 @@ from tests.support.mirror.app.models import Basket, Best
 
 
 class Stop(BaseException):
-    """As a kill: nobody catches it."""
+    """Stands for a kill: no code catches it."""
 
 
 class Lives:
-    """Lives of a server that is never restarted: what its connections take it for."""
+    """Simulated incarnations of one server that is never restarted."""
 
     def __init__(self, server: Redis) -> None:
         self.server, self.number = server, 0
 
     def past(self) -> dict[bytes, Any]:
-        """Everything that there is now. What runs out meanwhile is not."""
+        """Return a copy of the server's data, without keys that expire meanwhile."""
         found = {name: self.server.dump(name) for name in self.server.scan_iter(count=1000)}
         return {name: dumped for name, dumped in found.items() if dumped is not None}
 
     def come_back(self, past: dict[bytes, Any]) -> None:
-        """Redis was restarted, from an older file."""
+        """Replace the server's data with the copy, and act as if the server had been restarted."""
         self.server.flushall()
         for name, dumped in past.items():
             self.server.restore(name, 0, dumped)
@@ -44,7 +44,7 @@ class Lives:
 
 @pytest.fixture
 def lives(redis: Redis) -> Iterator[Lives]:
-    """A Redis that can be sent back in time without being restarted."""
+    """Return a Redis that can be reverted without a restart."""
     made = Lives(redis)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mirror.redis.incarnation_of", lambda info: f"{incarnation_of(info)}/{made.number}")
@@ -54,34 +54,34 @@ def lives(redis: Redis) -> Iterator[Lives]:
 
 
 def marked(server: Redis, backup: Backup) -> set[str]:
-    """The items that SQL has not been told of."""
+    """Return the marked items, which SQL does not have yet."""
     return {item.decode() for item in server.zrange(backup.marks(), 0, -1)}
 
 
 def scores() -> dict[str, int]:
-    """What SQL has of ``tbest``."""
+    """Return the scores in SQL."""
     return dict(Best.objects.values_list("player", "score"))
 
 
 def scores_in(server: Redis) -> dict[str, int]:
-    """What Redis has of it."""
+    """Return the scores in Redis."""
     return {item.decode(): int(s) for item, s in server.zrange(naming.key("tbest"), 0, -1, withscores=True)}
 
 
 def lines() -> dict[str, dict[str, int]]:
-    """What is in each basket, by SQL."""
+    """Return the lines of each basket in SQL."""
     return {
         item: value.lines for item, value in baskets().load(list(Basket.objects.values_list("pk", flat=True))).items()
     }
 
 
 def is_warm(server: Redis, backup: Backup) -> bool:
-    """Whether everything is restored."""
+    """Return whether the backup is completely restored."""
     found = server.get(naming.restored(backup.name)) or b""
     return found.decode().endswith("|" + BackupState.objects.get(backup=backup.name).epoch)
 
 
 def warm() -> None:
-    """Everything is restored."""
+    """Restore both backups."""
     for backup in (best(), baskets()):
         restore(backup)

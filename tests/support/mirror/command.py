@@ -1,4 +1,4 @@
-"""Running ``manage.py mirror`` and catching what it says, for its tests."""
+"""Run ``manage.py mirror`` and capture its output."""
 
 import io
 import json
@@ -22,14 +22,14 @@ ACTIONS = {
 
 
 class Terminal(io.StringIO):
-    """A stream that people look at."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
 class Ran(NamedTuple):
-    """How a command ended: exit code, and what it wrote."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -37,12 +37,12 @@ class Ran(NamedTuple):
 
     @property
     def said(self) -> Any:
-        """What stdout says, which has to be JSON and nothing else."""
+        """Return stdout, parsed as JSON."""
         return json.loads(self.out)
 
 
 def run(*arguments: str, err: io.StringIO | None = None, name: str = "mirror") -> Ran:
-    """Run the command with these arguments, in this process."""
+    """Run the command with these arguments in this process."""
     out, err = io.StringIO(), err or io.StringIO()
     try:
         call_command(name, *arguments, stdout=out, stderr=err)
@@ -53,7 +53,7 @@ def run(*arguments: str, err: io.StringIO | None = None, name: str = "mirror") -
 
 
 def from_shell(*arguments: str) -> Ran:
-    """The command as a shell runs it (arguments that are wrong never reach SQL or Redis)."""
+    """Run the command from a shell. Only suits arguments that are refused before SQL and Redis are needed."""
     env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.support.settings"}
     command = [sys.executable, "-W", "ignore", "manage.py", "mirror", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Items with labels, and everything pending on its way: for tests of single rows."""
+"""Create and drain items with labels, for tests of single rows."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from tests.support.mirror.app.models import Item, Label
 
 
 def make(name: str, *labels: str, **values: Any) -> Item:
-    """A new item with these labels."""
+    """Create an item with these labels."""
     item = Item.objects.create(name=name, **values)
     item.labels.set([Label.objects.get_or_create(name=label)[0] for label in labels])
     return item
 
 
 def drained() -> None:
-    """Everything pending arrives."""
+    """Drain until no change is pending."""
     relay.drain_all()
     assert not Change.objects.pending().exists()

@@ -1,6 +1,7 @@
-"""What every parity machine has: a beginning, a relay that crashes anywhere, a Redis that is emptied, and rest.
+"""The base of parity machines: a start, a relay that crashes at any step, a Redis that is emptied, and checks at
+rest.
 
-At rest means: live mirror == fresh rebuild == what the ORM says.
+At rest, the live mirror equals a fresh rebuild and equals the content computed by the ORM.
 """
 
 import os
@@ -26,17 +27,17 @@ steps = st.sampled_from(["watch", "read", "write", "mark", "done"])
 
 
 class Crash(BaseException):
-    """The process is gone: nothing that catches errors may catch this."""
+    """Stands for the death of a process: no code catches it."""
 
 
 def pick(rows: Any, number: int) -> Any:
-    """One of these, or None if there is none."""
+    """Return one of the rows, or None if there are none."""
     found = list(rows)
     return found[number % len(found)] if found else None
 
 
 def crash_at(step: str) -> Callable[[str], None]:
-    """Ends the process before a step."""
+    """Return a step callback that crashes before this step."""
 
     def crash(at: str) -> None:
         if at == step:
@@ -46,7 +47,7 @@ def crash_at(step: str) -> Callable[[str], None]:
 
 
 def once(step: str, do: Callable[[], object]) -> Callable[[str], None]:
-    """Something that happens before a step, the first time that it comes."""
+    """Return a step callback that runs ``do`` before this step, the first time."""
     done: list[str] = []
 
     def stand_still(at: str) -> None:
@@ -58,7 +59,7 @@ def once(step: str, do: Callable[[], object]) -> Callable[[str], None]:
 
 
 class Machine(RuleBasedStateMachine):
-    """One database and one Redis, and accidents."""
+    """A state machine on one database and one Redis, with accidents."""
 
     redis: Redis
 
@@ -90,19 +91,19 @@ class Machine(RuleBasedStateMachine):
         self.redis.close()
 
     def populate(self) -> None:
-        """What is there when it begins."""
+        """Create the rows that exist at the start."""
 
     def open_up(self) -> None:
-        """What is done when that is in Redis."""
+        """Work on Redis after the initial rows were mirrored."""
 
     def is_right(self) -> None:
-        """Look at what cannot be compared key by key."""
+        """Check the data that cannot be compared key by key."""
 
     def others_go_on(self, which: int) -> None:
-        """What may be written between two steps of whoever stands still."""
+        """Write rows between two steps of a paused process."""
 
     def meanwhile(self, which: int) -> None:
-        """What comes between two steps of whoever stands still: it arrives before they go on."""
+        """Write rows between two steps of a paused process, and drain them before it continues."""
         self.others_go_on(which)
         relay.drain_all()
 
@@ -133,5 +134,5 @@ class Machine(RuleBasedStateMachine):
 
 
 def run(machine: type[Machine]) -> None:
-    """Have it do many things in any order."""
+    """Run random sequences of the machine's rules."""
     machines.run(machine, examples=EXAMPLES)

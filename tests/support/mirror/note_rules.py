@@ -1,5 +1,5 @@
-"""The part of the parity machine that is about windows: people write, read and ignore; windows are made, taken away
-and run out; warm-ups and pushes are killed, or stand still while others go on.
+"""The rules of the parity machine for windows: writers write, read and ignore; windows are made, deleted and
+expire; and warm-ups and pushes are killed or paused.
 """
 
 from collections.abc import Callable
@@ -22,10 +22,10 @@ push_steps = st.sampled_from(["guard", "read", "deliver", "land", "note"])
 
 
 class NoteRules(Machine):
-    """People and their notes."""
+    """Writers and their notes."""
 
     def populate(self) -> None:
-        """Three who read one another, each with a few notes: otherwise most rules would find nothing to do."""
+        """Create three writers who read one another, each with two notes. Without them most rules would do nothing."""
         people = [Writer.objects.create(name="w") for _ in range(3)]
         for number, writer in enumerate(people):
             Reading.objects.create(reader=writer, writer=people[number - 1])
@@ -63,7 +63,7 @@ class NoteRules(Machine):
             with connection.cursor() as cursor:
                 cursor.execute("UPDATE mirrortest_note SET topic = %s WHERE id = %s", [topic, note.pk])
 
-    # --- people
+    # --- writers
 
     @rule()
     def somebody_comes(self) -> None:
@@ -91,7 +91,7 @@ class NoteRules(Machine):
         model: Any = Ignoring if ignores else Reading
         model.objects.filter(reader=self.somebody(which)).delete()
 
-    # --- windows, and accidents
+    # --- windows and accidents
 
     @rule(which=numbers)
     def somebody_opens_their_feed(self, which: int) -> None:
@@ -142,7 +142,9 @@ class NoteRules(Machine):
     # --- at rest
 
     def is_right(self) -> None:
-        """Every feed that there is is what the ORM says, from its lowest note upwards; then all of all people's are."""
+        """Check every existing feed against the ORM from its lowest note upwards. Then warm and check the feeds of
+        all.
+        """
         known = {feed(writer): writer for writer in Writer.objects.all()}
         for name in list(self.redis.scan_iter("*:feed", count=1000)):
             if self.redis.zscore(name, "0") not in (MAKING, None):

@@ -1,4 +1,4 @@
-"""Writers, their notes, and the windows that show them: for tests of windows."""
+"""Writers, notes and windows, for tests of windows."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from mirror.redis import client, relay_client
 from tests.support.mirror.app.models import Ignoring, Note, Reading, Writer
 from tests.support.mirror.world import feed_by_orm
 
-NEWEST = 1000  # how many ids ``sliced`` asks for when nothing is said
+NEWEST = 1000  # default number of ids that ``sliced`` requests
 
 
 def windows(name: str = "tfeed") -> WindowMirror:
-    """A mirror of windows by its name."""
+    """Return a window mirror by its name."""
     found = registry.get(name)
     assert isinstance(found, WindowMirror)
     return found
@@ -23,7 +23,7 @@ FEED = windows()
 
 
 def writer(name: str = "w", *reads: Writer) -> Writer:
-    """Somebody new, who reads these."""
+    """Create a writer who reads these writers."""
     made = Writer.objects.create(name=name)
     for other in reads:
         Reading.objects.create(reader=made, writer=other)
@@ -31,27 +31,27 @@ def writer(name: str = "w", *reads: Writer) -> Writer:
 
 
 def ignore(reader: Writer, other: Writer) -> None:
-    """Somebody does not want to see what another one writes."""
+    """Let a reader ignore a writer."""
     Ignoring.objects.create(reader=reader, writer=other)
 
 
 def notes(author: Writer, count: int = 1, topic: str = "t") -> list[int]:
-    """Ids of so many new notes, newest first."""
+    """Create so many notes. Return their ids, newest first."""
     return [Note.objects.create(writer=author, topic=topic).pk for _ in range(count)][::-1]
 
 
 def feed(owner: Writer) -> str:
-    """The key of somebody's feed."""
+    """Return the key of a writer's feed."""
     return FEED.key(str(owner.pk))
 
 
 def warm(owner: Writer) -> bool:
-    """Make somebody's feed."""
+    """Warm a writer's feed. Return whether it exists then."""
     return window.warm(FEED, str(owner.pk))
 
 
 def about(seconds: int) -> int:
-    """Roughly so long: some of it may have gone by since."""
+    """Round a life to thousands of seconds, because part of it has passed."""
     return round(seconds, -3)
 
 
@@ -59,7 +59,7 @@ LIFE = about(FEED.life_seconds)
 
 
 def sliced(owner: object, below: int | None = None, limit: int = NEWEST, name: str = "tfeed") -> window.Slice | None:
-    """What a reader gets of a window; its life in thousands of seconds."""
+    """Return a slice of a window as a reader gets it, with its life in thousands of seconds."""
     pipe = client().pipeline(transaction=False)
     window.ask(pipe, windows(name), str(owner.pk if isinstance(owner, Writer) else owner), below, limit)
     found = window.answer(pipe.execute())
@@ -67,23 +67,23 @@ def sliced(owner: object, below: int | None = None, limit: int = NEWEST, name: s
 
 
 def held(owner: Writer) -> dict[str, float]:
-    """Everything in somebody's feed as Redis has it."""
+    """Return the members and scores of a feed in Redis."""
     pairs: Any = relay_client().zrange(feed(owner), 0, -1, withscores=True)
     return {member.decode(): score for member, score in pairs}
 
 
 def whole(*ids: int) -> dict[str, float]:
-    """A feed of these notes, which are all there is."""
+    """Return the content of a whole feed: these are all its notes."""
     return {str(one): float(one) for one in ids} | {"0": 0.0}
 
 
 def cut(*ids: int) -> dict[str, float]:
-    """A feed of these notes; there are more in SQL."""
+    """Return the content of a cut feed: SQL has more notes."""
     return whole(*ids) | {"0": -1.0}
 
 
 def is_right(owner: Writer) -> bool:
-    """Whether somebody's feed is what the ORM says, from its lowest note upwards, and has not too many."""
+    """Return whether a feed equals the ORM's from its lowest note upwards, and is not too long."""
     found = held(owner)
     end, ids = found.pop("0"), sorted(map(int, found), reverse=True)
     expected = [one for one in feed_by_orm(owner.pk) if end == 0 or (ids and one >= ids[-1])]
@@ -91,16 +91,16 @@ def is_right(owner: Writer) -> bool:
 
 
 def drained() -> None:
-    """Everything pending arrives, but for what is pushed."""
+    """Apply all pending changes except pushes."""
     relay.drain_all()
 
 
 def forget_pushes() -> None:
-    """Nothing that has been written is going to be pushed."""
+    """Delete the changes that would be pushed."""
     Change.objects.filter(mirror="tfeed").exclude(source="")._raw_delete("default")
 
 
 def pending(*mirrors: str) -> list[tuple[Any, ...]]:
-    """Changes that are not applied."""
+    """Return mirror, source and key of the unapplied changes of these mirrors."""
     changes = Change.objects.filter(applied_at=None, mirror__in=mirrors).order_by("id")
     return list(changes.values_list("mirror", "source", "key"))

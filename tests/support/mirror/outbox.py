@@ -1,4 +1,4 @@
-"""What the tests of capture have in common: the outbox as plain data, and how to write behind Django's back."""
+"""Shared by the tests of capture: the outbox as plain data, and raw SQL."""
 
 from django.db import connection
 
@@ -9,19 +9,19 @@ Line = tuple[str, str, str]
 
 
 def changes() -> list[Line]:
-    """Mirror, source and key of every change, sorted; asking empties the outbox."""
+    """Return mirror, source and key of every change, sorted, and empty the outbox."""
     lines = sorted(Change.objects.values_list("mirror", "source", "key"))
     Change.objects.all()._raw_delete(Change.objects.db)
     return lines
 
 
 def of_items(*items: Item) -> list[Line]:
-    """What one change of each of these items says, but for their groups."""
+    """Return the changes that one write to each of these items without groups appends."""
     return sorted([(name, "", str(item.pk)) for item in items for name in ("latest", "titem")])
 
 
 def orders() -> list[str]:
-    """The mirrors that are ordered to be rebuilt, in the order of the changes that say so."""
+    """Return the mirrors with an order to rebuild, oldest order first."""
     return list(Change.objects.filter(source="", key="*").order_by("id").values_list("mirror", flat=True))
 
 

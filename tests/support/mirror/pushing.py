@@ -1,4 +1,4 @@
-"""What the tests of pushed rows share: notes, whose writer has readers with warm windows."""
+"""Shared by the tests of pushed rows: notes of a writer whose readers have warm windows."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,18 +15,18 @@ SOURCE = Note._meta.db_table
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Stands for the death of a process."""
 
 
 def feed() -> WindowMirror:
-    """The windows that notes are pushed into."""
+    """Return the mirror whose windows receive notes."""
     found = registry.get("tfeed")
     assert isinstance(found, WindowMirror)
     return found
 
 
 def make_readers(count: int) -> list[Writer]:
-    """The first one writes, the others read them; all windows are warm, and nothing is pending."""
+    """Create writers who read the first one. All windows are warm, and no change is pending."""
     people = Writer.objects.bulk_create(Writer(name=f"reader {n}") for n in range(count))
     Reading.objects.bulk_create(Reading(reader=reader, writer=people[0]) for reader in people[1:])
     rebuild.rebuild()
@@ -36,43 +36,43 @@ def make_readers(count: int) -> list[Writer]:
 
 
 def warm(*people: Writer) -> None:
-    """Have these people's windows made."""
+    """Warm the windows of these writers."""
     for person in people:
         assert window.warm(feed(), str(person.pk))
 
 
 def pending() -> list[Change]:
-    """The changes of notes that are still to be pushed."""
+    """Return the pending changes of notes."""
     return list(Change.objects.pending().filter(mirror="tfeed", source=SOURCE).order_by("id"))
 
 
 def says(redis: Redis, person: Writer) -> list[int]:
-    """The notes in a window, newest first; none when it is cold, too."""
+    """Return the notes in a window, newest first; none if it is cold."""
     found: Any = redis.zrange(feed().key(str(person.pk)), 1, -1)
     return [int(member) for member in found][::-1]
 
 
 def is_warm(redis: Redis, person: Writer) -> bool:
-    """Whether there is a window."""
+    """Return whether the window is warm."""
     return redis.zscore(feed().key(str(person.pk)), SENTINEL) in (WHOLE, CUT)
 
 
 def is_right(redis: Redis, person: Writer) -> bool:
-    """Whether a warm window is what SQL says, from its lowest note upwards."""
+    """Return whether a warm window equals SQL from its lowest note upwards."""
     end, said = redis.zscore(feed().key(str(person.pk)), SENTINEL), says(redis, person)
     wanted = list(feed_of(person.pk).order_by("-pk").values_list("pk", flat=True))
     return said == (wanted if end == WHOLE else [pk for pk in wanted if pk >= said[-1]])
 
 
 def all_right(redis: Redis, people: Sequence[Writer]) -> bool:
-    """Whether everybody's window is warm and right, when nothing is left to do."""
+    """Drain everything. Return whether all windows are warm and equal SQL."""
     relay.drain_all()
     assert not Change.objects.pending().exists()
     return all(is_warm(redis, person) and is_right(redis, person) for person in people)
 
 
 def before(step: str, do: Callable[[], object], *, nth: int = 1) -> Callable[[str], None]:
-    """For ``push.run``: do this before a step, the nth time that it comes."""
+    """Return an ``at`` callback for ``push.run`` that runs ``do`` before the nth time of this step."""
     seen = [0]
 
     def at(name: str) -> None:
@@ -84,11 +84,11 @@ def before(step: str, do: Callable[[], object], *, nth: int = 1) -> Callable[[st
 
 
 def kill() -> None:
-    """End here."""
+    """Die."""
     raise Killed
 
 
 def push_pending(limit: int = 1000) -> None:
-    """Push everything, in slices of this size."""
+    """Push all pending notes, in slices of this size."""
     while group := pending():
         push.step(group[:1], limit)

@@ -1,4 +1,6 @@
-"""What mirror tests have in common: everything in Redis as plain data, and what it should be by the ORM alone."""
+"""Shared by the mirror's tests: the content of Redis as plain data, and the expected content computed by the ORM
+alone.
+"""
 
 from typing import Any
 
@@ -19,11 +21,11 @@ OURS = (
     "twriter:",
     "{ttopic}:",
     "tnotes:",
-)  # how the test application's keys begin
+)  # prefixes of the test application's keys
 
 
 def dump(redis: Redis) -> World:
-    """Every mirrored key without the prefix, with its whole content."""
+    """Return the content of every mirrored key."""
     world: World = {}
     for name in redis.scan_iter(count=1000):
         kind, key = redis.type(name).decode(), name.decode()
@@ -45,7 +47,7 @@ def dump(redis: Redis) -> World:
 
 
 def by_orm() -> World:
-    """The same, worked out from the models without any of the mirror's code."""
+    """Return the expected content, computed from the models without code of the mirror."""
     world: World = {}
     for item in Item.objects.filter(hidden=False):
         labels = sorted(item.labels.values_list("name", flat=True))
@@ -72,7 +74,7 @@ def by_orm() -> World:
 
 
 def _windows_by_orm() -> World:
-    """What notes lead to, but for the feeds."""
+    """Return the expected windows of notes, except the feeds."""
     world: World = {}
     for model, what in ((Reading, "reads"), (Ignoring, "ignores")):
         for reader, writer in model._base_manager.values_list("reader", "writer"):
@@ -86,7 +88,7 @@ def _windows_by_orm() -> World:
 
 
 def feed_by_orm(reader: int) -> list[int]:
-    """All of somebody's feed, newest first, without any of the mirror's code."""
+    """Return the ids of a reader's complete feed, newest first, without code of the mirror."""
     ignored = set(Ignoring.objects.filter(reader=reader).values_list("writer", flat=True))
     read = set(Reading.objects.filter(reader=reader).values_list("writer", flat=True)) - ignored
     notes = Note.objects.filter(writer__in=read | {reader}, hidden=False, writer__active=True)
@@ -94,7 +96,7 @@ def feed_by_orm(reader: int) -> list[int]:
 
 
 def rest() -> None:
-    """Run what runs by itself until there is nothing left to do: sweeps, and rebuilds of what is cold."""
+    """Run sweeps, and rebuilds of cold mirrors, until nothing is left to do."""
     breaker.reset()
     for _ in range(5):
         sweeper.sweep()
@@ -106,12 +108,12 @@ def rest() -> None:
 
 
 def warm() -> None:
-    """Every mirror rebuilt, nothing pending."""
+    """Rebuild every mirror, and drain all pending changes."""
     whole.rebuild(whole.ALL)
     relay.drain_all()
 
 
 def warm_own() -> None:
-    """The same of these tests' own mirrors only: quicker, and enough for whoever looks at nothing else."""
+    """Rebuild only the mirrors of these tests, which is faster, and drain all pending changes."""
     whole.rebuild(whole.OWN)
     relay.drain_all()

@@ -1,1 +1,1 @@
-"""A small application that has everything a mirror can be made of. Installed in tests only."""
+"""A small application with every kind of mirror. It is installed in tests only."""

@@ -1,4 +1,4 @@
-"""A backup of either kind, as an application would declare them, and the writes that go with them."""
+"""Two backups, one complete and one partial, and the writes that go with them."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,9 @@ _restore_baskets = Script(_LUA / "restore_baskets.lua")
 
 @register
 class BestBackup(Backup):
-    """``tbest``: a sorted set of players by their best score. The greater one is right; Redis has all of them."""
+    """``tbest``: a sorted set of players by their best score. Of two scores the greater one wins. Redis has all of
+    them.
+    """
 
     name = "tbest"
     whole = True
@@ -61,7 +63,7 @@ class BestBackup(Backup):
 
 
 class Content(NamedTuple):
-    """What is in a basket, and since when (in microseconds): the later one is right. An empty one stays, empty."""
+    """The lines of a basket, and their version in microseconds. The later version wins. An empty basket is kept."""
 
     version: int
     lines: dict[str, int]
@@ -69,7 +71,7 @@ class Content(NamedTuple):
 
 @register
 class BasketBackup(Backup):
-    """``tbasket:<name>``: a hash of quantities, and its version. Redis need not have them all."""
+    """``tbasket:<name>``: a hash with quantities and a version. Redis may lack some of the baskets."""
 
     name = "tbasket"
 
@@ -119,21 +121,21 @@ class BasketBackup(Backup):
 
 
 def best() -> Backup:
-    """The ranking."""
+    """Return the backup of the ranking."""
     return get("tbest")
 
 
 def baskets() -> Backup:
-    """The baskets."""
+    """Return the backup of the baskets."""
     return get("tbasket")
 
 
 def play(redis: Any, player: str, score: int) -> None:
-    """Note a score; only a player's best one counts. Below zero: the player leaves."""
+    """Write a score to Redis, if it is the player's best one. A score below zero removes the player."""
     _score(redis, [key("tbest"), best().marks()], [player, score])
 
 
 def put(basket: str, line: str, quantity: int, redis: Any = None) -> int:
-    """Set a line of a basket (0: none). Returns how many lines there are then."""
+    """Set a line of a basket in Redis, or remove it with quantity 0. Return the number of lines."""
     keys = [key(f"tbasket:{basket}"), baskets().marks()]
     return int(access.write(baskets(), [basket], _put, keys, [basket, line, quantity], redis=redis))

@@ -1,4 +1,4 @@
-"""A mirror of every kind, as an application would declare them."""
+"""A mirror of every kind."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ Via = Callable[[Sequence[str], str | None, int], list[str]]
 
 
 def _items_with(field: str) -> Via:
-    """Items whose ``field`` is among the values, as ``Watch.via`` wants them."""
+    """Return a function for ``Watch.via`` that gives the items whose ``field`` is among the values."""
 
     def via(values: Sequence[str], after: str | None, limit: int) -> list[str]:
         items = Item.objects.filter(**{f"{field}__in": values})
@@ -26,7 +26,7 @@ def _items_with(field: str) -> Via:
 
 @register
 class ItemMirror(Mirror):
-    """``titem:<id>``: JSON; members of ``{tlabel}:<label>``; scored in ``titems:score``; found by name."""
+    """``titem:<id>``: JSON; members of ``{tlabel}:<label>``; scores in ``titems:score``; ids by name."""
 
     name = "titem"
     model = Item
@@ -70,7 +70,7 @@ class ItemMirror(Mirror):
 
 @register
 class GroupHash(Mirror):
-    """``tgroup:<id>``: a hash with the group's name and how many items it has."""
+    """``tgroup:<id>``: a hash with the group's name and its number of items."""
 
     name = "tgroup"
     model = Group
@@ -89,7 +89,7 @@ class GroupHash(Mirror):
 
 @register
 class FollowEdge(EdgeMirror):
-    """``tuid:{a}:following`` has b, ``tuid:{b}:followers`` has a."""
+    """``tuid:{a}:following`` has b, and ``tuid:{b}:followers`` has a."""
 
     name = "tfollow"
     model = Follow
@@ -112,7 +112,7 @@ class FollowEdge(EdgeMirror):
 
 
 def _edge(name: str, member: str) -> str:
-    """The follow that put ``member`` into the set called ``name``."""
+    """Return the key of the follow that contributed ``member`` to the set called ``name``."""
     person = name[name.index("{") + 1 : name.index("}")]
     return f"{person}:{member}" if name.endswith(":following") else f"{member}:{person}"
 
@@ -134,7 +134,7 @@ class LatestItems(SummaryMirror):
 
 @register
 class OddMirror(Mirror):
-    """``todd:<code>``: says that there is such a code."""
+    """``todd:<code>``: exists if a row has this code."""
 
     name = "t'odd"
     model = Odd

@@ -1,10 +1,10 @@
-"""Rows of every kind: with a parent, with links, edges; and a table with awkward names."""
+"""Models with foreign keys, many-to-many links and edges, and a table whose names need quoting."""
 
 from django.db import models
 
 
 class Group(models.Model):
-    """What items belong to."""
+    """A group of items."""
 
     name = models.CharField(max_length=100)
 
@@ -13,7 +13,7 @@ class Group(models.Model):
 
 
 class Label(models.Model):
-    """What items are tagged with."""
+    """A label of items."""
 
     name = models.CharField(max_length=100, unique=True)
 
@@ -22,7 +22,7 @@ class Label(models.Model):
 
 
 class Item(models.Model):
-    """The row with a record. Hidden ones are filtered away."""
+    """A row with a record. Hidden items are not mirrored."""
 
     name = models.CharField(max_length=100, unique=True)
     score = models.IntegerField(default=0)
@@ -35,7 +35,7 @@ class Item(models.Model):
 
 
 class Follow(models.Model):
-    """An edge: it comes and goes."""
+    """An edge: it is created and deleted, but never changed."""
 
     follower = models.IntegerField()
     followed = models.IntegerField()
@@ -48,7 +48,7 @@ class Follow(models.Model):
 
 
 class Odd(models.Model):
-    """Names that have to be quoted, and a key that may be unknown."""
+    """A table whose names need quoting, and whose key may be null."""
 
     code = models.CharField(max_length=50, null=True, db_column="c'ödé; --")
 
@@ -60,7 +60,7 @@ class Odd(models.Model):
 
 
 class Best(models.Model):
-    """What is backed up: a player's best score."""
+    """A backed-up row: a player's best score."""
 
     player = models.CharField(max_length=50, primary_key=True)
     score = models.IntegerField()
@@ -73,7 +73,7 @@ class Best(models.Model):
 
 
 class Basket(models.Model):
-    """What is backed up: the lines of a basket, in JSON."""
+    """A backed-up row: the lines of a basket, as JSON."""
 
     name = models.CharField(max_length=50, primary_key=True)
     version = models.BigIntegerField()
@@ -84,7 +84,7 @@ class Basket(models.Model):
 
 
 class Writer(models.Model):
-    """Somebody who writes notes, and reads those of others."""
+    """An author of notes, who also reads the notes of others."""
 
     name = models.CharField(max_length=50)
     active = models.BooleanField(default=True)
@@ -94,7 +94,9 @@ class Writer(models.Model):
 
 
 class Note(models.Model):
-    """What is newest is shown: of its writer, of its topic, of all, and to whoever reads its writer."""
+    """A note. Windows show the newest notes of its writer, of its topic, of all writers, and for readers of its
+    writer.
+    """
 
     writer = models.ForeignKey(Writer, models.CASCADE, related_name="notes")
     topic = models.CharField(max_length=20)
@@ -105,7 +107,7 @@ class Note(models.Model):
 
 
 class Reading(models.Model):
-    """Somebody reads what somebody writes."""
+    """A reader reads a writer's notes."""
 
     reader = models.ForeignKey(Writer, models.CASCADE, related_name="+")
     writer = models.ForeignKey(Writer, models.CASCADE, related_name="+")
@@ -118,7 +120,7 @@ class Reading(models.Model):
 
 
 class Ignoring(models.Model):
-    """Somebody does not want to see what somebody writes, for a while."""
+    """A reader ignores a writer's notes."""
 
     reader = models.ForeignKey(Writer, models.CASCADE, related_name="+")
     writer = models.ForeignKey(Writer, models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""Windows of every kind, as an application would declare them, and the edges that a lazy one hangs on."""
+"""Windows of every kind, and the edges on which a lazy window depends."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -9,28 +9,28 @@ from mirror import After, EdgeMirror, Entry, Family, Member, Reached, Watch, Win
 from mirror.naming import key
 from tests.support.mirror.app.models import Ignoring, Note, Reading, Writer
 
-FEED, OF_WRITER, OF_TOPIC, OF_ALL = 6, 4, 3, 8  # how many notes a window has
+FEED, OF_WRITER, OF_TOPIC, OF_ALL = 6, 4, 3, 8  # number of notes in a window
 
 
 def shown() -> QuerySet[Note]:
-    """Notes that may be seen at all."""
+    """Return the visible notes."""
     return Note.objects.filter(hidden=False, writer__active=True)
 
 
 def feed_of(reader: int) -> QuerySet[Note]:
-    """The notes that somebody's feed shows: their own, and those of whom they read and do not ignore."""
+    """Return the notes of a reader's feed: their own, and those of writers whom they read and do not ignore."""
     read = Reading.objects.filter(reader=reader).values("writer")
     ignored = Ignoring.objects.filter(reader=reader).values("writer")
     return shown().filter(Q(writer=reader) | Q(writer__in=read) & ~Q(writer__in=ignored))
 
 
 def newest(notes: QuerySet[Note], limit: int) -> list[int]:
-    """Their ids, newest first."""
+    """Return the ids of the newest notes, newest first."""
     return list(notes.order_by("-pk").values_list("pk", flat=True)[:limit])
 
 
 def numbers(pks: Sequence[str]) -> list[str]:
-    """Those that can be a writer's key."""
+    """Return the keys that can be a writer's primary key."""
     return [pk for pk in pks if pk.isdecimal()]
 
 
@@ -55,7 +55,7 @@ class _Edge(EdgeMirror):
 
 @register
 class ReadingEdge(_Edge):
-    """Whom somebody reads."""
+    """The writers whom a reader reads."""
 
     name = "treading"
     model = Reading
@@ -65,7 +65,7 @@ class ReadingEdge(_Edge):
 
 @register
 class IgnoringEdge(_Edge):
-    """Whom somebody ignores."""
+    """The writers whom a reader ignores."""
 
     name = "tignoring"
     model = Ignoring
@@ -130,7 +130,7 @@ def _topics(condition: Q, after: str | None, limit: int) -> list[str]:
 
 @register
 class NewestNotes(WindowMirror):
-    """``tnotes:newest``: the newest notes of all."""
+    """``tnotes:newest``: the newest notes of all writers."""
 
     name = "tnewest"
     model = Note
@@ -155,7 +155,7 @@ class NewestNotes(WindowMirror):
 
 @register
 class FeedWindow(WindowMirror):
-    """``twriter:{<id>}:feed``: what somebody's feed shows, while they read it. Notes are pushed into it."""
+    """``twriter:{<id>}:feed``: a reader's feed, which exists while it is read. Notes are pushed into it."""
 
     name = "tfeed"
     model = Writer

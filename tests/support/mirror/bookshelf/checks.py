@@ -1,4 +1,4 @@
-"""Its tests. Each of the two cases runs in a process of its own with ``--parallel 2``."""
+"""The project's tests. With ``--parallel 2``, each of the two cases runs in a process of its own."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.support.mirror.bookshelf.titles import mirrored_title, title
 
 class _Case(TransactionTestCase):
     def check(self, name: str) -> None:
-        """Volume 1 is the developer's as well, with another title."""
+        """Volume 1 also exists for the developer, with another title."""
         volume = Volume.objects.create(pk=1, title=name)
         assert title(1) == name
         rebuild.rebuild(["volume"])

@@ -1,4 +1,4 @@
-"""Keys as its author wrote them: without a thought of a prefix."""
+"""A mirror whose author gave no thought to a prefix."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Its settings say nothing about tests."""
+"""Settings without anything about tests."""
 
 import os
 from pathlib import Path

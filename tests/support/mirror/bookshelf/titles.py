@@ -1,4 +1,4 @@
-"""What a page of it would do: read a title from Redis, or from SQL."""
+"""The work of a page: read a title from Redis, or from SQL."""
 
 import orjson
 
@@ -7,11 +7,11 @@ from tests.support.mirror.bookshelf.models import Volume
 
 
 def mirrored_title(pk: int) -> str | None:
-    """The title that Redis has; None: it has none, or SQL has to be asked."""
+    """Return the title in Redis, or None if it has none or SQL has to answer."""
     found = read(["volume"], lambda pipe: pipe.get(f"volume:{pk}"))
     return orjson.loads(found.replies[0])["title"] if found and found.replies[0] else None
 
 
 def title(pk: int) -> str:
-    """The title, from Redis first."""
+    """Return the title, from Redis if possible."""
     return mirrored_title(pk) or Volume.objects.get(pk=pk).title

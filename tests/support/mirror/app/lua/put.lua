@@ -1,4 +1,5 @@
--- KEYS[1] the basket, KEYS[2] the marks; ARGV basket, line, quantity (0: none). Returns how many lines there are.
+-- Set a line of a basket, or remove it with quantity 0. Return the number of lines.
+-- KEYS: basket, marks. ARGV: basket, line, quantity.
 if not restored and redis.call('EXISTS', KEYS[1]) == 0 then
   return COLD
 end

@@ -1,4 +1,5 @@
--- KEYS[1] tbest, KEYS[2] its marks; ARGV player, score (below zero: the player leaves).
+-- Write a score if it is better than the old one. A score below zero removes the player.
+-- KEYS: tbest, its marks. ARGV: player, score.
 if tonumber(ARGV[2]) < 0 then
   redis.call('ZREM', KEYS[1], ARGV[1])
 else
