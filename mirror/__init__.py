@@ -1,7 +1,7 @@
-"""Keeps Redis equal to SQL: declare how a row shows in Redis, and it always does.
+"""Keep Redis equal to SQL: an application declares how a row appears in Redis, and this one does the rest.
 
-The public names are here; ``docs/architecture.md`` tells how the parts work together.
-This application imports no other one, and can be lifted into any Django site.
+The public names are here. ``docs/architecture.md`` explains how the parts work together. This application imports
+no other one and can be installed in any Django site.
 """
 
 from mirror.declare import After, EdgeMirror, Family, Mirror, Reached, SummaryMirror, TableMirror, Watch, WindowMirror

@@ -1,7 +1,7 @@
-"""The outbox and the mirrors in the admin: to be looked at, not to be edited.
+"""Admin pages of the outbox and of the mirrors, which show data and run actions but edit nothing.
 
-What can be done here is done elsewhere: changes that were set aside are tried again, or given up, by
-``mirror.outbox``; a verification or a rebuild is asked of Celery.
+The actions are implemented elsewhere: ``mirror.outbox`` retries or discards quarantined changes, and Celery tasks
+verify and rebuild mirrors.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from mirror.read_only import ReadOnly
 
 
 class Standing(admin.SimpleListFilter):
-    """Where changes stand; without a choice, those that are not in Redis."""
+    """Filter changes by state. Without a choice, show the unapplied ones."""
 
     title = _("standing")
     parameter_name = "standing"
@@ -45,7 +45,7 @@ class Standing(admin.SimpleListFilter):
 
 @admin.register(Change)
 class ChangeAdmin(ReadOnly):
-    """The outbox: what is on its way to Redis, and what could not go."""
+    """The outbox: pending and quarantined changes."""
 
     list_display = ["id", "mirror", "source", "key", "created_at", "standing", "attempts", "error"]
     list_filter = [Standing, "mirror"]
@@ -56,7 +56,7 @@ class ChangeAdmin(ReadOnly):
 
     @display(description=_("standing"), label={"aside": "danger", "pending": "info", "applied": "success"})
     def standing(self, change: Change) -> tuple[str, Any]:
-        """Where a change stands, and its name for people."""
+        """Return the state of a change and its label."""
         if change.applied_at is not None:
             return "applied", _("applied")
         return ("pending", _("pending")) if change.quarantined_at is None else ("aside", _("set aside"))
@@ -77,7 +77,7 @@ class ChangeAdmin(ReadOnly):
 
 @admin.register(State)
 class StateAdmin(ReadOnly):
-    """The mirrors: how each stands, and what can be asked for."""
+    """The mirrors with their status and actions."""
 
     list_display = ["mirror", "warm", "rows", "pending", "oldest", "aside", "layout", "verified_at", "differences"]
     list_display_links = None
@@ -87,7 +87,7 @@ class StateAdmin(ReadOnly):
         return super().get_queryset(request).filter(mirror__in=[mirror.name for mirror in registry.all_mirrors()])
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """The list, with every mirror in it, also one that was never rebuilt."""
+        """Show the list with a row for every mirror, even if it was never rebuilt."""
         states = State.objects.using(outbox.using())
         known = set(states.values_list("mirror", flat=True))
         new = [State(mirror=mirror.name) for mirror in registry.all_mirrors() if mirror.name not in known]
@@ -96,7 +96,7 @@ class StateAdmin(ReadOnly):
         return super().changelist_view(request, extra_context)
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """The page of the list, with the status of each mirror on it (asked for all of them at once)."""
+        """Return the page of the list with the status of each mirror, fetched for all of them at once."""
         changelist: ChangeList = super().get_changelist_instance(request)
         statuses = {found.mirror: found for found in status.statuses()}
         for state in changelist.result_list:
@@ -105,33 +105,33 @@ class StateAdmin(ReadOnly):
 
     @display(description=_("state"), label={"warm": "success", "cold": "warning", "unknown": "danger"})
     def warm(self, state: Any) -> tuple[str, str]:
-        """Whether it is warm, and how far its rebuild is."""
+        """Whether the mirror is warm, and the progress of its rebuild."""
         warm = state.status.warm
         return "unknown" if warm is None else "warm" if warm else "cold", texts.state(state.status)
 
     @display(description=_("rows"))
     def rows(self, state: Any) -> str:
-        """Rows in SQL; windows in Redis."""
+        """Number of rows in SQL, or of windows in Redis."""
         return texts.rows(state.status)
 
     @display(description=_("pending"))
     def pending(self, state: Any) -> int:
-        """Changes that are not in Redis."""
+        """Number of pending changes."""
         return int(state.status.pending)
 
     @display(description=_("oldest"))
     def oldest(self, state: Any) -> str:
-        """How long the oldest of them has waited."""
+        """Age of the oldest pending change."""
         return f"{state.status.oldest_pending_seconds:.1f} s"
 
     @display(description=_("set aside"))
     def aside(self, state: Any) -> int:
-        """Changes that could not go to Redis."""
+        """Number of quarantined changes."""
         return int(state.status.quarantined)
 
     @display(description=_("layout"))
     def layout(self, state: Any) -> int:
-        """The version of keys and records."""
+        """Version of the layout of keys and records."""
         return int(state.status.layout_version)
 
     @admin.action(description=_("Verify: compare with SQL, both ways"), permissions=["act"])
@@ -143,7 +143,7 @@ class StateAdmin(ReadOnly):
         self._ask(request, queryset, lambda mirror: send.rebuild(mirror, if_cold=False))
 
     def _ask(self, request: HttpRequest, queryset: QuerySet[State], ask: Callable[[str], bool]) -> None:
-        """Ask Celery for something, mirror by mirror, and say whether it was told."""
+        """Send a task for each mirror, and report whether the broker accepted it."""
         for state in queryset:
             if ask(state.mirror):
                 text = gettext("%(mirror)s: asked for; the result will be seen here.") % {"mirror": state.mirror}

@@ -1,18 +1,18 @@
-"""Draining keys: the one place where mirrored entries are written.
+"""Draining keys: the only code that writes mirrored entries.
 
-The order is what makes it right, and no step may be moved:
+Correctness depends on the order of the steps, none of which may be moved:
 
-1. Redis: WATCH the rows' own keys and read what they say.
-2. SQL: the ids of the pending changes, and only then the rows.
-3. Redis: MULTI: own keys (always written, or WATCH protects nobody), entries to take away and to add; EXEC.
-4. SQL: mark exactly those ids as applied (and order what comes after them: ``mirror.chains``).
+1. Redis: WATCH the rows' own keys and read their records.
+2. SQL: read the ids of the pending changes, and only then the rows.
+3. Redis: MULTI; write the own keys (always, otherwise WATCH has no effect); remove and add entries; EXEC.
+4. SQL: mark exactly those ids as applied (and order the changes of chained mirrors: ``mirror.chains``).
 
-A crash between any two steps leaves the ids pending, and doing it again is harmless. Whoever wrote in between
-makes EXEC fail, and then it starts over from newer rows. So between WATCH and EXEC of one drain no other drain
-of that row has written, which puts all of them in one order, and SQL is read later by each than by the one
-before. The ids are read before the rows: a change whose id was seen is in the rows; one that was committed in
-between stays pending and is drained again. Both in one statement would be the same at the price of every
-``load`` being one statement.
+A crash between any two steps leaves the ids pending, and repeating the drain is harmless. A concurrent write makes
+EXEC fail, and the drain starts over with newer rows. So no other drain of a row writes between WATCH and EXEC of
+one drain. This puts all drains of a row into one order, and each of them reads SQL later than the one before. The
+ids are read before the rows: a change whose id was read is contained in the rows, and a change committed in between
+stays pending and is drained again. Reading both in one statement would give the same guarantee, but every ``load``
+would have to be one statement.
 """
 
 import random
@@ -32,15 +32,15 @@ from mirror.shapes import ABSENT, JsonShape, shape_of
 
 TRIES = 20
 Step = Callable[[str], object]
-Claim = Field | Value  # what rows may take over from one another
+Claim = Field | Value  # entries whose place can pass from one row to another
 
 
 def no_step(name: str) -> None:
-    """Nothing happens between the steps (tests stop a drain here)."""
+    """Do nothing between the steps. Tests stop a drain here."""
 
 
 class Drained(NamedTuple):
-    """What a drain did: rows written, changes marked."""
+    """The result of a drain: numbers of written rows and of marked changes."""
 
     rows: int
     changes: int
@@ -50,7 +50,7 @@ Flight = Generator[None, None, Drained]
 
 
 class _Work(NamedTuple):
-    """One try at a batch: what it read, and what it is going to write."""
+    """One attempt at a batch: the data that it read, and the commands' content."""
 
     changes: list[outbox.Pending]
     owns: dict[str, Any]
@@ -70,12 +70,13 @@ def drain(
     tries: int = TRIES,
     shape: JsonShape | None = None,
 ) -> Drained:
-    """Make Redis say of these rows what SQL says, and mark their changes as applied.
+    """Make the records and entries of these rows equal to SQL, and mark their changes as applied.
 
-    full: write every entry again, not only the difference to what the record said before, and leave the
-    feed alone (rebuild). ``step`` is called with the name of each step before it. shape: another than the mirror's.
-    Raises Conflict when others were in the way again and again, redis-py's errors when Redis is away,
-    ProgrammingError inside a transaction, and whatever the declaration raises.
+    full: write every entry again, not only the difference to the previous record, and leave the feed alone (for a
+    rebuild). step: called with the name of each step before it. shape: replaces the mirror's shape.
+
+    Raises Conflict after too many concurrent writes, redis-py's errors when Redis is away, ProgrammingError inside
+    a transaction, and any error of the declaration.
     """
     for attempt in range(tries):
         try:
@@ -94,9 +95,9 @@ def launch(
     step: Step = no_step,
     shape: JsonShape | None = None,
 ) -> Flight:
-    """The first half of one try: all up to sending what is to be written. Redis works on it meanwhile.
+    """Run the first half of an attempt, up to sending the write. Redis executes it in the background.
 
-    ``land`` is the second half. A flight that is dropped leaves its changes pending. Raises as ``drain``.
+    ``land`` is the second half. The changes of a dropped flight stay pending. Raises the same errors as ``drain``.
     """
     outbox.refuse_transaction()
     flight = (
@@ -109,7 +110,9 @@ def launch(
 
 
 def land(flight: Flight) -> Drained:
-    """The second half: see what became of the write, and mark the changes. Raises Conflict: nothing was written."""
+    """Run the second half: collect the result of the write and mark the changes. Raises Conflict if nothing was
+    written.
+    """
     try:
         next(flight)
     except StopIteration as stop:
@@ -145,8 +148,10 @@ def _fly(shape: JsonShape, pks: Sequence[str], redis: Any, full: bool, step: Ste
 
 
 def _collect(session: Session, work: _Work) -> None:
-    """See what became of the write. Of a transaction in which a command fails, Redis carries out the others: the
-    record may be there and an entry not, and the next try must not believe the record.
+    """Collect the result of the write.
+
+    If one command of a transaction fails, Redis executes the others. The record may then exist without an entry, so
+    the next attempt must not rely on the record.
     """
     try:
         session.collect_transaction()
@@ -156,9 +161,9 @@ def _collect(session: Session, work: _Work) -> None:
 
 
 def _work(shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool) -> _Work:
-    """Read SQL (ids first, then rows) and work out the difference."""
+    """Read SQL (first ids, then rows) and compute the difference."""
     pending = shape.pending(pks)
-    if shape.sums_up and not pending and not full:  # another drain has done it for all
+    if shape.sums_up and not pending and not full:  # another drain has applied the changes of all rows
         return _Work([], {}, [], [], [], 0)
     targets = shape.wanted(pks, said)
     work = _Work([], {}, [], [], [], len(pks))
@@ -175,7 +180,7 @@ def _work(shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool)
         remove: list[Entry] = []
         if accounted:
             remove, changed = plan.difference(accounted, target.entries)
-            if not anew and before is not None:  # else nothing that was said can be trusted to be there
+            if not anew and before is not None:  # otherwise the entries of the previous record may be missing
                 add = changed
         work.remove.extend(remove)
         work.add.extend(add)
@@ -185,20 +190,20 @@ def _work(shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool)
 
 
 def _accounted(shape: JsonShape, pk: str, said: Any) -> list[Contribution]:
-    """The entries that what Redis says accounts for; none if it cannot be read (verify finds the rest)."""
+    """Return the entries of the previous record, or none if it cannot be read; verification finds the rest."""
     try:
         return list(shape.before(pk, said))
-    except Exception:  # a record of another layout, or of another hand, may raise anything
+    except Exception:  # a record of another layout or from another writer may raise anything
         return []
 
 
 def _settle_claims(
     session: Session, shape: JsonShape, pks: Sequence[str], said: Sequence[Any], full: bool, work: _Work
 ) -> _Work:
-    """Entries that rows take over from one another (a name): take away only what still is one's own.
+    """Settle which row owns a place that passes from one row to another (a name): remove only values of this row.
 
-    The places are watched and read; if another row's value is found where this one wants to write, SQL
-    is asked once more, now that nobody can change the place unnoticed.
+    The places are watched and read. If one that this drain wants to write holds another row's value, SQL is read
+    once more. From then on the WATCH notices any change of the place.
     """
     seen: dict[tuple[str, ...], str | None] = {}
     while places := _claims(work) - seen.keys():

@@ -1,4 +1,4 @@
-"""Application configuration: finds the declarations, then wires capture to the models."""
+"""Application configuration: load the declarations, then connect capture to the models."""
 
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules

@@ -1,4 +1,4 @@
-"""What a process remembers, and no more than so much of it."""
+"""A dictionary of bounded size, for data that a process remembers."""
 
 import threading
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ V = TypeVar("V")
 
 
 class Bounded(Generic[V]):
-    """Values by name. Of more than ``most``, those go that were put first."""
+    """Values by name. Above ``most`` values, the oldest ones are dropped."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -16,18 +16,18 @@ class Bounded(Generic[V]):
         self._writing = threading.Lock()
 
     def __iter__(self) -> Iterator[str]:
-        """The names, the newest last."""
+        """Iterate over the names, newest last."""
         return iter(tuple(self._values))
 
     def __len__(self) -> int:
         return len(self._values)
 
     def get(self, name: str) -> V | None:
-        """None: it is not there."""
+        """Return the value, or None without one."""
         return self._values.get(name)
 
     def put(self, name: str, value: V) -> None:
-        """Remember it, as the newest."""
+        """Store a value as the newest one."""
         with self._writing:
             self._values.pop(name, None)
             self._values[name] = value
@@ -35,11 +35,11 @@ class Bounded(Generic[V]):
                 del self._values[next(iter(self._values))]
 
     def forget(self, name: str) -> None:
-        """It is not there any more."""
+        """Remove a value."""
         with self._writing:
             self._values.pop(name, None)
 
     def clear(self) -> None:
-        """Nothing is."""
+        """Remove all values."""
         with self._writing:
             self._values.clear()

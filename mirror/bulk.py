@@ -1,4 +1,4 @@
-"""Long walks over many rows: with the cyclic garbage collector out of the way."""
+"""Long walks over many rows, with fewer runs of the cyclic garbage collector."""
 
 import gc
 from collections.abc import Generator
@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def few_collections() -> Generator[None, None, None]:
-    """Let the garbage collector run rarely in the block.
+    """Run the garbage collector rarely in the block.
 
-    Rebuild and verify make millions of small lists and tuples, none of them in cycles; at the usual threshold
-    a fifth of their time went into looking through them for cycles (measured on 330,294 memberships).
+    Rebuild and verify create millions of small lists and tuples, none of them in cycles. At the usual threshold the
+    collector took a fifth of their time (measured on 330,294 memberships).
     """
     before = gc.get_threshold()
     gc.set_threshold(500_000, 50, 1000)

@@ -1,7 +1,7 @@
-"""Triggers: what makes it certain that a change is noticed, however it was made.
+"""Installation of the triggers, which capture every change however it is made.
 
-They are put in place after every migrate, each table's in one transaction with the order to rebuild the
-mirrors that may have missed something. ``missing`` tells what a system check reports.
+They are installed after every migrate. Each table's triggers are created in one transaction with the order to
+rebuild the mirrors that may have missed changes. A system check reports the result of ``missing``.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ Problem = Literal["missing", "out of date", "left over"]
 
 
 class Fault(NamedTuple):
-    """A trigger that is not as it should be, and the mirrors that may miss changes for it."""
+    """A missing, outdated or superfluous trigger, and the mirrors that may miss changes because of it."""
 
     table: str
     operation: str
@@ -39,14 +39,16 @@ class Fault(NamedTuple):
 
 
 def connect() -> None:
-    """See to the triggers around every migrate: once, after the last application's tables are there."""
+    """Connect the signals that install the triggers after the last application's migrations."""
     with_models = [app for app in apps.get_app_configs() if app.models_module is not None]
     pre_migrate.connect(_before, sender=with_models[0], dispatch_uid="mirror.capture")
     post_migrate.connect(_after, sender=with_models[-1], dispatch_uid="mirror.capture")
 
 
 def capture_for(using: str | None = None) -> Capture:
-    """How changes are captured there. Raises ImproperlyConfigured for other databases than the two known."""
+    """Return the capture for this database. Raises ImproperlyConfigured for other vendors than SQLite and
+    PostgreSQL.
+    """
     connection = connections[using or setting("DATABASE")]
     if connection.vendor not in CAPTURES:
         raise ImproperlyConfigured(
@@ -56,10 +58,10 @@ def capture_for(using: str | None = None) -> Capture:
 
 
 def install(using: str | None = None) -> list[str]:
-    """Make or alter the triggers that are not as they should be, drop those nobody needs.
+    """Create and replace the triggers that are missing or outdated, and drop superfluous ones.
 
-    Returns the names of the mirrors that may have missed changes; they are told to rebuild in the same
-    transaction. Raises ImproperlyConfigured when a declaration names a column that does not exist.
+    Return the names of the mirrors that may have missed changes. The same transaction orders their rebuild. Raises
+    ImproperlyConfigured if a declaration names a column that does not exist.
     """
     capture = capture_for(using)
     with transaction.atomic(using=capture.connection.alias):
@@ -81,13 +83,14 @@ def install(using: str | None = None) -> list[str]:
 
 
 def _keep_stamps(capture: Capture, before: dict[str, str], made_anew: set[str]) -> None:
-    """Keep the stamps of the triggers made here, and of those that were in order ``before``.
+    """Save the stamps of the new triggers, and of those that were in order ``before``.
 
-    Another's stamp stays as it is kept: the next check sees that it is not this one. See ``mirror.triggers``.
+    The saved stamp of any other trigger is kept, so that the next check notices its change. See
+    ``mirror.triggers``.
     """
     table = Identity._meta.db_table
     if "triggers" not in capture.columns([table]).get(table, ()):
-        return  # its migration is still to come
+        return  # the migration of this column follows
     rows = Identity.objects.using(capture.connection.alias).filter(pk=1)
     known, now = rows.values_list("triggers", flat=True).first(), capture.stamps()
     fine = made_anew | {name for name in now if known is None or known.get(name) == before.get(name)}
@@ -97,14 +100,14 @@ def _keep_stamps(capture: Capture, before: dict[str, str], made_anew: set[str]) 
 
 
 def _affected(capture: Capture, trigger: Trigger, should: Definition, was: Definition | None) -> set[str]:
-    """The mirrors whose part of a trigger was not there before, word for word."""
+    """Return the mirrors with a statement in this trigger that the existing trigger lacks."""
     alive = was is not None and capture.is_alive(should, was)
     lines = was.body.split("\n") if was and alive else []
     return {insert.mirror for insert in trigger.inserts if capture.statement(insert, trigger.operation) not in lines}
 
 
 def missing(using: str | None = None) -> list[Fault]:
-    """What ``install`` would put right. Asks the database, changes nothing."""
+    """Return the faults that ``install`` would repair, without changing anything."""
     capture = capture_for(using)
     found, faults = capture.found(), []
     for trigger in capture.wanted():
@@ -120,7 +123,7 @@ def missing(using: str | None = None) -> list[Fault]:
 
 
 def uninstall(using: str | None = None) -> None:
-    """Drop every trigger of the mirror. Changes made from now on are not noticed."""
+    """Drop all triggers of the mirror. Later changes are not captured."""
     capture = capture_for(using)
     with transaction.atomic(using=capture.connection.alias):
         for definition in capture.found().values():
@@ -128,38 +131,38 @@ def uninstall(using: str | None = None) -> None:
 
 
 def made(mirrors: Iterable[str], using: str | None = None) -> None:
-    """Order these mirrors to be rebuilt: changes may have been missed. Obeyed by the relay."""
+    """Order a rebuild of these mirrors, because they may have missed changes. The relay carries it out."""
     capture = capture_for(using)
     table = capture.quote(capture.outbox)
     capture.run(
-        # Not by the model, which may have columns that a migration has yet to add.
+        # Without the model, which may have columns whose migration follows.
         f"INSERT INTO {table} (mirror, source, key) VALUES ({literal(name)}, '', {literal(WHOLE)})"
         for name in mirrors
     )
 
 
 def _before(*, using: str, plan: list[tuple[Any, bool]], **kwargs: Any) -> None:
-    """Take away what would break while tables change; what was missed meanwhile is made good by ``_after``."""
+    """Drop triggers that would break during migrations. ``_after`` orders rebuilds for changes missed meanwhile."""
     if using != setting("DATABASE") or not plan:
         return
     if any(migration.app_label == "mirror" for migration, _ in plan):
-        uninstall(using)  # the outbox itself is being altered, or is going
+        uninstall(using)  # the outbox itself is being altered or removed
         return
     capture = capture_for(using)
     wanted = {trigger.name: capture.define(trigger).body for trigger in capture.wanted()}
     with transaction.atomic(using=using):
         for name, definition in capture.found().items():
-            # A line that is no longer wanted may name a column that is about to be renamed or dropped.
+            # A statement that is no longer wanted may name a column that is about to be renamed or dropped.
             if not set(definition.body.split("\n")) <= set(wanted.get(name, "").split("\n")):
                 capture.run(capture.drop(definition))
 
 
 def _after(*, using: str, **kwargs: Any) -> None:
-    """Install, on the database that is mirrored. A flush does this as well, and has taken the identity's row away."""
+    """Install the triggers on the mirrored database. ``flush`` sends this signal too, and has deleted the identity."""
     if using == setting("DATABASE"):
         install(using)
         marker.database_identity.cache_clear()
-        with suppress(LookupError):  # migrated back to where there was none
-            # Here, and not at the first question: that may be asked in a transaction that is rolled back.
+        with suppress(LookupError):  # the model does not exist after a migration backwards
+            # Here, because its first use may be in a transaction that is rolled back.
             identities = kwargs.get("apps", apps).get_model("mirror", "Identity")._base_manager
             identities.using(using).get_or_create(pk=1)

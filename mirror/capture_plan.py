@@ -1,6 +1,6 @@
-"""What has to be written to the outbox when: one trigger per table and operation, for all mirrors together.
+"""The plan of capture: one trigger per table and operation, for all mirrors together.
 
-``capture_sqlite`` and ``capture_postgres`` say the same in their own SQL.
+``capture_sqlite`` and ``capture_postgres`` write it in their SQL.
 """
 
 import hashlib
@@ -17,34 +17,34 @@ from mirror.declare import Watch
 from mirror.models import Change
 
 Operation = Literal["insert", "update", "delete", "truncate"]
-MARK: Final = "/* mirror: made after each migrate */"  # by this our triggers are known from others'
-LONGEST_NAME: Final = 63  # bytes; PostgreSQL cuts off the rest
+MARK: Final = "/* mirror: made after each migrate */"  # identifies the triggers of this application
+LONGEST_NAME: Final = 63  # in bytes; PostgreSQL truncates longer names
 WHOLE: Final = outbox.WHOLE
 
 
 class Insert(NamedTuple):
-    """One INSERT of a trigger."""
+    """One INSERT statement of a trigger."""
 
     mirror: str
     source: str = ""
-    columns: tuple[str, ...] = ()  # make the key; none: the key is ""
+    columns: tuple[str, ...] = ()  # form the key; without columns the key is ""
     unique: bool = True  # no two rows of a statement have the same key
-    primary: tuple[str, ...] = ()  # known for an UPDATE that is not always a change:
-    compared: tuple[str, ...] = ()  # it is one of a row where one of these differs
-    updates: bool = False  # nothing but an UPDATE is a change
+    primary: tuple[str, ...] = ()  # set if only some UPDATEs are changes:
+    compared: tuple[str, ...] = ()  # those where one of these columns differs
+    updates: bool = False  # only UPDATEs are changes
 
     @property
     def named(self) -> set[str]:
-        """All columns that its statements name."""
+        """Return all columns in the statement."""
         return {*self.columns, *self.compared}
 
     def head(self, table: str) -> str:
-        """What such an INSERT into the outbox begins with, up to the key."""
+        """Return the beginning of the INSERT into the outbox, up to the key."""
         return f"INSERT INTO {table} (mirror, source, key) SELECT {literal(self.mirror)}, {literal(self.source)},"
 
 
 class Trigger(NamedTuple):
-    """What happens after ``operation`` on ``table``."""
+    """The statements after ``operation`` on ``table``."""
 
     name: str
     table: str
@@ -53,16 +53,16 @@ class Trigger(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A trigger as the database has it, or should have it. Equal ones do the same."""
+    """A trigger as it exists or should exist. Equal definitions have the same effect."""
 
     name: str
     table: str
-    shape: tuple[str, ...]  # when and on what it fires
+    shape: tuple[str, ...]  # when the trigger fires
     body: str
 
 
 class Capture(ABC):
-    """What a database can do, and how it is told."""
+    """The abilities and the SQL of one database vendor."""
 
     operations: Sequence[Operation]
 
@@ -72,7 +72,7 @@ class Capture(ABC):
         self.outbox = str(Change._meta.db_table)
 
     def wanted(self) -> list[Trigger]:
-        """The triggers that the registered mirrors need on tables that exist (none without the outbox).
+        """Return the triggers that the registered mirrors need on existing tables; none without the outbox.
 
         Raises ImproperlyConfigured for a column that the model does not have.
         """
@@ -82,66 +82,66 @@ class Capture(ABC):
             Trigger(trigger_name(table, operation), table, operation, concerned)
             for table, wanted in sorted(by_table.items())
             if self.outbox in columns
-            # A table or column may have its migration still before it: then it is for the next time.
+            # The migration of a table or column may follow. Then the next migrate installs its triggers.
             for present in [[insert for insert in wanted if insert.named <= columns.get(table, set())]]
             for operation in self.operations
             if (concerned := _for(operation, present))
         ]
 
     def run(self, statements: Iterable[str]) -> None:
-        """Execute statements as they are."""
+        """Execute statements without parameters."""
         with self.connection.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
 
     @abstractmethod
     def lock(self) -> None:
-        """Keep others from installing until the end of the transaction."""
+        """Exclude other installations until the end of the transaction."""
 
     @abstractmethod
     def columns(self, tables: Sequence[str]) -> dict[str, set[str]]:
-        """The columns of those of ``tables`` that exist."""
+        """Return the columns of the existing ones among ``tables``."""
 
     @abstractmethod
     def found(self) -> dict[str, Definition]:
-        """The mirror's triggers that the database has, by name."""
+        """Return the mirror's triggers in the database, by name."""
 
     @abstractmethod
     def stamps(self) -> dict[str, str]:
-        """Something of each of these triggers that changes whenever it is made, dropped, altered or disabled."""
+        """Return a stamp of each of these triggers, which changes when it is created, dropped, altered or disabled."""
 
     def weak(self) -> list[str]:
-        """The SQL that has triggers fire for every write which now fire for most."""
+        """Return the SQL that makes triggers fire for all writes, if some fire only for most."""
         return []
 
     def is_alive(self, should: Definition, was: Definition) -> bool:
-        """Whether a trigger fires when it should, at least for ordinary writes."""
+        """Return whether a trigger fires when it should, at least for ordinary writes."""
         return should.shape == was.shape
 
     @abstractmethod
     def define(self, trigger: Trigger) -> Definition:
-        """What the database should have."""
+        """Return the trigger as it should exist."""
 
     @abstractmethod
     def statement(self, insert: Insert, operation: Operation) -> str:
-        """One INSERT in SQL, on one line."""
+        """Return an INSERT statement, on one line."""
 
     @abstractmethod
     def create(self, definition: Definition) -> list[str]:
-        """The SQL that makes a trigger."""
+        """Return the SQL that creates a trigger."""
 
     @abstractmethod
     def drop(self, definition: Definition) -> list[str]:
-        """The SQL that takes a trigger away."""
+        """Return the SQL that drops a trigger."""
 
 
 def literal(text: str) -> str:
-    """``text`` as a string in SQL."""
+    """Return ``text`` as an SQL string."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def inserts() -> dict[str, list[Insert]]:
-    """What the registered mirrors want to know, by table, each thing once."""
+    """Return the statements that the registered mirrors need, by table, without duplicates."""
     by_table: dict[str, dict[Insert, None]] = defaultdict(dict)
     for mirror in registry.all_mirrors():
         for watch in mirror.watches:
@@ -164,20 +164,22 @@ def _insert(mirror: str, watch: Watch) -> Insert:
     unique = set(primary) <= set(key)
     if not watch.only:
         return Insert(mirror, watch.source, key, unique, updates=watch.updates)
-    # What is made of the row may depend on which row it is.
+    # The primary key is compared too, because a row's data may depend on it.
     compared = tuple(dict.fromkeys((*primary, *key, *watch.only)))
     return Insert(mirror, watch.source, key, unique, primary, compared, watch.updates)
 
 
 def unknown_columns(watch: Watch) -> list[str]:
-    """The watched columns that the model's own table does not have."""
+    """Return the watched columns that the model's own table does not have."""
     model = watch.model._meta.concrete_model or watch.model
     known = {field.column for field in model._meta.local_concrete_fields}
     return [column for column in (*watch.key_columns, *watch.only) if column not in known]
 
 
 def trigger_name(table: str, operation: Operation) -> str:
-    """The name of a trigger (and its function): says the table, or as much of it as fits and a digest."""
+    """Return the name of a trigger and its function: the table and operation, or a part and a digest if it is too
+    long.
+    """
     name = f"mirror_{table}_{operation}"
     if len(name.encode()) <= LONGEST_NAME:
         return name

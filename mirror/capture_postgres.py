@@ -1,7 +1,7 @@
 """Capture on PostgreSQL: statement triggers with transition tables, and one for TRUNCATE.
 
-One function per trigger, beside the outbox. It runs with a search path of its own, so that whoever writes
-cannot have it call anything but PostgreSQL's own operators.
+Each trigger has a function in the schema of the outbox. It runs with a search path of its own, so that a writer
+cannot make it call any but PostgreSQL's own operators.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ FOUND: Final = """
      WHERE f.prorettype = 'trigger'::regtype AND position(%s in f.prosrc) > 0
 """
 
-# The row of a trigger is another one after DISABLE and ENABLE, that of a function after CREATE OR REPLACE.
+# DISABLE and ENABLE replace the row of a trigger, and CREATE OR REPLACE the row of a function.
 STAMPS: Final = """
     SELECT f.proname, concat_ws('.', f.oid, f.xmin, t.oid, t.xmin)
       FROM pg_proc f
@@ -39,9 +39,9 @@ STAMPS: Final = """
       LEFT JOIN pg_trigger t ON t.tgfoid = f.oid AND t.tgname = f.proname
      WHERE f.prorettype = 'trigger'::regtype AND position(%s in f.prosrc) > 0
 """
-ENABLED: Final = 2  # where a definition's shape says how a trigger is enabled
-ALWAYS, ORDINARY = "A", "O"  # also, or not, under session_replication_role = replica
-LOCK_TIMEOUT: Final = "1s"  # writers wait behind whoever waits for a table
+ENABLED: Final = 2  # index in a definition's shape of the state that enables the trigger
+ALWAYS, ORDINARY = "A", "O"  # fires, or does not, under session_replication_role = replica
+LOCK_TIMEOUT: Final = "1s"  # writers queue behind a process that waits for a table lock
 
 COLUMNS: Final = """
     SELECT c.relname, array_agg(a.attname::text)
@@ -53,7 +53,7 @@ COLUMNS: Final = """
 
 
 class PostgresCapture(Capture):
-    """Compared by what the catalogue says of trigger and function."""
+    """Definitions are compared by their rows in the system catalogs."""
 
     operations: tuple[Operation, ...] = ("insert", "update", "delete", "truncate")
 
@@ -117,7 +117,7 @@ class PostgresCapture(Capture):
         ]
 
     def drop(self, definition: Definition) -> list[str]:
-        # With its triggers, wherever they are by now.
+        # CASCADE also drops its triggers, even on a renamed table.
         return [f"DROP FUNCTION IF EXISTS {self._schema}.{self.quote(definition.name)}() CASCADE"]
 
     def statement(self, insert: Insert, operation: Operation) -> str:
@@ -127,7 +127,7 @@ class PostgresCapture(Capture):
         return f"{head} key FROM ({self._keys(insert, operation)}) AS keys WHERE key IS NOT NULL;"
 
     def _keys(self, insert: Insert, operation: Operation) -> str:
-        """The query that gives the keys to be written, each once."""
+        """Return the query for the keys, each once."""
         if operation == "update" and insert.compared:
             return self._changed_keys(insert)
         rows = "old_rows" if operation == "delete" else "new_rows"
@@ -139,8 +139,10 @@ class PostgresCapture(Capture):
         return f"SELECT{'' if insert.unique else ' DISTINCT'} {key} AS key FROM {rows}"
 
     def _changed_keys(self, insert: Insert) -> str:
-        """The old keys and the new ones of rows in which something differs, byte by byte; NULL is as good as any value.
-        A row whose primary key changes has no partner: it differs from nothing.
+        """Return the query for the old and new keys of rows with a bytewise difference. NULL is compared like any
+        value.
+
+        A row whose primary key changes has no partner in the join, so it differs from an empty row.
         """
         partner = " AND ".join(f"o.{c} = n.{c}" for c in map(self.quote, insert.primary))
         old, new = (", ".join(f"{row}.{self.quote(c)}" for c in insert.compared) for row in "on")
@@ -154,13 +156,13 @@ class PostgresCapture(Capture):
         return f"SELECT DISTINCT either.key AS key {changed[0]} CROSS JOIN LATERAL {both} {changed[1]}"
 
     def _key(self, insert: Insert, row: str = "") -> str:
-        # Byte by byte, whatever the column's collation: to Redis "A" and "a" are two keys.
+        # Bytewise, whatever the column's collation: "A" and "a" are two keys in Redis.
         texts = (f"{row}{self.quote(column)}::text" for column in insert.columns)
         return (" || ':' || ".join(texts) or "''") + ' COLLATE "C"'
 
     @cached_property
     def _schema(self) -> str:
-        """The schema that the outbox is in, quoted."""
+        """The quoted name of the outbox's schema."""
         with self.connection.cursor() as cursor:
             cursor.execute(
                 "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass(%s)",

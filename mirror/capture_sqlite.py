@@ -1,6 +1,7 @@
 """Capture on SQLite: row triggers.
 
-``recursive_triggers`` has to be on, or REPLACE takes rows away in silence (a system check looks).
+``recursive_triggers`` must be on. Otherwise REPLACE removes rows without firing triggers. A system check tests
+this.
 """
 
 import json
@@ -10,13 +11,13 @@ from typing import Final
 
 from mirror.capture_plan import MARK, Capture, Definition, Insert, Operation, Trigger
 
-# xinfo and not info, which leaves generated columns out
+# table_xinfo, because table_info omits generated columns
 COLUMNS: Final = """
     SELECT t.name, c.name
       FROM sqlite_master t, pragma_table_xinfo(t.name) c
      WHERE t.type = 'table' AND t.name IN (SELECT value FROM json_each(%s))
 """
-# Any change of the schema counts: a trigger that was dropped and made again can be the same in all else.
+# The schema version counts, because a trigger that was dropped and created again can be equal in all else.
 STAMPS: Final = """
     SELECT m.name, s.schema_version || '.' || m.rowid
       FROM sqlite_master m, pragma_schema_version s
@@ -25,12 +26,12 @@ STAMPS: Final = """
 
 
 class SqliteCapture(Capture):
-    """Compared by the text in ``sqlite_master``, which is what the trigger was made with."""
+    """Definitions are compared by the text in ``sqlite_master``, which is the CREATE statement."""
 
     operations: tuple[Operation, ...] = ("insert", "update", "delete")
 
     def lock(self) -> None:
-        """Nothing to do: a transaction that writes is alone."""
+        """Do nothing: a writing transaction excludes all others."""
 
     def columns(self, tables: Sequence[str]) -> dict[str, set[str]]:
         found: dict[str, set[str]] = defaultdict(set)
@@ -83,7 +84,7 @@ class SqliteCapture(Capture):
         return f"{statement} {head} {old} WHERE ({self._differ(insert.columns)}) AND {old} IS NOT NULL;"
 
     def _differ(self, columns: Sequence[str]) -> str:
-        # Binary, whatever the column's collation: to Redis "A" and "a" are two keys.
+        # Binary, whatever the column's collation: "A" and "a" are two keys in Redis.
         return " OR ".join(f"OLD.{c} IS NOT NEW.{c} COLLATE BINARY" for c in map(self.quote, columns))
 
     def _key(self, row: str, insert: Insert) -> str:

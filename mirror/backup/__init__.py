@@ -1,8 +1,8 @@
-"""The other direction: facts that are written to Redis first, and follow in SQL.
+"""Backups: structures that are written to Redis first and then to SQL.
 
-Declare a ``Backup`` in an application's ``backups.py``; write with a script that marks what it wrote
-(``script``; where it builds on what is there, ``guarded`` and ``access.write``); a flusher takes it to SQL, and what
-Redis lost comes back from there (``access.fetch``, for readers).
+An application declares a ``Backup`` in its ``backups.py``. It writes items with a Lua script that also marks them:
+``script``, or ``guarded`` with ``access.write`` if the new value depends on the old one. A flush writes marked
+items to SQL. ``access.fetch`` reads items and restores lost ones from SQL.
 """
 
 from mirror.backup.declare import Backup

@@ -1,7 +1,7 @@
-"""For those who read and write what is backed up, whatever Redis has lost.
+"""Read and write backed-up items, even after Redis lost some of them.
 
->>> values = fetch(carts, ["5f3a"])  # a reader: Redis', with SQL's where Redis lost it
->>> reply = write(carts, ["5f3a"], SCRIPT, [key], [product, 2])  # a writer that builds on what is there
+>>> values = fetch(carts, ["5f3a"])  # values in Redis, or in SQL where Redis lost them
+>>> reply = write(carts, ["5f3a"], SCRIPT, [key], [product, 2])  # a write that depends on the present value
 """
 
 import logging
@@ -17,18 +17,18 @@ from mirror.session import Session
 
 logger = logging.getLogger("mirror")
 TRIES = 5
-COLD = b"COLD"  # what a guarded script answers when it has not done anything (``guard.lua``)
+COLD = b"COLD"  # reply of a guarded script that has done nothing (``guard.lua``)
 
 
 class NotRestored(RuntimeError):
-    """Redis was lost again and again while something was to be written to it."""
+    """Redis was lost repeatedly during a write."""
 
 
 def fetch(backup: Backup, items: Sequence[str]) -> Mapping[str, Any]:
-    """What these items are; left out: there is no such item. Redis' errors never get out.
+    """Return the values of these items, without the items that do not exist. Never raises errors of Redis.
 
-    One round trip when Redis is known to have nothing older than SQL, and has them all (or ``whole``). What it
-    lacks, or may have in an older form, is put back from SQL on the way. With Redis away SQL alone answers.
+    One round trip if Redis has nothing older than SQL and has all items (or the backup is ``whole``). Items that
+    are missing or may be outdated are restored from SQL first. While Redis is away, SQL alone answers.
     """
     if breaker.open():
         return backup.load(items)
@@ -42,9 +42,9 @@ def fetch(backup: Backup, items: Sequence[str]) -> Mapping[str, Any]:
 
 
 def ensure(backup: Backup, items: Sequence[str], redis: Any = None) -> None:
-    """Afterwards Redis has nothing older of these items than SQL. Raises redis-py's errors.
+    """Make sure that Redis has nothing older than SQL for these items. Raises redis-py's errors.
 
-    A script that runs later may find Redis lost anew: ``write`` is for that.
+    Redis may be lost again before a later script runs. Use ``write`` to exclude this.
     """
     _merged(backup, items, redis or client())
 
@@ -57,18 +57,20 @@ def write(
     args: Sequence[Any] = (),
     redis: Any = None,
 ) -> Any:
-    """Run a script (made by ``marks.guarded``) that builds on what Redis has of ``items``. Returns its reply.
+    """Run a script from ``marks.guarded``, whose result depends on the values of ``items`` in Redis. Return its
+    reply.
 
-    One round trip when all is well. It never runs on what is older than SQL's, not even when Redis is lost at that
-    very moment: it looks at the marker itself, on a connection that ends with the server. Raises redis-py's errors,
-    and then it is not known whether it ran; NotRestored.
+    One round trip in the usual case. The script never uses values older than SQL's, even if Redis is lost at this
+    moment: it checks the marker itself, on a connection that ends with the server. Raises NotRestored, and
+    redis-py's errors, after which the script may or may not have run.
     """
     redis = redis or client()
     found = _run(redis, naming.restored(backup.name), "", script, keys, args)
     for _ in range(TRIES):
         if found != COLD:
             return found
-        now = epoch.in_redis(backup.name, redis)  # before: if it is the same when the script runs, nothing was lost
+        # read first: if it is unchanged when the script runs, nothing was lost in between
+        now = epoch.in_redis(backup.name, redis)
         _merged(backup, items, redis)
         found = _run(redis, now.key, now.token, script, keys, args)
     if found == COLD:
@@ -77,7 +79,7 @@ def write(
 
 
 def _run(redis: Any, marker: str, token: str, script: Script, keys: Sequence[str], args: Sequence[Any]) -> Any:
-    """Run the script, if the marker says ``token`` ("": any) in the life of the server that this connection is to."""
+    """Run the script if the marker has ``token`` ("": any token) in the incarnation of this connection."""
     with Session(redis) as session:
         wanted = epoch.start(session.incarnation) + token
         return script.ask(session, [*keys, marker], [*args, wanted, int(bool(token))])
@@ -90,7 +92,7 @@ class _Look(NamedTuple):
 
 
 def _look(backup: Backup, items: Sequence[str], redis: Any) -> _Look:
-    """Values, marks, and whether the marker was good before and after, in one round trip if the backup can."""
+    """Return values, marks, and whether the marker was valid before and after, in one round trip if possible."""
     marker, pipe = naming.restored(backup.name), redis.pipeline(transaction=False)
     pipe.get(marker)
     pipe.zmscore(backup.marks(), list(items))
@@ -119,12 +121,12 @@ def _merged(backup: Backup, items: Sequence[str], redis: Any) -> Mapping[str, An
 
 
 def _was_deleted(item: str, look: _Look) -> bool:
-    """Redis has it no more, and SQL has not been told yet."""
+    """Return whether Redis has deleted the item and SQL does not know it yet."""
     return item in look.marked and item not in look.values
 
 
 def _put_back(backup: Backup, items: Sequence[str], redis: Any) -> Mapping[str, Any]:
-    """Put back what SQL has of these items. Returns what Redis says then, of those that SQL has."""
+    """Restore these items from SQL. Return their values in Redis, for the items that SQL has."""
     known = backup.load(items)
     if not known:
         return {}

@@ -1,4 +1,4 @@
-"""The backups in the admin: how each stands, and what can be asked of Celery."""
+"""Admin page of the backups: their status, and actions that are sent to Celery."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ from mirror.read_only import ReadOnly
 
 @admin.register(BackupState)
 class BackupStateAdmin(ReadOnly):
-    """What is written to Redis first: how much of it SQL does not have yet."""
+    """The backups: data that is written to Redis first, and how much of it SQL lacks."""
 
     list_display = ["backup", "warm", "marked", "oldest", "aside", "error", "flushed_at", "verified_at", "differences"]
     list_display_links = None
@@ -30,7 +30,7 @@ class BackupStateAdmin(ReadOnly):
         return super().get_queryset(request).filter(backup__in=[backup.name for backup in registry.all_backups()])
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """The list, with every backup in it, also one that was never flushed."""
+        """Show the list with a row for every backup, even if it was never flushed."""
         states = BackupState.objects.using(epoch.using())
         known = set(states.values_list("backup", flat=True))
         new = [BackupState(backup=backup.name) for backup in registry.all_backups() if backup.name not in known]
@@ -39,7 +39,7 @@ class BackupStateAdmin(ReadOnly):
         return super().changelist_view(request, extra_context)
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """The page of the list, with the status of each backup on it (asked for all of them at once)."""
+        """Return the page of the list with the status of each backup, fetched for all of them at once."""
         changelist: ChangeList = super().get_changelist_instance(request)
         statuses = {found.backup: found for found in status.statuses()}
         for state in changelist.result_list:
@@ -48,28 +48,28 @@ class BackupStateAdmin(ReadOnly):
 
     @display(description=_("state"), label={"warm": "success", "cold": "warning", "unknown": "danger"})
     def warm(self, state: Any) -> tuple[str, str]:
-        """Whether everything that Redis lost is restored, or how far it is."""
+        """Whether everything is restored, and the progress if not."""
         warm = state.status.warm
         return "unknown" if warm is None else "warm" if warm else "cold", texts.state(state.status)
 
     @display(description=_("marked"))
     def marked(self, state: Any) -> str:
-        """Items that SQL does not have yet."""
+        """Number of items that SQL does not have yet."""
         return texts.count(state.status.marked)
 
     @display(description=_("oldest"))
     def oldest(self, state: Any) -> str:
-        """How long the oldest of them has waited."""
+        """Age of the oldest mark."""
         return texts.oldest(state.status)
 
     @display(description=_("set aside"))
     def aside(self, state: Any) -> str:
-        """Items that SQL refused."""
+        """Number of quarantined items."""
         return texts.count(state.status.set_aside)
 
     @display(description=_("error"))
     def error(self, state: Any) -> str:
-        """Why, of one of them."""
+        """Error of one quarantined item."""
         return next((f"{item}: {error}" for item, error in state.status.errors.items()), "")
 
     @admin.action(description=_("Flush: take to SQL what is marked, and what was set aside"), permissions=["act"])
@@ -85,7 +85,7 @@ class BackupStateAdmin(ReadOnly):
         self._ask(request, queryset, send.restore_backup)
 
     def _ask(self, request: HttpRequest, queryset: QuerySet[BackupState], ask: Callable[[str], bool]) -> None:
-        """Ask Celery for something, backup by backup, and say whether it was told."""
+        """Send a task for each backup, and report whether the broker accepted it."""
         for state in queryset:
             if ask(state.backup):
                 text = gettext("%(backup)s: asked for; the result will be seen here.") % {"backup": state.backup}

@@ -1,4 +1,4 @@
-"""System checks: backups that cannot work."""
+"""System checks of backup declarations."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,7 +14,7 @@ NEEDED: Final = ("save", "load", "put_back", "items_after", "scan")
 
 @register()
 def check_backups(**kwargs: Any) -> list[CheckMessage]:
-    """Everything that can be said about backups without asking anybody."""
+    """Check everything about backups that needs no database."""
     found: list[CheckMessage] = [
         Error(
             f"{declaration.__module__}.{declaration.__qualname__} {fault}.",

@@ -1,4 +1,4 @@
-"""What an application writes down about a structure that lives in Redis first."""
+"""The declaration of a structure that lives in Redis first."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -7,23 +7,23 @@ from mirror import naming
 
 
 class Backup:
-    """Items (a cart, a bitmap, when a token was last seen) that Redis has first and SQL gets soon after.
+    """Items (a cart, a bitmap, the time when a token was last seen) that Redis has first and SQL soon after.
 
-    An item is named by a text. Its value is whatever ``said`` and ``load`` make of it; both give equal values for
-    equal facts. Everything generic (flush, restore, verify, status) needs only what is declared here.
+    An item is named by a text. Its value has the type that ``said`` and ``load`` return; both return equal values
+    for equal facts. Flush, restore, verify and status need only this declaration.
 
-    How Redis is read is declared either by ``ask`` and ``said``, so that readers (``access.fetch``) need one round
-    trip, or by ``read`` alone where one round trip is not enough.
+    A subclass declares how to read Redis either by ``ask`` and ``said``, so that readers (``access.fetch``) need
+    one round trip, or by ``read`` alone if one round trip is not enough.
     """
 
     name: ClassVar[str]
-    every_seconds: ClassVar[float] = 1.0  # how often marked items are taken to SQL
-    # Whether Redis has to hold every item that SQL has (a ranking). If not, what Redis lost is put back when it
-    # is asked for, and only what it still holds is compared.
+    every_seconds: ClassVar[float] = 1.0  # how often marked items are written to SQL
+    # Whether Redis has to hold every item that SQL has (a ranking). If not, lost items are restored when they are read,
+    # and verification compares only the items that Redis holds.
     whole: ClassVar[bool] = False
 
     def marks(self) -> str:
-        """Key of the sorted set of items that SQL does not have yet (score: version)."""
+        """Return the key of the sorted set of items that SQL does not have yet (score: version)."""
         return naming.marks(self.name)
 
     def ask(self, pipe: Any, items: Sequence[str]) -> None:
@@ -31,62 +31,67 @@ class Backup:
         raise NotImplementedError
 
     def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, Any]:
-        """What the replies to ``ask`` say of these items; left out: nothing."""
+        """Return the values in the replies to ``ask``, without the items that do not exist."""
         raise NotImplementedError
 
     def read(self, redis: Any, items: Sequence[str]) -> Mapping[str, Any]:
-        """What Redis says of these items; left out: nothing. In as few round trips as can be."""
+        """Return the values of these items in Redis, without the items that do not exist, in as few round trips as
+        possible.
+        """
         pipe = redis.pipeline(transaction=False)
         self.ask(pipe, items)
         return self.said(items, pipe.execute())
 
     def save(self, values: Mapping[str, Any]) -> None:
-        """Write these items to SQL, in a fixed number of statements. Runs in a transaction, items in ascending order.
+        """Write these items to SQL in a fixed number of statements. Runs in a transaction, items in ascending
+        order.
 
-        A value of None: Redis has the item no more, and was marked so. What SQL has and is newer must stay, for
-        Redis may have come back from an older file, and two flushers may end in the wrong order: take the greater,
-        merge, or compare versions. None has no version: where an item can be deleted, and made again, keep a version
-        of it and let ``said`` give an empty value with that version instead.
+        None is a marked item that Redis no longer has. Newer values in SQL must be kept, because Redis may have
+        been restored from an older file, and two flushes may end in the wrong order: take the greater value, merge,
+        or compare versions. None has no version. If items can be deleted and created again, keep their versions,
+        and let ``said`` return an empty value with a version instead of None.
         """
         raise NotImplementedError
 
     def load(self, items: Sequence[str]) -> Mapping[str, Any]:
-        """What SQL says of these items; left out: nothing. A fixed number of statements."""
+        """Return the values of these items in SQL, without the items that do not exist, in a fixed number of
+        statements.
+        """
         raise NotImplementedError
 
     def put_back(self, redis: Any, values: Mapping[str, Any]) -> None:
-        """Write these values, which come from SQL, to Redis; what Redis has and is newer must stay. Marks nothing."""
+        """Write these values from SQL to Redis, except where Redis has newer ones. Marks nothing."""
         raise NotImplementedError
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
-        """The next ``limit`` items that SQL has, in ascending order (keyset; never OFFSET)."""
+        """Return the next ``limit`` items in SQL in ascending order (keyset; never OFFSET)."""
         raise NotImplementedError
 
     def items_lost(self, after: str | None, limit: int) -> list[str]:
-        """As ``items_after``, but only what a Redis that was lost gets back by itself. Default: everything.
+        """Return the next ``limit`` items that a lost Redis gets back automatically. Default: all items.
 
-        ``backup restore`` brings back the rest.
+        ``backup restore`` restores the others too.
         """
         return self.items_after(after, limit)
 
     def kept(self, values: Mapping[str, Any]) -> Iterable[str]:
-        """Of what ``save`` was given, now that it is committed, the items that SQL has: only their marks are cleared.
+        """Return the items of ``save``, now committed, that SQL has: only their marks are cleared.
 
-        Default: all, without asking SQL.
+        Default: all of them, without a query.
         """
         return values
 
     def scan(self, redis: Any) -> Iterator[list[str]]:
-        """The items that Redis holds, in lists of about a thousand; some may come twice."""
+        """Yield the items in Redis, in lists of about a thousand. Some may be repeated."""
         raise NotImplementedError
 
     def drop(self, redis: Any, items: Sequence[str]) -> None:
-        """Take items out of Redis that belong to nothing in SQL (see ``is_stray``). Only where there can be such."""
+        """Delete items from Redis that have no row in SQL (see ``is_stray``). Needed only if there can be strays."""
 
     def is_stray(self, items: Sequence[str]) -> Sequence[str]:
-        """Those of ``items`` (in Redis, not in SQL, not marked) that ought not to exist. Default: none.
+        """Return the ``items`` (in Redis, not in SQL, not marked) that must not exist. Default: none.
 
-        The others are what SQL has lost, or what was never marked: ``backup restore`` marks them.
+        The others were lost by SQL or never marked: ``backup restore`` marks them.
         """
         return ()
 

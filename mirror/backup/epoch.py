@@ -1,13 +1,13 @@
-"""Noticing that Redis was lost: markers of backups, and epochs.
+"""Markers and epochs of backups, by which a loss of Redis is noticed.
 
-A backup's marker reads ``<database identity>|<incarnation>|<epoch>``. While it says so in this database and this life
-of the server, Redis holds nothing that is older than what SQL holds. An emptied Redis has no marker, and one that came
-back from an older file has another run id; then everything is restored (``mirror.backup.restore``) in a new epoch.
+A backup's marker is ``<database identity>|<incarnation>|<epoch>``. While it matches this database and this
+incarnation, Redis holds nothing older than SQL. An emptied Redis has no marker, and one that was restored from an
+older file has another run id. In both cases everything is restored (``mirror.backup.restore``) in a new epoch.
 
-SQL knows the epoch as well, and writes nothing that was read from Redis in an earlier one: a flusher that has read,
-stood still while Redis was lost and restored, and goes on, would make SQL newer than Redis without anybody's notice.
-What makes this right is the order of ``begin``: SQL's epoch is read before Redis is looked at, and replaced only if
-it is still that one; whoever takes up an epoch read it before what he read from Redis.
+SQL knows the epoch as well, and refuses values that were read from Redis in an earlier one. Without this, a flush
+that read values, paused while Redis was lost and restored, and then continued would silently make SQL newer than
+Redis. The order in ``begin`` guarantees it: SQL's epoch is read before Redis is, and replaced only if it is
+unchanged. So every process that begins an epoch has read it before its values.
 """
 
 import uuid
@@ -26,11 +26,11 @@ TRIES = 20
 
 
 class Over(RuntimeError):
-    """The epoch is over: Redis, or SQL, is no longer the one that was read from."""
+    """The epoch is over: Redis or SQL has changed since it was read."""
 
 
 class Epoch(NamedTuple):
-    """The time since the last loss. restored: everything has been put back since."""
+    """The time since the last loss. restored: everything has been restored since."""
 
     backup: str
     token: str
@@ -38,21 +38,21 @@ class Epoch(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key that says so in Redis."""
+        """Return the key in Redis that holds this epoch."""
         return naming.restored(self.backup) if self.restored else naming.restoring(self.backup)
 
 
 def start(incarnation_now: str) -> str:
-    """What a marker begins with that is believed in this life of the server."""
+    """Return the beginning of every valid marker in this incarnation."""
     return f"{marker.database_identity()}|{incarnation_now}|"
 
 
 def trusted(redis: Any, found: Sequence[bytes | None]) -> list[bool]:
-    """Whether each of these markers, as read from Redis, can be believed."""
+    """Return for each of these markers, as read from Redis, whether it is valid."""
     now = incarnation(redis)
     result = [_token(text, now) is not None for text in found]
     doubtful = any(text is not None and not good for text, good in zip(found, result, strict=True))
-    if doubtful and marker.may_ask(redis.connection_pool):  # connections may be older than the server's present name
+    if doubtful and marker.may_ask(redis.connection_pool):  # the connections may be older than the server's incarnation
         now = incarnation(redis, ask=True)
         result = [_token(text, now) is not None for text in found]
     return result
@@ -66,14 +66,14 @@ def _token(found: bytes | None, incarnation_now: str) -> str | None:
 
 
 def using() -> str:
-    """The database that backups are kept in."""
+    """Return the alias of the backups' database."""
     return str(setting("DATABASE"))
 
 
 def begin(backup: str, redis: Any) -> Epoch:
-    """The present epoch of a backup; after a loss, a new one.
+    """Return the present epoch of a backup, or a new one after a loss.
 
-    Raises RuntimeError inside a transaction, redis-py's errors, and Over when others change it again and again.
+    Raises RuntimeError inside a transaction, redis-py's errors, and Over if other processes keep changing it.
     """
     states = BackupState.objects.using(using())
     for _ in range(TRIES):
@@ -89,7 +89,7 @@ def begin(backup: str, redis: Any) -> Epoch:
 
 
 def in_redis(backup: str, redis: Any) -> Epoch:
-    """The epoch that Redis knows of; after a loss, a new one."""
+    """Return the epoch that Redis knows, or a new one after a loss."""
     names = [naming.restored(backup), naming.restoring(backup)]
     with Session(redis) as session:
         found = session.ask([("GET", name) for name in names])
@@ -97,13 +97,13 @@ def in_redis(backup: str, redis: Any) -> Epoch:
             if token := _token(text, session.incarnation):
                 return Epoch(backup, token, restored)
         stamp = f"{start(session.incarnation)}{uuid.uuid4().hex}"
-        # Two at once: the later one has it, and the other notices in SQL.
+        # Of two concurrent processes, the later one wins here, and the other notices it in SQL.
         session.ask([("SET", names[1], stamp)])
         return Epoch(backup, str(_token(stamp.encode(), session.incarnation)), False)
 
 
 def finish(epoch: Epoch, redis: Any) -> bool:
-    """Everything has been put back: set the marker, if Redis still is in this epoch. Returns whether it is."""
+    """Set the marker after a complete restore. Return whether Redis is still in this epoch."""
     names = [naming.restored(epoch.backup), naming.restoring(epoch.backup)]
     try:
         with Session(redis) as session:

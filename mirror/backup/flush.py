@@ -1,14 +1,15 @@
-"""Flush: what is marked goes to SQL, oldest first.
+"""Flush: write marked items to SQL, oldest marks first.
 
-For a batch of items, in this order:
+The order of the steps for a batch:
 
-1. Redis: the versions of their marks; then the values; then the versions again. A value counts only if its mark is
-   still there: Redis may have been emptied, or gone back, in between; and "nothing" only if the version is the same.
-2. SQL: one transaction writes them, if the epoch is still the one that it was before Redis was read.
-3. Redis: the marks are cleared whose version is the one read first.
+1. Redis: read the versions of the marks, then the values, then the versions again. A value counts only if its mark
+   still exists, because Redis may have been emptied or reverted in between. A missing value counts only if the
+   version is unchanged.
+2. SQL: write the items in one transaction, if the epoch is the same as before Redis was read.
+3. Redis: clear the marks whose versions are those read first.
 
-Killed between any two steps the marks are still there, and ``save`` may see the same values again. Two flushers at
-once do the same work twice; what ends in the wrong order is sorted out by ``save``, to which newer is newer.
+After a crash between any two steps the marks still exist, and ``save`` may get the same values again. Two
+concurrent flushes do the same work twice. If they end in the wrong order, ``save`` keeps the newer values.
 """
 
 import logging
@@ -27,7 +28,7 @@ from mirror.redis import relay_client
 from mirror.relay import Deadline, raise_if_away, say
 
 logger = logging.getLogger("mirror")
-STARTS = 5  # how often a flush begins anew when Redis is lost under it
+STARTS = 5  # how often a flush starts over when Redis is lost
 LONGEST_ERROR = 300
 NOT_KEPT = "it was written, and SQL does not have it"
 
@@ -36,16 +37,18 @@ Progress = Callable[[str, int], object]
 
 
 def _no_step(name: str) -> None:
-    """Nothing happens between the steps (tests stop a flush here)."""
+    """Do nothing between the steps. Tests stop a flush here."""
 
 
 def _silent(backup: str, items: int) -> None:
-    """Nobody looks."""
+    """Report no progress."""
 
 
 @dataclass(frozen=True)
 class Flushed:
-    """What a flush did. items: written to SQL. aside: refused by SQL and set aside. finished: within its time."""
+    """The result of a flush. items: written to SQL. aside: refused by SQL and quarantined. finished: within its
+    time.
+    """
 
     backup: str
     items: int
@@ -63,11 +66,11 @@ def flush(
     step: Step = _no_step,
     progress: Progress = _silent,
 ) -> Flushed:
-    """Take what is marked now to SQL, or as much of it as fits in ``seconds``; what others mark meanwhile is left.
+    """Write the items that are marked now to SQL, or as many as fit in ``seconds``. Items marked later are left.
 
-    items: only those of these that are marked. again: also what was set aside. ``step`` is called with the name of
-    each step before it. Raises redis-py's and Django's errors when Redis or SQL is away (all marks stay), RuntimeError
-    inside a transaction (a mark could be cleared, and the transaction rolled back).
+    items: flush only these, where marked. again: retry quarantined items as well. step: called with the name of
+    each step before it. Raises the errors of redis-py and Django when Redis or SQL is away (all marks stay), and
+    RuntimeError inside a transaction, whose rollback would not restore the marks.
     """
     redis, deadline, done, aside = redis or relay_client(), Deadline(seconds), 0, 0
     if again:
@@ -84,7 +87,7 @@ def flush(
 
 
 def _batches(run: "_Run", items: Sequence[str] | None, deadline: Deadline) -> Iterator[tuple[int, int]]:
-    """Flush batch by batch; for each how many items were written, and how many set aside."""
+    """Flush batch by batch. Yield the numbers of written and of quarantined items of each."""
     size = int(setting("BATCH"))
     if items is not None:
         for start in range(0, len(items), size):
@@ -94,7 +97,7 @@ def _batches(run: "_Run", items: Sequence[str] | None, deadline: Deadline) -> It
     while until and not deadline.passed():
         run.step("claim")
         claimed = marks.oldest(run.backup, run.redis, size, until)
-        if not claimed or claimed == last:  # the same again: nothing comes of it
+        if not claimed or claimed == last:  # the same batch again: no item of it can be written
             return
         yield run.batch(claimed)
         last = claimed
@@ -109,7 +112,7 @@ class _Run:
         self._failures: dict[str, str] = {}
 
     def batch(self, versions: marks.Versions) -> tuple[int, int]:
-        """Write these items and clear their marks; set aside what is refused. Returns how many of either."""
+        """Write these items, clear their marks and quarantine refused ones. Return the numbers of both."""
         if not versions:
             return 0, 0
         if self._epoch is None:
@@ -120,7 +123,7 @@ class _Run:
         return len(done), self._set_aside(versions)
 
     def _carefully(self, versions: marks.Versions) -> marks.Versions:
-        """Write what can be written, by halves, so that an item which is refused holds up no other."""
+        """Write the items, halving the batch after an error, so that a refused item does not delay others."""
         try:
             return self._write(versions)
         except epoch.Over:
@@ -135,7 +138,7 @@ class _Run:
             return {**self._carefully(dict(pairs[:middle])), **self._carefully(dict(pairs[middle:]))}
 
     def _write(self, versions: marks.Versions) -> marks.Versions:
-        """Read these items and write them, in one transaction. Returns those that SQL has now."""
+        """Read these items and write them in one transaction. Return the items that SQL has now."""
         items = list(versions)
         self.step("read")
         values = self.backup.read(self.redis, items)
@@ -146,7 +149,7 @@ class _Run:
         assert self._epoch is not None
         with transaction.atomic(using=epoch.using(), durable=True):
             state = BackupState.objects.using(epoch.using()).filter(backup=self.backup.name, epoch=self._epoch.token)
-            if not state.update(flushed_at=Now()):  # also: flushers of one backup write one after the other
+            if not state.update(flushed_at=Now()):  # this also serializes concurrent flushes of one backup
                 raise epoch.Over
             if saved := {item: values.get(item) for item in sorted(sure)}:
                 self.backup.save(saved)

@@ -1,4 +1,4 @@
-"""The backups there are. ``register`` adds one; everything generic asks here."""
+"""The registered backups."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -11,11 +11,11 @@ B = TypeVar("B", bound=type[Backup])
 
 
 class UnknownBackup(LookupError):
-    """There is no backup of that name."""
+    """No backup has this name."""
 
 
 def register(declaration: B) -> B:
-    """Class decorator: take a backup in. One that nothing can be done with is left to the system checks."""
+    """Register a backup declaration (a class decorator). The system checks report one that is unusable."""
     fault = _fault(declaration)
     if fault:
         _refused.append((declaration, fault))
@@ -25,7 +25,7 @@ def register(declaration: B) -> B:
 
 
 def _fault(declaration: type[Backup]) -> str:
-    """What makes a declaration unusable, or ""."""
+    """Return the reason why a declaration is unusable, or ""."""
     name = getattr(declaration, "name", None)
     if not isinstance(name, str) or not name:
         return "has no name"
@@ -35,17 +35,17 @@ def _fault(declaration: type[Backup]) -> str:
 
 
 def refused() -> list[tuple[type[Backup], str]]:
-    """Declarations that could not be taken in, and why."""
+    """Return the declarations that could not be registered, with the reasons."""
     return list(_refused)
 
 
 def unregister(name: str) -> None:
-    """Take a backup out again (for tests)."""
+    """Remove a backup (for tests)."""
     _backups.pop(name, None)
 
 
 def get(name: str) -> Backup:
-    """The backup called ``name``. Raises UnknownBackup, which names those there are."""
+    """Return the backup called ``name``. Raises UnknownBackup, whose message lists the known names."""
     try:
         return _backups[name]
     except KeyError:
@@ -54,5 +54,5 @@ def get(name: str) -> Backup:
 
 
 def all_backups(names: Iterable[str] = ()) -> list[Backup]:
-    """The backups called ``names``, or all of them, in the order they were registered."""
+    """Return the backups called ``names``, or all of them, in the order of registration."""
     return [get(name) for name in names] or list(_backups.values())

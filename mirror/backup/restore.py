@@ -1,7 +1,7 @@
-"""Restore: after a loss of Redis, what SQL has is put back, item by item; then the marker is set.
+"""Restore: after a loss of Redis, write the items back from SQL one by one, then set the marker.
 
-It runs while the site does. What Redis has and is newer stays (``put_back``), and if Redis is lost again the epoch is
-another one: then the marker is not set, and everything begins anew. Progress is in SQL, with its epoch.
+It runs while the site runs. Newer values in Redis are kept (``put_back``). If Redis is lost again, the epoch
+changes: the marker is not set, and the restore starts over. Progress is stored in SQL, with its epoch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,18 +19,18 @@ from mirror.models import BackupState
 from mirror.redis import relay_client
 from mirror.relay import Deadline
 
-STARTS = 5  # how often it begins anew before it gives up for now
+STARTS = 5  # how often a restore starts over before it gives up for now
 
 Progress = Callable[[str, int], object]
 
 
 def _silent(backup: str, items: int) -> None:
-    """Nobody looks."""
+    """Report no progress."""
 
 
 @dataclass(frozen=True)
 class Restored:
-    """What a restore did. items: looked at. done: Redis is known to have nothing that is older than SQL."""
+    """The result of a restore. items: processed items. done: Redis now has nothing older than SQL."""
 
     backup: str
     items: int
@@ -45,10 +45,10 @@ def restore(
     redis: Any = None,
     progress: Progress = _silent,
 ) -> Restored:
-    """Put back what Redis lost, if it lost anything; goes on where it was stopped.
+    """Restore the items that Redis lost, if any, from the position where the last restore stopped.
 
-    seconds: stop then. again: look at every item, also if nothing was lost. Safe to run twice at once, and to kill.
-    Raises redis-py's and Django's errors, RuntimeError inside a transaction.
+    seconds: stop then. again: process every item, even without a loss. Concurrent runs and crashes are harmless.
+    Raises the errors of redis-py and Django, and RuntimeError inside a transaction.
     """
     redis, deadline, items = redis or relay_client(), Deadline(seconds), 0
     for _ in range(STARTS):
@@ -69,9 +69,9 @@ def restore(
 
 
 def _walk(backup: Backup, now: epoch.Epoch, again: bool, redis: Any) -> Iterator[int]:
-    """Put back all items (not ``again``: what comes back by itself), chunk by chunk; gives the size of each.
+    """Restore all items (without ``again``: those of ``items_lost``) chunk by chunk. Yield the size of each chunk.
 
-    Raises Over when the epoch is.
+    Raises Over when the epoch ends.
     """
     state = BackupState.objects.using(epoch.using()).filter(backup=backup.name, epoch=now.token)
     after = None if again else state.values_list("restore_cursor", flat=True).first()
@@ -86,9 +86,9 @@ def _walk(backup: Backup, now: epoch.Epoch, again: bool, redis: Any) -> Iterator
 
 
 def put_back(backup: Backup, items: Sequence[str], redis: Any) -> None:
-    """Put back what Redis should have of these items: all of them, or (if not ``whole``) those that it still has.
+    """Restore these items: all of them, or only those that Redis still has if the backup is not ``whole``.
 
-    What was deleted in Redis, and is marked so, stays deleted.
+    An item that Redis has deleted and marked stays deleted.
     """
     held = backup.read(redis, items)
     marked = marks.versions(backup, redis, items) if backup.whole else {}
@@ -98,10 +98,10 @@ def put_back(backup: Backup, items: Sequence[str], redis: Any) -> None:
 
 
 def put_right(backup: Backup, found: Sequence[Difference], redis: Any = None) -> list[Difference]:
-    """Have these differences put right. Returns what is left of them.
+    """Repair these differences. Return the remaining ones.
 
-    Strays are dropped. What else differs is put back from SQL, marked, and flushed: after that both have the newer,
-    or merged, value.
+    Strays are deleted. All other items are restored from SQL, marked and flushed, after which both sides have the
+    newer or merged value.
     """
     redis, left, size = redis or relay_client(), list[Difference](), int(setting("CHUNK"))
     for start in range(0, len(found), size):

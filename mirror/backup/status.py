@@ -1,4 +1,4 @@
-"""How the backups stand: for the command, the health page and the admin."""
+"""The status of backups, for the command, the health page and the admin."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,15 +12,15 @@ from mirror.backup.declare import Backup
 from mirror.models import BackupState
 from mirror.redis import breaker, client, is_away
 
-ERRORS = 10  # that are told of
+ERRORS = 10  # maximum number of errors in a status
 
 
 @dataclass(frozen=True)
 class BackupStatus:
-    """One backup. None: Redis is away (where it says so), or it never happened.
+    """The status of one backup. None: unknown while Redis is away, or it never happened.
 
-    marked: items that SQL does not have yet. oldest_mark_seconds 0: none. set_aside: items that SQL refused, with
-    ``errors`` of some. warm: Redis has nothing that is older than SQL. restored_items: how far it is, if not.
+    marked: items that SQL does not have yet. oldest_mark_seconds 0: no marks. set_aside: quarantined items; errors:
+    of some of them. warm: Redis has nothing older than SQL. restored_items: progress, if not warm.
     """
 
     backup: str
@@ -37,7 +37,7 @@ class BackupStatus:
     errors: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the status for JSON."""
         return asdict(self)
 
 
@@ -51,7 +51,7 @@ class _InRedis:
 
 
 def statuses(backups: Sequence[Backup] | None = None, *, redis: Any = None) -> list[BackupStatus]:
-    """The status of these backups (all by default)."""
+    """Return the status of these backups (all by default)."""
     backups = registry.all_backups() if backups is None else backups
     states = BackupState.objects.using(epoch.using()).in_bulk()
     found = _ask_all(backups, redis)
@@ -59,7 +59,10 @@ def statuses(backups: Sequence[Backup] | None = None, *, redis: Any = None) -> l
 
 
 def _ask_all(backups: Sequence[Backup], redis: Any) -> dict[str, _InRedis]:
-    """What Redis says of each; nothing when it is away. Two round trips, and one for each with items set aside."""
+    """Return the replies of Redis for each backup, or none while it is away.
+
+    Two round trips, and one more for each backup with quarantined items.
+    """
     try:
         if not backups or (redis is None and breaker.open()):
             return {}

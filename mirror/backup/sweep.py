@@ -1,4 +1,4 @@
-"""What backups need regularly: flush those that are due, restore those that Redis lost. Beat asks every second."""
+"""The sweep of backups: flush the due ones and restore the lost ones. Beat requests it every second."""
 
 import logging
 from typing import Any
@@ -19,14 +19,14 @@ from mirror.sql_away import SQL_AWAY
 logger = logging.getLogger("mirror")
 failures = FailureLog(logger)
 
-EARLY_SECONDS = 0.5  # beat is not exact: a backup is due this much before its time
+EARLY_SECONDS = 0.5  # a backup is due this much early, because beat is not exact
 
 
 def sweep(redis: Any = None) -> int:
-    """One round over all backups. Returns how many items were written to SQL.
+    """Run one round over all backups. Return the number of items written to SQL.
 
-    While Redis or SQL is away nothing is done, and nothing lost: the next sweep comes in a second. A backup whose
-    declaration fails is logged, and holds up no other.
+    While Redis or SQL is away, nothing happens, and the next sweep tries again a second later. A backup whose
+    declaration fails is logged and does not delay the others.
     """
     total = 0
     for backup in registry.all_backups():
@@ -64,7 +64,7 @@ def _one(backup: Backup, redis: Any) -> int:
 
 
 def _flush(backup: Backup, redis: Any) -> int:
-    """Flush, and note when it is due again. Once in a while what was set aside is tried again."""
+    """Flush, and save when the backup is due again. Retry quarantined items once per interval."""
     again = redis.set(naming.lease(f"again:{backup.name}"), 1, nx=True, px=milliseconds("QUARANTINE_RETRY_SECONDS"))
     done = flush(backup, float(setting("SWEEP_BUDGET_SECONDS")), again=bool(again), redis=redis)
     wait = backup.every_seconds - EARLY_SECONDS

@@ -1,6 +1,6 @@
-"""Verify: SQL and Redis compared item by item, both ways. What is marked is on its way, and is passed over.
+"""Verify: compare SQL and Redis item by item in both directions, without the marked items.
 
-The two cannot be read in one moment: a difference is believed only when it is there each time that it is looked at.
+Both cannot be read at the same moment, so a difference counts only if every comparison finds it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,20 +15,20 @@ from mirror.conf import setting
 from mirror.models import BackupState
 from mirror.redis import relay_client
 
-# missing: Redis lacks what SQL has (only if ``whole``). stale: they differ. stray: Redis has what ought not to exist.
-# unsaved: Redis has what SQL lacks, and no mark says that it will come.
+# missing: Redis lacks an item of SQL (only if ``whole``). stale: the values differ. stray: the item must not exist.
+# unsaved: SQL lacks an item of Redis, which is not marked.
 Kind = Literal["missing", "stale", "stray", "unsaved"]
-LONGEST = 200  # characters of a value that are shown
+LONGEST = 200  # maximum number of characters shown of a value
 
 Progress = Callable[[str, int], object]
 
 
 def _silent(backup: str, items: int) -> None:
-    """Nobody looks."""
+    """Report no progress."""
 
 
 class Difference(NamedTuple):
-    """One item on which SQL and Redis do not agree. sql, redis: what either says; None: nothing."""
+    """An item whose values in SQL and Redis differ. sql, redis: the values, or None without one."""
 
     backup: str
     item: str
@@ -40,7 +40,7 @@ class Difference(NamedTuple):
 def verify(
     backup: Backup, *, items: Sequence[str] | None = None, progress: Progress = _silent, redis: Any = None
 ) -> list[Difference]:
-    """All differences of a backup (or of these items). ``progress`` is told of each chunk that was compared.
+    """Return all differences of a backup, or of these items. ``progress`` is called with the size of each chunk.
 
     Raises redis-py's errors when Redis is away.
     """
@@ -58,7 +58,7 @@ def verify(
 
 
 def _chunks(backup: Backup, redis: Any) -> Iterator[Sequence[str]]:
-    """All items that SQL has, then those that only Redis has."""
+    """Yield all items in SQL, then those that only Redis has."""
     after: str | None = None
     while items := backup.items_after(after, int(setting("CHUNK"))):
         yield items
@@ -70,7 +70,7 @@ def _chunks(backup: Backup, redis: Any) -> Iterator[Sequence[str]]:
 
 
 def _gathered(lists: Iterable[Sequence[str]], size: int) -> Iterator[list[str]]:
-    """The items of short lists together, each once in what is given."""
+    """Join short lists to lists of at least ``size`` items, without repetitions in a list."""
     found: dict[str, None] = {}
     for items in lists:
         found |= dict.fromkeys(items)
@@ -82,7 +82,7 @@ def _gathered(lists: Iterable[Sequence[str]], size: int) -> Iterator[list[str]]:
 
 
 def _settled(backup: Backup, items: Sequence[str], redis: Any) -> list[Difference]:
-    """The differences that are there each time."""
+    """Return the differences that every comparison finds."""
     found: list[Difference] = []
     for _ in number_looks():
         found = _look(backup, items, redis)
@@ -93,7 +93,7 @@ def _settled(backup: Backup, items: Sequence[str], redis: Any) -> list[Differenc
 
 
 def _look(backup: Backup, items: Sequence[str], redis: Any) -> list[Difference]:
-    """One look: marked neither before nor after, and different."""
+    """Compare once. An item differs if it is unmarked before and after, and its values differ."""
     before = marks.versions(backup, redis, items)
     held = backup.read(redis, items)
     known = backup.load(items)
