@@ -1,7 +1,7 @@
-"""System checks: declarations that cannot work, databases that cannot keep the promise.
+"""System checks of declarations and of the database.
 
-What asks the database is tagged ``database`` and runs in ``migrate`` and ``check --database``, never in a plain
-``check``.
+Checks that need the database are tagged ``database``. They run in ``migrate`` and ``check --database``, never in a
+plain ``check``.
 """
 
 import sys
@@ -24,7 +24,7 @@ LONGEST_NAME: Final = 64
 
 @register()
 def check_declarations(**kwargs: Any) -> list[CheckMessage]:
-    """Everything that can be said about declarations without asking a database."""
+    """Check everything about declarations that needs no database."""
     found: list[CheckMessage] = [
         Error(
             f"{declaration.__module__}.{declaration.__qualname__} {fault}.",
@@ -45,7 +45,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
 
 
 def _check_prefix() -> Iterator[CheckMessage]:
-    """A hash tag in the prefix would put every key into one slot of a cluster; half of one would hide the keys' own."""
+    """Check that the prefix has no braces, because they would determine the slots of all keys."""
     text = setting("PREFIX")
     if not isinstance(text, str) or set(text) & set("{}"):
         hint = 'Set MIRROR["PREFIX"] to a text without braces, for example "shop1:".'
@@ -89,12 +89,12 @@ def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
 
 
 def _record_start(mirror: Mirror) -> str | None:
-    """What the records' keys begin with (a summary's: all of it); None without records."""
+    """Return the common beginning of the records' keys (for a summary: the key), or None without records."""
     return mirror.key("\0").partition("\0")[0] if mirror.has_record else None
 
 
 def _check_starts() -> list[CheckMessage]:
-    """No two mirrors may own the same keys: each would sweep away what the other wrote."""
+    """Check that no two mirrors own the same keys: each would delete the other's keys as strays."""
     owners: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for mirror in registry.all_mirrors():
         try:
@@ -116,7 +116,7 @@ def _check_starts() -> list[CheckMessage]:
 
 
 def _shapes(family: Family) -> list[tuple[str, str]]:
-    """What is taken by a family: a key, or all keys with a start (and an end)."""
+    """Return the forms of a family's keys: one key, or all keys with a start and an end."""
     if family.end and not family.whole:
         return [(family.start, f"...{family.end}")]
     return [(family.start, "")] if family.whole else [(family.start, ""), (family.start, "...")]
@@ -124,7 +124,7 @@ def _shapes(family: Family) -> list[tuple[str, str]]:
 
 @register()
 def check_vendor(**kwargs: Any) -> list[CheckMessage]:
-    """The database is one whose changes can be captured. Asks only the settings."""
+    """Check that capture supports the database's vendor, which is read from the settings."""
     try:
         capture.capture_for()
     except ImproperlyConfigured as error:
@@ -135,13 +135,13 @@ def check_vendor(**kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.database)
 def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """Every watched table has its triggers. Not asked by ``migrate``, which is what makes them."""
+    """Check that every watched table has its triggers. ``migrate`` skips this check, because it installs them."""
     if not _asked(databases) or sys.argv[1:2] == ["migrate"]:
         return []
     try:
         faults = capture.missing()
     except ImproperlyConfigured:
-        return []  # said by the checks above
+        return []  # reported by the checks above
     if not faults:
         return []
     return [
@@ -155,7 +155,7 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
 
 @register(Tags.database)
 def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """The connection is configured so that nothing escapes the triggers or the relay."""
+    """Check that no write escapes the triggers or the relay because of the connection's configuration."""
     if not _asked(databases):
         return []
     connection = connections[setting("DATABASE")]
@@ -183,7 +183,7 @@ def _asked(databases: Sequence[str] | None) -> bool:
 
 
 def _ask(sql: str) -> str:
-    """The one value that ``sql`` gives, inside a transaction such as the site uses."""
+    """Return the single value of ``sql``, read inside a transaction like the site's."""
     using = setting("DATABASE")
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
         cursor.execute(sql)

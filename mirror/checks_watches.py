@@ -1,4 +1,4 @@
-"""What can be wrong with the watches of a mirror, and with what it comes after."""
+"""System checks of watches and of ``after``."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ TEXTUAL: Final = (models.IntegerField, models.CharField, models.TextField)
 
 
 def check_watches(mirror: Mirror) -> Iterator[CheckMessage]:
-    """What is wrong with each watch, and with all of them together."""
+    """Check each watch, and all watches together."""
     for watch in mirror.watches:
         where = f"Mirror {mirror.name!r}, watch on {watch.model._meta.label}"
         yield from _check_columns(mirror, watch, where)
@@ -50,7 +50,7 @@ def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMe
 
 
 def _target(field: models.Field) -> models.Field:
-    """The field that says what is in a column: for a foreign key, the one it leads to."""
+    """Return the field that determines a column's values: for a foreign key, its target."""
     while isinstance(field, models.ForeignKey):
         field = field.target_field
     return field
@@ -91,7 +91,7 @@ def _fault_of_pushed(mirror: Mirror, watch: Watch) -> str:
 
 
 def check_chains() -> Iterator[CheckMessage]:
-    """What mirrors come after is there, and no mirror comes after itself."""
+    """Check that ``after`` names existing mirrors and has no cycles."""
     for mirror in registry.all_mirrors():
         for name in registry.ahead(mirror.name):
             if not registry.is_known(name):

@@ -1,4 +1,4 @@
-"""What can be wrong with a window's declaration."""
+"""System checks of window declarations."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from mirror.declare import Mirror, Watch, WindowMirror
 
 
 def check_window(mirror: Mirror) -> Iterator[CheckMessage]:
-    """What is wrong with a mirror of windows, apart from its watches."""
+    """Check a window mirror, apart from its watches."""
     if not isinstance(mirror, WindowMirror):
         return
     for fault, hint in _faults(mirror):

@@ -1,4 +1,4 @@
-"""Making a mirror cold: when it is no longer known to be whole, SQL answers until it is rebuilt."""
+"""Making a mirror cold: SQL answers its reads until it is rebuilt."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,24 +10,25 @@ from mirror.session import Session
 
 
 def make_cold(name: str, redis: Any) -> None:
-    """Take the marker of mirror ``name`` away; a rebuild under way has to start again."""
+    """Delete the marker of mirror ``name``. A rebuild in progress starts over."""
     make_all_cold([name], redis)
 
 
 def make_all_cold(names: Iterable[str], redis: Any) -> None:
-    """Take the markers of these mirrors away, in one round trip.
+    """Delete the markers of these mirrors in one round trip.
 
-    The rebuild's token goes first: a rebuild that ends in between must not set the marker again.
+    The rebuild's token is deleted first, so that a rebuild which ends in between cannot set the marker again.
     """
     with Session(redis) as session:
         session.ask([("DEL", key(name)) for name in names for key in (naming.building, naming.marker)])
 
 
 def obey(mirror: Mirror, redis: Any) -> int:
-    """Carry out the pending changes that say "everything": cold first, marked afterwards."""
+    """Apply the pending changes of everything: make the mirror cold, then mark them. Return their number."""
     changes = outbox.pending_of(mirror.name, [outbox.WHOLE]).get(outbox.WHOLE, [])
     if changes:
-        now = incarnation(redis, ask=True)  # before: if it changes in between, replay brings the order back
+        # read first: if it changes in between, replay makes the changes pending again
+        now = incarnation(redis, ask=True)
         make_cold(mirror.name, redis)
         chains.mark(mirror.name, changes, now)
     return len(changes)

@@ -1,4 +1,4 @@
-"""Work after a commit that may fail without harm."""
+"""Callbacks after a commit whose failure is harmless."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -8,10 +8,10 @@ from django.db import transaction
 
 
 def after_commit(function: Callable[..., object], *args: Any, using: str | None = None) -> None:
-    """Call ``function(*args)`` after the commit. Django logs an error of it, by its name, and goes on.
+    """Call ``function(*args)`` after the commit. Django logs its errors with its name, and continues.
 
-    Django 5.2 reads ``__qualname__`` of a robust callback that failed, which a ``partial`` lacks: its own error path
-    then raises AttributeError, after the commit.
+    Django 5.2 reads ``__qualname__`` of a failed robust callback. A ``partial`` has none, so it would raise
+    AttributeError after the commit.
     """
 
     @wraps(function)

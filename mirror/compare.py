@@ -1,7 +1,7 @@
-"""Looking closely: what a few rows should have in Redis, against what it has, entry by entry.
+"""Close comparison: the expected and the actual entries of a few rows, one by one.
 
-SQL and Redis cannot be read in one moment, so a difference is believed only if the row was the same in SQL before
-and after Redis was read, has no change pending, and still differs when looked at again.
+SQL and Redis cannot be read at the same moment. A difference counts only if the row was the same in SQL before and
+after Redis was read, has no pending change, and still differs when it is compared again.
 """
 
 import time
@@ -22,9 +22,9 @@ LOOKS = 3
 
 
 class Difference(NamedTuple):
-    """One fact that SQL and Redis do not agree on. ``entry`` None: the row's own key.
+    """A fact that differs between SQL and Redis. entry: None for the row's own key.
 
-    Of a quarantined change ``key`` is its source and ``found`` its error.
+    For a quarantined change, ``key`` is its source and ``found`` its error.
     """
 
     mirror: str
@@ -43,7 +43,7 @@ class Difference(NamedTuple):
 
 
 def ask(entry: Entry) -> Command:
-    """The command that reads what Redis says at the place of ``entry``."""
+    """Return the command that reads the place of ``entry``."""
     match entry:
         case Member(key, member):
             return ("SISMEMBER", key, member)
@@ -56,7 +56,7 @@ def ask(entry: Entry) -> Command:
 
 
 def said(entry: Entry, reply: Any) -> str | None:
-    """What Redis says at an entry's place, in the words of ``says``; None: nothing."""
+    """Return the value in Redis at an entry's place, written as by ``says``, or None without one."""
     if type(entry) is Member:
         return "" if reply else None
     if reply is None:
@@ -70,7 +70,7 @@ def said(entry: Entry, reply: Any) -> str | None:
 def look(
     mirror: Mirror, pks: Sequence[str], strays: Mapping[str, Iterable[Entry]], session: Session
 ) -> list[Difference]:
-    """One look at these rows, and at entries in Redis that nobody seems to account for (by row)."""
+    """Compare these rows, and entries in Redis that may be strays (by row), once."""
     shape = shape_of(mirror)
     before = shape.targets(pks)
     owns = _owns(shape, pks, session)
@@ -91,14 +91,14 @@ def look(
 
 
 def _owns(shape: JsonShape, pks: Sequence[str], session: Session) -> dict[str, Any]:
-    """What the rows' own keys say."""
+    """Return the values of the rows' own keys."""
     if not shape.mirror.has_record:
         return dict.fromkeys(pks)
     return dict(zip(pks, shape.said(pks, scan.ask(session, shape.ask(pks))), strict=True))
 
 
 def _busy(mirror: Mirror, pks: Sequence[str]) -> Collection[str]:
-    """Those of ``pks`` that have a change pending; a summary has, whatever row it is of."""
+    """Return the rows among ``pks`` with pending changes; for a summary, any change counts."""
     if isinstance(mirror, SummaryMirror):
         return pks if outbox.has_unapplied(mirror.name) else ()
     return outbox.pending_of(mirror.name, pks).keys()
@@ -113,7 +113,7 @@ def _own(shape: JsonShape, pk: str, target: Target, own: Any) -> list[Difference
 
 
 def show(own: Any) -> str | None:
-    """A row's own key's content as text."""
+    """Return the value of a row's own key as text."""
     if own is None:
         return None
     return own.decode(errors="replace") if isinstance(own, bytes) else str(own)
@@ -128,13 +128,13 @@ def _entry(
     if wanted == found:
         return None
     if should is None and type(entry) in (Field, Value) and found != says(entry)[2]:
-        return None  # another row has taken the place over meanwhile
+        return None  # another row has taken this place over
     kind: Kind = "stray" if should is None else "missing" if found is None else "stale"
     return Difference(mirror.name, pk, kind, key, entry, wanted, found)
 
 
 def number_looks() -> Iterator[int]:
-    """Number the looks at a possible difference, with a pause before each but the first."""
+    """Number the comparisons of a possible difference, with a pause before each but the first."""
     for attempt in range(LOOKS):
         if attempt:
             time.sleep(setting("RECHECK_PAUSE_SECONDS"))
@@ -144,7 +144,7 @@ def number_looks() -> Iterator[int]:
 def differences(
     mirror: Mirror, pks: Iterable[str], strays: Mapping[str, Iterable[Entry]], session: Session
 ) -> list[Difference]:
-    """What really differs in these rows: differences that stay when looked at again and again."""
+    """Return the differences of these rows that every comparison finds."""
     todo, found = list(dict.fromkeys(pks)), []
     size = at_once(mirror, 200)
     for start in range(0, len(todo), size):

@@ -1,7 +1,7 @@
-"""What an application writes down: which rows show how in Redis.
+"""The declarations of an application: which rows appear in Redis, and how.
 
-A mirror is a pure function from a row to what it contributes. Everything else (capture, apply,
-rebuild, verify, repair, explain) is generic and lives in the other modules.
+A mirror is a pure function from a row to its record and entries. Capture, drain, rebuild, verify, repair and
+explain are generic and need nothing else.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,25 +17,26 @@ from mirror.session import Command
 
 Kind = Literal["set", "zset", "hash", "string", "list"]
 Record = dict[str, Any]
-SENTINEL: Final = "0"  # the member that says that a lazy window is warm
-WHOLE: Final = 0.0  # its scores: the window holds all there is,
-CUT: Final = -1.0  # there is more in SQL,
-MAKING: Final = -2.0  # it is being made, and for readers cold
+SENTINEL: Final = "0"  # the member whose score gives the state of a lazy window:
+WHOLE: Final = 0.0  # the window holds all rows
+CUT: Final = -1.0  # SQL has more rows
+MAKING: Final = -2.0  # a warm-up is in progress; readers treat the window as cold
 
 
 @dataclass(frozen=True)
 class Watch:
-    """A table whose changes concern a mirror.
+    """A table whose modifications concern a mirror.
 
-    model: the model whose table is watched (a through model for many-to-many).
-    columns: the database columns whose values make the key of a change, before and after it;
-        several are joined with ":". Default: the primary key.
-    via: for a table that is not the mirror's own (a tag, for books): ``via(values, after, limit)``
-        gives up to ``limit`` keys greater than ``after`` (None: from the start), ascending, of rows
-        that the given column values touch. It runs when the change is drained, never when it is made.
-    only: columns besides the key's; an UPDATE that changes none of these, and no key, is no change.
-    updates: only UPDATEs are changes: rows of another table come and go with these, and tell of that.
-    whole: the key is always "", for a mirror whose only key that is.
+    model: the model of the watched table (a through model for many-to-many).
+    columns: the database columns that form the key of a change, with their values before and after it; several are
+        joined with ":". Default: the primary key.
+    via: for a table other than the mirror's own (tags, for books). ``via(values, after, limit)`` returns up to
+        ``limit`` keys greater than ``after`` (None: from the start), ascending, of the rows that depend on rows with
+        these column values. It runs when the change is drained, never when it is made.
+    only: further columns. An UPDATE that modifies none of them, and no key, is no change.
+    updates: only UPDATEs are changes, because dependent rows in another watched table are created and deleted along
+        with these.
+    whole: the key is always "", for a mirror with this single key.
     pushed: the rows are pushed into the windows of a ``WindowMirror`` (see ``WindowMirror.reach``).
     """
 
@@ -49,12 +50,12 @@ class Watch:
 
     @property
     def table(self) -> str:
-        """The table's name in SQL."""
+        """Return the table's name in SQL."""
         return str(self.model._meta.db_table)
 
     @property
     def key_columns(self) -> tuple[str, ...]:
-        """The columns that make a change's key; none if it is always ""."""
+        """Return the columns that form a change's key; none if it is always ""."""
         if self.whole:
             return ()
         if self.columns:
@@ -65,17 +66,17 @@ class Watch:
 
     @property
     def source(self) -> str:
-        """ "" where the key is the mirror's own; else the name of the table it has to be looked up from."""
+        """Return "" if the key is one of the mirror, else the table's name, by which ``via`` or ``reach`` is found."""
         return self.table if self.via or self.pushed else ""
 
 
 @dataclass(frozen=True)
 class Family:
-    """Keys of one shape that a mirror owns, so that what should not be there can be found.
+    """Keys of one form that a mirror owns. They are searched for strays.
 
-    start: what every key of the family begins with, as in Redis; a whole key when ``whole``.
-    end: what every key of the family ends with, where the start is others' too.
-    owner: from (key, member or field or value) to the change key of the row that would contribute it.
+    start: the beginning of every key of the family; the whole key if ``whole``. end: the end of every key, if other
+    families share the start. owner: returns, for (key, member or field or value), the key of the row that would
+    contribute it.
     """
 
     start: str
@@ -85,41 +86,41 @@ class Family:
     end: str = ""
 
     def has(self, key: str) -> bool:
-        """Whether ``key`` is of this family."""
+        """Return whether ``key`` belongs to this family."""
         if self.whole:
             return key == self.start
         return key.startswith(self.start) and key.endswith(self.end)
 
 
 class Mirror:
-    """Rows with a record of their own: ``key(id)`` holds what ``record`` says, as JSON or a hash."""
+    """Rows with records: ``key(id)`` holds the result of ``record``, as JSON or as a hash."""
 
     name: ClassVar[str]
-    version: ClassVar[int] = 1  # a new layout of keys or records takes a new number
+    version: ClassVar[int] = 1  # increased with every new layout of keys or records
     model: ClassVar[type[Model]]
     watches: ClassVar[Sequence[Watch]]
     record_kind: ClassVar[Literal["json", "hash"]] = "json"
     has_record: ClassVar[bool] = True  # whether each row has a key of its own
-    strict: ClassVar[bool] = False  # access or privacy: readers see each change within seconds, whatever failed
+    strict: ClassVar[bool] = False  # for access or privacy: readers see each change within seconds despite any fault
 
     def key(self, pk: str) -> str:
-        """The name of the record of row ``pk``: always the same text around it."""
+        """Return the key of the record of row ``pk``. The text around ``pk`` must be constant."""
         raise NotImplementedError
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
-        """Rows by key, from SQL, in a fixed number of queries; left out: gone or filtered away."""
+        """Return rows from SQL by key, in a fixed number of queries, without deleted and hidden ones."""
         raise NotImplementedError
 
     def record(self, row: Any) -> Record:
-        """What the row's own key says. JSON-able; for a hash, text to text. Pure."""
+        """Return the record of a row: JSON-compatible; for a hash, text to text. Pure."""
         raise NotImplementedError
 
     def index(self, record: Record) -> Iterable[Contribution]:
-        """Entries elsewhere, from the record alone, each at most once. Pure."""
+        """Return the entries of a row, derived from the record alone, without duplicates. Pure."""
         return ()
 
     def families(self) -> Sequence[Family]:
-        """The key families in which ``index`` places entries."""
+        """Return the key families in which ``index`` places entries."""
         return ()
 
     def rows_behind(self, record: Record) -> Iterable[tuple[type[Model], Any]]:
@@ -130,42 +131,43 @@ class Mirror:
         return ()
 
     def extra_commands(self, records: Mapping[str, Any]) -> list[Command]:
-        """Commands that go to Redis with these rows' records, in the same transaction (None: the row is gone).
+        """Return commands that are sent with these rows' records in one transaction (None: the row is gone).
 
-        A record is as Redis has it. For facts of the other direction, which Redis may have in a newer form: the
-        commands only add what is missing, and may run twice. Nothing compares what they write.
+        The records are encoded as in Redis. The commands are for data of a backup, of which Redis may have a newer
+        form: they may only add missing data, and may run twice. Verification ignores their effects.
         """
         return []
 
     def retired(self) -> Sequence[str]:
-        """Starts of keys that earlier versions used and a rebuild removes."""
+        """Return the beginnings of keys of earlier layouts, which a rebuild deletes."""
         return ()
 
     def feed(self) -> str | None:
-        """The stream that tells of changed entries (see ``mirror.local``), or None for no stream."""
+        """Return the stream that receives changed entries (see ``mirror.local``), or None for no stream."""
         return None
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
-        """The next ``limit`` primary keys in ascending order (keyset; never OFFSET)."""
+        """Return the next ``limit`` primary keys in ascending order (keyset; never OFFSET)."""
         rows = self.model._base_manager.using(setting("DATABASE")).order_by("pk")
         if after is not None:
             rows = rows.filter(pk__gt=after)
         return [str(pk) for pk in rows.values_list("pk", flat=True)[:limit]]
 
     def pk_of(self, key: str) -> str | None:
-        """The row whose record ``key`` is, or None if it is not the name of a record of this mirror."""
+        """Return the row whose record has this key, or None if it is not a record's key of this mirror."""
         start, _, end = self.key("\0").partition("\0")
         if not (key.startswith(start) and key.endswith(end)):
             return None
         pk = key[len(start) : len(key) - len(end)]
         field = self.model._meta.pk
         assert field is not None
-        if len(pk) < 10 and pk.isdecimal() and pk.isascii() and isinstance(field, IntegerField):  # nearly all, quickly
+        # a fast path for nearly all keys
+        if len(pk) < 10 and pk.isdecimal() and pk.isascii() and isinstance(field, IntegerField):
             return pk if pk == "0" or pk[0] != "0" else None
         return pk if _fits(field, pk) else None
 
     def is_possible(self, pk: str) -> bool:
-        """Whether a row could have this key, by the types of the columns that make it (a stray's may be anything)."""
+        """Return whether a row could have this key, by the types of the key columns (a stray's key may be anything)."""
         watch = next((w for w in self.watches if not w.source and w.model is self.model), None)
         if watch is None:
             return True
@@ -184,37 +186,39 @@ def _primary(model: type[Model]) -> "Field[Any, Any]":
 
 
 def _fits(field: "Field[Any, Any]", text: str) -> bool:
-    """Whether a column can hold what a key says."""
+    """Return whether a column can hold the value that ``text`` represents."""
     while isinstance(field, ForeignKey):
         field = field.target_field
     try:
         value = field.to_python(text)
         if isinstance(field, IntegerField):
-            field.run_validators(value)  # is it small enough?
+            field.run_validators(value)  # checks the range
     except ValidationError:
         return False
     return str(value) == text
 
 
 class EdgeMirror(Mirror):
-    """Rows without a record that only come and go (a follow). Their key names both ends: "5:7"."""
+    """Rows without records that are created and deleted but never changed (a follow). Their key names both ends:
+    "5:7".
+    """
 
     has_record = False
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
-        """The edges among ``pks`` that exist; the values do not matter."""
+        """Return the existing edges among ``pks``. The values are passed to ``present``."""
         raise NotImplementedError
 
     def entries(self, pk: str) -> Iterable[Contribution]:
-        """All that the edge may contribute while it exists. Pure."""
+        """Return all entries that the edge may contribute. Pure."""
         raise NotImplementedError
 
     def present(self, pk: str, value: Any) -> Iterable[Contribution]:
-        """Which of its ``entries`` the edge contributes, by what ``load`` found. Pure. Default: all."""
+        """Return the ``entries`` that the edge contributes, given its value from ``load``. Pure. Default: all."""
         return self.entries(pk)
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
-        """The next ``limit`` edges by the columns of the first watch, which make the key."""
+        """Return the next ``limit`` edges, ordered by the key columns of the first watch."""
         watch = self.watches[0]
         fields = [f.attname for c in watch.key_columns for f in watch.model._meta.concrete_fields if f.column == c]
         rows = watch.model._base_manager.using(setting("DATABASE")).order_by(*fields)
@@ -224,7 +228,7 @@ class EdgeMirror(Mirror):
 
 
 def _greater(fields: Sequence[str], values: Sequence[str]) -> Q:
-    """(a, b) > (x, y), column by column."""
+    """Return the condition (a, b) > (x, y)."""
     condition, same = Q(pk__in=[]), Q()
     for field, value in zip(fields, values, strict=True):
         condition |= same & Q(**{f"{field}__gt": value})
@@ -234,9 +238,9 @@ def _greater(fields: Sequence[str], values: Sequence[str]) -> Q:
 
 @dataclass(frozen=True)
 class After:
-    """What is to be recomputed when another mirror's change has been applied, and never before.
+    """A dependency: an applied change of another mirror orders a change of this one, never earlier.
 
-    mirror: the other one's name. owner: from the key of its change to the key of the own row.
+    mirror: the name of the other mirror. owner: returns the key of this mirror for a key of the other one.
     """
 
     mirror: str
@@ -244,10 +248,11 @@ class After:
 
 
 class Reached(NamedTuple):
-    """One window that a pushed row concerns.
+    """A window that a pushed row concerns.
 
-    owner: the window's. member: the row's id. source: whom the row is by, as the window's sets of sources know
-    them; "" where they are not asked. shown: whether the row belongs there; else it is taken away.
+    owner: the window's owner. member: the row's id. source: the row's author, as a member of the sets in
+    ``WindowMirror.sources``, or "" to skip them. shown: whether the row belongs in the window; otherwise it is
+    removed.
     """
 
     owner: str
@@ -257,88 +262,93 @@ class Reached(NamedTuple):
 
 
 class WindowMirror(Mirror):
-    """The newest rows of each owner: a sorted set, member and score the row's id, of at most ``length`` of them.
+    """The newest rows of each owner: a sorted set of at most ``length`` members, with the row's id as member and
+    score.
 
-    A window is recomputed when a change names its owner. An eager one is always there (if it has members). A lazy one
-    is there while it is read: it has the sentinel ``SENTINEL`` with score 0 if it holds all there is and -1 if there is
-    more in SQL; without the sentinel it is cold. Lazy windows can have rows pushed into them.
+    A window is recomputed when a change names its owner. An eager window exists whenever it has members. A lazy one
+    exists while it is read. It has the member ``SENTINEL``, with score ``WHOLE`` if it holds all rows and ``CUT``
+    if SQL has more; without the sentinel it is cold. Rows can be pushed into lazy windows.
     """
 
     has_record = False
     length: ClassVar[int]
     lazy: ClassVar[bool] = False
-    life_seconds: ClassVar[int] = 0  # of a lazy window that nobody reads; 0: for ever
+    life_seconds: ClassVar[int] = 0  # of an unread lazy window; 0: unlimited
     after: ClassVar[Sequence[After]] = ()
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
-        """The windows of ``pks``; what is left out is empty."""
+        """Return the windows of ``pks``, without the empty ones."""
         return self.newest(pks, self.length + 1 if self.lazy else self.length)
 
     def newest(self, pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-        """Up to ``limit`` ids for each owner, newest first, from SQL, in a fixed number of queries."""
+        """Return up to ``limit`` ids for each owner, newest first, from SQL, in a fixed number of queries."""
         raise NotImplementedError
 
     @classmethod
     def is_of_rows(cls) -> bool:
-        """Whether the owners are rows of ``model`` (and windows of others those of what ``keys_after`` lists)."""
+        """Return whether the owners are rows of ``model``. Otherwise ``keys_after`` lists them."""
         return cls.keys_after is Mirror.keys_after
 
     def is_possible(self, pk: str) -> bool:
         return _fits(_primary(self.model), pk) if self.is_of_rows() else super().is_possible(pk)
 
     def owners(self, pks: Sequence[str]) -> set[str]:
-        """Which of ``pks`` there is an owner for, in SQL: only they have a lazy window. Default: rows of ``model``."""
+        """Return the existing owners among ``pks``: only they have lazy windows. Default: rows of ``model``."""
         possible = [pk for pk in pks if _fits(_primary(self.model), pk)]
         rows = self.model._base_manager.using(setting("DATABASE")).filter(pk__in=possible)
         return {str(pk) for pk in rows.values_list("pk", flat=True)}
 
     def reach(self, rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
-        """Up to ``limit`` windows that these pushed rows concern, by owner; those of owners behind ``after`` alone.
+        """Return up to ``limit`` windows that these pushed rows concern, ordered by owner, for owners after
+        ``after``.
 
-        ``rows`` are keys of changes: a row may have gone since. More than one row only without ``after``. Whether a row
-        is shown may depend on the row itself, on ``sources``, and on tables that are watched with ``via``; else a
-        delivery that comes late could undo what a recompute has put right.
+        ``rows`` are keys of changes; a row may have been deleted since. There are several rows only if ``after`` is
+        None. Whether a row is shown may depend on the row itself, on ``sources``, and on tables that are watched
+        with ``via``. With any other dependency, a late delivery could undo a recompute.
         """
         raise NotImplementedError
 
     def sources(self, owner: str) -> tuple[str, str]:
-        """Two sets in the window's slot: whose rows it shows, and whose it does not, whatever the first one says.
+        """Return two sets in the window's slot: the authors whose rows it shows, and the authors to leave out in
+        any case.
 
-        Mirrors in ``after`` keep them. A row that comes late, by somebody who has been left, is refused by them.
+        The mirrors in ``after`` maintain the sets. They make Redis refuse a late row of an author who has been
+        left.
         """
         raise NotImplementedError
 
 
 class SummaryMirror(Mirror):
-    """One key that sums up many rows (the last logins): recomputed whole at every change."""
+    """One key that summarizes many rows (the last logins). It is recomputed at every change."""
 
     def items(self) -> list[str]:
-        """The whole list, from SQL, bounded."""
+        """Return the complete list from SQL. Its length must be bounded."""
         raise NotImplementedError
 
     def keys_after(self, after: str | None, limit: int) -> list[str]:
-        """There is one key, whatever it sums up."""
+        """Return the single key ""."""
         return [""] if after is None else []
 
 
 class TableMirror(Mirror):
-    """Rows from which other rows are made, in SQL as well (a search index): kept by the outbox, without Redis.
+    """Rows in SQL that are derived from other rows (a search index). The outbox drives it; Redis is not involved.
 
-    A drain replaces the made rows and marks the changes in one transaction, so it needs no record to compare with.
+    A drain replaces the derived rows and marks the changes in one transaction, so it needs no record for
+    comparison.
     """
 
     has_record = False
     batch: ClassVar[int] = 100  # rows in one transaction
-    tables: ClassVar[str]  # names the tables that are written: mirrors of one name take turns
+    tables: ClassVar[str]  # a name for the written tables; drains of mirrors with the same name exclude one another
 
     def replace(self, pks: Sequence[str], rows: Mapping[str, Any]) -> None:
-        """Make what is stored for ``pks`` equal ``rows``, by key as ``load`` gives them; nothing for those left out."""
+        """Make the stored rows for ``pks`` equal to ``rows`` (by key, from ``load``), and delete those left out."""
         raise NotImplementedError
 
     def stored(self, pks: Sequence[str]) -> Mapping[str, Any]:
-        """Return what is stored, by key; equal to what ``load`` gives where it is right."""
+        """Return the stored rows by key; a correct one equals its value from ``load``."""
         raise NotImplementedError
 
     def stored_after(self, after: str | None, limit: int) -> list[str]:
-        """Return the next ``limit`` keys for which something is stored (keyset)."""
+        """Return the next ``limit`` keys with stored rows (keyset)."""
         raise NotImplementedError

@@ -1,8 +1,8 @@
-"""Taking rows to windows in Redis, many windows at a time, as long as nobody else is at these rows.
+"""Delivery of pushed rows to many windows at a time, while no other process pushes the same rows.
 
-Each row has a guard key. Whoever is going to read a row from SQL first writes a token of their own there; each batch
-of deliveries is a transaction that watches the guards and has seen the token. So of two who are at one row, the one
-who came later, and has read it later, wins, and the other one's batches fail from then on.
+Each row has a guard key. A process writes its token there before it reads the row from SQL. Each batch of
+deliveries is a transaction that watches the guards and has checked the token. Of two processes that push one row,
+the later one has read newer data. It wins, because all further batches of the other one fail.
 """
 
 import time
@@ -19,13 +19,13 @@ from mirror.declare import Reached, WindowMirror
 from mirror.scripts import Script
 from mirror.session import Command, Conflict, Session
 
-BATCH: Final = 200  # windows that one transaction reaches, and one round trip
+BATCH: Final = 200  # windows in one transaction and round trip
 
 script: Final = Script(Path(__file__).with_name("push.lua"))
 
 
 class Batch(NamedTuple):
-    """What goes into one transaction."""
+    """The content of one transaction."""
 
     commands: list[Command]
     windows: int
@@ -34,8 +34,8 @@ class Batch(NamedTuple):
 class Deliveries:
     """Deliveries of the rows ``rows`` (keys of changes) over one connection.
 
-    mirrors: those that have to stay whole meanwhile. All methods raise Conflict when somebody else is at one of the
-    rows, when a mirror goes cold, and when ``stop`` was called; and redis-py's errors when Redis is away.
+    mirrors: those that must stay warm meanwhile. All methods raise Conflict when another process pushes one of the
+    rows, a mirror becomes cold or ``stop`` is called, and redis-py's errors when Redis is away.
     """
 
     def __init__(self, session: Session, mirror: WindowMirror, rows: Sequence[str]) -> None:
@@ -49,7 +49,7 @@ class Deliveries:
         self._under_way = False
 
     def begin(self) -> list[bytes | None]:
-        """Take the guards. Returns what the markers of ``mirrors`` say: they have to say it until the end."""
+        """Take the guards. Return the markers of ``mirrors``, which must not change until the end."""
         life = milliseconds("PUSH_GUARD_SECONDS")
         sets: list[Command] = [("SET", guard, self._token, "PX", life) for guard in self._guards]
         replies = self.session.ask_watching([*sets, *self._look()])
@@ -60,27 +60,29 @@ class Deliveries:
         return found[len(self._guards) : -1]
 
     def post(self, batch: Batch) -> None:
-        """Send a batch; Redis works on it while the caller does something else."""
+        """Send a batch, which Redis executes in the background."""
         self.land()
         commands = [*batch.commands, *self._renewal()]
         self.session.post_transaction(commands, self._look())
         self._under_way = True
 
     def land(self) -> None:
-        """See what became of the batch that is under way, if there is one."""
+        """Check the result of the batch in progress, if any."""
         if self._under_way:
             self._under_way = False
             self._check(self.session.collect_transaction()[-1])
 
     def release(self) -> None:
-        """Give the guards back."""
+        """Release the guards."""
         self.land()
         self.session.execute([("DEL", *self._guards)])
 
     def give_up(self, redis: Any) -> None:
-        """After a conflict: give back the guards that nobody else has taken, so that nobody waits for who is not there.
+        """Release the guards that no other process has taken, after a conflict, so that none waits for an abandoned
+        guard.
 
-        One that is taken at this very moment is lost to the other: whose batch then fails, and is done again.
+        A guard that is taken at this very moment may be deleted. Then the other process' batch fails and is
+        repeated.
         """
         found = zip(self._guards, redis.mget(self._guards), strict=True)
         if own := [guard for guard, token in found if token == self._token.encode()]:
@@ -103,19 +105,21 @@ class Deliveries:
 
 
 def stop(mirror: WindowMirror, redis: Any) -> None:
-    """Have all deliveries to this mirror's windows, which are under way, start over from what SQL says now: whether a
-    row belongs there has changed by other tables than its own, and windows are going to be recomputed.
+    """Make all deliveries in progress to this mirror's windows start over with newer data from SQL.
+
+    It is called when rows of other tables have changed which rows belong in the windows, before these are
+    recomputed.
     """
     redis.set(naming.fence(mirror.name), uuid.uuid4().hex)
 
 
 def guards(mirror: str, rows: Sequence[str]) -> list[str]:
-    """The guard keys of pushed rows, each once."""
+    """Return the guard keys of pushed rows, without duplicates."""
     return [naming.guard(mirror, f"row:{row}") for row in dict.fromkeys(rows)]
 
 
 def busy(redis: Any, mirror: str, rows: Sequence[str]) -> set[str]:
-    """Those of these rows that somebody is at now: better left to them. (One round trip; for economy alone.)"""
+    """Return the rows that another process is pushing now. One round trip; only to avoid duplicate work."""
     pipe = redis.pipeline(transaction=False)
     for row in rows:
         pipe.pttl(naming.guard(mirror, f"row:{row}"))
@@ -124,14 +128,14 @@ def busy(redis: Any, mirror: str, rows: Sequence[str]) -> set[str]:
 
 
 def batches(mirror: WindowMirror, reached: Sequence[Reached]) -> Iterator[Batch]:
-    """What takes rows to their windows, in transactions of bearable size."""
+    """Yield the deliveries in transactions of bounded size."""
     calls = _calls(mirror, reached)
     while commands := list(islice(calls, BATCH)):
         yield Batch(commands, len(commands))
 
 
 def _calls(mirror: WindowMirror, reached: Sequence[Reached]) -> Iterator[Command]:
-    """A call of the script for each window: its keys are in one slot, and no others could be in the same call."""
+    """Yield one call of the script for each window, because its keys are in one slot."""
     rows: dict[str, tuple[Any, ...]] = defaultdict(tuple)
     for owner, member, source, shown in reached:
         rows[owner] += (member, source, "1" if shown else "0")

@@ -1,8 +1,8 @@
-"""Doubt: when Redis may lack a change that readers must see, the outbox is asked about the rows at hand.
+"""Doubt: if Redis may lack a change that readers must see, they ask the outbox about the rows they read.
 
-A *strict* mirror (sessions, users, blocks, posts) decides what somebody may do or see. Its readers believe Redis only
-with a fresh heartbeat (``mirror.heartbeat``), read in the same round trip as the data. Without one, or after a failure
-seen by this process, one indexed query looks for pending changes of the rows at hand: if there are none, Redis is
+A *strict* mirror (sessions, users, blocks, posts) decides about access or privacy. Its readers believe Redis only
+with a fresh heartbeat (``mirror.heartbeat``), read in the same round trip as the data. Without one, or after a
+failure seen by this process, one indexed query looks for pending changes of the rows. If it finds none, Redis is
 right; otherwise SQL answers. Quarantined rows of every mirror are answered by SQL as well; Redis lists them.
 """
 
@@ -24,19 +24,19 @@ from mirror.redis import Breaker, breaker
 logger = logging.getLogger("mirror")
 Staged = tuple[tuple[Any, ...], dict[str, Any]]
 Changed = tuple[str, str, str]  # mirror, source, key
-TOO_MANY = b"*"  # instead of a list of quarantined changes
+TOO_MANY = b"*"  # replaces the list of quarantined changes if it is too long
 MEMBERS_ASKED = {"SISMEMBER", "SMISMEMBER", "ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "HGET", "HMGET"}
-database = Breaker()  # SQL that is away costs one time-out a second, not one a read
+database = Breaker()  # so that reads pay one time-out per second while SQL is away
 
 
 class Rows(NamedTuple):
-    """What a read concerns. exact: changes. sets: Redis keys by mirror, of which any edge may be a member."""
+    """The rows that a read concerns. exact: changes. sets: by mirror, Redis keys that any edge may be a member of."""
 
     exact: frozenset[Changed]
     sets: Mapping[str, frozenset[str]]
 
     def are_among(self, changes: Iterable[Sequence[str]]) -> bool:
-        """Whether a change of ``changes`` (mirror, source, key) concerns the read."""
+        """Return whether a change in ``changes`` (mirror, source, key) concerns the read."""
         return any(
             (name, source, pk) in self.exact or (name in self.sets and self._is_member(name, pk))
             for name, source, pk in changes
@@ -95,10 +95,10 @@ class Evidence(NamedTuple):
 
 
 class _Newest:
-    """The heartbeat that this process saw last, and when it saw it first.
+    """The last heartbeat that this process saw, and the time when it saw it first.
 
-    Redis lets a heartbeat expire by its wall clock. If that clock is set back while no relay runs, an old one stays;
-    the process notices by its own clock.
+    Redis lets a heartbeat expire by its wall clock. If that clock is set back while no relay runs, an old heartbeat
+    remains. The process notices this by its own clock.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -122,7 +122,7 @@ def _is_fresh(heartbeat: bytes | None, incarnation: str) -> bool:
 
 
 def _pending(rows: Sequence[Rows]) -> list[Changed]:
-    """The pending changes among these rows. Without SQL nothing more can be known, and Redis is believed."""
+    """Return the pending changes of these rows; none while SQL is away, so that Redis is believed."""
     exact = frozenset[Changed]().union(*(r.exact for r in rows))
     if not exact or database.open():
         return []
@@ -137,13 +137,13 @@ def _pending(rows: Sequence[Rows]) -> list[Changed]:
 
 
 def _edges(name: str) -> list[Changed]:
-    """All pending edges of a mirror; of very many only that everything may have changed."""
+    """Return all pending edges of a mirror, or a change of everything if there are too many."""
     changes = outbox.pending_at_all(name, outbox.MUCH + 1)
     return [(name, "", outbox.WHOLE if len(changes) > outbox.MUCH else change.key) for change in changes]
 
 
 def rows_of(group: Group) -> Rows:
-    """Return the rows that a read concerns: whose records it asks for, and whose entries it asks for or gets."""
+    """Return the rows that a read concerns, by its records and by its requested or returned entries."""
     exact, sets = set[Changed](), defaultdict[str, set[str]](set)
     for mirror in registry.all_mirrors(group.mirrors) if group.mirrors else ():
         exact.add((mirror.name, "", outbox.WHOLE))
@@ -155,13 +155,13 @@ def rows_of(group: Group) -> Rows:
                     exact.update(_behind(mirror, said))
                 elif family := next((f for f in families if f.has(key)), None):
                     if family.kind == "set" and isinstance(mirror, EdgeMirror) and args[0] not in MEMBERS_ASKED:
-                        sets[mirror.name].add(key)  # a pending edge is not among the replies
+                        sets[mirror.name].add(key)  # a pending edge is not in the replies yet
                     exact.update((mirror.name, "", pk) for pk in _owners(family, key, args, said))
     return Rows(frozenset(exact), {name: frozenset(keys) for name, keys in sets.items()})
 
 
 def _keys_of(args: Sequence[Any], reply: Any) -> Iterator[tuple[str, Any]]:
-    """The keys that a command reads, each with what was said of it."""
+    """Yield the keys that a command reads, each with its reply."""
     if args[0] == "MGET":
         yield from zip(map(_text, args[1:]), reply, strict=True)
     elif len(args) > 1:
@@ -177,14 +177,14 @@ def _pk_of(mirror: Mirror, key: str) -> str | None:
 
 
 def _behind(mirror: Mirror, said: Any) -> Iterator[Changed]:
-    """The changes of other tables' rows that would change the record."""
+    """Yield the changes of other tables' rows that would change the record."""
     if isinstance(said, bytes) and mirror.has_record and mirror.record_kind == "json":
         for model, key in mirror.rows_behind(orjson.loads(said)):
             yield mirror.name, str(model._meta.db_table), str(key)
 
 
 def _owners(family: Family, key: str, args: Sequence[Any], said: Any) -> Iterator[str]:
-    """The keys of the rows that have these entries: of the members asked for, or of those replied."""
+    """Yield the keys of the rows with these entries: of the requested or of the returned members."""
     if family.kind == "string":
         members = [said] if isinstance(said, bytes) else []
     elif args[0] in MEMBERS_ASKED:
@@ -195,7 +195,7 @@ def _owners(family: Family, key: str, args: Sequence[Any], said: Any) -> Iterato
 
 
 def _flat(said: Any) -> Iterator[bytes]:
-    """The members in a reply: a list, a set, pairs with scores, or the page of a scan."""
+    """Yield the members in a reply: a list, a set, pairs with scores, or the page of a scan."""
     if isinstance(said, bytes):
         yield said
     elif isinstance(said, (list, tuple, set)):

@@ -1,7 +1,7 @@
-"""Entries: the facts that a row contributes to Redis beside its own record.
+"""Entries: the facts that a row contributes to Redis besides its record.
 
-All parts are strings as they are in Redis; keys carry the prefix. Two entries with the same
-``identity`` are the same place in Redis, and the later one overwrites the earlier.
+All parts are strings as in Redis, with keys as the code names them. Two entries with the same place overwrite each
+other.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,21 +9,21 @@ from typing import NamedTuple
 
 
 class Member(NamedTuple):
-    """``member`` is in the set ``key``."""
+    """The set ``key`` has ``member``."""
 
     key: str
     member: str
 
 
 class Members(NamedTuple):
-    """``member`` is in each of the sets ``keys``: as many ``Member``s, at the price of one."""
+    """Each of the sets ``keys`` has ``member``. Equal to many ``Member``s, but as cheap as one."""
 
     keys: Sequence[str]
     member: str
 
 
 class Scored(NamedTuple):
-    """``member`` is in the sorted set ``key`` with ``score`` (exact up to 2**53)."""
+    """The sorted set ``key`` has ``member`` with ``score`` (exact up to 2**53)."""
 
     key: str
     member: str
@@ -31,7 +31,7 @@ class Scored(NamedTuple):
 
 
 class Field(NamedTuple):
-    """The hash ``key`` says ``value`` at ``field``. Rows may take a field over from one another."""
+    """The hash ``key`` has ``value`` in ``field``. A field can pass from one row to another."""
 
     key: str
     field: str
@@ -39,26 +39,27 @@ class Field(NamedTuple):
 
 
 class OwnField(Field):
-    """A field that no other row ever says anything at (it bears the row's own key): so it need not be watched, and
-    rows that write the same hash are not in one another's way.
+    """A field that no other row ever writes, because its name contains the row's key.
+
+    It is not watched, so rows that write the same hash do not conflict.
     """
 
     __slots__ = ()
 
 
 class Value(NamedTuple):
-    """The string ``key`` says ``value``. Rows may take a key over from one another."""
+    """The string ``key`` has ``value``. A key can pass from one row to another."""
 
     key: str
     value: str
 
 
-Entry = Member | Scored | Field | Value  # one fact
-Contribution = Entry | Members  # what a declaration may give
+Entry = Member | Scored | Field | Value  # a single fact
+Contribution = Entry | Members  # the results of a declaration
 
 
 def single(contributions: Iterable[Contribution]) -> Iterator[Entry]:
-    """The same facts, one by one."""
+    """Yield the same facts, one by one."""
     for contribution in contributions:
         if type(contribution) is Members:
             for key in contribution.keys:

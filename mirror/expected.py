@@ -1,8 +1,8 @@
-"""What SQL says Redis should hold, small enough to keep for any number of rows.
+"""The expected content of Redis, computed from SQL, as one checksum per key.
 
-For each key of a family only one number is kept, made of how many members it should have and the sum of their hashes
-(64 bit). What Redis holds is summed up the same way while it is read, so two sets are compared in memory that
-grows with the number of keys and not with the number of members. Only keys whose sums differ are looked at closely.
+A key's checksum combines the number of its members and the sum of their 64-bit hashes. The content of Redis is
+summed up the same way while it is read. So the memory for a comparison grows with the number of keys, not of
+members. Only keys whose checksums differ are compared closely.
 """
 
 from collections import defaultdict
@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from mirror.entries import Contribution, Entry, Field, Member, Members, Scored, Value
 from mirror.scan import Content
 
-ONE = 1 << 80  # what a member adds to its key's total besides its hash
+ONE = 1 << 80  # added for each member, besides its hash
 
 
 def says(entry: Entry) -> tuple[str, str, str]:
-    """An entry as (key, member, what it says), as ``scan.Content.items`` has it."""
+    """Return an entry as (key, member, value as text), in the form of ``scan.Content.items``."""
     match entry:
         case Member(key, member):
             return key, member, ""
@@ -28,21 +28,21 @@ def says(entry: Entry) -> tuple[str, str, str]:
 
 
 class Sums:
-    """One number for each key: the sum of its members' hashes, and their count in the high bits."""
+    """A number for each key: the sum of its members' hashes, with their count in the high bits."""
 
     def __init__(self) -> None:
         self.totals: defaultdict[str, int] = defaultdict(int)
 
     def add(self, contributions: Iterable[Contribution]) -> None:
-        """Count these in."""
+        """Add these contributions."""
         totals = self.totals
-        for fact in contributions:  # no "match": it takes five times as long, and this runs for every row
-            if isinstance(fact, Members):  # one hash for all the sets that a row is in
+        for fact in contributions:  # no "match", which takes five times as long; this runs for every row
+            if isinstance(fact, Members):  # one hash for all sets of a row
                 one = ONE + hash(fact.member.encode())
                 for key in fact.keys:
                     totals[key] += one
             elif isinstance(fact, Scored):
-                totals[fact.key] += ONE + hash((fact.member.encode(), fact.score))  # 1 and 1.0 have one hash
+                totals[fact.key] += ONE + hash((fact.member.encode(), fact.score))  # 1 and 1.0 have the same hash
             elif isinstance(fact, Member):
                 totals[fact.key] += ONE + hash(fact.member.encode())
             elif isinstance(fact, Value):
@@ -51,7 +51,7 @@ class Sums:
                 totals[fact.key] += ONE + hash((fact.field.encode(), fact.value.encode()))
 
     def agree(self, content: Content) -> bool:
-        """Whether a key holds what it should."""
+        """Return whether a key has its expected content."""
         found = content.raw
         if content.family.kind == "zset":
             found = [(member, float(score)) for member, score in found]

@@ -1,4 +1,4 @@
-"""Explain one row: what SQL says, which entries it should have, which Redis has."""
+"""Explain one row: its content in SQL, its expected entries, and the entries in Redis."""
 
 from typing import Any, NamedTuple
 
@@ -12,11 +12,11 @@ from mirror.shapes import ABSENT, shape_of
 
 
 class NothingToExplain(LookupError):
-    """No such model, or no mirror has it."""
+    """The model is unknown or has no mirror."""
 
 
 class Explained(NamedTuple):
-    """One mirror's view of one row. entries: (key, member, what SQL says, what Redis says)."""
+    """A mirror's view of one row. entries: (key, member, value by SQL, value in Redis)."""
 
     mirror: str
     key: str
@@ -27,12 +27,12 @@ class Explained(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether SQL and Redis do not say the same."""
+        """Return whether SQL and Redis differ."""
         return self.sql != self.redis or any(wanted != said for _, _, wanted, said in self.entries)
 
 
 def mirrors_of(name: str) -> list[Mirror]:
-    """The mirrors of a model ("catalog.Book" or "book"), or of that name. Raises NothingToExplain."""
+    """Return the mirrors of a model ("catalog.Book" or "book"), or the mirror of that name. Raises NothingToExplain."""
     mirrors = {mirror: _label(mirror) for mirror in registry.all_mirrors()}
     found = [mirror for mirror, label in mirrors.items() if name == mirror.name or name.lower() == label.lower()]
     found = found or [m for m, label in mirrors.items() if name.lower() == label.lower().rpartition(".")[2]]
@@ -43,7 +43,7 @@ def mirrors_of(name: str) -> list[Mirror]:
 
 
 def _label(mirror: Mirror) -> str:
-    """The model's name; "" for a summary, which may have none, and for windows that are not of its rows."""
+    """Return the model's name, or "" for a summary and for windows whose owners are not its rows."""
     model = getattr(mirror, "model", None)
     if isinstance(mirror, WindowMirror) and not mirror.is_of_rows():
         return ""
@@ -51,7 +51,7 @@ def _label(mirror: Mirror) -> str:
 
 
 def explain(name: str, pk: str, *, redis: Any = None) -> list[Explained]:
-    """What is to be said of row ``pk`` of a model, by each mirror that has it. Raises NothingToExplain."""
+    """Explain row ``pk`` of a model by each of its mirrors. Raises NothingToExplain."""
     mirrors = mirrors_of(name)
     if not any(mirror.is_possible(pk) for mirror in mirrors):
         raise NothingToExplain(f"{pk!r} cannot be the key of a {_label(mirrors[0]) or name}")
@@ -85,7 +85,7 @@ def _one(mirror: Mirror, pk: str, session: Session) -> Explained:
 
 
 def _stated(before: Any, pk: str, said: Any) -> list[Any]:
-    """The entries that Redis' own record accounts for; none if it cannot be read."""
+    """Return the entries of the record in Redis, or none if it cannot be read."""
     try:
         return list(before(pk, said))
     except Exception:

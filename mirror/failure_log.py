@@ -1,4 +1,4 @@
-"""A log of failures that last: a line when one begins, one an hour while it lasts, and one when it ends."""
+"""A log of lasting failures: one line at the beginning, one an hour, and one at the end."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ _all = WeakSet["FailureLog"]()
 class FailureLog:
     """Count failures by key inside one process, and log each state once.
 
-    clock: a monotonic one, in seconds. max_keys: with one more it forgets them all.
+    clock: a monotonic one, in seconds. max_keys: with one more, all are forgotten.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class FailureLog:
         _all.add(self)
 
     def add(self, key: Hashable, text: str, *args: object, error: BaseException | None = None) -> None:
-        """Count a failure; log the first one, with its traceback if ``error`` is given."""
+        """Count a failure. Log the first one, with its traceback if ``error`` is given."""
         with self._lock:
             if len(self._counts) >= self._max_keys:
                 self._counts.clear()
@@ -38,7 +38,7 @@ class FailureLog:
             self._logger.error("%s (%d times)", text % args, count)
 
     def end(self, key: Hashable, text: str, *args: object) -> None:
-        """Log the end of a failure, with the count; nothing if there was none."""
+        """Log the end of a failure with the count; nothing without a failure."""
         if key not in self._counts:
             return
         with self._lock:
@@ -47,7 +47,7 @@ class FailureLog:
             self._logger.warning("%s (after %d failures)", text % args, count)
 
     def reset(self) -> None:
-        """Forget every failure, as a new process does."""
+        """Forget every failure, like a new process."""
         self._counts.clear()
         self._reminders.reset()
 

@@ -1,10 +1,10 @@
-"""Pages that ask for many things, one after the other: what they asked the last time is asked ahead, in one round trip.
+"""Prefetching for pages: the reads of the previous request are sent ahead, in one round trip.
 
 >>> FRONT = Foreseen()
->>> with FRONT.ahead(digest):  # None: a stranger
-...     return render(...)  # reads that were asked the last time cost nothing more
+>>> with FRONT.ahead(digest):  # None: an anonymous visitor
+...     return render(...)  # reads that the previous request sent cost nothing more
 
-A guess may be wasted, and is never wrong: a ``read`` that asks for anything else asks as always.
+A wrong guess costs time and is otherwise harmless: a ``read`` of anything else is sent as usual.
 """
 
 from collections.abc import Generator, Sequence
@@ -14,14 +14,14 @@ from typing import Final
 from mirror.bounded import Bounded
 from mirror.prefetch import Asked, Prefetched, fetch, known
 
-VISITORS: Final = 1024  # of whom it is remembered what a page asked for them alone
+VISITORS: Final = 1024  # number of visitors whose own reads are remembered
 NOTHING: Final = Asked((), ())
 
 Plan = tuple[Asked, ...]
 
 
 class Foreseen:
-    """What one page is going to ask: the same for everybody, and more for some."""
+    """The reads of one page: those that all visitors share, and those of single visitors."""
 
     def __init__(self) -> None:
         self._strangers: Plan = ()
@@ -29,7 +29,7 @@ class Foreseen:
 
     @contextmanager
     def ahead(self, visitor: str | None) -> Generator[None, None, None]:
-        """Ask ahead what the block is going to ask. visitor: what they are known by; None: a stranger."""
+        """Prefetch the expected reads of the block. visitor: an identifier, or None for an anonymous visitor."""
         shared = self._strangers
         plan = _once((*shared, *((visitor and self._own.get(visitor)) or ())))
         found = (fetch(NOTHING, plan) if plan else None) or Prefetched([], [])
@@ -44,7 +44,7 @@ class Foreseen:
                 self._own.put(visitor, tuple(one for one in asked if one.key not in common))
 
     def forget(self) -> None:
-        """Remember nothing (for tests)."""
+        """Forget all reads (for tests)."""
         self._strangers = ()
         self._own.clear()
 

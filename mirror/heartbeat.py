@@ -1,9 +1,9 @@
-"""The heartbeat: a sign in Redis that every earlier change of the strict mirrors has arrived.
+"""The heartbeat: a key in Redis which proves that every earlier change of the strict mirrors has arrived.
 
-Each round notes the server's time, drains what is pending of the strict mirrors, and then sets a key that expires
-``HEARTBEAT_SECONDS`` after the noted time, by the server's own clock. So a heartbeat that a frozen server receives and
-executes later has expired already, and whoever reads one knows that all changes committed before that time are in
-Redis. Bulk work on other mirrors is not waited for. What readers do without a heartbeat: ``mirror.doubt``.
+Each round reads the server's time, drains the pending changes of the strict mirrors, and then sets a key that
+expires ``HEARTBEAT_SECONDS`` after that time, by the server's own clock. A heartbeat that a frozen server executes
+later has expired already. So a reader that finds one knows that Redis has all changes committed before that time.
+Bulk work on other mirrors does not delay it. ``mirror.doubt`` describes readers without a heartbeat.
 
 Every Celery worker runs the rounds in a thread: they need neither beat nor the broker.
 """
@@ -26,17 +26,17 @@ from mirror.redis import relay_client
 from mirror.session import Command, Session
 
 failures = FailureLog(logging.getLogger("mirror"))
-MOST = 1000  # changes of a mirror that one round drains
-LISTED = 100  # quarantined changes that Redis lists
+MOST = 1000  # changes of a mirror drained in one round
+LISTED = 100  # quarantined changes listed in Redis
 
 
 def beat(redis: Any = None) -> bool:
-    """Run one round. Return whether a heartbeat was written: False while more is pending than one round drains.
+    """Run one round. Return whether a heartbeat was written: False if more is pending than one round drains.
 
     Raises redis-py's errors and Django's database errors.
     """
     redis = redis or relay_client()
-    with Session(redis) as session:  # one connection: the time and the heartbeat are of the same server
+    with Session(redis) as session:  # one connection, so that the time and the heartbeat are of the same server
         ((seconds, microseconds),) = session.ask([("TIME",)])
         is_complete = drain_strict(redis)
         commands = [_list_quarantined()]
@@ -71,7 +71,7 @@ def _list_quarantined() -> Command:
 
 
 class Pulse(threading.Thread):
-    """Runs rounds until it is stopped."""
+    """A thread that runs rounds until it is stopped."""
 
     def __init__(self) -> None:
         super().__init__(name="heartbeat", daemon=True)
@@ -84,13 +84,13 @@ class Pulse(threading.Thread):
         connections[outbox.using()].close()
 
     def stop(self) -> None:
-        """Finish after the round under way."""
+        """Stop after the present round."""
         self._stopped.set()
 
     def _round(self) -> None:
         try:
             triggers.watch(relay_client())
-            if not self._has_retried:  # a new process may have another declaration, or a library without the fault
+            if not self._has_retried:  # the new process may have a corrected declaration or library
                 outbox.retry(Change.objects.all())
                 self._has_retried = True
             beat()

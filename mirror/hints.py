@@ -1,7 +1,7 @@
-"""Hints make a change prompt: after the commit, the process that made it drains its own keys at once.
+"""Hints: after a commit, the process that made the changes drains its own keys at once.
 
-A hint may be lost without harm (the outbox has the change), so nothing here may fail or slow what it follows:
-there is a budget, and what does not fit goes to a Celery task or waits for the sweep.
+A lost hint is harmless because the outbox has the change. So hints must not fail or delay the caller: they have a
+budget, and the remaining keys go to a Celery task or wait for the sweep.
 """
 
 import logging
@@ -20,11 +20,11 @@ from mirror.redis import breaker, client
 logger = logging.getLogger("mirror")
 
 Group = tuple[str, str]  # mirror, source
-MOST = 2000  # keys that one transaction's hints may hold; the sweep has the rest
+MOST = 2000  # maximum number of keys in one transaction's hints; the sweep drains the others
 
 
 class _Due(threading.local):
-    """The keys hinted at in this thread since the last flush, rolled-back ones included (harmless)."""
+    """The keys hinted in this thread since the last flush. Rolled-back ones are included, which is harmless."""
 
     def __init__(self) -> None:
         self.keys: dict[Group, set[str]] = defaultdict(set)
@@ -35,10 +35,10 @@ _due = _Due()
 
 
 def hint(mirror: str, source: str, keys: Iterable[str]) -> None:
-    """Have these keys drained after the commit of the present transaction, or now if there is none.
+    """Drain these keys after the commit of the present transaction, or now without one.
 
-    Each call registers its own ``on_commit``: one flag for the transaction would outlive a savepoint that
-    is rolled back, and silence the hints after it. The first that runs drains all, the others find nothing.
+    Each call registers its own ``on_commit``. A flag for the transaction would survive the rollback of a savepoint
+    and suppress later hints. The first callback drains all keys, and the others find none.
     """
     if _due.count < MOST:
         group = _due.keys[mirror, source]
@@ -49,7 +49,7 @@ def hint(mirror: str, source: str, keys: Iterable[str]) -> None:
 
 
 def flush() -> None:
-    """Drain what was hinted at, within the budget. Never raises for Redis, SQL or the broker."""
+    """Drain the hinted keys within the budget. Never raises errors of Redis, SQL or the broker."""
     if not _due.keys:
         return
     due, _due.keys, _due.count = _due.keys, defaultdict(set), 0
@@ -61,11 +61,11 @@ def flush() -> None:
         for name, owners in chains.owners(mirror, set(done)).items():
             due[name, ""] |= owners
         if breaker.open():
-            return  # workers cannot write to Redis either, and a hung broker would cost a time-out more
+            return  # workers could not write to Redis either, and a hung broker would cost another time-out
         if rest and (mirror, source) in registry.pushed():
             send.push(mirror, source, rest)
         elif rest and source:
-            send.sweep()  # which begins with what a source's change has to be spread over
+            send.sweep()  # a sweep begins with changes of sources
         else:
             left[mirror] += rest
     for mirror, rest in left.items():
@@ -74,15 +74,15 @@ def flush() -> None:
 
 
 def _order(group: Group) -> tuple[bool, bool, int, Group]:
-    """Rows of one's own first: at a summary one may have to stand back for others, and who finds a row's id in a window
-    shows it, or does not, by its record. What comes after it, after it.
+    """Sort groups: summaries last, because other drains may delay them; windows after records, which decide whether
+    a reader shows an id in a window; and chained mirrors after those they depend on.
     """
     mirror, ahead = group[0], registry.all_ahead(group[0])
     return any(map(registry.sums_up, (mirror, *ahead))), registry.is_window(mirror), len(ahead), group
 
 
 def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
-    """The rows that were drained, and what could not be of these keys (for a source: whatever stands for it)."""
+    """Drain a group. Return the drained rows, and the keys that remain (for a source: its keys, or rows)."""
     if breaker.open():
         return [], keys
     try:
@@ -96,7 +96,7 @@ def _drain(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) 
         logger.warning("Redis did not answer, the relay will catch up: %s", error)
     except DatabaseError as error:
         logger.warning("SQL did not answer, the relay will catch up: %s", error)
-    except Exception:  # a declaration's; the relay finds out which key it is, and the other hints go on
+    except Exception:  # an error of the declaration; the relay finds the failing key, and the other hints continue
         logger.exception("%s could not be drained, the relay will see to it", mirror)
     return [], keys
 
@@ -107,7 +107,7 @@ def _drain_rows(mirror: str, keys: list[str], deadline: relay.Deadline) -> tuple
 
 
 def _push(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
-    """One step: whoever wrote these rows has them, and a few others. Nothing comes after it."""
+    """Push one slice, which reaches the authors of the rows and a few others. No other mirror follows."""
     is_left = deadline.passed() or push.first(mirror, source, keys, client())
     return [], keys if is_left else []
 

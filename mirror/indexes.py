@@ -1,4 +1,4 @@
-"""Indexes that PostgreSQL uses only where they are meant."""
+"""Indexes that PostgreSQL uses only for the statements they are meant for."""
 
 from typing import Any
 
@@ -8,11 +8,12 @@ from django.db.backends.ddl_references import Statement
 
 
 class NarrowIndex(models.Index):
-    """A partial index with one more condition on PostgreSQL, ``narrowed_by``, that all rows meet.
+    """A partial index with another condition on PostgreSQL, ``narrowed_by``, which all rows fulfil.
 
-    PostgreSQL takes a partial index for any statement that implies its condition. As long as its statistics know of no
-    pending change, it takes whichever index is smaller and reads all of it for each key. So each index has a condition
-    that only its own statements imply. SQLite has no such choice: it prefers the index with more of the columns.
+    PostgreSQL considers a partial index for any statement that implies its condition. While its statistics show no
+    pending changes, it chooses the smallest such index and may read all of it for each key. The additional
+    condition is implied only by the statements that need the index. SQLite needs none: it prefers the index with
+    more of the columns.
     """
 
     def __init__(self, *expressions: Any, narrowed_by: models.Q, **options: Any) -> None:

@@ -1,7 +1,8 @@
-"""Leases in Redis: one process is at a job and the others leave it. For economy, never for correctness.
+"""Leases in Redis: one process does a job and the others skip it. They save work; correctness never depends on
+them.
 
-A lease is short and renewed while its job runs, so a killed process frees the job soon. It names its owner: a process
-whose request timed out, and was executed later, takes its own lease again.
+A lease is short and is renewed while its job runs, so the job of a killed process is soon free. It names its owner,
+so a process whose request timed out, but was executed later, can take its own lease again.
 """
 
 import logging
@@ -24,20 +25,20 @@ logger = logging.getLogger("mirror")
 
 TAKE: Final = Script(Path(__file__).parent / "lease_take.lua")
 _HERE: Final = uuid.uuid4().hex
-_held: Final[set[str]] = set()  # the leases that this process has taken as itself
+_held: Final[set[str]] = set()  # the leases held under this process' name
 _guard = threading.Lock()
 
 
 @contextmanager
 def lease(redis: Any, job: str, seconds: float | None = None) -> Generator[bool, None, None]:
-    """Hold the job for the block, and yield whether this process has it.
+    """Hold the lease for the block, and yield whether this process has it.
 
-    seconds: how long the job stays taken after its process was killed (None: ``LEASE_SECONDS``). Raises redis-py's
+    seconds: how long the lease lasts after its process was killed (None: ``LEASE_SECONDS``). Raises redis-py's
     errors.
     """
     seconds = float(setting("LEASE_SECONDS")) if seconds is None else seconds
     name = naming.lease(job)
-    with _guard:  # a second block in this process competes for the lease as another process does
+    with _guard:  # a second block in this process competes for the lease like another process
         owner = _HERE if name not in _held else uuid.uuid4().hex
         if owner == _HERE:
             _held.add(name)
@@ -72,7 +73,7 @@ def _renew(redis: Any, name: str, token: str, seconds: float, done: threading.Ev
 
 
 def delete_if_says(redis: Any, name: str, token: str) -> None:
-    """Delete the key only while it holds ``token``: it may have run out and belong to another process."""
+    """Delete the key only while it holds ``token``. It may have expired and belong to another process."""
     try:
         with Session(redis) as session:
             if session.watch_and_ask([name], [("GET", name)]) == [token.encode()]:

@@ -1,9 +1,9 @@
-"""Copies of a mirror's entries inside the process, for questions that Redis is slow to answer (tag algebra).
+"""Copies of a mirror's entries in the process, for questions that Redis answers slowly (tag algebra).
 
-A copy is current or it is not used. In one round trip the reader asks what it wants to know *and* the mirror's
-feed from the last entry that the copy has seen: no news, and the answer worked out beforehand stands (1 round
-trip); news, and it is applied and the answer worked out again (2). A feed that no longer holds the last entry, or
-a mirror that was rebuilt, makes the copy start over, in a thread of its own, while SQL answers.
+A copy is used only while it is current. In one round trip the reader fetches its own data *and* the mirror's feed
+from the last entry that the copy has applied. If there are no newer entries, the answer computed beforehand is
+valid (1 round trip). Otherwise they are applied and the answer is computed again (2). If the feed no longer has the
+last entry, or the mirror was rebuilt, a thread loads the copy again, and SQL answers meanwhile.
 """
 
 import logging
@@ -22,19 +22,19 @@ from mirror.redis import RedisError, breaker, relay_client
 
 logger = logging.getLogger("mirror")
 
-NEWS = 200  # feed entries that a request takes in; more is left to the thread
-CATCH_UP = 2000  # feed entries that are still cheaper to apply than to load everything anew
-SLICE = 20  # feed entries applied at a time, so that nobody waits long for the lock
+NEWS = 200  # feed entries that a request applies; more are left to the thread
+CATCH_UP = 2000  # feed entries that are cheaper to apply than a new load
+SLICE = 20  # feed entries applied at a time, to hold the lock briefly
 
 
 class Structure(Protocol):
-    """What a copy is made of. Adding what is there, and removing what is not, does no harm."""
+    """The data structure of a copy. Adding an existing entry and removing a missing one must be harmless."""
 
     def add(self, entry: Entry) -> None:
-        """Hold ``entry``; of a scored one the newest score counts."""
+        """Add ``entry``. The newest score of a scored entry counts."""
 
     def remove(self, entry: Entry) -> None:
-        """No longer hold ``entry``."""
+        """Remove ``entry``."""
 
 
 S = TypeVar("S", bound=Structure)
@@ -43,12 +43,12 @@ News = list[tuple[bytes, dict[bytes, bytes]]]
 
 
 class NotNow(Exception):
-    """The copy cannot be made, or not brought up to date, at present."""
+    """The copy cannot be loaded or updated at present."""
 
 
 @dataclass
 class _Held(Generic[S]):
-    """The structure as it was after feed entry ``last``, in the mirror's generation."""
+    """The structure after feed entry ``last``, in the mirror's generation."""
 
     structure: S
     last: bytes
@@ -56,11 +56,11 @@ class _Held(Generic[S]):
 
 
 class LocalCopy(Generic[S]):
-    """A copy of everything that the index of the mirror ``name`` places in Redis.
+    """A copy of all entries of the mirror ``name``.
 
-    rows: gives the key of a sorted set, written by the mirror, that has every row's key as a member.
-    build: makes the structure from all entries. others: gives further mirrors whose entries belong to it, with their
-    rows: they write to the same feed, and the copy is of use while all are whole.
+    rows: returns the key of a sorted set, written by the mirror, with every row's key as a member. build: builds
+    the structure from all entries. others: returns further mirrors to include, with their rows. They write to the
+    same feed, and the copy is used only while all are warm.
     """
 
     def __init__(
@@ -72,17 +72,18 @@ class LocalCopy(Generic[S]):
     ) -> None:
         self.name, self._rows, self._build, self._others = name, rows, build, others
         self._held: _Held[S] | None = None
-        self._lock = threading.Lock()  # guards what is in ``_held.structure``, and ``_held.last``
+        self._lock = threading.Lock()  # protects ``_held.structure`` and ``_held.last``
         self._starting = threading.Lock()
         self._worker: threading.Thread | None = None
         self._retry_at = 0.0
-        self._reason = ""  # why the last load failed: said once, and not every second
+        self._reason = ""  # of the last failed load, to log each one once
 
     def ask(self, compute: Callable[[S], A], commands: Callable[[Any, A], object]) -> tuple[A, list[Any]] | None:
-        """What ``compute`` makes of the current structure, and the replies to ``commands``; None: ask SQL.
+        """Return the result of ``compute`` for the current structure and the replies to ``commands``; None: ask
+        SQL.
 
-        ``compute`` runs under a lock and must return data that no later change touches. ``commands(pipe,
-        answer)`` adds what else is wanted from Redis. At most 2 round trips; none when there is no copy.
+        ``compute`` runs under a lock and must return data that later changes do not touch. ``commands(pipe,
+        answer)`` adds further reads of Redis. At most 2 round trips; none without a copy.
         """
         if sql_only.wanted() or breaker.open():
             return None
@@ -94,7 +95,7 @@ class LocalCopy(Generic[S]):
             return self._ask(held, compute, commands)
         except NotNow as reason:
             logger.info("The copy of %s is renewed: %s", self.name, reason)
-        except Exception:  # a page never fails because of a copy
+        except Exception:  # a page must not fail because of a copy
             logger.exception("The copy of %s is of no use and is made anew", self.name)
             self._drop(held)
         self._start()
@@ -109,7 +110,7 @@ class LocalCopy(Generic[S]):
 
             def ask(pipe: Any, answer: A = answer, asked: bytes = asked) -> None:
                 commands(pipe, answer)
-                # Last, so that news of whatever the commands before it could have seen is in it.
+                # Last, so that it includes every change that the earlier commands could have seen.
                 pipe.xrange(self._feed(), asked, "+", NEWS)
 
             reading = read([*self._sources()], ask)
@@ -126,7 +127,7 @@ class LocalCopy(Generic[S]):
                 return answer, replies
             if len(news) < NEWS:
                 self._apply(held, news)
-            if news_seen:  # news since the last question: the answer is younger than the request all the same
+            if news_seen:  # the answer is newer than the request despite later entries
                 return answer, replies
             if len(news) == NEWS:
                 raise NotNow("it is far behind")
@@ -145,7 +146,7 @@ class LocalCopy(Generic[S]):
             self._held = None
 
     def _apply(self, held: _Held[S], news: News) -> None:
-        """Take in what is new (others may have been quicker), a slice at a time."""
+        """Apply the new feed entries, in slices. Other threads may have applied some of them."""
         for start in range(0, len(news), SLICE):
             with self._lock:
                 for entry_id, fields in news[start : start + SLICE]:
@@ -158,12 +159,12 @@ class LocalCopy(Generic[S]):
             for is_added, entry in loading.news_of(fields[b"d"]):
                 (structure.add if is_added else structure.remove)(entry)
 
-    # --- loading, in a thread of its own --------------------------------------------------------
+    # --- loading in a separate thread ---------------------------------------------------------
 
     def ensure_loaded(self, timeout: float | None = None) -> bool:
-        """Wait until the copy is there and current; False if it is not within ``timeout`` seconds.
+        """Wait until the copy is current. Return False if it is not within ``timeout`` seconds.
 
-        timeout: None: ``COPY_WAIT_SECONDS``.
+        timeout: None for ``COPY_WAIT_SECONDS``.
         """
         deadline = time.monotonic() + (setting("COPY_WAIT_SECONDS") if timeout is None else timeout)
         while self.ask(lambda structure: None, lambda pipe, answer: None) is None:
@@ -176,7 +177,7 @@ class LocalCopy(Generic[S]):
         return True
 
     def forget(self) -> None:
-        """Hold nothing, as in a new process; waits for a load that is going on."""
+        """Drop the copy, like a new process. Waits for a load in progress."""
         if self._worker is not None:
             self._worker.join()
         self._held, self._worker, self._retry_at = None, None, 0.0
@@ -185,8 +186,8 @@ class LocalCopy(Generic[S]):
         return self._worker is not None and self._worker.is_alive()
 
     def _start(self, *, at_once: bool = False) -> None:
-        """Have the copy made, or brought up to date, unless that is going on or has just failed."""
-        marker.database_identity()  # here, so that the thread needs no database
+        """Start to load or update the copy, unless a thread is running or has just failed."""
+        marker.database_identity()  # read here, so that the thread needs no database
         with self._starting:
             if self._is_working() or (time.monotonic() < self._retry_at and not at_once):
                 return
@@ -216,7 +217,9 @@ class LocalCopy(Generic[S]):
         return True
 
     def _load(self, redis: Any) -> _Held[S]:
-        """Everything that is in Redis. What changed meanwhile comes as news, which is absolute: it mends all."""
+        """Load all entries from Redis. Feed entries for later changes are absolute, so applying them corrects the
+        copy.
+        """
         generations, newest = self._generations(redis), redis.xrevrange(self._feed(), count=1)
         if not newest:
             raise NotNow("there is no feed")
@@ -234,7 +237,7 @@ class LocalCopy(Generic[S]):
         return found
 
     def _follow(self, redis: Any, held: _Held[S]) -> None:
-        """Apply the feed until there is no more of it. Raises NotNow when it is trimmed, or too long."""
+        """Apply the feed to its end. Raises NotNow if it was trimmed or is too long."""
         taken = 0
         while taken <= CATCH_UP:
             asked = held.last
