@@ -1,8 +1,8 @@
-"""Warm markers: what says that a mirror is whole in the Redis at hand.
+"""Warm markers, which prove that a mirror is complete in this Redis.
 
-A marker reads ``<layout version>|<database identity>|<incarnation>|<generation>``. A reader believes it
-only if the first three are what they should be: written by this code, for this database, in this life
-of this server. The generation is new with every rebuild, so that copies kept elsewhere start over.
+A marker is ``<layout version>|<database identity>|<incarnation>|<generation>``. A reader believes it only if the
+first three parts match the code, the database and the server. Every rebuild starts a new generation, so that copies
+outside of Redis are loaded again.
 """
 
 import time
@@ -21,18 +21,18 @@ from mirror.session import Command, Conflict, Session
 
 @cache
 def database_identity() -> str:
-    """Which database this is: made when it was, kept in it, read once a process."""
+    """Return the identity of the database, which is created once and stored there. Each process reads it once."""
     identity, _ = Identity.objects.using(setting("DATABASE")).get_or_create(pk=1)
     return identity.uuid.hex
 
 
 def value(name: str, incarnation_now: str, generation: str) -> str:
-    """What the marker of mirror ``name`` says when it is whole."""
+    """Return the marker of a warm mirror ``name``."""
     return "|".join([str(registry.get(name).version), database_identity(), incarnation_now, generation])
 
 
 def _generation(name: str, found: bytes | None, incarnation_now: str) -> str | None:
-    """The generation, if the marker ``found`` can be believed."""
+    """Return the generation in the marker ``found``, or None if it is not valid."""
     if found is None:
         return None
     text = found.decode(errors="replace")
@@ -41,10 +41,10 @@ def _generation(name: str, found: bytes | None, incarnation_now: str) -> str | N
 
 
 def generations(redis: Any, names: Sequence[str], found: Sequence[bytes | None]) -> tuple[str, ...] | None:
-    """The generations of the mirrors ``names`` whose markers are ``found``, or None if one is cold.
+    """Return the generations of the mirrors ``names`` with the markers ``found``, or None if one is cold.
 
-    A marker of another incarnation makes this process ask the server (at most once a second) who it is:
-    its connections may be older than the server's present identity.
+    A marker of another incarnation makes this process ask the server for its incarnation, at most once a second,
+    because the connections may be older than the present one.
     """
     now = incarnation(redis)
     result = [_generation(name, text, now) for name, text in zip(names, found, strict=True)]
@@ -55,7 +55,7 @@ def generations(redis: Any, names: Sequence[str], found: Sequence[bytes | None])
 
 
 def may_ask(pool: Any) -> bool:
-    """Whether to ask the server of this pool who it is: at most once a second."""
+    """Return whether to ask this pool's server for its incarnation: at most once a second."""
     now = time.monotonic()
     if now - pool.asked_at < setting("INCARNATION_CHECK_SECONDS"):
         return False
@@ -64,19 +64,20 @@ def may_ask(pool: Any) -> bool:
 
 
 def is_warm(redis: Any, name: str) -> bool:
-    """Whether mirror ``name`` is whole now (one or two round trips)."""
+    """Return whether mirror ``name`` is warm (one or two round trips)."""
     return generations(redis, [name], [redis.get(naming.marker(name))]) is not None
 
 
 def now(redis: Any) -> str:
-    """The incarnation of ``redis``, asked for now (the server may have changed since the connection opened)."""
+    """Ask ``redis`` for its incarnation, which may have changed since the connection opened."""
     return incarnation(redis, ask=True)
 
 
 def set_after_rebuild(mirror: Mirror, redis: Any, token: str) -> bool:
-    """Call the mirror whole, in one step that fails if the rebuild's token is gone. Returns whether it did.
+    """Make the mirror warm, in a transaction that fails if the rebuild's token is gone. Return whether it
+    succeeded.
 
-    Its feed is told of the new generation, which also means that a feed is never empty while warm.
+    The mirror's feed receives the new generation. So a feed is never empty while its mirror is warm.
     """
     building, name = naming.building(mirror.name), naming.marker(mirror.name)
     generation = uuid.uuid4().hex[:12]
@@ -99,9 +100,9 @@ def set_after_rebuild(mirror: Mirror, redis: Any, token: str) -> bool:
 
 
 def restamp(mirror: Mirror, redis: Any, found: bytes, incarnation: str) -> bool:
-    """After a replay: the marker ``found`` is good for this incarnation too. Returns whether it was set.
+    """Make the marker ``found`` valid for this incarnation after a replay. Return whether it succeeded.
 
-    It fails if the marker is no longer what was found, or Redis another: then it was emptied, rebuilt or replaced
+    It fails if the marker or the incarnation has changed, which means that Redis was emptied, rebuilt or replayed
     meanwhile.
     """
     name, generation = naming.marker(mirror.name), found.decode().rpartition("|")[2]

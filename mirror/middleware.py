@@ -1,8 +1,8 @@
-"""Reading one's own writes, also when Redis has not got them yet.
+"""Middleware by which users read their own writes, even if Redis does not have them yet.
 
-A request that wrote drains what is pending before it answers, within the budget; that covers bulk writes, which
-send no signals. If something is left, the answer carries a cookie with the highest change it knows of, and
-requests that bring it back are answered by SQL until that change has arrived.
+A request that wrote drains the pending changes within the budget before it responds. This covers bulk writes, which
+send no signals. If changes remain, the response sets a cookie with the highest id among them, and SQL answers
+requests with this cookie until that change is applied.
 """
 
 import logging
@@ -29,18 +29,19 @@ _WRITES = re.compile(
     _COMMENTS + r"(?:INSERT|UPDATE|DELETE|REPLACE|MERGE|TRUNCATE|COPY|CALL|DO|WITH)\b", re.IGNORECASE | re.DOTALL
 )
 _DONE = "mirror.done_before"
-_OWN = "mirror_"  # tables whose writes nobody reads through a mirror
+_OWN = "mirror_"  # tables that are not read through a mirror
 
 
 def done_before(request: HttpRequest) -> None:
-    """What this request asks for another one has written, perhaps just now (of two clicks the first): whoever asked
-    reads it all the same.
+    """Treat the request as a write, because another request (of a double click) may just have written the same.
+
+    Then its response, too, waits for the change or sets the cookie.
     """
     request.META[_DONE] = True
 
 
 class _Writes:
-    """Notices whether a request wrote anything."""
+    """Detects whether a request wrote to SQL."""
 
     seen = False
 
@@ -51,7 +52,7 @@ class _Writes:
 
 
 class ReadYourWrites:
-    """The middleware. It goes before everything that writes."""
+    """The middleware. It must precede every middleware that writes."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -83,14 +84,14 @@ def _is_behind(last: int) -> bool:
     try:
         return outbox.is_unapplied_up_to(last)
     except DatabaseError:
-        return False  # without SQL, Redis is all there is
+        return False  # without SQL, only Redis can answer
 
 
 def _catch_up() -> int | None:
-    """Drain what is pending, within the budget. The highest change that is left, or None.
+    """Drain the pending changes within the budget. Return the highest id that is left, or None.
 
-    Where much is pending nothing is begun: it would not come to an end, and one batch of it can take longer than the
-    budget. What signals told of has been drained before; the rest is read from SQL meanwhile, as the cookie says.
+    If too many are pending, nothing is drained: the drain would not finish, and one batch may take longer than the
+    budget. The signals' hints have drained their keys before, and the cookie makes SQL answer for the others.
     """
     try:
         last = outbox.newest_unapplied()

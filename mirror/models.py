@@ -1,4 +1,4 @@
-"""The outbox, and what the relay has to remember in SQL."""
+"""The outbox, and further state of the mirrors and backups in SQL."""
 
 import uuid
 
@@ -10,18 +10,18 @@ from mirror.indexes import NarrowIndex
 
 
 class ChangeQuerySet(models.QuerySet["Change"]):
-    """Changes by what is still to be done with them.
+    """Select changes by their state.
 
-    Each query names the order of the index it is for. Of a ``LIMIT`` without one, PostgreSQL may expect to find enough
-    rows in any part of the table, and read all of it.
+    Each query names the order of the index that it needs. For a ``LIMIT`` without an order, PostgreSQL may expect
+    to find enough rows anywhere in the table, and read all of it.
     """
 
     def pending(self) -> "ChangeQuerySet":
-        """Not in Redis yet, and not set aside."""
+        """Select changes that are neither applied nor quarantined."""
         return self.filter(applied_at__isnull=True, quarantined_at__isnull=True)
 
     def quarantined(self) -> "ChangeQuerySet":
-        """Set aside after failing again and again."""
+        """Select changes that are quarantined after repeated errors."""
         return self.filter(applied_at__isnull=True, quarantined_at__isnull=False)
 
     def in_order(self) -> "ChangeQuerySet":
@@ -34,9 +34,10 @@ class ChangeQuerySet(models.QuerySet["Change"]):
 
 
 class Change(models.Model):
-    """One line of the outbox: something that a mirror watches was changed. Written by triggers only.
+    """A row of the outbox: a modification of a watched row. Only triggers write it, except for repairs and
+    rebuilds.
 
-    A change with ``source`` names a row of that table; the keys it touches are worked out when it is
+    A change with ``source`` names a row of that table. The keys that depend on it are determined when it is
     drained. ``key`` "*" means that the whole table was emptied.
     """
 
@@ -44,9 +45,9 @@ class Change(models.Model):
     mirror = models.CharField(_("mirror"), max_length=64)
     source = models.CharField(_("source"), max_length=128, db_default="")
     key = models.TextField(_("key"))
-    # What repair found in Redis that no row accounts for: a JSON list of entries to take away.
+    # Strays that repair found: a JSON list of entries to remove.
     strays = models.TextField(_("strays"), db_default="")
-    # How far a change with a source has been spread over the keys that it touches.
+    # The position of the spread of a source's change: the last key.
     cursor = models.TextField(_("cursor"), null=True)
     created_at = models.DateTimeField(_("created"), db_default=Now())
     applied_at = models.DateTimeField(_("applied"), null=True)
@@ -91,7 +92,7 @@ class Change(models.Model):
 
 
 class State(models.Model):
-    """What is known of one mirror beyond its changes: where its rebuild stands."""
+    """The state of one mirror: the position of its rebuild and the result of its verification."""
 
     mirror = models.CharField(_("mirror"), max_length=64, primary_key=True)
     rebuild_token = models.CharField(_("rebuild token"), max_length=120, db_default="")
@@ -110,12 +111,12 @@ class State(models.Model):
 
 
 class Identity(models.Model):
-    """One row: which database this is, and which Redis it was last mirrored to."""
+    """A single row: the identity of the database, and the incarnation of Redis that it was last mirrored to."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     uuid = models.UUIDField(_("database identity"), default=uuid.uuid4)
     incarnation = models.CharField(_("incarnation"), max_length=80, db_default="")
-    # Applied changes at or after this, answered by an older incarnation, count as pending again.
+    # Changes applied since then by an older incarnation become pending again.
     replay_from = models.DateTimeField(_("replay from"), null=True)
     # The stamps of the triggers, by name, under which no change was missed. See ``mirror.triggers``.
     triggers = models.JSONField(_("triggers"), null=True)
@@ -131,10 +132,10 @@ class Identity(models.Model):
 
 
 class BackupState(models.Model):
-    """What is known of one backup beyond its marks. See ``mirror.backup.epoch``."""
+    """The state of one backup. See ``mirror.backup.epoch``."""
 
     backup = models.CharField(_("backup"), max_length=64, primary_key=True)
-    # Between two losses of Redis: what was read in an earlier epoch may not be written in this one.
+    # The period between two losses of Redis. Values read in an earlier epoch must not be written in this one.
     epoch = models.CharField(_("epoch"), max_length=32, db_default="")
     restore_cursor = models.TextField(_("restore cursor"), null=True)
     restored_items = models.BigIntegerField(_("items restored"), db_default=0)

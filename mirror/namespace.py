@@ -1,8 +1,8 @@
-"""Test databases: the keys of a test run are apart from those of the site, on whatever Redis is configured.
+"""Namespaces of test runs: their keys are separate from the site's, on any configured Redis.
 
 Test runners rename the database of a connection after Django has loaded the applications. Each process has a new
-namespace for each database that it uses so, because all in-memory databases have one name. It removes these keys when
-it exits. The keys of a process that was killed are removed by the first run that ends a day later.
+namespace for each database that it uses like this, because all in-memory databases have the same name. It removes
+these keys when it exits. The first run that ends a day later removes the keys of killed processes.
 """
 
 import re
@@ -23,7 +23,7 @@ STEP: Final = 1000  # keys in one command
 
 
 class _Known:
-    """What this process knows: the name of the site's database, and of the test database that it used last."""
+    """The name of the site's database, and of the test database that this process used last."""
 
     configured: str | None = None
     name = ""
@@ -37,7 +37,7 @@ def note_configured() -> None:
 
 
 def current() -> str:
-    """Return the namespace of the test database that this process used last; "" if there was none."""
+    """Return the namespace of the test database that this process used last, or ""."""
     return _Known.namespace
 
 

@@ -1,7 +1,7 @@
-"""The SQL side of the relay: which changes are pending, which are done, which are set aside.
+"""The SQL side of the relay: queries for pending, applied and quarantined changes.
 
-Every statement runs by itself, outside any transaction of the caller's, and names exact ids: never
-``id <= max``, because a change with a smaller id may be committed later.
+Every statement runs outside of the caller's transactions and names exact ids, never ``id <= max``, because a change
+with a smaller id may be committed later.
 """
 
 import json
@@ -20,16 +20,16 @@ from mirror import progress, registry
 from mirror.conf import setting
 from mirror.models import Change, ChangeQuerySet
 
-MUCH = 200  # pending changes: more than a request can hope to drain, at what it may spend
-PURGE = 5000  # applied changes that are deleted in one statement
-MOST = 2000  # changes of one key that one drain applies
-MOST_AT_ONCE = 20_000  # changes of many keys
-WHOLE = "*"  # the key of a change that concerns a whole mirror
-ANEW = "[]"  # strays of a change: none is known, but every entry has to be written again
+MUCH = 200  # more pending changes than a request can drain within its budget
+PURGE = 5000  # applied changes deleted in one statement
+MOST = 2000  # changes of one key applied by one drain
+MOST_AT_ONCE = 20_000  # changes of many keys applied by one drain
+WHOLE = "*"  # the key of a change of everything, which concerns a whole mirror
+ANEW = "[]"  # no stray is known, but every entry has to be written again
 
 
 class Pending(NamedTuple):
-    """A change that has not been applied: its id, its key, and what repair wants looked at again."""
+    """A pending change: its id, its key, and the strays that repair found."""
 
     id: int
     key: str
@@ -37,29 +37,29 @@ class Pending(NamedTuple):
 
 
 def using() -> str:
-    """The alias of the database that is mirrored."""
+    """Return the alias of the mirrored database."""
     return str(setting("DATABASE"))
 
 
 def refuse_transaction() -> None:
-    """Raise ProgrammingError inside a transaction: what is not committed must not reach Redis."""
+    """Raise ProgrammingError inside a transaction, because uncommitted changes must not reach Redis."""
     if connections[using()].in_atomic_block:
         raise ProgrammingError("The relay cannot run inside a transaction: it would mirror what may be rolled back.")
 
 
 def _one_of(ids: Sequence[int]) -> tuple[str, Any]:
-    """SQL for "id is one of these" with one parameter, however many there are."""
+    """Return an SQL condition for "id is one of these" and its single parameter."""
     if connections[using()].vendor == "postgresql":
-        # A subquery, so that the index is used: of a list PostgreSQL knows the length, and looks through it row by row
-        # as long as its statistics do not know that the outbox has grown.
+        # A subquery makes PostgreSQL use the index. It knows the length of a list, and would compare it row by row
+        # while its statistics do not show that the outbox has grown.
         return "id = ANY(ARRAY(SELECT unnest(%s::bigint[])))", list(ids)
     return "id IN (SELECT value FROM json_each(%s))", json.dumps(list(ids))
 
 
 def pending_of(mirror: str, keys: Sequence[str]) -> dict[str, list[Pending]]:
-    """The changes of these keys that are not applied (also those set aside), by key.
+    """Return the unapplied changes of these keys, quarantined ones included, by key.
 
-    The oldest ``MOST`` of each key, and fewer where there are many keys: the others stay for the next drain.
+    At most the oldest ``MOST`` of each key, and fewer with many keys. The next drain gets the others.
     """
     wanted: Any = list(dict.fromkeys(keys))
     most = min(MOST, MOST_AT_ONCE // (len(wanted) or 1) or 1)
@@ -116,20 +116,20 @@ def quarantined(limit: int) -> list[tuple[str, str, str]]:
 
 
 def pending_at_all(mirror: str, limit: int) -> list[Pending]:
-    """Changes of this mirror that are not applied, whatever their key; some ``limit`` of them."""
+    """Return up to ``limit`` unapplied changes of this mirror's rows."""
     changes = Change.objects.using(using()).of_mirror(mirror).filter(source="")
     return [Pending._make(row) for row in changes.values_list("id", "key", "strays")[:limit]]
 
 
 def has_unapplied(mirror: str) -> bool:
-    """Whether any change of this mirror's rows is not applied."""
+    """Return whether any change of this mirror's rows is not applied."""
     return bool(pending_at_all(mirror, 1))
 
 
 def mark_applied(ids: Sequence[int], incarnation: str) -> int:
-    """Note that exactly these changes are in the Redis of that incarnation, by SQL's own clock.
+    """Mark exactly these changes as applied to Redis in that incarnation, with the time of SQL's clock.
 
-    incarnation "": there was nothing to do in Redis. Returns how many nobody else had marked.
+    incarnation "": nothing had to be written to Redis. Return the number of changes that were not marked before.
     """
     if not ids:
         return 0
@@ -145,7 +145,7 @@ def mark_applied(ids: Sequence[int], incarnation: str) -> int:
 
 
 def write_anew(ids: Sequence[int]) -> None:
-    """Note that what Redis says of these changes' rows is no proof of what else is there."""
+    """Record that every entry of these changes' rows has to be written again, whatever their records list."""
     condition, values = _one_of(ids)
     with connections[using()].cursor() as cursor:
         cursor.execute(f"UPDATE mirror_change SET strays = %s WHERE strays = '' AND {condition}", [ANEW, values])
@@ -155,9 +155,9 @@ _SQLITE_NOW = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"
 
 
 def next_keys(after: int, limit: int) -> tuple[dict[str, list[str]], int | None]:
-    """The keys of the next ``limit`` pending changes with ids above ``after``, by mirror, each once.
+    """Return the keys of the next ``limit`` pending changes after the id ``after``, by mirror, without duplicates.
 
-    Also the id to go on from, or None when there were no more.
+    Also return the id to continue from, or None without further changes.
     """
     rows = list(
         Change.objects.using(using())
@@ -173,17 +173,17 @@ def next_keys(after: int, limit: int) -> tuple[dict[str, list[str]], int | None]
 
 
 def append(mirror: str, keys: Iterable[str], *, strays: str = "") -> None:
-    """Write changes by hand: for what a source's change was spread over, and for what could not be rebuilt."""
+    """Append changes: for rows that depend on a source, chained rows, repairs, and failures of a rebuild."""
     append_all(Change(mirror=mirror, key=key, strays=strays) for key in keys)
 
 
 def append_all(changes: Iterable[Change]) -> None:
-    """Write these changes."""
+    """Append these changes."""
     Change.objects.using(using()).bulk_create(list(changes), batch_size=1000)
 
 
 def failed(mirror: str, key: str, error: str, *, source: str = "") -> None:
-    """Count a failure of one key; after enough of them, set its changes aside with the error."""
+    """Count a failure of one key, and quarantine its changes with the error after too many."""
     with transaction.atomic(using=using()):
         changes = Change.objects.using(using()).pending().filter(mirror=mirror, key=key, source=source)
         changes.update(attempts=F("attempts") + 1, error=error[:2000])
@@ -191,12 +191,14 @@ def failed(mirror: str, key: str, error: str, *, source: str = "") -> None:
 
 
 def retry(changes: QuerySet[Change]) -> int:
-    """Make those of ``changes`` that were set aside pending again, with all their attempts. Returns how many."""
+    """Make the quarantined ones among ``changes`` pending again, without counted attempts. Return their number."""
     return _set_aside(changes).update(quarantined_at=None, attempts=0)
 
 
 def discard(changes: QuerySet[Change]) -> int:
-    """Delete those of ``changes`` that were set aside: Redis stays as it is (verify tells). Returns how many."""
+    """Delete the quarantined ones among ``changes``. Redis stays as it is; verify reports differences. Return their
+    number.
+    """
     count, _ = _set_aside(changes).delete()
     return count
 
@@ -206,27 +208,27 @@ def _set_aside(changes: QuerySet[Change]) -> QuerySet[Change]:
 
 
 def newest_unapplied() -> int | None:
-    """The highest id of a change that is not in Redis and is waited for."""
+    """Return the highest id of a change that readers wait for, or None."""
     return _awaited().in_order().reverse().values_list("id", flat=True).first()
 
 
 def is_much() -> bool:
-    """Whether more is pending than a request should begin with: somebody's bulk work, which workers are at."""
+    """Return whether more is pending than a request should begin with: bulk work, which workers drain."""
     return len(_awaited().in_order().values_list("id", flat=True)[: MUCH + 1]) > MUCH
 
 
 def is_unapplied_up_to(last: int) -> bool:
-    """Whether a change with an id of at most ``last``, or one that came of it, is not in Redis and is waited for."""
-    # Changes that came of others are later than these, whichever they were.
+    """Return whether readers wait for a change with an id of at most ``last``, or for one chained to it."""
+    # Chained changes have higher ids, so any change of a chained mirror counts.
     chained = (_awaited().of_mirror(name).filter(source="") for name in registry.after_others())
     found = chain([_awaited().in_order().filter(id__lte=last)], chained)
     return any(changes.values_list("id", flat=True)[:1] for changes in found)
 
 
 def _awaited() -> ChangeQuerySet:
-    """What is pending, and what was set aside just now: older cases are for staff, and keep no reader on SQL.
+    """Return pending changes and newly quarantined ones. Staff handle the older ones, which keep no reader on SQL.
 
-    Nor do rows on their way to others: whoever wrote one has it since the first step.
+    A push in progress is left out too: its author has had the row since the first slice.
     """
     lately = Q(quarantined_at__gt=Now() - timedelta(seconds=setting("SQL_FALLBACK_SECONDS")))
     found = Change.objects.using(using()).filter(Q(quarantined_at__isnull=True) | lately, applied_at__isnull=True)
@@ -234,7 +236,7 @@ def _awaited() -> ChangeQuerySet:
 
 
 def purge(limit: int = PURGE) -> int:
-    """Delete up to ``limit`` applied changes that are older than they need to be kept. Returns how many."""
+    """Delete up to ``limit`` applied changes that replay no longer needs. Return their number."""
     now, age = clock(), float(setting("KEEP_SECONDS"))
     oldest = datetime.fromtimestamp(now - age, tz=UTC)
     found = Change.objects.using(using()).filter(applied_at__lt=oldest).order_by("applied_at")
@@ -245,10 +247,10 @@ def purge(limit: int = PURGE) -> int:
 
 
 def unapply_since(moment: datetime, incarnation: str) -> int:
-    """Make pending again what was applied since ``moment`` by another incarnation. Returns how many.
+    """Make changes pending again that another incarnation applied since ``moment``. Return their number.
 
-    What was marked without any ("") did nothing in Redis: sources, whose rows' changes are here too. What was pushed
-    keeps its incarnation: by this it is known to be replayed, from the start.
+    Changes marked without an incarnation ("") wrote nothing to Redis: sources, whose dependent rows have changes of
+    their own. Pushed changes keep their incarnation, which identifies them for the replay from the start.
     """
     found = Change.objects.using(using()).filter(applied_at__gte=moment).exclude(incarnation__in=["", incarnation])
     pushed = found.filter(progress.is_pushed()).update(applied_at=None, cursor=None)
@@ -256,7 +258,7 @@ def unapply_since(moment: datetime, incarnation: str) -> int:
 
 
 def clock() -> float:
-    """SQL's own clock, in seconds since 1970."""
+    """Return SQL's own clock, in seconds since 1970."""
     connection = connections[using()]
     sql = (
         "SELECT EXTRACT(EPOCH FROM CLOCK_TIMESTAMP())"

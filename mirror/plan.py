@@ -1,4 +1,4 @@
-"""From what should go and what should come, to the fewest commands that do it."""
+"""Compute the difference between two lists of entries, and the fewest commands that write it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -13,12 +13,12 @@ ARGUMENTS = 500  # members in one command, so that none takes long
 
 
 def place(entry: Entry) -> tuple[str, ...]:
-    """Where in Redis an entry is, whatever it says there."""
+    """Return an entry's place in Redis, without its value."""
     return entry[:1] if type(entry) is Value else entry[:2]
 
 
 def difference(before: Iterable[Contribution], after: Sequence[Contribution]) -> tuple[list[Entry], list[Entry]]:
-    """What to take away and what to add, to go from ``before`` to ``after``."""
+    """Return the entries to remove and those to add, to get from ``before`` to ``after``."""
     old, new = set(single(before)), set(single(after))
     gone = old - new
     if gone:
@@ -36,7 +36,7 @@ def _chunks(key: str, command: str, arguments: list[Any], step: int = ARGUMENTS)
 
 
 def commands(remove: Iterable[Entry], add: Iterable[Contribution]) -> list[Command]:
-    """Commands for all of it, grouped by key; removals first, so that what is added stays."""
+    """Return the commands, grouped by key. Removals come first, so that added entries stay."""
     return [*_removals(remove), *_additions(add)]
 
 
@@ -62,7 +62,7 @@ def _removals(entries: Iterable[Entry]) -> list[Command]:
 def _additions(contributions: Iterable[Contribution]) -> list[Command]:
     sadd, zadd, hset = (_Groups(list) for _ in range(3))
     pairs: list[Any] = []
-    for fact in contributions:  # no "match": it takes five times as long, and this runs for every row of a rebuild
+    for fact in contributions:  # no "match", which takes five times as long; this runs for every row of a rebuild
         if isinstance(fact, Members):
             member = fact.member
             for key in fact.keys:
@@ -89,21 +89,21 @@ KINDS: dict[type, str] = {entry: kind for kind, entry in TYPES.items()} | {OwnFi
 
 
 def as_list(entry: Entry) -> list[Any]:
-    """An entry as JSON can hold it: its kind, then its parts."""
+    """Return an entry in a form for JSON: its kind, then its parts."""
     return [KINDS[type(entry)], *entry]
 
 
 def from_list(parts: Sequence[Any]) -> Entry:
-    """The entry that ``as_list`` wrote."""
+    """Return the entry that ``as_list`` encoded."""
     kind, *rest = parts
     made: Entry = TYPES[kind](*rest)
     return made
 
 
 def news(remove: Iterable[Entry], add: Iterable[Contribution]) -> bytes:
-    """What a feed says of a change: JSON list of [op, kind, key, member, score], op 1 to add, 0 to remove.
+    """Return a feed entry for a change: a JSON list of [op, kind, key, member, score], op 1 to add and 0 to remove.
 
-    An unknown score (infinite: JSON has no such number) is written as text.
+    An infinite score, which JSON lacks, is written as text.
     """
     rows = [[0, *as_list(entry)] for entry in remove] + [[1, *as_list(entry)] for entry in single(add)]
     for row in rows:

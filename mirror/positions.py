@@ -1,15 +1,15 @@
-"""Which arguments of a Redis command are keys: one table for everything that has to know."""
+"""The positions of keys in Redis commands."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 
 class UnknownCommand(LookupError):
-    """Nothing tells where the keys of a command are, so it cannot be sent with a prefix."""
+    """The positions of the command's keys are unknown, so it cannot be sent with a prefix."""
 
 
 class _Places(NamedTuple):
-    """first, last: positions of keys (a last one of -1: the last argument). step: from one key to the next."""
+    """first, last: positions of keys (last -1: the last argument). step: the distance between two keys."""
 
     first: int
     last: int
@@ -20,7 +20,7 @@ _NONE: Final = _Places(1, 0)
 _ONE: Final = _Places(1, 1)
 _ALL: Final = _Places(1, -1)
 
-# Commands without a key. Names of keys are in the replies of KEYS and SCAN.
+# Commands without a key. KEYS and SCAN have the names of keys in their replies.
 _KEYLESS: Final = """
     ACL AUTH BGREWRITEAOF BGSAVE CLIENT CLUSTER COMMAND CONFIG DBSIZE DEBUG DISCARD ECHO EXEC FLUSHALL FLUSHDB HELLO
     INFO KEYS LASTSAVE MULTI PING READONLY REPLICAOF SAVE SCAN SCRIPT SELECT SHUTDOWN SLAVEOF SLOWLOG TIME UNWATCH WAIT
@@ -47,7 +47,7 @@ _PLACES: Final = {
     **dict.fromkeys(("MEMORY", "OBJECT"), _Places(2, 2)),
     "BITOP": _Places(2, -1),
 }
-# Where the number of keys is; they come after it.
+# The position of the number of keys, which the keys follow.
 _COUNTED: Final = dict.fromkeys(("EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO", "FCALL", "FCALL_RO"), 2)
 
 

@@ -1,12 +1,12 @@
-"""Prefetching: reads that are going to come, all in one round trip.
+"""Prefetching: the expected reads of a request in one round trip.
 
-Who knows (or has seen the last time) what a request is going to ask has it fetched together; ``read`` is then answered
-from what was said, as often as it asks for exactly that. What was not foreseen is asked as always.
+A caller that knows the reads of a request, or has recorded those of the previous one, fetches them together.
+``read`` then takes its answer from the fetched replies if they cover it exactly, and is sent as usual otherwise.
 
 >>> ahead = fetch(Asked.of(["book"], lambda pipe: pipe.get(keys.book(7))), guesses)
 >>> with known(ahead):
 ...     get_book(7)  # no round trip
->>> ahead.asked  # what was asked in the block: the guesses for the next time
+>>> ahead.asked  # the reads of the block: the guesses for the next time
 """
 
 import logging
@@ -22,7 +22,7 @@ from mirror.redis import RedisError, breaker, client, is_away
 
 logger = logging.getLogger("mirror")
 
-# What may be asked of Redis though nobody might want to know.
+# Commands that may be sent although their replies may not be needed.
 HARMLESS: Final = {
     *("GET", "MGET", "STRLEN", "EXISTS", "TTL", "HGET", "HMGET", "HGETALL", "HLEN", "SISMEMBER", "SMISMEMBER", "SCARD"),
     *("ZSCORE", "ZMSCORE", "ZRANK", "ZREVRANK", "ZCARD", "ZCOUNT"),
@@ -30,43 +30,43 @@ HARMLESS: Final = {
     *("LRANGE", "XRANGE"),
 }
 NOT_READ: Final = doubt.Group((), (), ())
-LONGEST: Final = 200  # arguments of a command that is remembered as a guess
+LONGEST: Final = 200  # arguments of a command that is kept as a guess
 
-Staged = tuple[tuple[Any, ...], dict[str, Any]]  # a command as redis-py's pipelines keep it
+Staged = tuple[tuple[Any, ...], dict[str, Any]]  # a command in the form of redis-py's pipelines
 
 
 def staged(commands: Iterable[Staged]) -> tuple[Staged, ...]:
-    """The commands of a pipeline, for keeping: without the option that sending them takes away."""
+    """Return a pipeline's commands for later use, without the option that sending them removes."""
     return tuple(
         (args, {name: value for name, value in options.items() if name != "keys"}) for args, options in commands
     )
 
 
 class Asked(NamedTuple):
-    """One ``read``: the mirrors that have to be whole, and the commands."""
+    """One ``read``: the mirrors that must be warm, and the commands."""
 
     mirrors: tuple[str, ...]
     commands: tuple[Staged, ...]
 
     @classmethod
     def of(cls, mirrors: Iterable[str], ask: Callable[[Any], object]) -> "Asked":
-        """What ``read(mirrors, ask)`` asks."""
+        """Return the read that ``read(mirrors, ask)`` would send."""
         pipe = client().pipeline(transaction=False)
         ask(pipe)
         return cls(tuple(mirrors), staged(pipe.command_stack))
 
     @property
     def key(self) -> Any:
-        """The same for what asks the same."""
+        """Return a value that is equal for equal reads."""
         return self.mirrors, tuple(args for args, _ in self.commands)
 
     def is_harmless(self) -> bool:
-        """Whether it can be asked as a guess."""
+        """Return whether the read may be sent as a guess."""
         return all(args[0] in HARMLESS and len(args) <= LONGEST for args, _ in self.commands)
 
 
 class Said(NamedTuple):
-    """What was said to one ``Asked``. generations: as in a ``Reading``."""
+    """The replies to one ``Asked``. generations: as in a ``Reading``."""
 
     replies: list[Any]
     generations: tuple[str, ...]
@@ -74,8 +74,8 @@ class Said(NamedTuple):
 
 @dataclass
 class Prefetched:
-    """What Redis said ahead. said: one for each that was asked for, None where a mirror was not whole. beside: the
-    replies to further commands. asked: what was asked of it. missed: how often it did not know.
+    """Fetched replies. said: for each requested read, None where a mirror was cold. beside: replies to further
+    commands. asked: the reads of the block. missed: number of reads that were not covered.
     """
 
     said: list[Said | None]
@@ -87,17 +87,17 @@ class Prefetched:
 
     @property
     def needed(self) -> Said:
-        """What was said to what was needed."""
+        """Return the replies to the required read."""
         said = self.said[0]
         assert said is not None
         return said
 
     def fork(self) -> "Prefetched":
-        """One that knows the same, and notes by itself what it is asked."""
+        """Return a copy with the same replies, which records its own reads."""
         return Prefetched(self.said, self.beside, _known=self._known, _generations=self._generations)
 
     def learn(self, asked: Asked, said: Said) -> None:
-        """Know the answer from now on."""
+        """Store the replies to a read."""
         self._generations.update(zip(asked.mirrors, said.generations, strict=True))
         found: dict[tuple[Any, ...], list[tuple[dict[str, Any], Any]]] = {}
         for (args, options), reply in zip(asked.commands, said.replies, strict=True):
@@ -105,7 +105,7 @@ class Prefetched:
         self._known.update(found)
 
     def answer(self, mirrors: Sequence[str], commands: Iterable[Staged]) -> Said | None:
-        """What it knows of a read; None: not all of it."""
+        """Return the replies to a read, or None if they do not cover it."""
         asked = Asked(tuple(mirrors), staged(commands))
         self.asked.append(asked)
         generations = [self._generations[name] for name in mirrors if name in self._generations]
@@ -116,16 +116,14 @@ class Prefetched:
         return Said(replies, tuple(generations))
 
     def _replies(self, commands: Iterable[Staged]) -> Iterator[Any]:
-        """Those that are known. Of who asks the same twice in one breath the first gets the earlier reply."""
+        """Yield the known replies. For a command that occurs twice, the first one gets the earlier reply."""
         times: Counter[Any] = Counter()
         for args, options in commands:
             found = self._known.get(args, ())[times[args] :][:1] or self._known.get(args, ())[-1:]
             times[args] += 1
             for known_options, reply in found:
                 if known_options == options:
-                    yield (
-                        reply.copy() if isinstance(reply, list) else reply
-                    )  # who asked may do with a list what they like
+                    yield (reply.copy() if isinstance(reply, list) else reply)  # callers may modify the lists
 
 
 _present: ContextVar[Prefetched | None] = ContextVar("prefetched", default=None)
@@ -133,7 +131,7 @@ _present: ContextVar[Prefetched | None] = ContextVar("prefetched", default=None)
 
 @contextmanager
 def known(ahead: Prefetched) -> Generator[None, None, None]:
-    """Reads in the block are answered from ``ahead`` where it knows."""
+    """Answer the reads in the block from ``ahead`` where it covers them."""
     token = _present.set(ahead)
     try:
         yield
@@ -142,16 +140,16 @@ def known(ahead: Prefetched) -> Generator[None, None, None]:
 
 
 def present() -> Prefetched | None:
-    """What is known here."""
+    """Return the fetched replies of this context."""
     return _present.get()
 
 
 def fetch(
     needed: Asked, guesses: Sequence[Asked] = (), beside: Callable[[Any], object] = lambda pipe: None
 ) -> Prefetched | None:
-    """Ask all of it in one round trip; None: SQL has to answer what is needed (as ``read``'s None).
+    """Fetch all reads in one round trip. Return None if SQL has to answer the required one (as for ``read``).
 
-    A guess whose mirror is not whole is not known. beside: adds further commands to the pipeline.
+    A guess with a cold mirror is left out. beside: adds further commands to the pipeline.
     """
     if sql_only.wanted() or breaker.open():
         return None
@@ -166,7 +164,7 @@ def fetch(
         (before,), replies, (after,) = quick.execute(pipe, around=[markers])
         evidence = doubt.Evidence.of(before[len(names) :], redis)
         before, after = before[: len(names)], after[: len(names)]
-        # A marker that changed meanwhile counts as none.
+        # A marker that has changed meanwhile does not count.
         found = {name: one if one == other else None for name, one, other in zip(names, before, after, strict=True)}
         said, start = list[Said | None](), 0
         whole = dict(zip(names, marker.generations(redis, names, list(found.values())) or (), strict=False))
@@ -192,7 +190,7 @@ def fetch(
 
 
 def _believed(evidence: doubt.Evidence, groups: Sequence[Asked], said: Sequence[Said | None]) -> list[Said | None]:
-    """Leave out what SQL has to answer."""
+    """Remove the replies that SQL has to answer."""
     read = [doubt.Group(*group, s.replies) if s else NOT_READ for group, s in zip(groups, said, strict=True)]
     return [None if by_sql else s for s, by_sql in zip(said, evidence.groups_for_sql(read), strict=True)]
 
@@ -200,7 +198,7 @@ def _believed(evidence: doubt.Evidence, groups: Sequence[Asked], said: Sequence[
 def _said(
     redis: Any, group: Asked, found: dict[str, bytes | None], whole: dict[str, str], replies: list[Any]
 ) -> Said | None:
-    """One group's part. whole: the generations, if all mirrors of all groups are whole."""
+    """Return the replies of one group. whole: the generations, if all mirrors of all groups are warm."""
     if whole:
         return Said(replies, tuple(whole[name] for name in group.mirrors))
     generations = marker.generations(redis, group.mirrors, [found[name] for name in group.mirrors])

@@ -1,7 +1,7 @@
-"""The prefix before every key on the state server. Connections add it, so code names keys without it.
+"""The prefix of every key on the state server. Connections add it, so code names keys without it.
 
-``current`` is the setting, followed by a namespace of its own in a process that uses a test database
-(``mirror.namespace``). While it is empty, clients, pools and connections are those of django-redis.
+``current`` is the setting, followed by a namespace in a process that uses a test database (``mirror.namespace``).
+While it is empty, clients, pools and connections are those of django-redis.
 """
 
 import re
@@ -20,12 +20,12 @@ from mirror import namespace
 from mirror.conf import setting
 from mirror.positions import key_positions, name_of
 
-_NAMES_IN_REPLY: Final = {"KEYS": 1, "SCAN": None}  # where their pattern is; None: behind MATCH, if there is one
+_NAMES_IN_REPLY: Final = {"KEYS": 1, "SCAN": None}  # position of the pattern; None: after MATCH, if any
 _GLOB: Final = re.compile(r"([*?\[\]\\])")
 
 
 def current() -> str:
-    """Return the text before every key now: "" unless configured, or in a process that uses a test database."""
+    """Return the present prefix: "" unless configured, or in a process that uses a test database."""
     return _of_database(connections.settings[_alias()]["NAME"])
 
 
@@ -37,7 +37,7 @@ def _alias() -> str:
 @cache
 def _of_database(name: Any) -> str:
     if namespace.enter(str(name)):
-        _of_database.cache_clear()  # a process that has used a test database never goes back to the site's keys
+        _of_database.cache_clear()  # a process that has used a test database never returns to the site's keys
     return str(setting("PREFIX")) + namespace.current()
 
 
@@ -49,14 +49,14 @@ def _forget(*, setting: str, **kwargs: object) -> None:
 
 
 class Packer(HiredisRespSerializer):
-    """Writes commands for the wire with a prefix before each of their keys. Raises UnknownCommand."""
+    """Writes commands for the wire with a prefix before each key. Raises UnknownCommand."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix, self.prefix_bytes = prefix, prefix.encode()
-        self.pattern = _GLOB.sub(r"\\\1", prefix)  # as a glob that means this very text
+        self.pattern = _GLOB.sub(r"\\\1", prefix)  # escaped for use in a glob pattern
 
     def pack(self, *args: Any) -> Any:
-        """Write one command, as redis-py's connections ask for it."""
+        """Write one command, as redis-py's connections request it."""
         words = args[0].split() if isinstance(args[0], str | bytes) else [args[0]]
         return super().pack(*self.rename([*words, *args[1:]]))
 
@@ -74,15 +74,15 @@ class Packer(HiredisRespSerializer):
         return renamed
 
     def key(self, name: Any) -> str | bytes:
-        """Return a key's name as it is on the server."""
+        """Return a key's name on the server."""
         return self.prefix_bytes + name if isinstance(name, bytes) else f"{self.prefix}{name}"
 
     def names(self, found: Iterable[bytes]) -> list[bytes]:
-        """Return names that the server gave without the prefix."""
+        """Return names from the server without the prefix."""
         return [name.removeprefix(self.prefix_bytes) for name in found]
 
     def _narrow(self, command: list[Any], place: int | None) -> None:
-        """Ask only for keys with the prefix."""
+        """Limit the command's pattern to keys with the prefix."""
         if place is None:
             words = [_text(word).upper() for word in command]
             if "MATCH" not in words:
@@ -93,7 +93,7 @@ class Packer(HiredisRespSerializer):
 
 
 def strip_replies(redis: Redis, packer: Packer) -> Redis:
-    """Make a client, whose connections have this packer, take the prefix off the names of keys in replies."""
+    """Make a client whose connections have this packer remove the prefix from names in replies."""
     for command in _NAMES_IN_REPLY:
         redis.set_response_callback(command, _stripping(packer, redis.response_callbacks.get(command)))
     return redis

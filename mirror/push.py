@@ -1,15 +1,15 @@
-"""Fan-out on write: rows that are pushed into the windows of all who want to see them.
+"""Fan-out on write: rows are pushed into the windows of all readers who see them.
 
-A pushed row's change names the row; whose windows that concerns is worked out as it goes, a slice of owners at a time.
-The order of one slice is what makes it right, as in ``mirror.apply``:
+A pushed row's change names the row. The windows that it concerns are determined during the push, for one slice of
+owners at a time. Correctness depends on the order of the steps of a slice, as in ``mirror.apply``:
 
-1. Redis: take the row's guard; see that the mirror, and those it comes after, are whole.
-2. SQL: whose windows the row concerns, and whether it belongs there.
-3. Redis: deliver, in transactions that fail when somebody else has taken the guard since (``mirror.deliver``).
-4. SQL: note how far it got, or that the change is applied, unless somebody else has.
+1. Redis: take the row's guard; check that the mirror, and those it depends on, are warm.
+2. SQL: read the owners whose windows the row concerns, and whether it belongs there.
+3. Redis: deliver, in transactions that fail if another process has taken the guard since (``mirror.deliver``).
+4. SQL: save the cursor, or mark the change as applied, unless another process has done so.
 
-It can stop between any two steps: the slice is done again, which is harmless. The progress is worth something in the
-life of Redis that it was made in; after another one has begun, the row starts over.
+After a crash between any two steps the slice is repeated, which is harmless. Progress is valid only in the
+incarnation of Redis in which it was made. In another one, the push starts over.
 """
 
 import logging
@@ -29,13 +29,13 @@ from mirror.slices import SLICE, Outcome, Pushed, Slices, Step, no_step
 
 logger = logging.getLogger("mirror")
 
-FIRST: Final = 50  # windows that are reached by the request which made the change
+FIRST: Final = 50  # windows reached by the request that made the change
 Markers = Mapping[str, bytes]
 NONE_KNOWN: Final[Markers] = {}
 
 
 def step(changes: Sequence[Change], limit: int = SLICE, **options: Any) -> Pushed:
-    """Push one slice of ``changes``. As ``run``."""
+    """Push one slice of ``changes``, like ``run``."""
     return run(changes, limit, goes_on=lambda: False, **options)
 
 
@@ -48,12 +48,12 @@ def run(
     at: Step = no_step,
     known: Markers = NONE_KNOWN,
 ) -> Pushed:
-    """Push slices of up to ``limit`` (at least 2) windows, to the end or as long as it ``goes_on``.
+    """Push slices of up to ``limit`` (at least 2) windows, to the end or as long as ``goes_on`` returns True.
 
-    ``changes`` have mirror and source in common. As many are taken as reach fewer windows than that together; one that
-    has been begun is taken alone. ``at`` is called with the name of each step before it. known: markers of another
-    life of Redis that are as good as warm (in a replay). Raises redis-py's errors when Redis is away, ProgrammingError
-    inside a transaction, and what the declaration's ``reach`` raises.
+    ``changes`` share mirror and source. As many are pushed together as concern fewer windows than ``limit``; one
+    that has begun is continued alone. at: called with the name of each step before it. known: markers of another
+    incarnation that count as warm (in a replay). Raises redis-py's errors when Redis is away, ProgrammingError
+    inside a transaction, and errors of the declaration's ``reach``.
     """
     outbox.refuse_transaction()
     redis, mirror = redis or relay_client(), registry.get(changes[0].mirror)
@@ -79,7 +79,7 @@ def run(
 
 
 def first(mirror: str, source: str, keys: Sequence[str], redis: Any) -> bool:
-    """What a request does for the rows that it wrote: one small step. Returns whether something is left to do."""
+    """Push one small slice of the rows that a request wrote. Return whether work is left."""
     group = list(progress.pending(mirror, source, keys).filter(cursor=None)[: spread.TOGETHER])
     return bool(group) and not step(group, FIRST, redis=redis).applied == len(group) < spread.TOGETHER
 
@@ -94,9 +94,11 @@ def push_keys(
     known: Markers = NONE_KNOWN,
     polite: bool = True,
 ) -> tuple[int, bool]:
-    """Push these rows (none: all that are pending), oldest first. Returns changes applied, and whether there is more
-    for whoever has the time. A row that fails is counted against, and set aside in the end. polite: leave what others
-    are at to them (those who were killed a moment ago, too).
+    """Push these rows (none: all pending ones), oldest first. Return the number of applied changes, and whether
+    work is left.
+
+    A failing row is counted, and quarantined after repeated errors. polite: skip rows that another process is
+    pushing or was pushing when it was killed a moment ago.
     """
     deadline, redis, total, leave = deadline or Deadline(), redis or relay_client(), 0, set[int]()
     while found := list(progress.pending(mirror, source, keys).exclude(id__in=leave)[: spread.TOGETHER]):
@@ -114,13 +116,15 @@ def push_keys(
 
 
 def push_all(redis: Any = None) -> int:
-    """Push all that is pending. Returns how many changes were applied."""
+    """Push all pending rows. Return the number of applied changes."""
     return sum(push_keys(mirror, source, redis=redis, polite=False)[0] for mirror, source in registry.pushed())
 
 
 def replay(mirror: str, redis: Any, known: Markers) -> bool:
-    """Push again what was pushed into this mirror's windows, to the end or not, in another life of Redis. Returns
-    whether all is done; before, its windows are not what SQL says. known: as for ``run``.
+    """Repeat the pushes, complete or not, that another incarnation received for this mirror. Return whether all are
+    done.
+
+    Until then, its windows differ from SQL. known: as for ``run``.
     """
     for source in (source for name, source in registry.pushed() if name == mirror):
         lost = progress.in_another_life(mirror, source)
@@ -134,7 +138,7 @@ def replay(mirror: str, redis: Any, known: Markers) -> bool:
 
 
 def _guarded(group: Sequence[Change], deadline: Deadline, redis: Any, known: Markers) -> tuple[Pushed, set[int]]:
-    """Push these together or, where that fails, each alone. Also the ids of those that are to be left for now."""
+    """Push these changes together or, after an error, one by one. Also return the ids of those to skip for now."""
     try:
         pushed = run(group, goes_on=lambda: not deadline.passed(), redis=redis, known=known)
         return pushed, {change.id for change in group} if pushed.outcome is Outcome.LOST else set()
@@ -150,7 +154,7 @@ def _guarded(group: Sequence[Change], deadline: Deadline, redis: Any, known: Mar
 
 
 def send_pending(redis: Any) -> None:
-    """Have workers push what is pending, whoever was to do it: one task at a time for each kind of row."""
+    """Send workers one push task for each kind of row that has pending pushes, unless such a task is running."""
     for mirror, source in registry.pushed():
         if progress.pending(mirror, source).exists():
             lease = _lease(mirror, source)
@@ -159,7 +163,7 @@ def send_pending(redis: Any) -> None:
 
 
 def work(mirror: str, source: str, keys: Sequence[str]) -> int:
-    """What a worker's task does: a while of it, then another task. Returns how many changes were applied."""
+    """Do the work of a push task: push for a while, then send another task. Return the number of applied changes."""
     redis, lease = relay_client(), None if keys else _lease(mirror, source)
     if lease:
         redis.set(lease, "1", px=milliseconds("PUSH_LEASE_SECONDS"))

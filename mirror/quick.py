@@ -1,6 +1,6 @@
-"""A pipeline sent the short way: redis-py spends more on sixteen commands than Redis does.
+"""A faster way to send a pipeline: redis-py needs more time for sixteen commands than Redis does.
 
-What is built is redis-py's own pipeline, and replies go through its own callbacks: only what is between is left out.
+It uses redis-py's pipeline object and reply callbacks, and replaces only the code between them.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,14 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from mirror.session import Command
 
-TRIES = 2  # a connection that a restart has closed is found out at its first use
+TRIES = 2  # a connection closed by a restart fails at its first use
 
 
 def execute(pipe: Pipeline, *, around: Sequence[Command] = ()) -> tuple[list[Any], list[Any], list[Any]]:
-    """What Redis answers, in one round trip, to ``around``, to the pipeline's commands, and to ``around`` once more.
+    """Send ``around``, the pipeline's commands and ``around`` again in one round trip. Return the three lists of
+    replies.
 
-    Raises the first error among the replies, and redis-py's errors when Redis is away: one time-out, never two.
+    Raises the first error among the replies, and redis-py's errors when Redis is away, after a single time-out.
     """
     stack, size = pipe.command_stack, len(around)
     replies = _ask(pipe.connection_pool, [*around, *(args for args, _ in stack), *around])
@@ -35,7 +36,7 @@ def _read(pipe: Pipeline, command: str, options: dict[str, Any], reply: Any) -> 
     callback = pipe.response_callbacks.get(command)
     if callback is None:
         return reply
-    options.pop("keys", None)  # for redis-py's own cache, as its own way has it
+    options.pop("keys", None)  # an option for redis-py's client-side cache, which redis-py also removes
     return callback(reply, **options)
 
 

@@ -1,4 +1,4 @@
-"""Records as readers get them: JSON that is parsed when something of it is asked for."""
+"""Records in JSON that are parsed when a field is first read."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,9 +7,9 @@ import orjson
 
 
 class RawRecord(Mapping[str, Any]):
-    """What a row's record says, by name.
+    """The fields of a row's record, by name.
 
-    raw: the record's JSON, for who passes it on or remembers by it what was made of it.
+    raw: the record's JSON, for callers that pass it on or use it as the key of a cache.
     """
 
     __slots__ = ("_fields", "raw")
@@ -20,7 +20,7 @@ class RawRecord(Mapping[str, Any]):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """All of it."""
+        """Return all fields."""
         if self._fields is None:
             self._fields = orjson.loads(self.raw)
         return self._fields

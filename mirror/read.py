@@ -1,7 +1,7 @@
-"""Reading what is mirrored: only if it is whole. Otherwise the caller asks SQL.
+"""Reads of mirrored data, which are answered only from warm mirrors. Otherwise the caller asks SQL.
 
 >>> found = read(["book"], lambda pipe: pipe.get(keys.book(7)))
->>> if found is None: ...   # cold, or Redis is away: SQL says it
+>>> if found is None: ...   # cold, or Redis is away: SQL answers
 """
 
 import logging
@@ -15,19 +15,18 @@ logger = logging.getLogger("mirror")
 
 
 class Reading(NamedTuple):
-    """replies: one for each command that was asked, in order. generations: the rebuild of each mirror."""
+    """replies: one for each command, in order. generations: the generation of each mirror."""
 
     replies: list[Any]
     generations: tuple[str, ...]
 
 
 def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None:
-    """Ask Redis in one round trip, with the warm markers of ``mirrors``; None: SQL has to answer.
+    """Read from Redis in one round trip, with the warm markers of ``mirrors``. Return None if SQL has to answer.
 
-    ``ask`` gets a pipeline and adds its commands. None means that a mirror is not whole, that Redis is
-    away or lacks a change of these rows (``mirror.doubt``), or that this request has to see a write which has not
-    arrived yet. Redis' errors never get out; the wrong use of a command (WRONGTYPE) is logged and answered by SQL as
-    well.
+    ``ask`` gets a pipeline and adds its commands. None means that a mirror is cold, that Redis is away or lacks a
+    change of these rows (``mirror.doubt``), or that this request must see a write that Redis does not have yet.
+    Never raises errors of Redis: the wrong use of a command (WRONGTYPE) is logged, and SQL answers as well.
     """
     if sql_only.wanted():
         return None
@@ -39,7 +38,7 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
         return Reading(*said)
     if breaker.open():
         return None
-    # Markers before and after: a pipeline is no transaction, and the mirror could be lost between marker and data.
+    # Markers before and after: a pipeline is no transaction, and the mirror may be lost in between.
     markers, count = ("MGET", *map(naming.marker, mirrors), *doubt.keys()), len(mirrors)
     try:
         (before,), replies, (after,) = quick.execute(pipe, around=[markers])
@@ -52,7 +51,7 @@ def read(mirrors: Sequence[str], ask: Callable[[Any], object]) -> Reading | None
         logger.warning("Redis did not answer, SQL does: %s", error)
         return None
     if generations is None:
-        send.sweep_soon()  # which replays, or has rebuilt, what is cold
+        send.sweep_soon()  # which replays Redis or requests rebuilds
         return None
     evidence = doubt.Evidence.of(before[count:], redis)
     if any(evidence.groups_for_sql([doubt.Group(mirrors, pipe.command_stack, replies)])):

@@ -1,4 +1,4 @@
-"""What ``manage.py backup`` prints for people."""
+"""The text output of ``manage.py backup``."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from mirror.management.texts import fact, table
 
 
 def statuses(found: Sequence[BackupStatus]) -> list[str]:
-    """A table of all backups, with a line that says what the columns are; then why items were set aside."""
+    """Return a table of all backups with a heading, then the errors of quarantined items."""
     if not found:
         return [_("No backups are declared.")]
     head = [_("backup"), _("state"), _("marked"), _("oldest"), _("set aside"), _("last flush")]
@@ -33,7 +33,7 @@ def statuses(found: Sequence[BackupStatus]) -> list[str]:
 
 
 def state(found: BackupStatus) -> str:
-    """Whether Redis is known to have nothing that is older than SQL, in words."""
+    """Return the state of a backup: warm, or the progress of its restore."""
     if found.warm is None:
         return _("unknown")
     if found.warm:
@@ -44,30 +44,30 @@ def state(found: BackupStatus) -> str:
 
 
 def oldest(found: BackupStatus) -> str:
-    """How long the oldest mark has waited."""
+    """Return the age of the oldest mark."""
     return "?" if found.oldest_mark_seconds is None else f"{found.oldest_mark_seconds:.1f} s"
 
 
 def count(number: int | None) -> str:
-    """A number of items, "?" when Redis does not say."""
+    """Return a number of items, or "?" if Redis is away."""
     return "?" if number is None else str(number)
 
 
 def flushed(done: Flushed) -> str:
-    """What became of one backup's flush."""
+    """Return the result of a backup's flush."""
     items = ngettext("%(count)s item written to SQL", "%(count)s items written to SQL", done.items)
     aside = ngettext("%(count)s set aside", "%(count)s set aside", done.aside)
     return f"{done.backup}: {items % {'count': done.items}}, {aside % {'count': done.aside}}"
 
 
 def restored(done: Restored) -> str:
-    """What became of one backup's restore."""
+    """Return the result of a backup's restore."""
     items = ngettext("%(count)s item looked at", "%(count)s items looked at", done.items) % {"count": done.items}
     return f"{done.backup}: {items}"
 
 
 def difference(found: Difference) -> str:
-    """One line: which item, and what either side says."""
+    """Return one line: the item, and its values on both sides."""
     kinds = {"missing": _("missing"), "stale": _("stale"), "stray": _("stray"), "unsaved": _("unsaved")}
     return _("%(backup)s %(item)s: %(kind)s: SQL says %(sql)s, Redis %(redis)s") % {
         "backup": found.backup,
@@ -79,6 +79,6 @@ def difference(found: Difference) -> str:
 
 
 def differences(found: Sequence[Difference]) -> list[str]:
-    """A line each, and how many there are."""
+    """Return a line for each difference, and their number."""
     count = ngettext("%(count)s difference", "%(count)s differences", len(found)) % {"count": len(found)}
     return [*map(difference, found), count]

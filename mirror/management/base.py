@@ -1,4 +1,4 @@
-"""What every reporting command has in common: exit codes, JSON, and errors in one line."""
+"""The base of reporting commands: exit codes, JSON, and errors in one line."""
 
 import sys
 from typing import Any
@@ -11,23 +11,23 @@ OK, FOUND, FAILED = 0, 1, 2
 
 
 class ReportingCommand(BaseCommand):
-    """Exits with 0 (well), 1 (found something) or 2 (could not run); errors are one line, no traceback.
+    """A command that exits with 0 (no problem), 1 (found problems) or 2 (could not run), with errors in one line.
 
-    Subclasses give ``run(**options) -> exit code``. ``--traceback`` shows where an error comes from.
+    Subclasses implement ``run(**options) -> exit code``. ``--traceback`` shows the traceback of an error.
     """
 
     requires_system_checks: list[str] = []
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """A parser that says what is wrong with the arguments, and leaves the usage to ``--help``."""
+        """Return a parser that reports wrong arguments without the usage, which ``--help`` shows."""
         return brief(super().create_parser(prog_name, subcommand, **kwargs))
 
     def run(self, **options: Any) -> int:
-        """The command's work. Returns the exit code."""
+        """Do the command's work. Return the exit code."""
         raise NotImplementedError
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run, and turn what went wrong into a line and an exit code."""
+        """Run, and turn an error into a line and an exit code."""
         try:
             code = self.run(**options)
         except KeyboardInterrupt:
@@ -51,17 +51,17 @@ class ReportingCommand(BaseCommand):
 
 
 def brief(parser: CommandParser) -> CommandParser:
-    """The parser, whose errors are one line from now on."""
+    """Return the parser after making its errors one line."""
 
     def no_usage(file: object = None) -> None:
-        """The usage is for ``--help``."""
+        """Print nothing, because only ``--help`` shows the usage."""
 
     parser.print_usage = no_usage  # type: ignore[method-assign]
     return parser
 
 
 def one_line(error: Exception) -> str:
-    """What an error says, with its kind where that does not go without saying; of a file, its name first."""
+    """Return an error as one line, with its class where the message alone is unclear, and with its file, if any."""
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
     text = " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""Progress: a bar with rate and time left on a terminal, plain lines elsewhere."""
+"""Progress of a command: a bar with rate and remaining time on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,15 +14,15 @@ Totals = Mapping[str, int] | Callable[[str], int | None]
 
 
 def plain(count: int, noun: str) -> str:
-    """ "1 difference", "2 differences"."""
+    """Return "1 difference" or "2 differences"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 class Progress:
-    """Context manager and callback ``(what, rows)``: adds rows to the bar or line of ``what``.
+    """Context manager and callback ``(what, rows)``, which adds rows to the bar or line of ``what``.
 
-    stream: what is written to (a command's stderr, so that stdout is the report alone). totals: how many rows there
-    are to come, by ``what``; a function is asked when the first row of ``what`` is told.
+    stream: receives the output (a command's stderr, so that stdout has only the report). totals: the expected rows
+    by ``what``, or a function that returns them; it is called with the first rows of ``what``.
     """
 
     def __init__(self, stream: Any, verb: str, totals: Totals | None = None) -> None:
@@ -55,7 +55,7 @@ class Progress:
 
     def _bar(self, what: str) -> "tqdm[Any]":
         if what not in self._bars:
-            # Django's wrapper of a stream would end every movement of the bar with a new line.
+            # Django's OutputWrapper would add a newline to every update of the bar.
             stream = getattr(self._stream, "_out", self._stream)
             unit = " " + _("rows")
             self._bars[what] = tqdm(

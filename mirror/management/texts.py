@@ -1,4 +1,4 @@
-"""What ``manage.py mirror`` prints for people."""
+"""The text output of ``manage.py mirror``."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from mirror.status import Status
 
 
 def statuses(found: Sequence[Status]) -> list[str]:
-    """A table of all mirrors, with a line that says what the columns are."""
+    """Return a table of all mirrors with a heading."""
     if not found:
         return [_("No mirrors are declared.")]
     head = [_("mirror"), _("state"), _("rows"), _("pending"), _("oldest"), _("quarantined"), _("layout")]
@@ -33,7 +33,7 @@ def statuses(found: Sequence[Status]) -> list[str]:
 
 
 def rows(found: Status) -> str:
-    """How many rows a mirror has; of windows, how many there are in Redis, about."""
+    """Return the number of a mirror's rows; for windows, the number in Redis, possibly estimated."""
     if found.rows < 0:
         return "?"
     if found.estimated:
@@ -42,7 +42,7 @@ def rows(found: Status) -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    """Aligned columns, the first two to the left."""
+    """Return aligned columns, the first two to the left."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return ["  ".join(map(_aligned, row, widths, range(len(row)))).rstrip() for row in (head, *rows)]
 
@@ -52,7 +52,7 @@ def _aligned(text: str, width: int, column: int) -> str:
 
 
 def state(found: Status) -> str:
-    """Whether a mirror is warm, in words."""
+    """Return the state of a mirror."""
     if found.faults:
         return _("cold: %(faults)s") % {"faults": ", ".join(found.faults)}
     if found.warm is None:
@@ -65,7 +65,7 @@ def state(found: Status) -> str:
 
 
 def rebuilt(done: Rebuilt) -> str:
-    """What became of one mirror's rebuild."""
+    """Return the result of a mirror's rebuild."""
     if done.faults:
         text = _("%(mirror)s: not rebuilt, because changes are not captured (%(faults)s): run migrate first")
         return text % {"mirror": done.mirror, "faults": ", ".join(done.faults)}
@@ -82,7 +82,7 @@ def rebuilt(done: Rebuilt) -> str:
 
 
 def drained(applied: int, left: int) -> str:
-    """What a drain did, and what it left."""
+    """Return the numbers of applied and of pending changes."""
     text = ngettext(
         "%(count)s change applied, %(left)s pending", "%(count)s changes applied, %(left)s pending", applied
     )
@@ -90,7 +90,7 @@ def drained(applied: int, left: int) -> str:
 
 
 def difference(found: Difference) -> str:
-    """One line: whose it is, where it is, and what either side says."""
+    """Return one line: the row, the place, and the values on both sides."""
     if found.kind == "quarantined":
         return _("%(mirror)s %(pk)s: quarantined: %(error)s") % {
             "mirror": found.mirror,
@@ -110,7 +110,7 @@ def difference(found: Difference) -> str:
 
 
 def explained(found: Explained) -> list[str]:
-    """One mirror's view of one row: its own key, then its entries ("=" where both agree)."""
+    """Return a mirror's view of one row: its own key, then its entries ("=" where both sides agree)."""
     lines = [
         f"{found.mirror} {found.key}",
         _("  SQL:   %(said)s") % {"said": fact(found.sql)},
@@ -126,5 +126,5 @@ def explained(found: Explained) -> list[str]:
 
 
 def fact(said: str | None) -> str:
-    """What is said at a place: nothing, something, or (a set's member) that it is there."""
+    """Return the value at a place: nothing, a text, or "there" for a set's member."""
     return _("nothing") if said is None else said or _("there")

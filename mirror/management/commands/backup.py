@@ -1,4 +1,4 @@
-"""``manage.py backup``: see, flush, check and restore what is written to Redis first."""
+"""``manage.py backup``: show, flush, verify and restore backups."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from mirror.management.progress import Progress
 
 
 class Command(ReportingCommand):
-    """One action each: a parser in ``add_arguments``, the work in ``do_<action>``."""
+    """Each action has a parser in ``add_arguments`` and its work in ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.description = _("What is written to Redis first: how it stands in SQL, and how to set it right.")

@@ -1,4 +1,4 @@
-"""``manage.py mirror``: see, rebuild, check and repair what Redis holds."""
+"""``manage.py mirror``: show, rebuild, verify and repair mirrors."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from mirror.models import Change
 
 
 class Command(ReportingCommand):
-    """One action each: a parser in ``add_arguments``, the work in ``do_<action>``."""
+    """Each action has a parser in ``add_arguments`` and its work in ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.description = _("The mirrors of SQL in Redis: how they stand, and how to set them right.")
@@ -94,7 +94,7 @@ class Command(ReportingCommand):
         return self._report_carried_out(found, json)
 
     def _report_carried_out(self, found: list[Difference], json: bool) -> int:
-        """Say how many rows were put right. Exit code."""
+        """Print the number of repaired rows. Return the exit code."""
         rows, left = len({(d.mirror, d.pk) for d in found}), repair.left_over(found)
         text = ngettext("%(count)s row put right", "%(count)s rows put right", rows - left)
         (self.stderr if json else self.stdout).write(text % {"count": rows - left})
