@@ -1,4 +1,4 @@
-"""What the pages of the mirror in the admin have in common."""
+"""The base of the mirror's admin pages."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from mirror.conf import setting
 
 
 class ReadOnly(ModelAdmin):
-    """Nothing is added, edited or deleted; its actions are for those who may change the model."""
+    """Nothing can be added, edited or deleted. Actions are for users with permission to change the model."""
 
     show_full_result_count = False
 
@@ -24,7 +24,7 @@ class ReadOnly(ModelAdmin):
         return False
 
     def has_act_permission(self, request: HttpRequest) -> bool:
-        """Whether the actions are offered."""
+        """Return whether the user may run actions."""
         options = self.model._meta
         return bool(request.user.has_perm(f"{options.app_label}.change_{options.model_name}"))
 

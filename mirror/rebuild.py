@@ -1,8 +1,8 @@
-"""Rebuild: every row drained once more, while the site runs and writes go on; then the mirror is warm.
+"""Rebuild: drain every row once more while the site runs and writes continue. Then the mirror is warm.
 
-It is the ordinary drain over all keys by keyset. What makes it whole in the end is a token in Redis, set at the
-start: if Redis is emptied or replaced meanwhile the token is gone, or another's, and the rebuild starts again
-instead of calling an empty mirror whole. Progress is in SQL, so that a killed rebuild goes on where it was.
+It is the ordinary drain over all keys, by keyset. A token in Redis, set at the start, guarantees completeness: if
+Redis is emptied or replaced meanwhile, the token is missing or another one, and the rebuild starts over instead of
+making an incomplete mirror warm. Progress is stored in SQL, so that a killed rebuild continues at its position.
 """
 
 import uuid
@@ -35,20 +35,21 @@ from mirror.redis import relay_client
 from mirror.session import Session
 from mirror.window_shapes import at_once, is_lazy
 
-STARTS = 5  # how often a rebuild begins anew before it gives up for now
+STARTS = 5  # how often a rebuild starts over before it gives up for now
 
 Progress = Callable[[str, int], None]
 
 
 class Interrupted(RuntimeError):
-    """Redis was emptied or replaced again and again while a mirror was rebuilt."""
+    """Redis was repeatedly emptied or replaced during the rebuild of a mirror."""
 
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What a rebuild did. skipped: somebody else was at it. waits: for these mirrors, which have to be warm first.
+    """The result of a rebuild. skipped: the mirror was not rebuilt, because it is warm or leased, or for a reason
+    below.
 
-    faults: it was refused, for changes made meanwhile would be missed.
+    waits: cold mirrors that must be warm first. faults: of triggers, because of which changes would be missed.
     """
 
     mirror: str
@@ -60,13 +61,13 @@ class Rebuilt:
 
 
 def _silent(mirror: str, rows: int) -> None:
-    """Nobody looks."""
+    """Report no progress."""
 
 
 def rebuild(names: Iterable[str] = (), *, progress: Progress = _silent, redis: Any = None) -> list[Rebuilt]:
     """Rebuild these mirrors (all by default). ``progress(mirror, rows)`` is called with each chunk's size.
 
-    Raises redis-py's errors when Redis is away (run it again: it goes on), Interrupted, UnknownMirror.
+    Raises redis-py's errors when Redis is away (the next run continues), Interrupted and UnknownMirror.
     """
     redis = redis or relay_client()
     replay.check(redis)
@@ -75,12 +76,16 @@ def rebuild(names: Iterable[str] = (), *, progress: Progress = _silent, redis: A
 
 
 def _order(mirror: Mirror) -> tuple[bool, int]:
-    """Rows that are made in SQL first: other mirrors carry them to Redis. What comes after others, after them."""
+    """Sort table mirrors first, because other mirrors take their rows to Redis, and mirrors after those they depend
+    on.
+    """
     return not isinstance(mirror, TableMirror), len(registry.all_ahead(mirror.name))
 
 
 def rebuild_if_cold(name: str) -> int:
-    """What the sweep asks for. Rows written; 0 if the mirror is warm, somebody is at it, or others come first."""
+    """Rebuild a mirror for the sweep. Return the number of rows, or 0 if it is warm or leased, or waits for other
+    mirrors.
+    """
     redis = relay_client()
     replay.check(redis)
     if marker.is_warm(redis, name) or not all(marker.is_warm(redis, first) for first in registry.ahead(name)):
@@ -100,7 +105,7 @@ def _single(mirror: Mirror, redis: Any, progress: Progress, *, if_cold: bool = F
             done = _Run(mirror, redis, progress).run()
             if done is not None:
                 return done
-            if marker.is_warm(redis, mirror.name):  # the lease ran out, and another one took it to the end
+            if marker.is_warm(redis, mirror.name):  # the lease expired, and another process has completed the rebuild
                 return Rebuilt(mirror.name, skipped=True)
             if faults := triggers.check(redis).get(mirror.name):  # a trigger was lost meanwhile
                 return Rebuilt(mirror.name, skipped=True, faults=faults)
@@ -108,16 +113,16 @@ def _single(mirror: Mirror, redis: Any, progress: Progress, *, if_cold: bool = F
 
 
 class _Run:
-    """One start of a rebuild, or the continuation of one that was stopped."""
+    """One start of a rebuild, or the continuation of an interrupted one."""
 
     def __init__(self, mirror: Mirror, redis: Any, progress: Progress) -> None:
         self.mirror, self.redis, self.progress = mirror, redis, progress
-        self.sources: list[int] = []  # changes of other tables that were pending when this start began
+        self.sources: list[int] = []  # ids of the source changes that were pending at the start
         self.states = State.objects.using(outbox.using()).filter(mirror=mirror.name)
         self.state, _ = State.objects.using(outbox.using()).get_or_create(mirror=mirror.name)
 
     def run(self) -> Rebuilt | None:
-        """All steps; None when Redis changed underneath and it has to start again."""
+        """Run all steps. Return None if Redis changed and the rebuild has to start over."""
         if not self._resume():
             self._begin()
         if not self._all_rows():
@@ -126,7 +131,7 @@ class _Run:
         return Rebuilt(self.mirror.name, self.state.rebuild_rows, removed) if self._finish() else None
 
     def _all_rows(self) -> bool:
-        """Drain chunk after chunk; while Redis writes one, the next is read from SQL. False: start again."""
+        """Drain chunk after chunk. SQL is read while Redis writes. Return False if the rebuild has to start over."""
         before = None
         for chunk in self._chunks():
             if before and not self._landed(before):
@@ -150,7 +155,7 @@ class _Run:
         return self._still_ours()
 
     def _resume(self) -> bool:
-        """Whether an earlier start can be gone on with: its token is still in this very Redis."""
+        """Return whether an earlier start can be continued: its token is still in this incarnation."""
         self.token = self.state.rebuild_token
         return bool(self.token) and self.token.startswith(self._prefix()) and self._still_ours()
 
@@ -158,7 +163,7 @@ class _Run:
         return f"{self.mirror.version}:{marker.now(self.redis)}:"
 
     def _begin(self) -> None:
-        cold.obey(self.mirror, self.redis)  # what says "everything" is done by what begins now
+        cold.obey(self.mirror, self.redis)  # this rebuild also applies the pending changes of everything
         self.sources = list(spread.pending_sources().filter(mirror=self.mirror.name).values_list("id", flat=True))
         empty = "empty" if scan.is_empty(self.mirror, self.redis) else "kept"
         self.token = f"{self._prefix()}{uuid.uuid4().hex[:12]}:{empty}"
@@ -179,25 +184,25 @@ class _Run:
         return found is not None and found.decode() == self.token
 
     def _finish(self) -> bool:
-        """Set the marker, if the token is still there: nothing was lost since it was set."""
+        """Set the marker if the token still exists, which means that nothing was lost since."""
         heartbeat.beat(self.redis)
         if not marker.set_after_rebuild(self.mirror, self.redis, self.token):
             return False
         self._save(rebuild_token="", rebuild_cursor=None)
-        if not registry.chained(self.mirror.name):  # to others nobody has said yet what these touch
-            # Every row was read after these were seen: to spread them would be to drain everything again.
+        if not registry.chained(self.mirror.name):  # otherwise the chained mirrors still need these changes
+            # Every row was read after these changes. Spreading them would drain all their rows again.
             outbox.mark_applied(self.sources, ":".join(self.token.split(":")[1:3]))
         return True
 
     def _save(self, **progress: Any) -> None:
-        """Note progress, unless another rebuild has begun: it would go on from where its rows are not."""
+        """Save progress, unless another rebuild has begun and has its own position."""
         self.states.filter(rebuild_token=self.token).update(**progress)
 
 
 class _Chunk:
-    """Rows on their way into Redis. Where a row fails, the others arrive and the relay counts its failure.
+    """Rows on their way into Redis. If one fails, the others are written, and the relay counts the failure.
 
-    done: what is done when these have arrived.
+    done: the keys to save as progress after that.
     """
 
     def __init__(self, mirror: Mirror, pks: list[str], redis: Any, done: list[str]) -> None:
@@ -211,7 +216,7 @@ class _Chunk:
             relay.raise_if_away(error)
 
     def land(self) -> None:
-        """Wait until they have arrived."""
+        """Wait until the rows are written."""
         try:
             if self.flight is not None:
                 apply.land(self.flight)
@@ -222,5 +227,5 @@ class _Chunk:
             return
         failures: dict[str, Exception] = {}
         relay.isolate(self.mirror, self.pks, self.redis, failures, full=True)
-        # The relay tries again, and sets aside what keeps failing.
+        # The relay tries again, and quarantines changes that keep failing.
         outbox.append(self.mirror.name, failures, strays=outbox.ANEW)

@@ -1,4 +1,4 @@
-"""Tells what a block of code asked of Redis and of SQL.
+"""Record the commands to Redis and the SQL statements of a block of code.
 
 >>> with record() as seen:
 ...     ...
@@ -19,7 +19,7 @@ from mirror.positions import UnknownCommand, key_positions
 
 @dataclass(frozen=True)
 class Command:
-    """One Redis command, and the round trip it went in (from 1)."""
+    """A Redis command and the number of its round trip (from 1)."""
 
     name: str
     args: tuple[Any, ...]
@@ -29,7 +29,7 @@ class Command:
         return " ".join([self.name, *map(_text, self.args)])
 
     def named(self) -> list[str]:
-        """The keys that it names. An unknown command has one, which comes first."""
+        """Return the command's keys. An unknown command is assumed to have one key, its first argument."""
         command = (self.name, *self.args)
         try:
             positions = key_positions(command)
@@ -44,7 +44,7 @@ def _text(argument: Any) -> str:
 
 @dataclass
 class Recording:
-    """What was seen: ``commands`` in order, ``round_trips``, ``sql`` (text, seconds), seconds spent in time-outs."""
+    """The recorded ``commands`` in order, ``round_trips``, ``sql`` (text, seconds) and seconds spent in time-outs."""
 
     round_trips: int = 0
     commands: list[Command] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Recording:
     timeout_seconds: float = 0.0
 
     def keys(self) -> list[str]:
-        """The keys of all commands, each once, in the order they were first named."""
+        """Return the keys of all commands in order, without duplicates."""
         return list(dict.fromkeys(key for command in self.commands for key in command.named()))
 
 
@@ -60,12 +60,12 @@ _recordings: ContextVar[tuple[Recording, ...]] = ContextVar("recordings", defaul
 
 
 def active() -> bool:
-    """Whether anything is being recorded here."""
+    """Return whether a recording is active in this context."""
     return bool(_recordings.get())
 
 
 def redis_sent(commands: Iterable[tuple[Any, ...]]) -> None:
-    """Called by connections: one round trip with these commands."""
+    """Record a round trip with these commands. Connections call this."""
     for recording in _recordings.get():
         recording.round_trips += 1
         for name, *args in commands:
@@ -74,14 +74,14 @@ def redis_sent(commands: Iterable[tuple[Any, ...]]) -> None:
 
 
 def timed_out(seconds: float) -> None:
-    """Record that Redis, or the broker, was waited for this long in vain."""
+    """Record that Redis or the broker did not answer within this time."""
     for recording in _recordings.get():
         recording.timeout_seconds += seconds
 
 
 @contextmanager
 def record() -> Generator[Recording, None, None]:
-    """Record the block that follows, in this thread (or task). Recordings nest."""
+    """Record the block in this thread or task. Recordings nest."""
     recording = Recording()
 
     def sql(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:

@@ -1,9 +1,9 @@
-"""Clients for Redis: what a connection learns when it opens, and a breaker for when it does not.
+"""Clients for Redis, whose connections learn the server's incarnation, and a circuit breaker.
 
-``PoolFactory`` goes into django-redis' ``CONNECTION_FACTORY``, ``MirrorPool`` into its
-``CONNECTION_POOL_CLASS``. The pool's connections ask the server who it is as they open (its *incarnation*:
-run id and replication id), so that a server that was restarted or replaced is noticed before anything is
-read from it; and they tell ``mirror.recorder`` what they send.
+``PoolFactory`` belongs in django-redis' ``CONNECTION_FACTORY``, and ``MirrorPool`` in its
+``CONNECTION_POOL_CLASS``. The pool's connections ask the server for its *incarnation* (run id and replication id)
+when they open. So a restarted or replaced server is noticed before any data is read from it. They also report their
+commands to ``mirror.recorder``.
 """
 
 import re
@@ -33,8 +33,8 @@ from mirror import prefix, recorder
 from mirror.conf import setting
 from mirror.session import Session
 
-# What says "Redis is away", as opposed to "this command is wrong". redis-py has classes for some error replies, and
-# takes the word that they begin with off their text; the others are known by it.
+# Errors that mean "Redis is away" rather than "this command is wrong". redis-py has classes for some error replies,
+# from whose text it removes the code. The others are recognized by their codes.
 AWAY = (
     RedisConnectionError,
     RedisTimeoutError,
@@ -49,23 +49,23 @@ AWAY_CODES = {
     "ASK", "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "MOVED", "NOAUTH", "NOPERM", "NOREPLICAS", "OOM",
     "READONLY", "TRYAGAIN", "UNKILLABLE",
 }  # fmt: skip
-# The code of an error reply. Redis 6.2 puts the code of a command that a script ran behind the place in the script.
+# Matches the code of an error reply. Redis 6.2 puts the code of a script's command after the position in the script.
 _CODE = re.compile(r"(?:^|@user_script: ?\d+: )-?([A-Z]+)\b")
 _FORBIDDEN_IN_SCRIPT = "The user executing the script can't"  # Redis 6.2, which gives no code
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether ``error`` is the server's state and may pass, rather than the fault of one key."""
+    """Return whether ``error`` describes a state of the server that may pass, rather than a fault of one key."""
     if isinstance(error, AWAY):
         return True
-    text = str(error).rpartition(" of pipeline caused error: ")[2]  # redis-py puts the command in front
+    text = str(error).rpartition(" of pipeline caused error: ")[2]  # redis-py puts the command first
     return isinstance(error, ResponseError) and (
         not AWAY_CODES.isdisjoint(_CODE.findall(text)) or _FORBIDDEN_IN_SCRIPT in text
     )
 
 
 def incarnation_of(info: dict[str, Any]) -> str:
-    """Which life of which server an INFO reply comes from: run id and replication id, shortened."""
+    """Return the incarnation in an INFO reply: run id and replication id, shortened."""
     return f"{info['run_id'][:20]}:{info['master_replid'][:20]}"
 
 
@@ -75,7 +75,9 @@ def _parse_info(raw: bytes | str) -> dict[str, str]:
 
 
 class _Learning:
-    """Mixin for redis-py's connections: learn the incarnation on connect, record what is sent."""
+    """Mixin for redis-py's connections: learn the incarnation when they open, and record the commands that they
+    send.
+    """
 
     pool: "MirrorPool"
     incarnation = ""
@@ -123,14 +125,14 @@ class _Learning:
         return super().pack_commands(commands)  # type: ignore[misc]
 
     def post(self, commands: Sequence[tuple[Any, ...]]) -> None:
-        """Send all commands at once. redis-py's own way takes three times as long for thousands of them."""
+        """Send all commands at once. redis-py's method takes three times as long for thousands of commands."""
         recorder.redis_sent(commands)
         self.send_packed_command([b"".join(map(self.pool.pack, commands))])  # type: ignore[attr-defined]
 
     def collect(self, count: int) -> list[Any]:
-        """``count`` replies; those that are errors are given back, not raised.
+        """Return ``count`` replies. Errors among them are returned, not raised.
 
-        redis-py's ``read_response`` spends 5 us a reply on what has to be done once for all of them.
+        redis-py's ``read_response`` spends 5 us per reply on work that is needed only once for all of them.
         """
         try:
             read = self._parser.read_response  # type: ignore[attr-defined]
@@ -146,15 +148,15 @@ class _Learning:
 
 
 class LearningConnection(_Learning, Connection):
-    """Over TCP."""
+    """A TCP connection."""
 
 
 class LearningSSLConnection(_Learning, SSLConnection):
-    """Over TLS."""
+    """A TLS connection."""
 
 
 class LearningUnixConnection(_Learning, UnixDomainSocketConnection):
-    """Over a unix socket."""
+    """A connection over a unix socket."""
 
 
 _LEARNING = {
@@ -165,9 +167,9 @@ _LEARNING = {
 
 
 class MirrorPool(ConnectionPool):
-    """A pool that knows which incarnation of the server its newest connection speaks to.
+    """A pool that knows the incarnation of its newest connection.
 
-    packer: adds a prefix to the keys of each command; None: there is none.
+    packer: adds a prefix to the keys of each command; None: no prefix.
     """
 
     incarnation: str = ""
@@ -187,7 +189,7 @@ class MirrorPool(ConnectionPool):
         return connection
 
     def prefixed(self, redis: Any, text: str) -> Redis:
-        """Return the client like ``redis``, whose pool this is, that puts ``text`` before each key."""
+        """Return a client like ``redis``, which uses this pool, that puts ``text`` before each key."""
         if text not in self._prefixed:
             packer = prefix.Packer(text)
             pool = MirrorPool(
@@ -207,8 +209,8 @@ class MirrorPool(ConnectionPool):
 class PoolFactory(ConnectionFactory):
     """Gives each alias connections with its own time-outs.
 
-    django-redis has one pool for each URL, with the time-outs of whichever alias asked first: requests would
-    wait as long as the relay may.
+    django-redis has one pool for each URL, with the time-outs of the alias that was used first. Requests would then
+    wait as long as the relay.
     """
 
     def get_or_create_connection_pool(self, params: dict[str, Any]) -> Any:
@@ -219,26 +221,26 @@ class PoolFactory(ConnectionFactory):
 
 
 class Breaker:
-    """Leaves Redis alone for a while after it failed, so that a hung server costs one time-out, not many.
+    """Leaves Redis alone for a while after a failure, so that a hung server costs one time-out, not many.
 
-    One for each process: after a failure every call fails at once, until the time is over; then one is
-    let through and decides again. clock: a monotonic one, in seconds.
+    Each process has one. After a failure every call fails at once until the time is over. The next call then
+    decides again. clock: a monotonic one, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._until, self._doubtful_until = clock, 0.0, 0.0
 
     def open(self) -> bool:
-        """Whether Redis is to be left alone now."""
+        """Return whether Redis must be left alone now."""
         return self._clock() < self._until
 
     def failed(self) -> None:
-        """Note that Redis did not answer."""
+        """Record that Redis did not answer."""
         self._until = self._clock() + float(setting("BREAKER_SECONDS"))
         self._doubtful_until = self._clock() + float(setting("HEARTBEAT_SECONDS"))
 
     def failed_lately(self) -> bool:
-        """Whether a failure is younger than the oldest heartbeat that readers believe."""
+        """Return whether the last failure is more recent than the oldest heartbeat that readers believe."""
         return self._clock() < self._doubtful_until
 
     def reset(self) -> None:
@@ -250,32 +252,32 @@ breaker = Breaker()
 
 
 def client() -> Redis:
-    """The client of requests: short time-outs."""
+    """Return the client of requests, with short time-outs."""
     return with_prefix(get_redis_connection(setting("ALIAS")), prefix.current())
 
 
 def relay_client() -> Redis:
-    """The client of workers and commands: it can wait longer."""
+    """Return the client of workers and commands, with longer time-outs."""
     return with_prefix(get_redis_connection(setting("RELAY_ALIAS") or setting("ALIAS")), prefix.current())
 
 
 def with_prefix(redis: Any, text: str) -> Redis:
-    """Return the client that puts ``text`` before each key; ``redis`` itself if there is nothing to add."""
+    """Return the client that puts ``text`` before each key, or ``redis`` itself if ``text`` is empty."""
     found: Redis = redis.connection_pool.prefixed(redis, text) if text else redis
     return found
 
 
 def incarnation(redis: Any, *, ask: bool = False) -> str:
-    """The incarnation that ``redis`` speaks to: as learned on connect, or asked for now.
+    """Return the incarnation of the server, as learned by the newest connection, or asked for now.
 
-    Raises redis-py's errors when the server does not answer.
+    Raises redis-py's errors if the server does not answer.
     """
     pool = redis.connection_pool
     if ask or not pool.incarnation:
         with Session(redis) as session:
             server, replication = map(_parse_info, session.ask([("INFO", "server"), ("INFO", "replication")]))
         found = incarnation_of(server | replication)
-        if found != pool.incarnation:  # idle connections learned another name: let them learn again
+        if found != pool.incarnation:  # idle connections learned another incarnation; new ones learn the present one
             pool.disconnect(inuse_connections=False)
             pool.incarnation = found
     return str(pool.incarnation)

@@ -1,4 +1,4 @@
-"""The mirrors there are. ``register`` adds one; everything generic asks here."""
+"""The registered mirrors."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -13,11 +13,11 @@ M = TypeVar("M", bound=type[Mirror])
 
 
 class UnknownMirror(LookupError):
-    """There is no mirror of that name."""
+    """No mirror has this name."""
 
 
 def register(declaration: M) -> M:
-    """Class decorator: take a mirror in. One that nothing can be done with is left to the system checks."""
+    """Register a mirror declaration (a class decorator). The system checks report one that is unusable."""
     fault = _fault(declaration)
     if fault:
         _refused.append((declaration, fault))
@@ -27,7 +27,7 @@ def register(declaration: M) -> M:
 
 
 def _fault(declaration: type[Mirror]) -> str:
-    """What makes a declaration unusable, or "": a traceback at start would hide every other fault."""
+    """Return the reason why a declaration is unusable, or "". A traceback at start-up would hide all other faults."""
     name, model = getattr(declaration, "name", None), getattr(declaration, "model", None)
     watches = getattr(declaration, "watches", None)
     if not isinstance(name, str) or not name:
@@ -48,17 +48,17 @@ def _is_table(model: object) -> bool:
 
 
 def refused() -> list[tuple[type[Mirror], str]]:
-    """Declarations that could not be taken in, and why."""
+    """Return the declarations that could not be registered, with the reasons."""
     return list(_refused)
 
 
 def unregister(name: str) -> None:
-    """Take a mirror out again (for tests)."""
+    """Remove a mirror (for tests)."""
     _mirrors.pop(name, None)
 
 
 def get(name: str) -> Mirror:
-    """The mirror called ``name``. Raises UnknownMirror, which names those there are."""
+    """Return the mirror called ``name``. Raises UnknownMirror, whose message lists the known names."""
     try:
         return _mirrors[name]
     except KeyError:
@@ -78,44 +78,46 @@ def strict() -> list[str]:
 
 
 def sums_up(name: str) -> bool:
-    """Whether all rows make one key of this mirror, so that everybody's drains meet there."""
+    """Return whether the mirror is a summary, whose single key all drains write."""
     return isinstance(_mirrors.get(name), SummaryMirror)
 
 
 def is_window(name: str) -> bool:
-    """Whether this mirror's entries name rows of others."""
+    """Return whether the mirror is a window mirror, whose entries are ids of rows of other mirrors."""
     return isinstance(_mirrors.get(name), WindowMirror)
 
 
 def pushed() -> list[tuple[str, str]]:
-    """Mirror and source of the changes whose rows are pushed into windows."""
+    """Return mirror and source of the changes whose rows are pushed into windows."""
     return [(mirror.name, watch.source) for mirror in _mirrors.values() for watch in mirror.watches if watch.pushed]
 
 
 def is_known(name: str) -> bool:
-    """Whether there is a mirror called ``name``."""
+    """Return whether a mirror is called ``name``."""
     return name in _mirrors
 
 
 def chained(name: str) -> list[tuple[Mirror, Callable[[str], str]]]:
-    """The mirrors that come after this one, each with the way from a key of this one to a key of theirs."""
+    """Return the mirrors after this one, each with the function from a key of this one to a key of theirs."""
     windows = (mirror for mirror in _mirrors.values() if isinstance(mirror, WindowMirror))
     return [(mirror, after.owner) for mirror in windows for after in mirror.after if after.mirror == name]
 
 
 def ahead(name: str) -> list[str]:
-    """The names of the mirrors that the one called ``name`` comes after, as it declares them."""
+    """Return the names in the ``after`` of the mirror called ``name``."""
     mirror = _mirrors.get(name)
     return [after.mirror for after in mirror.after] if isinstance(mirror, WindowMirror) else []
 
 
 def after_others() -> list[str]:
-    """The names of the mirrors that come after others."""
+    """Return the names of the mirrors that come after others."""
     return [name for name in _mirrors if ahead(name)]
 
 
 def all_ahead(name: str) -> set[str]:
-    """Those, and what they come after, and so on. (Their number puts mirrors in an order that suits all.)"""
+    """Return the names of all mirrors that this one depends on, directly or not. Sorting by their number respects
+    ``after``.
+    """
     found: set[str] = set()
     todo = ahead(name)
     while todo:
@@ -126,5 +128,5 @@ def all_ahead(name: str) -> set[str]:
 
 
 def all_mirrors(names: Iterable[str] = ()) -> list[Mirror]:
-    """The mirrors called ``names``, or all of them, in the order they were registered."""
+    """Return the mirrors called ``names``, or all of them, in the order of registration."""
     return [get(name) for name in names] or list(_mirrors.values())

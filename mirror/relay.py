@@ -1,7 +1,7 @@
-"""The relay: takes pending changes out of the outbox and has them drained, whoever asks.
+"""The relay: drains the pending changes of the outbox.
 
-Requests ask for their own keys after commit (``mirror.hints``), a Celery task for what did not fit a
-request's budget, beat for everything else. They may all run at once: ``mirror.apply`` puts them in order.
+Requests drain their own keys after a commit (``mirror.hints``), a Celery task those beyond a request's budget, and
+the sweep everything else. All may run at the same time, because ``mirror.apply`` puts them in order.
 """
 
 import logging
@@ -22,10 +22,10 @@ from mirror.session import Conflict
 from mirror.window_shapes import at_once
 
 logger = logging.getLogger("mirror")
-# How often a request tries where others are in the way. They are draining the same rows; what they did not see is
-# left to the sweep: fifty requests that tried until they won would wait for one another for seconds.
+# How often a request tries again after a conflict. The other drains write the same rows, and the sweep applies the
+# changes that they missed. If fifty requests tried until they succeeded, they would wait for each other for seconds.
 HASTY = 3
-SLICES = 10  # of a source's rows (``spread.SLICE``), before what else is pending has its turn
+SLICES = 10  # slices of a source's rows (``spread.SLICE``) before other pending changes are drained
 
 
 _turn = threading.Lock()
@@ -33,8 +33,9 @@ _turn = threading.Lock()
 
 @contextmanager
 def turn(seconds: float) -> Generator[bool, None, None]:
-    """Have the threads of this process drain what is everybody's one after the other: what the first has done, the
-    next need not. Whether it came to this thread within ``seconds``.
+    """Let the threads of this process drain shared summaries one after the other, since the first drain serves all.
+
+    Yield whether this thread got the lock within ``seconds``.
     """
     mine = _turn.acquire(timeout=seconds)
     try:
@@ -45,25 +46,25 @@ def turn(seconds: float) -> Generator[bool, None, None]:
 
 
 class Deadline:
-    """When to stop. ``seconds`` None: never."""
+    """A point in time. seconds: from now; None: never."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._at = None if seconds is None else time.monotonic() + seconds
 
     def passed(self) -> bool:
-        """Whether the time is over."""
+        """Return whether the deadline has passed."""
         return self._at is not None and time.monotonic() >= self._at
 
 
 def drain_all(
     seconds: float | None = None, *, redis: Any = None, until: int | None = None, tries: int = apply.TRIES
 ) -> int:
-    """Apply all pending changes, or as many as fit in ``seconds``. Returns how many were applied.
+    """Apply all pending changes, or as many as fit in ``seconds``. Return the number of applied changes.
 
-    With all the time there is, rows are pushed as well: see ``mirror.push``.
-    until: go once through the changes up to this id, and wait for nothing that others write meanwhile. A key that
-    fails is counted against, and set aside in the end; it stops nobody else. tries: as for ``drain_keys``. Raises
-    redis-py's errors when Redis is away: then everything stays pending.
+    Without ``seconds`` and ``until``, rows are pushed as well: see ``mirror.push``. until: make one pass over the
+    changes up to this id, without waiting for later ones. A failing key is counted, and quarantined after repeated
+    errors; it does not stop the others. tries: as for ``drain_keys``. Raises redis-py's errors when Redis is away;
+    all changes then stay pending.
     """
     from mirror.push import push_all
 
@@ -82,9 +83,9 @@ def drain_all(
 
 
 def _spread_some(deadline: Deadline, failed: set[int]) -> int:
-    """Spread a few slices of changes with a source, then let others have their turn. Returns how many.
+    """Spread a few slices of changes with a source, so that other changes are not delayed. Return their number.
 
-    ``failed`` gathers the changes that cannot be spread.
+    ``failed`` collects the ids of changes that cannot be spread.
     """
     for done in range(SLICES):
         if deadline.passed() or not (group := spread.next_group(failed)):
@@ -94,7 +95,7 @@ def _spread_some(deadline: Deadline, failed: set[int]) -> int:
 
 
 def _guarded_spread(group: Sequence[Change]) -> set[int]:
-    """Spread one slice of these together or, where that fails, of each alone. Returns those to blame."""
+    """Spread one slice of these changes together or, after an error, of each key. Return the ids of failing changes."""
     try:
         spread.step(group)
     except registry.UnknownMirror:
@@ -111,7 +112,7 @@ def _guarded_spread(group: Sequence[Change]) -> set[int]:
 
 
 def _pass(deadline: Deadline, redis: Any, tried: set[tuple[str, str]], until: int | None, tries: int) -> int:
-    """Go once through what is pending, in the order of the ids. Returns how many changes were applied."""
+    """Make one pass over the pending changes, in the order of their ids. Return the number of applied changes."""
     total, after = 0, 0
     while not deadline.passed() and (until is None or after < until):
         keys, last = outbox.next_keys(after, 4 * int(setting("BATCH")))
@@ -133,10 +134,10 @@ def drain_keys(
     tried: set[tuple[str, str]] | None = None,
     tries: int = apply.TRIES,
 ) -> tuple[int, list[str]]:
-    """Drain these keys of the mirror ``name`` in batches. Returns changes applied, and keys left over.
+    """Drain these keys of the mirror ``name`` in batches. Return the number of applied changes, and the keys left.
 
-    What is left over did not fit the deadline. ``tried`` gathers keys that failed. tries: how often others may be in
-    the way; with ``HASTY`` the keys are left to them.
+    Keys are left if they do not fit the deadline. ``tried`` collects the keys that failed. tries: attempts after
+    conflicts; with ``HASTY``, contended keys are left to the other drains.
     """
     deadline, redis = deadline or Deadline(), redis or relay_client()
     try:
@@ -157,7 +158,7 @@ def drain_keys(
 
 
 def _batch(mirror: Mirror, pks: Sequence[str], redis: Any, tried: set[tuple[str, str]] | None, tries: int) -> int:
-    """Drain a batch; if it fails, find the keys that are to blame, and count that against them."""
+    """Drain a batch. If it fails, find the failing keys and count their failures."""
     try:
         return apply.drain(mirror, pks, redis=redis, tries=tries).changes
     except Exception as error:
@@ -171,7 +172,7 @@ def _batch(mirror: Mirror, pks: Sequence[str], redis: Any, tried: set[tuple[str,
     for pk, failure in failures.items():
         if tried is not None:
             tried.add((mirror.name, pk))
-        if not isinstance(failure, Conflict):  # a conflict is bad luck and no fault: next time
+        if not isinstance(failure, Conflict):  # a conflict is no fault of the key
             logger.error("%s %s cannot be mirrored: %s", mirror.name, pk, say(failure), exc_info=failure)
             outbox.failed(mirror.name, pk, say(failure))
     return total
@@ -180,7 +181,9 @@ def _batch(mirror: Mirror, pks: Sequence[str], redis: Any, tried: set[tuple[str,
 def isolate(
     mirror: Mirror, pks: Sequence[str], redis: Any, failures: dict[str, Exception], *, full: bool = False
 ) -> int:
-    """Drain what can be drained, by halves; the keys that fail alone go into ``failures``. Returns changes applied."""
+    """Drain the keys, halving the batch after an error. Keys that fail alone go into ``failures``. Return applied
+    changes.
+    """
     if len(pks) == 1:
         try:
             return apply.drain(mirror, pks, redis=redis, full=full).changes
@@ -199,11 +202,11 @@ def isolate(
 
 
 def raise_if_away(error: Exception) -> None:
-    """Raise ``error`` again if it says that a server is away, or busy: that is no key's fault."""
+    """Raise ``error`` again if it means that a server is away or busy, which is no fault of a key."""
     if isinstance(error, (OperationalError, InterfaceError)) or is_away(error):
         raise error
 
 
 def say(error: Exception) -> str:
-    """An error in one line."""
+    """Return an error in one line."""
     return f"{type(error).__name__}: {error}"

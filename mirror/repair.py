@@ -1,4 +1,4 @@
-"""Repair: order changes for what verify found. It never writes Redis itself; the relay does, by its own rules."""
+"""Repair: order changes for the differences that verify found. Only the relay writes Redis, by its usual rules."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ MOST_REMOVALS = 10_000
 
 
 class TooManyRemovals(RuntimeError):
-    """More would be taken away than the cap allows: is this the right database?"""
+    """A repair would remove more entries than the cap allows. The database may be the wrong one."""
 
 
 def check_cap(differences: Sequence[Difference], cap: int = MOST_REMOVALS) -> None:
-    """Raise TooManyRemovals if more than ``cap`` differences are entries to take away."""
+    """Raise TooManyRemovals if more than ``cap`` differences are strays."""
     removals = sum(difference.kind == "stray" for difference in differences)
     if removals > cap:
         raise TooManyRemovals(
@@ -29,9 +29,9 @@ def check_cap(differences: Sequence[Difference], cap: int = MOST_REMOVALS) -> No
 
 
 def order(differences: Sequence[Difference]) -> int:
-    """Append a change for each row that differs, naming what should go; retry what is quarantined.
+    """Append a change for each row that differs, with its strays, and retry quarantined changes.
 
-    Returns how many changes were appended.
+    Return the number of appended changes.
     """
     strays: dict[tuple[str, str], list[Entry]] = defaultdict(list)
     if names := {d.mirror for d in differences if d.kind == "quarantined"}:
@@ -50,9 +50,9 @@ def order(differences: Sequence[Difference]) -> int:
 
 
 def carry_out(differences: Sequence[Difference], *, redis: Any = None) -> int:
-    """Have the relay drain the rows that differ now; everything, if changes were quarantined.
+    """Drain the rows that differ now, or everything if changes were quarantined.
 
-    Returns how many changes were applied.
+    Return the number of applied changes.
     """
     if any(difference.kind == "quarantined" for difference in differences):
         return relay.drain_all(redis=redis)
@@ -60,13 +60,13 @@ def carry_out(differences: Sequence[Difference], *, redis: Any = None) -> int:
 
 
 def left_over(differences: Sequence[Difference]) -> int:
-    """How many of the rows that differ have a change that is not applied."""
+    """Return the number of rows that differ and have an unapplied change."""
     rows = {(d.mirror, d.key if d.kind == "quarantined" else "", d.pk) for d in differences}
     return len(outbox.pending_among(rows)) if rows else 0
 
 
 def _rows(differences: Sequence[Difference]) -> dict[str, list[str]]:
-    """The rows that differ, by mirror, each once."""
+    """Return the rows that differ, by mirror, without duplicates."""
     rows: dict[str, dict[str, None]] = defaultdict(dict)
     for difference in differences:
         rows[difference.mirror][difference.pk] = None

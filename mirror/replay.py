@@ -1,8 +1,8 @@
-"""Replay: what Redis forgot when it came back from an older file, or as a replica that lagged.
+"""Replay: apply the changes again that Redis lost when it returned from an older file, or from a lagging replica.
 
-Every second the relay writes SQL's clock into Redis. When another incarnation answers, the clock found in it says
-up to when it remembers; everything applied since then (with some slack) by any other incarnation is pending again.
-If it remembers nothing, or less than SQL has kept, or more than SQL has seen, every mirror is rebuilt.
+Every second the relay writes SQL's clock into Redis. If another incarnation answers, this clock tells how recent
+its data is. All changes that other incarnations applied since then (with some slack) become pending again. Every
+mirror is rebuilt instead if the clock is missing, older than the changes that SQL keeps, or ahead of SQL.
 """
 
 import logging
@@ -16,14 +16,14 @@ from mirror.models import Identity
 from mirror.session import Session
 
 logger = logging.getLogger("mirror")
-ROUNDS = 50  # of draining what late drains of the former incarnation have marked meanwhile
+ROUNDS = 50  # maximum number of rounds for changes that late drains of the former incarnation mark meanwhile
 
 
 def check(redis: Any) -> str:
-    """See which incarnation answers, and replay or have everything rebuilt if it is a new one.
+    """Check which incarnation answers. For a new one, replay the lost changes or order rebuilds.
 
-    Returns that incarnation, or "" if something is left to replay. Raises redis-py's errors when Redis is away. Safe
-    to stop anywhere, and to run twice at once.
+    Return the incarnation, or "" if the replay is not complete. Raises redis-py's errors when Redis is away.
+    Crashes and concurrent runs are harmless.
     """
     marker.database_identity()
     identity = Identity.objects.using(outbox.using()).get(pk=1)
@@ -37,9 +37,9 @@ def check(redis: Any) -> str:
 
 
 def write_clock(redis: Any, incarnation: str) -> None:
-    """Note in Redis how far it remembers, if it is still the one that was checked.
+    """Write SQL's clock to Redis, if the server is still the one that was checked.
 
-    Another one may have something to replay, and would forget it.
+    Another incarnation may need a replay, which a new clock would prevent.
     """
     with Session(redis) as session:
         if session.incarnation == incarnation:
@@ -47,12 +47,12 @@ def write_clock(redis: Any, incarnation: str) -> None:
 
 
 def _begin(redis: Any, identity: Identity, now: str) -> None:
-    """A new incarnation: decide between replay and rebuild, and write the decision down in SQL."""
+    """Decide between replay and rebuild for a new incarnation, and save the decision in SQL."""
     remembered = redis.get(naming.clock())
     sql_now = outbox.clock()
     since = float(remembered) - float(setting("SLACK_SECONDS")) if remembered else None
     if since is None or since < sql_now - float(setting("KEEP_SECONDS")) or float(remembered) > sql_now + 1:
-        if identity.incarnation:  # else it is the first one there is
+        if identity.incarnation:  # otherwise it is the first incarnation
             logger.warning("Redis came back without what is needed for a replay: everything is rebuilt")
         cold.make_all_cold((mirror.name for mirror in registry.all_mirrors()), redis)
         identity.replay_from = None
@@ -64,7 +64,7 @@ def _begin(redis: Any, identity: Identity, now: str) -> None:
 
 
 def _stale_markers(redis: Any, now: str) -> dict[str, bytes]:
-    """Markers that were good for this database and layout in an earlier incarnation, by mirror."""
+    """Return the markers for this database and layout from an earlier incarnation, by mirror."""
     mirrors = registry.all_mirrors()
     if not mirrors:
         return {}
@@ -78,11 +78,11 @@ def _is_stale(mirror: Mirror, text: bytes, now: str) -> bool:
 
 
 def _finish(redis: Any, identity: Identity, now: str, stale: dict[str, bytes]) -> bool:
-    """Drain what is to be replayed until nothing of it is left, then call the mirrors whole again. Returns whether.
+    """Drain the replayed changes until none is left, then make the mirrors warm again. Return whether all are.
 
-    A drain that the former incarnation answered may mark its changes while this goes on: so it is only over
-    when, after everything was drained, no such mark is found. What is written meanwhile is not waited for: on a
-    busy site that would have no end.
+    A drain whose transaction the former incarnation executed may mark its changes during the replay. So the replay
+    ends only if no such mark is found after a complete drain. It does not wait for later writes, because on a busy
+    site it would never end.
     """
     assert identity.replay_from is not None
     outbox.unapply_since(identity.replay_from, now)
@@ -98,5 +98,5 @@ def _finish(redis: Any, identity: Identity, now: str, stale: dict[str, bytes]) -
         if push.replay(name, redis, stale):
             marker.restamp(registry.get(name), redis, stale[name], now)
         else:
-            whole = False  # it may wait for another mirror to be rebuilt
+            whole = False  # it may wait for the rebuild of another mirror
     return whole

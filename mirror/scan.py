@@ -1,7 +1,6 @@
-"""Walking through Redis itself: which keys there are of a mirror, and what they hold.
+"""Scan Redis for the keys of a mirror and their content. Requests never use this.
 
-Nothing here is ever asked on behalf of a request. Keys are found by SCAN, sets read by SSCAN in steps, many of
-them in one round trip.
+SCAN finds the keys, and SSCAN and its kind read them in steps, many of them in one round trip.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -13,21 +12,21 @@ from mirror.declare import Family, Mirror, SummaryMirror, TableMirror
 from mirror.naming import with_prefix
 from mirror.session import Command, Session
 
-STEP = 1000  # keys, or members, a command
-PIPE = 500  # commands a round trip
+STEP = 1000  # keys or members in one command
+PIPE = 500  # commands in one round trip
 
 
 class Content(NamedTuple):
-    """What one key of a family holds, as Redis gives it: members; or pairs of member and score or value; or [value]."""
+    """The content of a family's key in the form of Redis: members; pairs of member and score or value; or [value]."""
 
     key: str
     family: Family
     raw: list[Any]
 
     def items(self) -> Iterator[tuple[str, str]]:
-        """(member, what it says) as text; what a set's member says is "", what a string says has no member.
+        """Yield (member, value) as text. A set's members have the value "", and a string has the member "".
 
-        Raises WrongType when something there is no text.
+        Raises WrongType if a part is not valid UTF-8.
         """
         try:
             yield from self._texts()
@@ -47,16 +46,16 @@ class Content(NamedTuple):
 
 
 class WrongType(RuntimeError):
-    """A key is not of the type that it should be, or holds what is no text; the message names it."""
+    """A key has the wrong type or is not valid UTF-8. The message names it."""
 
 
 def no_text(key: str) -> WrongType:
-    """What is to be raised for a key that holds what is no text."""
+    """Return the error for a key whose content is not valid UTF-8."""
     return WrongType(f"the key {with_prefix(key)!r} holds something that is no text; delete it, then repair")
 
 
 def keys(session: Session) -> Generator[list[str], None, None]:
-    """All keys there are, in lists of about a thousand; some may come twice."""
+    """Yield all keys, in lists of about a thousand. Some may be repeated."""
     cursor: Any = b"0"
     while True:
         cursor, found = session.ask([("SCAN", cursor, "COUNT", STEP)])[0]
@@ -66,7 +65,7 @@ def keys(session: Session) -> Generator[list[str], None, None]:
 
 
 def _texts(names: Sequence[bytes]) -> list[str]:
-    """These names as text, without those that are none: nobody here made them, nobody reads them."""
+    """Return names as text, without those that are not valid UTF-8, which the site never writes."""
     try:
         return [name.decode() for name in names]
     except UnicodeDecodeError:
@@ -75,7 +74,7 @@ def _texts(names: Sequence[bytes]) -> list[str]:
 
 
 class Owned:
-    """What a mirror owns, made ready to recognise many keys."""
+    """The keys that a mirror owns, prepared to recognize many keys quickly."""
 
     def __init__(self, mirror: Mirror) -> None:
         self.mirror = mirror
@@ -83,11 +82,11 @@ class Owned:
         self.retired = tuple(mirror.retired())
         self.has_records = mirror.has_record and not isinstance(mirror, SummaryMirror)
         self._start, _, end = mirror.key("\0").partition("\0") if self.has_records else ("", "", "")
-        # Whether what comes after the start is a number and nothing else, as for nearly all mirrors.
+        # Whether records' keys end with a number, as in nearly all mirrors.
         self._numbered = self.has_records and not end and mirror.pk_of(f"{self._start}1") == "1"
 
     def pk_of(self, key: str) -> str | None:
-        """The row whose record ``key`` is, or None."""
+        """Return the row whose record has this key, or None."""
         if not (self.has_records and key.startswith(self._start)):
             return None
         if self._numbered:
@@ -97,23 +96,23 @@ class Owned:
         return self.mirror.pk_of(key)
 
     def family_of(self, key: str) -> Family | None:
-        """The family that ``key`` belongs to, or None."""
+        """Return the family of ``key``, or None."""
         for family in self.families:
             if family.has(key):
                 return family
         return None
 
     def is_retired(self, key: str) -> bool:
-        """Whether ``key`` is of an earlier layout."""
+        """Return whether ``key`` belongs to an earlier layout."""
         return key.startswith(self.retired)
 
     def has(self, key: str) -> bool:
-        """Whether ``key`` is the mirror's, now or in an earlier layout."""
+        """Return whether ``key`` belongs to the mirror, in the present or an earlier layout."""
         return self.is_retired(key) or self.family_of(key) is not None or self.pk_of(key) is not None
 
 
 def is_empty(mirror: Mirror, redis: Any) -> bool:
-    """Whether Redis holds no key at all of this mirror (then nothing in it can be stray)."""
+    """Return whether Redis has no key of this mirror, and therefore no strays."""
     if isinstance(mirror, TableMirror):
         return False  # its strays are in SQL
     owned = Owned(mirror)
@@ -122,9 +121,9 @@ def is_empty(mirror: Mirror, redis: Any) -> bool:
 
 
 def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator[Content, None, None]:
-    """What these keys hold, many in a round trip; Redis reads the next while these are looked at. Raises WrongType.
+    """Yield the content of these keys, many per round trip. Redis reads ahead. Raises WrongType.
 
-    The session may not be used for anything else until the end.
+    The session must not be used for anything else until the end.
     """
     todo = list(named)
     batches = [todo[start : start + PIPE] for start in range(0, len(todo), PIPE)]
@@ -144,7 +143,7 @@ def contents(session: Session, named: Iterable[tuple[str, Family]]) -> Generator
 
 
 def _finish(session: Session, unfinished: list[tuple[Content, Any]]) -> Generator[Content, None, None]:
-    """The further steps of these scans, one of each in a round trip (a scan may give a member twice)."""
+    """Continue unfinished scans, one step of each per round trip. A scan may return a member twice."""
     while unfinished:
         replies = ask(session, [_first(c.key, c.family, cursor) for c, cursor in unfinished])
         again: list[tuple[Content, Any]] = []
@@ -160,7 +159,7 @@ def _finish(session: Session, unfinished: list[tuple[Content, Any]]) -> Generato
 def _read_ahead(
     session: Session, batches: list[list[tuple[str, Family]]]
 ) -> Generator[tuple[list[tuple[str, Family]], list[Any]], None, None]:
-    """Each batch with its replies; the next one is already asked for."""
+    """Yield each batch with its replies, after requesting the next one."""
     for number, batch in enumerate(batches):
         if number == 0:
             session.post(_scans(batch))
@@ -176,7 +175,7 @@ def _scans(batch: list[tuple[str, Family]]) -> list[Command]:
 
 DONE = (b"0", "0", 0)
 _SCANS = {"set": "SSCAN", "zset": "ZSCAN", "hash": "HSCAN"}
-# What has to be there for a command to read it.
+# The type of key that each command reads.
 _READS = {command: kind for kind, command in _SCANS.items()}
 _READS |= {"GET": "string", "MGET": "string", "HGETALL": "hash", "HGET": "hash", "LRANGE": "list"}
 _READS |= {"SISMEMBER": "set", "ZSCORE": "zset", "ZRANGE": "zset"}
@@ -189,13 +188,15 @@ def _first(key: str, family: Family, cursor: Any = 0) -> Command:
 
 
 def ask(session: Session, commands: Sequence[Command]) -> list[Any]:
-    """As ``session.ask``, but a key of the wrong type is named: raises WrongType."""
+    """Send commands as ``session.ask`` does. Raises WrongType, which names the key, for a wrong type."""
     session.post(commands)
     return collect(session, commands)
 
 
 def collect(session: Session, commands: Sequence[Command]) -> list[Any]:
-    """As ``session.collect`` after ``commands`` were posted; raises WrongType as ``ask``."""
+    """Collect the replies to ``commands``, which were posted, as ``session.collect`` does. Raises WrongType like
+    ``ask``.
+    """
     try:
         return session.collect()
     except ResponseError as error:

@@ -1,4 +1,4 @@
-"""Lua scripts: read from a file beside the code, known to Redis by their digest, sent again when it forgot them."""
+"""Lua scripts, read from files, called by their digests, and loaded again when Redis does not know them."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from mirror.session import Session
 
 
 class Script:
-    """One atomic step. Keys are always passed as keys, and all in one slot, so that it runs on a cluster.
+    """An atomic script. All its keys are passed as keys and share a slot, so that it runs on a cluster.
 
-    path: the file with its text. head: text that goes before it (functions that it may call).
+    path: the file with its text. head: text that precedes it (functions that it calls).
     """
 
     def __init__(self, path: Path, head: str = "") -> None:
@@ -21,27 +21,27 @@ class Script:
         self.digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
     def __call__(self, redis: Any, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
-        """Run it; raises redis-py's errors. One round trip, two when the server does not know the script yet."""
+        """Run the script. Raises redis-py's errors. One round trip, or two if the server does not know the script."""
         try:
             return redis.execute_command("EVALSHA", self.digest, len(keys), *keys, *args)
         except NoScriptError:
             return redis.execute_command("EVAL", self.text, len(keys), *keys, *args)
 
     def load(self, redis: Any) -> None:
-        """Make the script known: before a pipeline of many calls (``add``), which cannot try again."""
+        """Load the script before a pipeline of calls (``add``), which cannot be repeated."""
         redis.script_load(self.text)
 
     def add(self, pipe: Any, keys: Sequence[str], args: Sequence[Any] = ()) -> None:
-        """Add a call to a pipeline. Its reply is a NoScriptError if the server does not know the script."""
+        """Add a call to a pipeline. The reply is a NoScriptError if the server does not know the script."""
         pipe.execute_command("EVALSHA", self.digest, len(keys), *keys, *args)
 
     def ask(self, session: Session, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
-        """Run it on a connection that is held."""
+        """Run the script on the session's connection."""
         try:
             return session.ask([self.command(keys, args)])[0]
         except NoScriptError:
             return session.ask([("EVAL", self.text, len(keys), *keys, *args)])[0]
 
     def command(self, keys: Sequence[str], args: Sequence[Any] = ()) -> tuple[Any, ...]:
-        """The call as a command for ``mirror.session``."""
+        """Return the call as a command for ``mirror.session``."""
         return ("EVALSHA", self.digest, len(keys), *keys, *args)

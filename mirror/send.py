@@ -1,8 +1,8 @@
-"""Sending tasks to Celery from a request: it must never fail, and never take long.
+"""Send tasks to Celery from a request, without errors or delay.
 
-``.delay()`` can hang when the broker is away (celery#4296): Celery's own producers wait for as long as its workers
-may, and try again. So hints have producers of their own, which do not, and the first failure silences them for a
-while; the sweep that beat starts does what was not sent.
+``.delay()`` can hang while the broker is away (celery#4296): Celery's own producers have the time-outs of workers,
+and retry. So tasks are sent with separate producers without retries. After a failure they send nothing for a while,
+and beat's sweep does the work instead.
 """
 
 import logging
@@ -23,60 +23,60 @@ broker = Breaker()
 sweep_requests = Throttle("SWEEP_REQUEST_SECONDS")
 MOST = 1000  # keys in one task
 UNBOUNDED_SECONDS = 3600.0  # recorded for a connection without a time-out
-failures = 0  # hints that could not be sent by this process
+failures = 0  # number of hints that this process could not send
 
 
 def drain(mirror: str, keys: list[str]) -> None:
-    """Ask for a drain of these keys soon."""
+    """Send a task that drains these keys."""
     for start in range(0, len(keys), MOST):
         _hint("drain_keys", args=(mirror, keys[start : start + MOST]))
 
 
 def sweep() -> None:
-    """Ask for a sweep soon."""
+    """Send a task for a sweep."""
     _hint("sweep", expires=10)
 
 
 def sweep_soon() -> None:
-    """Ask for a sweep, at most every few seconds: a reader found a mirror cold."""
+    """Send a task for a sweep because a reader found a cold mirror, at most every few seconds."""
     if sweep_requests.allows():
         sweep()
 
 
 def rebuild(mirror: str, *, if_cold: bool = True) -> bool:
-    """Ask for a rebuild of this mirror. Returns whether the broker took it."""
+    """Send a task that rebuilds this mirror. Return whether the broker accepted it."""
     return _hint("rebuild", args=(mirror,), kwargs={"if_cold": if_cold}, expires=60)
 
 
 def push(mirror: str, source: str, keys: Sequence[str] = ()) -> bool:
-    """Ask for these rows (none: all that are pending) to be pushed soon. Returns whether the broker took it all."""
+    """Send tasks that push these rows (none: all pending ones). Return whether the broker accepted all of them."""
     expires = None if keys else 10
     parts = [list(keys[start : start + MOST]) for start in range(0, len(keys), MOST)] or [[]]
     return all(_hint("push", args=(mirror, source, part), expires=expires) for part in parts)
 
 
 def warm(mirror: str, owner: str) -> bool:
-    """Ask for a lazy window to be made. Returns whether the broker took it."""
+    """Send a task that warms a lazy window. Return whether the broker accepted it."""
     return _hint("warm", args=(mirror, owner), expires=60)
 
 
 def verify(mirror: str) -> bool:
-    """Ask for a verification of this mirror. Returns whether the broker took it."""
+    """Send a task that verifies this mirror. Return whether the broker accepted it."""
     return _hint("verify", args=(mirror,), expires=600)
 
 
 def flush_backup(backup: str) -> bool:
-    """Ask for a flush of this backup. Returns whether the broker took it."""
+    """Send a task that flushes this backup. Return whether the broker accepted it."""
     return _hint("flush_backup", args=(backup,), expires=60)
 
 
 def restore_backup(backup: str) -> bool:
-    """Ask for everything in this backup to be put back. Returns whether the broker took it."""
+    """Send a task that restores all items of this backup. Return whether the broker accepted it."""
     return _hint("restore_backup", args=(backup,), expires=60)
 
 
 def verify_backup(backup: str) -> bool:
-    """Ask for a verification of this backup. Returns whether the broker took it."""
+    """Send a task that verifies this backup. Return whether the broker accepted it."""
     return _hint("verify_backup", args=(backup,), expires=600)
 
 
@@ -85,21 +85,21 @@ def _hint(name: str, **options: Any) -> bool:
 
 
 def task(name: str, **options: Any) -> bool:
-    """Send any task, by its name: what asks for a task is often what the task is made of, and cannot import it.
+    """Send a task by its name, because callers often cannot import the task's module.
 
-    options: as Celery's ``send_task`` takes them. Returns whether the broker took it; never raises.
+    options: as for Celery's ``send_task``. Return whether the broker accepted the task; never raises.
     """
     global failures
     if broker.open():
         return False
-    # Not the time-out of workers: they wait for tasks on their connections.
+    # Unlike workers, which wait for tasks on connections with the configured time-out.
     seconds = float(setting("BROKER_TIMEOUT_SECONDS"))
     hasty = {"max_retries": 0, "socket_timeout": seconds, "socket_connect_timeout": seconds}
     connection = current_app.connection_for_write(transport_options=hasty)
     try:
         with kombu.pools.producers[connection].acquire(block=True, timeout=seconds) as producer:
             current_app.send_task(name, producer=producer, retry=False, ignore_result=True, **options)
-    except Exception as error:  # whatever kombu and its transports raise
+    except Exception as error:  # any error of kombu and its transports
         failures += 1
         recorder.timed_out(connection.transport_options.get("socket_timeout", UNBOUNDED_SECONDS))
         broker.failed()

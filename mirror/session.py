@@ -1,7 +1,7 @@
-"""One Redis connection held for a WATCH ... EXEC, with as few round trips as it can take.
+"""A Redis connection held for WATCH ... EXEC, with the fewest round trips.
 
-redis-py's pipeline sends WATCH, and each read after it, in round trips of their own; here a whole list of
-commands goes in one, watched reads included.
+redis-py's pipeline sends WATCH and each read after it in separate round trips. Here a list of commands shares one
+round trip, including watched reads.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ Command = tuple[Any, ...]
 
 
 class Conflict(Exception):
-    """Something that was watched has changed: nothing was written."""
+    """A watched key has changed, so nothing was written."""
 
 
 class Session:
-    """Context manager: a connection from the pool of ``redis``; it goes back without watches."""
+    """Context manager: a connection from the pool of ``redis``, which is returned without watches."""
 
     def __init__(self, redis: Any) -> None:
         self._pool = redis.connection_pool
@@ -32,7 +32,7 @@ class Session:
     ) -> None:
         try:
             if self._posted or not (kind is None or issubclass(kind, Conflict)):
-                self._connection.disconnect()  # what is still under way, or watched, dies with it
+                self._connection.disconnect()  # closing it ends its watches and pending replies
             elif self._watching:
                 self.ask([("UNWATCH",)])
         finally:
@@ -40,53 +40,53 @@ class Session:
 
     @property
     def incarnation(self) -> str:
-        """Which life of which server this connection speaks to."""
+        """Return the incarnation of this connection's server."""
         return str(self._connection.incarnation)
 
     def own_names(self, found: Sequence[bytes]) -> Sequence[bytes]:
-        """Return the names of keys that SCAN found as code knows them: without the prefix."""
+        """Return names of keys from SCAN as code knows them: without the prefix."""
         packer = self._pool.packer
         return packer.names(found) if packer else found
 
     def ask(self, commands: Sequence[Command]) -> list[Any]:
-        """Send all commands in one round trip; one reply each. Raises the first error among them."""
+        """Send all commands in one round trip and return their replies. Raises the first error among them."""
         self.post(commands)
         return self.collect()
 
     def post(self, commands: Sequence[Command]) -> None:
-        """Send the commands and leave the replies: Redis works while the caller does something else."""
+        """Send the commands without waiting for the replies, so that Redis works in the background."""
         self._connection.post(commands)
         self._posted = len(commands)
 
     def collect(self) -> list[Any]:
-        """The replies to what was posted. Raises the first error among them."""
+        """Return the replies to the posted commands. Raises the first error among them."""
         return _raise_first(self._replies())
 
     def watch_and_ask(self, keys: Sequence[str], commands: Sequence[Command]) -> list[Any]:
-        """Watch ``keys``, then ask ``commands``, in one round trip."""
+        """Watch ``keys`` and send ``commands``, in one round trip. Return the replies to ``commands``."""
         return self.ask_watching([("WATCH", *keys), *commands])[1:]
 
     def ask_watching(self, commands: Sequence[Command]) -> list[Any]:
-        """Ask ``commands``, with a WATCH among them."""
+        """Send ``commands``, which contain a WATCH. Return the replies."""
         self._watching = True
         return self.ask(commands)
 
     def execute(self, commands: Sequence[Command]) -> list[Any]:
-        """Send MULTI, the commands and EXEC in one round trip; every reply is looked at.
+        """Send MULTI, the commands and EXEC in one round trip, and check every reply.
 
-        Raises Conflict when a watched key was changed, and the first error among the replies (Redis
-        carries out the other commands of the transaction all the same).
+        Raises Conflict if a watched key has changed, and the first error among the replies. After an error of one
+        command, Redis still executes the others.
         """
         self.post_transaction(commands)
         return self.collect_transaction()
 
     def post_transaction(self, commands: Sequence[Command], then: Sequence[Command] = ()) -> None:
-        """Send a transaction, and commands that come after it (a WATCH for the next one), and leave the replies."""
+        """Post a transaction, and commands after it (a WATCH for the next one), without waiting for the replies."""
         self.post([("MULTI",), *commands, ("EXEC",), *then])
         self._then = len(then)
 
     def collect_transaction(self) -> list[Any]:
-        """The replies to a transaction that was posted, then those to what came after it. Raises as ``execute``."""
+        """Return the replies to the posted transaction and to the commands after it. Raises as ``execute`` does."""
         replies, then = self._replies(), self._then
         *queued, done = replies[: len(replies) - then]
         self._watching, self._then = then > 0, 0

@@ -1,7 +1,8 @@
-"""The kinds of mirror, as apply and verify see them (windows: ``mirror.window_shapes``).
+"""The kinds of mirror, as apply and verify use them (windows: ``mirror.window_shapes``).
 
-A *shape* says for its kind: which key a drain watches, how to ask what Redis says now, which entries that
-accounts for, and which commands write the row's own key. All else is the same for every kind.
+A *shape* knows for its kind: the key that a drain watches, the commands that read the present state of rows, the
+entries for which that state accounts, and the commands that write the rows' own keys. Everything else is the same
+for all kinds.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,71 +16,71 @@ from mirror.declare import EdgeMirror, Mirror, Record, SummaryMirror, WindowMirr
 from mirror.entries import Contribution
 from mirror.session import Command
 
-Said = Any  # what the row's own key says, decoded: bytes, a dict, a list, or None
+Said = Any  # the decoded value of a row's own key: bytes, a dict, a list, or None
 
 
 class Target(NamedTuple):
-    """What one row should look like in Redis; ``own`` is its own key's content (None: no key)."""
+    """The expected content of Redis for one row. own: the value of its own key, or None without one."""
 
     own: Said
     entries: list[Contribution]
 
 
 ABSENT = Target(None, [])
-SUMMED_UP = 2000  # changes that one drain of a summary applies, beside those it was asked for
-ASKED = 1000  # records that one command reads
+SUMMED_UP = 2000  # changes that one drain of a summary applies besides the requested ones
+ASKED = 1000  # records in one command
 
 
 def _touch(key: str) -> list[Command]:
-    """Leave no key behind, but break every other drain's WATCH: a plain DEL of nothing would not."""
+    """Return commands that leave no key but break the WATCH of other drains. DEL of a missing key would not."""
     return [("SET", key, ""), ("DEL", key)]
 
 
 class JsonShape:
-    """A record as one JSON string; keys sorted, so that equal records are equal bytes."""
+    """A record as one JSON string. Its keys are sorted, so that equal records are equal bytes."""
 
-    # The record as the row's own key holds it. Not a method: it runs for every row of a rebuild.
+    # The record in the form of the row's own key. Not a method, because it runs for every row of a rebuild.
     encode: Callable[[Record], Said] = partial(orjson.dumps, option=orjson.OPT_SORT_KEYS)
 
-    sums_up = False  # whether all rows make one key
+    sums_up = False  # whether all rows share one key
 
     def __init__(self, mirror: Mirror) -> None:
         self.mirror = mirror
 
     def pending(self, pks: Sequence[str]) -> dict[str, list[outbox.Pending]]:
-        """The changes that a drain of these rows applies, by the row that it reads for them."""
+        """Return the changes that a drain of these rows applies, by the row that covers them."""
         return outbox.pending_of(self.mirror.name, pks)
 
     def watched(self, pk: str) -> str:
-        """The key that every drain of the row watches and writes."""
+        """Return the key that every drain of the row watches and writes."""
         return self.mirror.key(pk)
 
     def watches(self, pks: Sequence[str]) -> list[str]:
-        """The keys that a drain of these rows watches, each once."""
+        """Return the keys that a drain of these rows watches, without duplicates."""
         return self.keys(pks)
 
     def keys(self, pks: Iterable[str]) -> list[str]:
-        """The names of these rows' records, from what the declaration makes of one."""
+        """Return the keys of these rows' records, derived from one call of ``key``."""
         start, _, end = self.mirror.key("\0").partition("\0")
         return [f"{start}{pk}{end}" for pk in pks]
 
     def ask(self, pks: Sequence[str]) -> list[Command]:
-        """Commands that read what is said of these rows now."""
+        """Return the commands that read the present state of these rows."""
         keys = self.keys(pks)
         return [("MGET", *keys[start : start + ASKED]) for start in range(0, len(keys), ASKED)]
 
     def said(self, pks: Sequence[str], replies: Sequence[Any]) -> list[Said]:
-        """What the replies to ``ask`` say, one for each row."""
+        """Return the states in the replies to ``ask``, one for each row."""
         return [said for reply in replies for said in reply]
 
     def before(self, pk: str, said: Said) -> Iterable[Contribution]:
-        """The entries that what was said accounts for."""
+        """Return the entries for which a state accounts."""
         return self.mirror.index(orjson.loads(said)) if said else ()
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        """What SQL says the rows should be; rows left out are absent.
+        """Return the expected content for these rows by SQL. Missing rows are left out.
 
-        Raises TypeError, naming mirror, row and place, for values of another type.
+        Raises TypeError, naming mirror, row and place, for values of the wrong type.
         """
         record_of, index, encode = self.mirror.record, self.mirror.index, self.encode
         targets = {}
@@ -95,17 +96,17 @@ class JsonShape:
         return targets
 
     def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
-        """What the rows are to be, where Redis says this of them now."""
+        """Return the content that a drain writes for these rows, given their present states."""
         return self.targets(pks)
 
     def standing(self, pk: str, said: Said, target: Target) -> Target:
-        """What Redis is to say at rest, where it says this, and SQL ``target``."""
+        """Return the expected content at rest, given a row's present state and its content by SQL."""
         return target
 
     def load(self, pks: Sequence[str]) -> Mapping[str, Any]:
-        """The rows. Keys that no row can have (a stray's) are left out, also where SQL would not take them.
+        """Return the rows. Impossible keys (of strays) are left out if ``load`` fails because of them.
 
-        Raises TypeError for keys that are not text: all rows would seem to be deleted.
+        Raises TypeError for keys that are not text, because all rows would then seem to be deleted.
         """
         try:
             found = self.mirror.load(pks)
@@ -120,7 +121,7 @@ class JsonShape:
         return found
 
     def write(self, owns: Mapping[str, Said]) -> list[Command]:
-        """Commands that make the rows' own keys say this: always a write, also of the same."""
+        """Return the commands that write the rows' own keys. They write even if the value is unchanged."""
         pairs: list[Said] = []
         gone: list[Command] = []
         for key, own in zip(self.keys(owns), owns.values(), strict=True):
@@ -166,7 +167,7 @@ def _pairs(reply: Any) -> dict[str, str] | None:
 
 
 class EdgeShape(JsonShape):
-    """No record: the key names both ends, so what an edge accounts for is known without reading."""
+    """An edge without a record. Its key names both ends, so its entries are known without reading."""
 
     mirror: EdgeMirror
 
@@ -198,17 +199,17 @@ class EdgeShape(JsonShape):
 
 
 class SummaryShape(JsonShape):
-    """One list, whole. Whatever row changed, the list is what is made again."""
+    """A list. Every changed row makes it be written again."""
 
     mirror: SummaryMirror
     sums_up = True
 
     def pending(self, pks: Sequence[str]) -> dict[str, list[outbox.Pending]]:
-        """All there are, if there are any of these rows: the list is made from every row, so the first of many
-        drains does what the others wait for.
+        """Return all pending changes, if these rows have any. The list is read from all rows, so the first of many
+        drains does the work of all.
         """
         found, wanted = outbox.pending_at_all(self.mirror.name, SUMMED_UP), set(pks)
-        if len(found) == SUMMED_UP:  # these rows' may not be among them
+        if len(found) == SUMMED_UP:  # the changes of these rows may be missing
             own = outbox.pending_of(self.mirror.name, pks).values()
             found = list({change.id: change for changes in (found, *own) for change in changes}.values())
         return {pks[0]: found} if any(change.key in wanted for change in found) else {}
@@ -240,7 +241,7 @@ class SummaryShape(JsonShape):
 
 
 def shape_of(mirror: Mirror) -> JsonShape:
-    """The shape of a mirror's kind."""
+    """Return the shape for a mirror's kind."""
     from mirror.window_shapes import window_shape
 
     if isinstance(mirror, EdgeMirror):

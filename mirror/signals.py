@@ -1,4 +1,4 @@
-"""Django's signals give hints: they know at once, and in the process that has to see it, what was changed."""
+"""Django's signals as hints: they name the changed keys at once, in the process that made the changes."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -16,7 +16,7 @@ _by_model: dict[type[Model], list[Watching]] = defaultdict(list)
 
 
 def connect() -> None:
-    """Listen to every watched model. Called when all mirrors are registered; again is harmless."""
+    """Connect signals of every watched model, after all mirrors are registered. Repeated calls are harmless."""
     _by_model.clear()
     for mirror in registry.all_mirrors():
         for watch in mirror.watches:
@@ -29,7 +29,7 @@ def connect() -> None:
 
 
 def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
-    is_update = kwargs.get("created") is False  # post_delete does not say
+    is_update = kwargs.get("created") is False  # post_delete has no "created"
     for name, watch in _by_model[sender]:
         if (watch.updates and not is_update) or not _concerns(watch, kwargs.get("update_fields")):
             continue
@@ -39,7 +39,7 @@ def _row_changed(sender: type[Model], instance: Model, **kwargs: Any) -> None:
 
 
 def _concerns(watch: Watch, fields: Collection[str] | None) -> bool:
-    """Whether saving these fields (None: all) can be a change at all."""
+    """Return whether saving these fields (None: all) can be a change."""
     if fields is None or not watch.only:
         return True
     told = (*watch.key_columns, *watch.only)
@@ -51,7 +51,9 @@ def _concerns(watch: Watch, fields: Collection[str] | None) -> bool:
 def _links_changed(
     sender: type[Model], instance: Model, action: str, reverse: bool, pk_set: set[Any] | None, **kwargs: Any
 ) -> None:
-    """A many-to-many changed: both ends may be keys. A clear is told before, while the links are known."""
+    """Hint the keys of changed many-to-many links, at either end. For ``clear`` before it, while the links are
+    known.
+    """
     if action not in ("post_add", "post_remove", "pre_clear"):
         return
     for name, watch in _by_model[sender]:
@@ -61,7 +63,7 @@ def _links_changed(
 
 
 def _ends(through: type[Model], watch: Watch, instance: Model, reverse: bool, pk_set: set[Any] | None) -> list[str]:
-    """The keys of the links between ``instance`` and ``pk_set`` (None: all it has) for one watch."""
+    """Return the keys of the links between ``instance`` and ``pk_set`` (None: all its links) for one watch."""
     if watch.whole:
         return [""]
     columns = [field.column for field in through._meta.concrete_fields if field.is_relation]
@@ -81,5 +83,5 @@ def _field(model: type[Model], column: str | None) -> str:
 
 
 def _column(instance: Model, column: str) -> Any:
-    """The value, as far as it is known: asking for one that was not loaded would fail when the row is gone."""
+    """Return a loaded value or None. Loading a deferred field would fail for a deleted row."""
     return instance.__dict__.get(_field(type(instance), column))

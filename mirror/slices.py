@@ -1,4 +1,4 @@
-"""Slices of a fan-out, one after the other over one connection. See ``mirror.push`` for the order of the steps."""
+"""Slices of a fan-out, pushed one after the other over one connection. ``mirror.push`` explains the steps' order."""
 
 import enum
 from collections.abc import Callable, Sequence
@@ -9,15 +9,15 @@ from mirror.declare import SENTINEL, Reached, WindowMirror
 from mirror.models import Change
 from mirror.session import Conflict, Session
 
-SLICE: Final = 1000  # windows a slice
-ROWS: Final = 20 * SLICE  # of several changes: each row in each window
-WORTH_A_LOOK: Final = 4  # rows for a window from which on it is first asked for
+SLICE: Final = 1000  # windows in a slice
+ROWS: Final = 20 * SLICE  # for several changes: rows times windows
+WORTH_A_LOOK: Final = 4  # rows per window above which its existence is checked first
 Step = Callable[[str], object]
 Whole = Callable[[Sequence[str], Sequence[bytes | None]], bool]
 
 
 class Outcome(enum.Enum):
-    """How a run of slices ended."""
+    """The end of a run of slices."""
 
     DONE = "the changes that it ended with are applied"
     MORE = "there is more to do"
@@ -26,7 +26,9 @@ class Outcome(enum.Enum):
 
 
 class Pushed(NamedTuple):
-    """What a run did: changes applied, and windows that rows were taken to, if they were there."""
+    """The result of a run: the numbers of applied changes and of windows that were sent rows, whether they exist or
+    not.
+    """
 
     outcome: Outcome
     applied: int = 0
@@ -34,7 +36,7 @@ class Pushed(NamedTuple):
 
 
 class _Slice(NamedTuple):
-    """What one reading of SQL found. end: the last owner, if there may be more behind."""
+    """The result of one read of SQL. end: the last owner, if more may follow."""
 
     changes: Sequence[Change]
     reached: Sequence[Reached]
@@ -42,32 +44,34 @@ class _Slice(NamedTuple):
 
 
 def no_step(name: str) -> None:
-    """Nothing happens between the steps (tests stop a run here)."""
+    """Do nothing between the steps. Tests stop a run here."""
 
 
 class Slices:
-    """The slices of one change, or one slice of several."""
+    """The slices of one change, or one slice of several changes."""
 
     def __init__(self, session: Session, mirror: WindowMirror, changes: Sequence[Change], limit: int, at: Step) -> None:
         self.session, self.mirror, self.changes, self.limit, self.at = session, mirror, changes, limit, at
-        self.noted = changes[0].cursor  # as SQL has it
+        self.noted = changes[0].cursor  # the cursor in SQL
         self.windows = 0
         self.deliveries = deliver.Deliveries(session, mirror, [change.key for change in changes])
 
     def run(self, are_whole: Whole, goes_on: Callable[[], bool]) -> Pushed:
-        """One slice, and others while it ``goes_on``. Raises Conflict when somebody else is at it."""
+        """Push one slice, and others while ``goes_on`` returns True. Raises Conflict if another process pushes the
+        rows.
+        """
         self.at("guard")
         markers = self.deliveries.begin()
         if not are_whole(self.deliveries.mirrors, markers):
             return Pushed(Outcome.COLD)
         is_same_life = self.changes[0].incarnation == self.session.incarnation
         ahead: _Slice | None = self._read(self.noted if is_same_life else None)
-        delivered: _Slice | None = None  # but for its last batch, which is under way
+        delivered: _Slice | None = None  # its last batch may still be in progress
         while ahead:
             for batch in deliver.batches(self.mirror, self._worth_it(ahead.reached)):
                 self.at("deliver")
                 self.windows += batch.windows
-                self.deliveries.post(batch)  # Redis works on it, while SQL notes what has landed, and reads on
+                self.deliveries.post(batch)  # meanwhile SQL saves the progress and reads the next slice
                 if delivered:
                     self._note(delivered)
                     delivered = None
@@ -82,7 +86,7 @@ class Slices:
         return Pushed(Outcome.MORE, 0, self.windows)
 
     def _read(self, after: str | None) -> _Slice:
-        """The next slice, of as many of the changes as fit one."""
+        """Read the next slice, for as many changes as fit in one."""
         self.at("read")
         changes = self.changes if after is None else self.changes[:1]
         while True:
@@ -95,8 +99,9 @@ class Slices:
         return _Slice(changes, reached, reached[-1].owner if len(reached) >= limit else None)
 
     def _worth_it(self, reached: Sequence[Reached]) -> Sequence[Reached]:
-        """Those of windows that are there, where many rows go to each: what was made in bulk is mostly for nobody. A
-        window that is made from now on is made from SQL, which has these rows.
+        """Leave out cold windows if many rows go to each window, as bulk-created rows mostly concern cold windows.
+
+        A window that is warmed later is read from SQL, which has these rows.
         """
         owners = list(dict.fromkeys(one.owner for one in reached))
         if len(reached) <= WORTH_A_LOOK * len(owners):
@@ -107,7 +112,7 @@ class Slices:
         return [one for one in reached if one.owner in there]
 
     def _note(self, done: _Slice) -> None:
-        """Note the progress. Raises Conflict if somebody else has."""
+        """Save the progress. Raises Conflict if another process has saved some."""
         self.at("note")
         ids = [change.id for change in done.changes]
         if not progress.note(ids, self.noted, done.end, self.session.incarnation):

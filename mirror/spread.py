@@ -1,8 +1,8 @@
-"""Changes that name a source (a tag): spread, in SQL alone, over the rows that they touch (its books).
+"""Spread: turn changes of a source (a tag), in SQL alone, into changes of the rows that depend on it (its books).
 
-Each slice appends the rows' own changes and notes how far it got, in one transaction: it can stop anywhere and
-goes on later, and a link made meanwhile has a change of its own. The source's change is done when the last
-slice is; what Redis has to say is then told by the appended changes.
+Each slice appends changes of rows and saves the position, in one transaction. So it can be interrupted anywhere and
+continued later, and a link made meanwhile has a change of its own. The source's change is applied after its last
+slice. The appended changes then update Redis.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -17,14 +17,14 @@ from mirror.declare import Watch, WindowMirror
 from mirror.models import Change
 from mirror.redis import relay_client
 
-SLICE = 1000  # rows a step
-TOGETHER = 100  # sources that are tried in one query, when each touches few rows
+SLICE = 1000  # rows in one step
+TOGETHER = 100  # sources tried in one query, if few rows depend on each
 
 
 def pending_sources(values: Sequence[str] | None = None, mirror: str = "", source: str = "") -> QuerySet[Change]:
-    """Pending changes with a source, oldest first; or only those of these values of one source.
+    """Return pending changes with a source, oldest first: all of them, or those of these values of one source.
 
-    Not those of rows that are pushed: see ``mirror.push``.
+    Without pushed rows: see ``mirror.push``.
     """
     found = Change.objects.using(outbox.using()).pending().exclude(source="").exclude(progress.is_pushed())
     if values is not None:
@@ -33,17 +33,18 @@ def pending_sources(values: Sequence[str] | None = None, mirror: str = "", sourc
 
 
 def step(changes: Sequence[Change], redis: Any = None) -> list[str]:
-    """Spread one slice of ``changes``, which have mirror and source in common. Returns the rows' keys.
+    """Spread one slice of ``changes``, which share mirror and source. Return the rows' keys.
 
-    Raises what the declaration's ``via`` raises, and redis-py's errors.
+    Raises errors of the declaration's ``via``, and redis-py's errors.
     """
     first = changes[0]
     watch = _watch(first.mirror, first.source)
-    if watch is None or watch.via is None:  # nobody watches this any more
+    if watch is None or watch.via is None:  # no mirror watches this source any more
         return _save(changes, [], None, done=True)
     mirror = registry.get(first.mirror)
     if isinstance(mirror, WindowMirror) and mirror.lazy:
-        # What is on its way was read before this change. It arrives before the recompute that is ordered here, or not.
+        # Deliveries in progress read their rows before this change. They must end before the recompute ordered here, or
+        # fail.
         deliver.stop(mirror, redis or relay_client())
     if first.cursor is None and len(changes) > 1:
         keys = watch.via([c.key for c in changes], None, SLICE)
@@ -54,21 +55,21 @@ def step(changes: Sequence[Change], redis: Any = None) -> list[str]:
 
 
 def slices(mirror: str, source: str, values: Sequence[str]) -> Iterator[list[str]]:
-    """Spread the changes of these rows of a source to the end. Yields the keys of one slice after the other."""
+    """Spread the changes of these rows of a source to the end. Yield the keys of each slice."""
     while changes := together(list(pending_sources(values, mirror, source)[:TOGETHER])):
         yield step(changes)
 
 
 def next_group(leave: Collection[int] = ()) -> list[Change]:
-    """The next pending changes with a source that one step can take together; [] if there are none.
+    """Return the next pending changes with a source that one step can spread together; [] without any.
 
-    leave: ids of changes that are to wait.
+    leave: ids of changes to skip.
     """
     return together(list(pending_sources().exclude(id__in=leave)[:TOGETHER]))
 
 
 def together(found: Sequence[Change]) -> list[Change]:
-    """Those of ``found`` that share the first one's mirror and source and have not been begun."""
+    """Return the changes in ``found`` that have the first one's mirror and source and no cursor."""
     if not found or found[0].cursor is not None:
         return list(found[:1])
     first = found[0]
@@ -83,10 +84,10 @@ def _watch(mirror: str, source: str) -> Watch | None:
 
 
 def _save(changes: Sequence[Change], keys: list[str], cursor: str | None, *, done: bool) -> list[str]:
-    """Append the rows' changes and note the progress, unless somebody else has (then nothing)."""
+    """Append the rows' changes and save the position, unless another process has; then do nothing."""
     ours = Change.objects.using(outbox.using()).filter(
         cursor=changes[0].cursor, id__in=[change.id for change in changes], applied_at__isnull=True
-    )  # (Django reads "cursor=None" as IS NULL)
+    )  # (Django translates "cursor=None" to IS NULL)
     with transaction.atomic(using=outbox.using()):
         progress = {"applied_at": Now()} if done else {"cursor": cursor}
         if ours.update(**progress) != len(changes):
@@ -99,7 +100,7 @@ def _save(changes: Sequence[Change], keys: list[str], cursor: str | None, *, don
 
 
 def _lift_quarantine(changes: Sequence[Change]) -> None:
-    """Mark earlier quarantined changes of the same rows: these have been spread over all that those touch."""
+    """Mark earlier quarantined changes of the same source rows, because this spread has covered all their rows."""
     first = changes[0]
     found = Change.objects.using(outbox.using()).quarantined().filter(mirror=first.mirror, source=first.source)
     found = found.filter(key__in=[change.key for change in changes], id__lt=min(change.id for change in changes))

@@ -1,4 +1,4 @@
-"""The errors by which SQL is away, busy or gone, rather than a statement wrong."""
+"""Errors which mean that SQL is away or busy, not that a statement is wrong."""
 
 from typing import Final
 

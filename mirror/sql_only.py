@@ -1,4 +1,4 @@
-"""Whether this request has to be answered by SQL, because it has to see a write not yet in Redis."""
+"""A flag for requests that SQL must answer, because they must see a write that Redis does not have yet."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,13 +8,13 @@ _wanted: ContextVar[bool] = ContextVar("sql_only", default=False)
 
 
 def wanted() -> bool:
-    """Whether reads leave Redis alone here."""
+    """Return whether reads must avoid Redis in this context."""
     return _wanted.get()
 
 
 @contextmanager
 def sql_only() -> Generator[None, None, None]:
-    """Answer every mirrored read in the block from SQL."""
+    """Let SQL answer every mirrored read in the block."""
     token = _wanted.set(True)
     try:
         yield

@@ -1,4 +1,4 @@
-"""How the mirrors stand: for the command, the health page and the admin."""
+"""The status of mirrors, for the command, the health page and the admin."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -19,10 +19,10 @@ UNKNOWN_WARM = None  # Redis could not be asked
 
 @dataclass(frozen=True)
 class Status:
-    """One mirror. warm None: Redis is away. oldest_pending_seconds 0: nothing is pending.
+    """The status of one mirror. warm None: Redis is away. oldest_pending_seconds 0: nothing is pending.
 
-    rows: in SQL (-1: not counted); of windows those that Redis has. estimated: there are too many keys to count them.
-    faults: the triggers for which it cannot be warm.
+    rows: in SQL (-1: not counted), or windows in Redis. estimated: there are too many keys to count them. faults:
+    of triggers, because of which it cannot be warm.
     """
 
     mirror: str
@@ -39,12 +39,12 @@ class Status:
     faults: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the status for JSON."""
         return asdict(self)
 
 
 def warm_mirrors(redis: Any = None) -> dict[str, bool | None]:
-    """Whether each mirror is warm, in one round trip; None for all when Redis is away."""
+    """Return whether each mirror is warm, in one round trip; None for all when Redis is away."""
     names = [mirror.name for mirror in registry.all_mirrors()]
     if not names:
         return {}
@@ -64,9 +64,9 @@ def warm_mirrors(redis: Any = None) -> dict[str, bool | None]:
 
 
 def rows_of(name: str) -> int | None:
-    """How many rows a mirror has in SQL (those that it filters away included); a summary is one.
+    """Return the number of a mirror's rows in SQL, including filtered ones; 1 for a summary.
 
-    None: its rows are no table's, and would have to be counted one by one.
+    None: the rows belong to no single table and would have to be counted one by one.
     """
     mirror = registry.get(name)
     if isinstance(mirror, SummaryMirror):
@@ -77,7 +77,7 @@ def rows_of(name: str) -> int | None:
 
 
 def statuses(*, count_rows: bool = True) -> list[Status]:
-    """Every mirror's status. count_rows False leaves out the one slow part, a count of each table (-1)."""
+    """Return the status of every mirror. count_rows False leaves out the slow counts of tables (rows is -1)."""
     warm, states = warm_mirrors(), State.objects.using(outbox.using()).in_bulk()
     faults = triggers.reasons()
     outstanding, windows = _outstanding(), window_count.windows() if count_rows else {}

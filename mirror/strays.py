@@ -1,4 +1,4 @@
-"""What lies in Redis although no row accounts for it."""
+"""Removal of strays."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from mirror.session import Session
 
 
 def remove(mirror: Mirror, redis: Any) -> int:
-    """After a rebuild: have everything taken away that no row accounts for. Returns how many entries."""
+    """Remove all strays of a mirror after its rebuild. Return their number."""
     owned = scan.Owned(mirror)
     with Session(redis) as session:
         for found in scan.keys(session):

@@ -1,4 +1,4 @@
-"""The sweep: what has to be done regularly, whatever hints were lost. Beat asks for it every second."""
+"""The sweep: regular work that does not depend on hints. Beat requests it every second."""
 
 import logging
 from typing import Any
@@ -14,13 +14,13 @@ logger = logging.getLogger("mirror")
 
 
 def sweep(redis: Any = None) -> int:
-    """Replay if Redis is a new one, ask for rebuilds, drain, purge. Returns how many changes were applied.
+    """Replay for a new incarnation, request rebuilds, drain and purge. Return the number of applied changes.
 
-    While another process sweeps, or Redis is away, nothing is done: the next sweep comes in a second.
+    Do nothing while another process sweeps or Redis is away: the next sweep follows a second later.
     """
     redis = redis or relay_client()
     try:
-        triggers.watch(redis)  # without the lease: another process's sweep can take long
+        triggers.watch(redis)  # without the lease, because another process' sweep may take long
         with lease(redis, "sweep") as mine:
             return _sweep(redis) if mine else 0
     except RedisError as error:
@@ -32,7 +32,8 @@ def sweep(redis: Any = None) -> int:
 
 def _sweep(redis: Any) -> int:
     checked, blocked = replay.check(redis), triggers.watch(redis)
-    for mirror in registry.all_mirrors():  # first: draining can take all of the time, and readers wait for these
+    # before the drain, which may use all the time while readers wait for rebuilds
+    for mirror in registry.all_mirrors():
         if mirror.name not in blocked and not marker.is_warm(redis, mirror.name):
             send.rebuild(mirror.name)
     push.send_pending(redis)

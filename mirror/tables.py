@@ -1,8 +1,8 @@
-"""Mirrors whose target is SQL (``TableMirror``): made rows and the marks of their changes in one transaction.
+"""Table mirrors, whose target is SQL: derived rows and the marks of their changes are written in one transaction.
 
-Drains of mirrors that write the same tables take turns by a lock on a row. Under it a drain reads the ids of the
-pending changes and only then the rows, as ``mirror.apply`` does: what is committed later stays pending. Redis is not
-needed, so a reader whom SQL answers can bring the tables up to date first.
+Drains of mirrors that write the same tables exclude one another by a row lock. Under it a drain reads first the ids
+of the pending changes and then the rows, like ``mirror.apply``, so that changes committed later stay pending. Redis
+is not involved, so a reader in SQL can update the tables first.
 """
 
 import logging
@@ -22,7 +22,7 @@ logger = logging.getLogger("mirror")
 
 
 def replace_rows(mirror: TableMirror, pks: Sequence[str]) -> int:
-    """Make what is stored for these rows say what they say. Returns how many changes were marked."""
+    """Make the stored rows for these keys equal to their source rows. Return the number of marked changes."""
     with transaction.atomic(using=outbox.using()):
         State.objects.using(outbox.using()).select_for_update().get_or_create(mirror=mirror.tables)
         pending = outbox.pending_of(mirror.name, pks)
@@ -31,9 +31,10 @@ def replace_rows(mirror: TableMirror, pks: Sequence[str]) -> int:
 
 
 def catch_up(names: Sequence[str], limit: int) -> None:
-    """Apply pending changes of these mirrors, about ``limit`` of each. Never raises: what fails is left to the relay.
+    """Apply about ``limit`` pending changes of each of these mirrors. Never raises; the relay applies failing
+    changes.
 
-    One query when nothing is pending. Changes of other tables (a tag, for books) are spread first, a slice of each.
+    One query if nothing is pending. Changes of other tables (a tag, for books) are spread first, one slice of each.
     """
     try:
         pending = outbox.pending_of_mirrors(names, limit)
@@ -49,12 +50,12 @@ def catch_up(names: Sequence[str], limit: int) -> None:
                 replace_rows(mirror, list(dict.fromkeys(keys)))
     except DatabaseError as error:
         logger.warning("SQL did not take pending changes in, the relay will: %s", error)
-    except Exception:  # a declaration's; the relay finds out which key it is
+    except Exception:  # an error of the declaration; the relay finds the failing key
         logger.exception("Pending changes could not be taken in, the relay will see to it")
 
 
 def find_differences(mirror: TableMirror, pks: Sequence[str]) -> list[Difference]:
-    """Return what is stored otherwise than the rows say, and stays so when looked at again."""
+    """Return the stored rows that differ from their source rows in every comparison."""
     found: list[Difference] = []
     for _ in number_looks():
         rows, stored = _load(mirror, pks), mirror.stored(pks)

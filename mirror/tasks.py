@@ -1,4 +1,4 @@
-"""Celery's side of the relay."""
+"""The mirror's Celery tasks."""
 
 import logging
 
@@ -37,7 +37,7 @@ def _stop_pulse(**kwargs: object) -> None:
 
 @shared_task(name="mirror.tasks.drain_keys")
 def drain_keys(mirror: str, keys: list[str]) -> int:
-    """Drain these keys: what did not fit a request's budget. The sweep does what cannot be done now."""
+    """Drain these keys, which did not fit a request's budget. After an error, the sweep drains them."""
     try:
         return relay.drain_keys(mirror, keys)[0]
     except RedisError as error:
@@ -47,7 +47,7 @@ def drain_keys(mirror: str, keys: list[str]) -> int:
 
 @shared_task(name="mirror.tasks.push")
 def push(mirror: str, source: str, keys: list[str]) -> int:
-    """Push these rows (none: all that are pending) for a while, then leave the rest to another task."""
+    """Push these rows (none: all pending ones) for a while, and leave the rest to another task."""
     try:
         return pushing.work(mirror, source, keys)
     except RedisError as error:
@@ -57,13 +57,13 @@ def push(mirror: str, source: str, keys: list[str]) -> int:
 
 @shared_task(name="mirror.tasks.sweep")
 def sweep() -> int:
-    """One round of everything that has to be done regularly. Beat asks every second."""
+    """Run one sweep. Beat requests it every second."""
     return sweeper.sweep()
 
 
 @shared_task(name="mirror.tasks.rebuild")
 def rebuild(mirror: str, *, if_cold: bool = True) -> int:
-    """Rebuild a mirror (only if it is cold), unless somebody is at it. Returns the rows written."""
+    """Rebuild a mirror (only if it is cold), unless another process does. Return the number of rows."""
     if if_cold:
         return rebuilding.rebuild_if_cold(mirror)
     return sum(done.rows for done in rebuilding.rebuild([mirror]))
@@ -71,7 +71,7 @@ def rebuild(mirror: str, *, if_cold: bool = True) -> int:
 
 @shared_task(name="mirror.tasks.warm")
 def warm(mirror: str, owner: str) -> bool:
-    """Make a lazy window that a reader found cold. Returns whether it is there."""
+    """Warm a lazy window that a reader found cold. Return whether it exists."""
     found = registry.get(mirror)
     assert isinstance(found, WindowMirror)
     try:
@@ -83,29 +83,29 @@ def warm(mirror: str, owner: str) -> bool:
 
 @shared_task(name="mirror.tasks.verify")
 def verify(mirror: str) -> int:
-    """Compare a mirror with SQL, both ways, and note what was found. Returns the number of differences."""
+    """Verify a mirror in both directions, and save the result. Return the number of differences."""
     return len(verifying.verify([mirror]))
 
 
 @shared_task(name="mirror.tasks.flush_backups")
 def flush_backups() -> int:
-    """One round over all backups: flush what is due, restore what was lost. Beat asks every second."""
+    """Run one sweep of the backups: flush due ones and restore lost ones. Beat requests it every second."""
     return backup_sweep.sweep()
 
 
 @shared_task(name="mirror.tasks.flush_backup")
 def flush_backup(backup: str) -> int:
-    """Take everything that is marked in a backup to SQL, also what was set aside. Returns the items written."""
+    """Flush all marked items of a backup, including quarantined ones. Return the number of written items."""
     return flushing.flush(backups.get(backup), again=True).items
 
 
 @shared_task(name="mirror.tasks.restore_backup")
 def restore_backup(backup: str) -> int:
-    """Put back everything that SQL has. Returns the items that were looked at."""
+    """Restore all items of a backup from SQL. Return the number of processed items."""
     return restoring.restore(backups.get(backup), again=True).items
 
 
 @shared_task(name="mirror.tasks.verify_backup")
 def verify_backup(backup: str) -> int:
-    """Compare a backup with SQL, both ways, and note what was found. Returns the number of differences."""
+    """Verify a backup in both directions, and save the result. Return the number of differences."""
     return len(comparing.verify(backups.get(backup)))

@@ -1,4 +1,4 @@
-"""A throttle inside one process: the same request goes out once in a while, however many threads make it."""
+"""A throttle inside one process: it allows a request once per interval, for all threads together."""
 
 import threading
 import time
@@ -10,8 +10,8 @@ from mirror.conf import setting
 class Throttle:
     """Allow each key once per interval.
 
-    interval: the name of the ``MIRROR`` setting that has the seconds. clock: a monotonic one, in seconds.
-    max_keys: with one more it forgets them all.
+    interval: the name of the ``MIRROR`` setting that has the seconds. clock: a monotonic one, in seconds. max_keys:
+    with one more, all are forgotten.
     """
 
     def __init__(self, interval: str, *, clock: Callable[[], float] = time.monotonic, max_keys: int = 10_000) -> None:
@@ -20,7 +20,7 @@ class Throttle:
         self._lock = threading.Lock()
 
     def allows(self, key: Hashable = None) -> bool:
-        """Return whether the interval has passed for ``key``; a new one then begins."""
+        """Return whether the interval has passed for ``key``. A new one then begins."""
         now, seconds = self.clock(), float(setting(self.interval))
         with self._lock:
             if now - self._allowed_at.get(key, -seconds) < seconds:
@@ -31,5 +31,5 @@ class Throttle:
             return True
 
     def reset(self) -> None:
-        """Forget every key, as a new process does."""
+        """Forget every key, like a new process."""
         self._allowed_at.clear()

@@ -1,7 +1,8 @@
-"""The watch on triggers: a mirror is cold while changes may escape it, and rebuilt when they cannot any more.
+"""Checks of the triggers: a mirror is cold while it may miss changes, and is rebuilt when its triggers are back.
 
-A trigger that was dropped and made again between two looks is the same by its text. So each has a stamp that no other
-life of it has (``Capture.stamps``), and SQL keeps the stamps under which nothing was missed (``Identity.triggers``).
+A trigger that was dropped and created again between two checks has the same text. So each has a stamp that changes
+when it is recreated (``Capture.stamps``), and SQL keeps the stamps under which no change was missed
+(``Identity.triggers``).
 """
 
 import logging
@@ -20,7 +21,7 @@ Reasons = Mapping[str, tuple[str, ...]]
 
 
 class _Watch:
-    """What this process knows: the stamps it found in order, and what it last reported."""
+    """The stamps that this process found in order, and its last report."""
 
     def __init__(self) -> None:
         self.throttle = Throttle("TRIGGER_CHECK_SECONDS")
@@ -32,27 +33,28 @@ _watch = _Watch()
 
 
 def forget() -> None:
-    """Know nothing, as a new process does."""
+    """Forget everything, like a new process."""
     _watch.__init__()  # type: ignore[misc]
 
 
 def watch(redis: Any) -> Reasons:
-    """Run ``check`` once per ``TRIGGER_CHECK_SECONDS`` in this process, and return what it last found."""
+    """Run ``check`` once per ``TRIGGER_CHECK_SECONDS`` in this process, and return its last result."""
     if _watch.throttle.allows():
         check(redis)
     return _watch.reasons
 
 
 def check(redis: Any) -> Reasons:
-    """Make cold what misses changes, or may have missed some. Return why, by mirror, for those that still miss them.
+    """Make mirrors cold that miss changes or may have missed some. Return the reasons for those that still miss
+    them.
 
-    One query as long as the triggers are as they were. Raises redis-py's errors when Redis is away.
+    One query while the triggers are unchanged. Raises redis-py's errors when Redis is away.
     """
     found = capture.capture_for()
     stamps = found.stamps()
     if stamps == _watch.stamps:
         return {}
-    _watch.stamps = None  # until Redis has been told as well
+    _watch.stamps = None  # until Redis is updated as well
     if weak := found.weak():
         _strengthen(found, weak)
         stamps = found.stamps()
@@ -71,7 +73,7 @@ def check(redis: Any) -> Reasons:
 
 
 def reasons() -> Reasons:
-    """Return why changes of a mirror are missed at present, by mirror. Changes nothing."""
+    """Return, by mirror, why its changes are missed at present. Changes nothing."""
     return _by_mirror(capture.missing())
 
 
@@ -84,15 +86,15 @@ def _by_mirror(faults: Iterable[capture.Fault]) -> Reasons:
 
 
 def _with_chained(names: Iterable[str]) -> set[str]:
-    """These mirrors, and those that come after one of them."""
+    """Return these mirrors and those that depend on them."""
     lost = set(names)
     return {mirror.name for mirror in registry.all_mirrors() if lost & {mirror.name, *registry.all_ahead(mirror.name)}}
 
 
 def _accept(found: Capture, stamps: Mapping[str, str]) -> list[str]:
-    """Keep these stamps, and order a rebuild of the mirrors whose triggers had others: both, or neither.
+    """Save these stamps and order a rebuild of the mirrors with changed stamps, in one transaction.
 
-    Return the names of the mirrors. A database that has no stamps yet has missed nothing that anybody knows of.
+    Return the names of these mirrors. In a database without stamps, no change is known to be missed.
     """
     marker.database_identity()
     using = outbox.using()
@@ -111,7 +113,7 @@ def _accept(found: Capture, stamps: Mapping[str, str]) -> list[str]:
 
 
 def _strengthen(found: Capture, statements: Iterable[str]) -> None:
-    """Have triggers fire for replicated writes too. Without the right to, or the lock, they stay as they are."""
+    """Make triggers fire for replicated writes too. Without the permission or the lock, they stay as they are."""
     try:
         with transaction.atomic(using=outbox.using()):
             found.run(statements)

@@ -1,6 +1,6 @@
-"""Errors for values of another type that a declaration gives: each names mirror, row and place.
+"""Errors for values of the wrong type in a declaration's results, with mirror, row and place.
 
-Redis would take many of them as text, and what is read back would then differ from SQL for ever.
+Redis would store many of them as text, and every later comparison with SQL would show a difference.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ import orjson
 
 from mirror.entries import Contribution, Field, Member, Members, OwnField, Scored, Value
 
-# Entries by their own type and those of their parts: one look-up for each, as this runs for every row of a rebuild.
+# Entry types with the types of their parts. One look-up per entry suffices, which matters for every row of a rebuild.
 _USUAL: Final[frozenset[tuple[type, ...]]] = frozenset(
     [
         (Member, str, str),
@@ -29,7 +29,7 @@ _ID: Final = frozenset([int])
 
 
 def check_entries(mirror: str, pk: str, entries: Iterable[Contribution]) -> None:
-    """Raise TypeError for the first entry with a part of another type, or a score that is no number."""
+    """Raise TypeError for the first entry with a part of the wrong type, or with NaN as its score."""
     for entry in entries:
         kind = type(entry)
         if (
@@ -48,7 +48,7 @@ def check_ids(mirror: str, pk: str, ids: Sequence[Any]) -> None:
 
 
 def check_fields(record: Mapping[str, Any]) -> None:
-    """Raise TypeError for a field of a hash that has no plain text: None, bytes, a list."""
+    """Raise TypeError for a hash field that is neither text nor a number: None, bytes, a list."""
     if not _FIELD.issuperset(map(type, record.values())):
         for field, value in record.items():
             if not isinstance(value, (str, int, float)):
@@ -56,14 +56,14 @@ def check_fields(record: Mapping[str, Any]) -> None:
 
 
 def explain_record(mirror: str, pk: str, record: Any, error: Exception) -> TypeError:
-    """Return the error of a record that cannot be encoded, with the place in it if it is to be JSON."""
+    """Return an error for a record that cannot be encoded, with the wrong place in its JSON, if any."""
     place, value = _find_wrong(record, "")
     where = f" at {place}: {value!r}" if place else ""
     return TypeError(f"{mirror}: the record of {pk!r} cannot be written: {error}{where}")
 
 
 def _check_closely(mirror: str, pk: str, entry: Contribution) -> None:
-    """Subclasses of the usual types are fine."""
+    """Check an entry whose types are not the usual ones. Subclasses of them are valid."""
     for name, part in entry._asdict().items():
         if name == "keys":
             is_right, wanted = all(isinstance(key, str) for key in part), "a sequence of str"
@@ -77,7 +77,7 @@ def _check_closely(mirror: str, pk: str, entry: Contribution) -> None:
 
 
 def _find_wrong(value: Any, place: str) -> tuple[str, Any]:
-    """The innermost part of a value that cannot be JSON, and where it is."""
+    """Return the innermost part of a value that cannot be JSON, with its place."""
     if isinstance(value, dict):
         for key, part in value.items():
             if not isinstance(key, str):

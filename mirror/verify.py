@@ -1,7 +1,8 @@
-"""Verify: recompute everything from SQL, and compare with everything that Redis has, both ways.
+"""Verify: compute everything from SQL, and compare it with everything in Redis, in both directions.
 
-First quickly: records byte by byte, all other keys by count and hash sum (``mirror.expected``). What does not agree
-is then looked at closely (``mirror.compare``), because on a live site most of it is only in motion.
+The first comparison is quick: records byte by byte, all other keys by count and checksum (``mirror.expected``).
+Differing keys are then compared closely (``mirror.compare``), because on a live site most differences are
+transient.
 """
 
 import random
@@ -26,23 +27,24 @@ from mirror.shapes import ABSENT, JsonShape, Target, shape_of
 from mirror.window_shapes import at_once
 from mirror.window_verify import Windows, in_batches
 
-CHUNKS = 4  # of a rebuild that are read at once: nothing is written here, and nobody has to wait
+CHUNKS = 4  # chunks of a rebuild read at once, since nothing is written and no reader waits
 
 Progress = Callable[[str, int], None]
 
 
 def _silent(mirror: str, rows: int) -> None:
-    """Nobody looks."""
+    """Report no progress."""
 
 
 def verify(
     names: Iterable[str] = (), *, sample: int | None = None, progress: Progress = _silent, redis: Any = None
 ) -> list[Difference]:
-    """All differences between SQL and Redis in these mirrors (all by default), and their quarantined changes.
+    """Return all differences between SQL and Redis in these mirrors (all by default), and their quarantined
+    changes.
 
-    sample: compare only that many rows, picked at random, and do not look for strays. ``progress`` is called with the
-    mirror's name and the rows that were read (0: a sign of life while Redis is read). Raises redis-py's errors
-    when Redis is away, UnknownMirror, and ``scan.WrongType`` when a key holds something of another kind.
+    sample: compare only that many random rows, without searching for strays. ``progress`` is called with the
+    mirror's name and the number of rows read (0: a sign of life while Redis is read). Raises redis-py's errors when
+    Redis is away, UnknownMirror, and ``scan.WrongType`` for a key of the wrong type.
     """
     with few_collections(), Session(redis or relay_client()) as session:
         runs = [_run_of(mirror, session, progress) for mirror in registry.all_mirrors(names)]
@@ -50,7 +52,7 @@ def verify(
             for run in runs:
                 run.read_rows()
         walking = runs if sample is None else [run for run in runs if isinstance(run, _LazyVerification)]
-        for keys in scan.keys(session) if walking else ():  # one walk through all keys, however many mirrors there are
+        for keys in scan.keys(session) if walking else ():  # a single scan of all keys serves all mirrors
             for run in walking:
                 run.take(keys)
                 progress(run.mirror.name, 0)
@@ -59,7 +61,7 @@ def verify(
 
 
 def quarantined(names: Iterable[str]) -> list[Difference]:
-    """Return the quarantined changes of these mirrors: readers get SQL's answer for their rows."""
+    """Return the quarantined changes of these mirrors, whose rows SQL answers for readers."""
     changes = Change.objects.using(outbox.using()).quarantined().filter(mirror__in=list(names)).order_by("id")
     rows = {(c.mirror, c.source, c.key): c.error for c in changes}
     return [
@@ -84,14 +86,14 @@ def _note(name: str, count: int) -> None:
 
 
 class _Verification:
-    """One mirror's."""
+    """The verification of one mirror."""
 
     def __init__(self, mirror: Mirror, session: Session, progress: Progress) -> None:
         self.mirror, self.session, self.progress = mirror, session, progress
         self.shape: JsonShape = shape_of(mirror)
         self.owned = scan.Owned(mirror)
         self.sums, self.rows = Sums(), 0
-        # Reported by themselves: their declaration may raise, and nothing else would be compared.
+        # Reported separately. Their declaration may raise, which would stop the comparison of all other rows.
         self.quarantined = {difference.pk for difference in quarantined([mirror.name])}
         self.named: dict[str, Family] = {}
         self.records: set[str] = set()
@@ -99,7 +101,7 @@ class _Verification:
         self.strays: dict[str, set[Entry]] = defaultdict(set)
 
     def read_rows(self) -> None:
-        """Every row: compare its record, and sum up what it contributes elsewhere."""
+        """Read every row: compare its record, and add its entries to the checksums."""
         for pks in self._chunks():
             asks = self.shape.ask(pks) if self.mirror.has_record else []
             self.session.post(asks)  # Redis answers while SQL is read
@@ -111,7 +113,7 @@ class _Verification:
             self.progress(self.mirror.name, len(pks))
 
     def take(self, keys: list[str]) -> None:
-        """Note which of these keys are the mirror's."""
+        """Collect the keys in this list that belong to the mirror."""
         pk_of, family_of = self.owned.pk_of, self.owned.family_of
         for key in keys:
             if (pk := pk_of(key)) is not None:
@@ -120,7 +122,7 @@ class _Verification:
                 self.named[key] = family
 
     def result(self) -> list[Difference]:
-        """What really differs, when everything has been read and taken."""
+        """Return the lasting differences, after all rows and keys were read."""
         if len(self.records) != self.rows or self.suspects:
             self._records_without_row()
         wrong = {c.key: c.family for c in self._contents(self.named) if not self.sums.agree(c)}
@@ -133,7 +135,7 @@ class _Verification:
         return found
 
     def some(self, count: int) -> list[Difference]:
-        """``count`` rows at random (reservoir sampling: one pass, no OFFSET)."""
+        """Return the differences of ``count`` random rows (reservoir sampling: one pass, no OFFSET)."""
         chosen: list[str] = []
         for seen, pk in enumerate(self._pks()):
             if len(chosen) < count:
@@ -158,7 +160,7 @@ class _Verification:
             self.progress(self.mirror.name, 0)
 
     def _compare_own(self, pks: Sequence[str], targets: dict[str, Target], replies: list[Any]) -> None:
-        if not replies:  # they have no key of their own
+        if not replies:  # the rows have no keys of their own
             return
         for pk, said in zip(pks, self.shape.said(pks, replies), strict=True):
             if said != targets.get(pk, ABSENT).own:
@@ -178,7 +180,7 @@ class _Verification:
             self.suspects.update(dict.fromkeys(pk for pk in pks if pk not in known))
 
     def _look_closely(self, wrong: dict[str, Family], missing: set[str]) -> None:
-        """One more pass for the members of these keys alone: whose rows are to be compared?"""
+        """Read the members of these keys, and find the rows that have to be compared closely."""
         found: dict[tuple[str, str], str] = {}
         for content in self._contents(wrong):
             found |= {(content.key, member): said for member, said in content.items()}
@@ -194,26 +196,26 @@ class _Verification:
 
 
 class _LazyVerification:
-    """One mirror's whose windows are lazy: there is what Redis has."""
+    """The verification of a mirror with lazy windows: those that exist in Redis."""
 
     def __init__(self, mirror: WindowMirror, session: Session, progress: Progress) -> None:
         self.mirror, self.windows, self.progress = mirror, Windows(mirror, session), progress
 
     def read_rows(self) -> None:
-        """Nothing: no row asks for a window."""
+        """Do nothing: rows require no windows."""
 
     def take(self, keys: list[str]) -> None:
-        """Note which of these keys are the mirror's."""
+        """Collect the keys in this list that belong to the mirror."""
         self.windows.take(keys)
 
     def result(self) -> list[Difference]:
-        """What really differs in all windows."""
+        """Return the lasting differences of all windows."""
         found = self._differences(list(self.windows.owners))
         _note(self.mirror.name, len(found))
         return found
 
     def some(self, count: int) -> list[Difference]:
-        """What differs in ``count`` windows at random."""
+        """Return the differences of ``count`` random windows."""
         return self._differences(self.windows.chosen(count))
 
     def _differences(self, owners: list[str]) -> list[Difference]:
@@ -225,19 +227,19 @@ class _LazyVerification:
 
 
 class _TableVerification:
-    """One mirror's that writes SQL: nothing of it is in Redis."""
+    """The verification of a table mirror, which has nothing in Redis."""
 
     def __init__(self, mirror: TableMirror, progress: Progress) -> None:
         self.mirror, self.progress = mirror, progress
 
     def read_rows(self) -> None:
-        """Nothing: rows are compared as they are read."""
+        """Do nothing: ``result`` reads the rows."""
 
     def take(self, keys: list[str]) -> None:
-        """Nothing: no key is of this mirror."""
+        """Do nothing: the mirror has no keys."""
 
     def result(self) -> list[Difference]:
-        """What really differs, in rows and in what is stored without one."""
+        """Return the lasting differences of all source rows and stored rows."""
         found: list[Difference] = []
         for keys_after in (self.mirror.keys_after, self.mirror.stored_after):
             after = None
@@ -250,7 +252,7 @@ class _TableVerification:
         return found
 
     def some(self, count: int) -> list[Difference]:
-        """What differs in the first ``count`` rows: to pick them at random would be to read them all."""
+        """Return the differences of the first ``count`` rows. A random choice would have to read all rows."""
         return tables.find_differences(self.mirror, self.mirror.keys_after(None, count))
 
 

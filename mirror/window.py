@@ -1,14 +1,15 @@
-"""Windows as readers and makers see them: asking for a slice, warming a lazy one, keeping it, taking it away.
+"""Read, warm, keep and delete windows.
 
-A lazy window's sentinel says how it stands by its score: ``WHOLE``, ``CUT``, or ``MAKING``. Nothing is lost between a
-warm-up and those who push rows, if both keep to this:
+The score of a lazy window's sentinel gives its state: ``WHOLE``, ``CUT`` or ``MAKING``. No row is lost between a
+warm-up and concurrent pushes, if both follow these rules:
 
-- A warm-up first puts the sentinel there with the score ``MAKING`` (for readers that is cold), then watches, reads SQL
-  and writes. So what is pushed meanwhile finds a sentinel, goes in, and makes the warm-up start over.
-- Whoever pushes a row into a window with a sentinel, of whatever score, *changes* the sorted set, also where it says so
-  already (a ZADD or ZREM that changes nothing breaks nobody's WATCH: add and take away). Whoever cuts rows off turns
-  ``WHOLE`` into ``CUT``, and nothing else into anything.
-- A row below all others of a cut window is not pushed: its floor would say that everything above is there.
+- A warm-up first writes the sentinel with the score ``MAKING``, which readers treat as cold. Then it watches the
+  window, reads SQL and writes. A row pushed meanwhile finds a sentinel, is added, and makes the warm-up start over.
+- A push into a window with a sentinel of any score *modifies* the sorted set, even if it already has the row. A
+  ZADD or ZREM without an effect breaks no WATCH, so the push adds and removes. A push that cuts off rows changes
+  ``WHOLE`` to ``CUT``; no other state changes.
+- A row below the floor of a cut window is not added, because the new floor would claim that all rows above it are
+  present.
 """
 
 import logging
@@ -29,13 +30,14 @@ from mirror.window_shapes import WarmingShape
 
 logger = logging.getLogger("mirror")
 
-ASKS: Final = 3  # commands that ``ask`` adds, and replies that ``answer`` takes
-requests = Throttle("WARM_REQUEST_SECONDS")  # by this process, for each window
+ASKS: Final = 3  # number of commands that ``ask`` adds, and of replies that ``answer`` takes
+requests = Throttle("WARM_REQUEST_SECONDS")  # of this process, per window
 
 
 class Slice(NamedTuple):
-    """A part of a window. ids: newest first. With fewer of them than were asked for, ``whole`` says that nothing else
-    comes below them, in SQL either; else SQL has to be asked for the rest. life: seconds left, -1: for ever.
+    """A part of a window. ids: newest first. whole: SQL has no rows below them. life: seconds left, -1: unlimited.
+
+    If there are fewer ids than requested and ``whole`` is False, SQL has to supply the rest.
     """
 
     ids: list[int]
@@ -47,7 +49,7 @@ def ask(pipe: Any, mirror: WindowMirror, owner: str, below: int | None, limit: i
     """Add the commands (``ASKS`` of them) that read up to ``limit`` ids below ``below`` (None: the newest)."""
     key, top = mirror.key(owner), "+inf" if below is None else f"({below}"
     if mirror.lazy:
-        # The sentinel is the lowest member: a short slice ends with it, and so is of one moment with what it says.
+        # The sentinel is the lowest member. A short slice ends with it, so both are of the same moment.
         pipe.zscore(key, SENTINEL)
         pipe.zrevrangebyscore(key, top, MAKING, start=0, num=limit, withscores=True)
         pipe.ttl(key)
@@ -59,7 +61,7 @@ def ask(pipe: Any, mirror: WindowMirror, owner: str, below: int | None, limit: i
 
 
 def answer(replies: Sequence[Any]) -> Slice | None:
-    """What the replies to ``ask`` say. None: a lazy window that is cold, SQL has to answer."""
+    """Return the slice in the replies to ``ask``, or None for a cold window, for which SQL has to answer."""
     first, found, third = replies
     if isinstance(first, list):
         return Slice(_ids(found), not first and not third, -1)
@@ -77,13 +79,13 @@ def _ids(found: Sequence[tuple[bytes, float]]) -> list[int]:
 
 
 def keep(pipe: Any, mirror: WindowMirror, owner: str) -> None:
-    """Add the command that lets a window live its whole life from now on: somebody reads it."""
+    """Add the command that extends a window's life to its full length, because it is read."""
     if mirror.life_seconds:
         pipe.expire(mirror.key(owner), mirror.life_seconds)
 
 
 def cool(mirror: WindowMirror, owners: Iterable[str], redis: Any) -> None:
-    """Take these windows away: the next reader is answered by SQL."""
+    """Delete these windows, so that SQL answers their next readers."""
     pipe = redis.pipeline(transaction=False)
     for owner in owners:
         pipe.unlink(mirror.key(owner))
@@ -91,7 +93,7 @@ def cool(mirror: WindowMirror, owners: Iterable[str], redis: Any) -> None:
 
 
 def those_there(mirror: WindowMirror, owners: Sequence[str], redis: Any) -> list[str]:
-    """Which of these lazy windows are warm, or being made."""
+    """Return which of these lazy windows are warm or in the making."""
     pipe = redis.pipeline(transaction=False)
     for owner in owners:
         pipe.zscore(mirror.key(owner), SENTINEL)
@@ -99,7 +101,7 @@ def those_there(mirror: WindowMirror, owners: Sequence[str], redis: Any) -> list
 
 
 def warm_soon(mirror: WindowMirror, owner: str) -> None:
-    """A reader found a window cold: have it warmed by a worker. One task for all who ask; never raises."""
+    """Send a task that warms a window which a reader found cold. One task serves all its readers. Never raises."""
     if breaker.open() or not requests.allows((mirror.name, owner)):
         return
     try:
@@ -115,14 +117,14 @@ def warm_soon(mirror: WindowMirror, owner: str) -> None:
 
 
 class _Cold(Exception):
-    """A mirror that has to be whole is not."""
+    """A required mirror is cold."""
 
 
 def warm(mirror: WindowMirror, owner: str, redis: Any = None, *, step: apply.Step = apply.no_step) -> bool:
-    """Make a window here and now, from SQL. Returns whether it is there then. ``step``: as for ``apply.drain``.
+    """Make a window from SQL now. Return whether it exists then. step: as for ``apply.drain``.
 
-    It is not where there is no such owner, nor while the mirror itself or one in its ``after`` is cold: what is pushed
-    could not get in. Raises as ``apply.drain``.
+    A window is not made without an owner in SQL, nor while its mirror or one in ``after`` is cold, because pushes
+    could not reach it. Raises the same errors as ``apply.drain``.
     """
     redis = redis or relay_client()
     outbox.refuse_transaction()
@@ -140,7 +142,7 @@ def warm(mirror: WindowMirror, owner: str, redis: Any = None, *, step: apply.Ste
 
 
 def _claim(mirror: WindowMirror, owner: str, redis: Any) -> bool:
-    """Say that the window is in the making. False: it is warm, and lives its whole life from now on."""
+    """Claim the window for the warm-up. Return False if it is already warm, after extending its life."""
     key = mirror.key(owner)
     found = redis.zscore(key, SENTINEL)
     pipe = redis.pipeline(transaction=True)
@@ -159,7 +161,7 @@ def _make(mirror: WindowMirror, owner: str, redis: Any, step: apply.Step) -> boo
 
     def look(at: str) -> None:
         step(at)
-        if at == "read":  # everything is watched, nothing has been read from SQL
+        if at == "read":  # all keys are watched, and SQL has not been read yet
             _refuse_while_cold(mirror, redis)
 
     apply.drain(mirror, [owner], redis=redis, step=look, tries=1, shape=shape)

@@ -1,4 +1,4 @@
-"""How many windows there are in Redis, at a cost that does not grow with it."""
+"""The number of windows in Redis, at a bounded cost."""
 
 from typing import Any, Final, NamedTuple
 
@@ -7,22 +7,23 @@ from mirror.declare import Mirror, WindowMirror
 from mirror.redis import RedisError, breaker, client, is_away
 from mirror.session import Session
 
-LOOKED_AT: Final = 20_000  # keys, before the rest is estimated; owners, if there are too few windows among the keys
-ENOUGH: Final = 100  # windows among the keys, for an estimate that is about right
-STEP: Final = 1000  # owners in a round trip
+LOOKED_AT: Final = 20_000  # keys or owners that are looked at before the number is estimated
+ENOUGH: Final = 100  # minimum number of windows among the keys for a good estimate
+STEP: Final = 1000  # owners in one round trip
 
 
 class Count(NamedTuple):
-    """How many there are; estimated: by what is among the keys that were looked at."""
+    """A number of windows. estimated: from a sample of the keys."""
 
     rows: int
     estimated: bool
 
 
 def windows(redis: Any = None) -> dict[str, Count]:
-    """How many windows Redis has of each mirror of windows; without Redis, nothing is said of any.
+    """Return the number of windows of each window mirror; {} without Redis.
 
-    The first keys that SCAN gives are any: the order is that of their hashes. Rare windows are counted by their owners.
+    SCAN returns keys in the order of their hashes, so its first keys are a random sample. If few of them are
+    windows, the windows of all owners are checked instead.
     """
     owned = [scan.Owned(mirror) for mirror in registry.all_mirrors() if isinstance(mirror, WindowMirror)]
     if not owned or (redis is None and breaker.open()):
@@ -44,7 +45,7 @@ def windows(redis: Any = None) -> dict[str, Count]:
 
 
 def _of_owners(mirror: Mirror, session: Session) -> Count | None:
-    """Ask for the window of each owner that SQL knows of; None: they are too many."""
+    """Count the windows of all owners in SQL, or return None if there are too many owners."""
     owners = mirror.keys_after(None, LOOKED_AT + 1)
     if len(owners) > LOOKED_AT:
         return None
@@ -55,7 +56,9 @@ def _of_owners(mirror: Mirror, session: Session) -> Count | None:
 
 
 def _some_keys(session: Session) -> tuple[set[str], int, bool]:
-    """Some keys, each once; at how many Redis has looked, keys with another prefix included; whether these are all."""
+    """Return a sample of the keys, the number of keys that Redis looked at (those with other prefixes included),
+    and whether the sample has all keys.
+    """
     seen: set[str] = set()
     for step, keys in enumerate(scan.keys(session), 1):
         seen.update(keys)

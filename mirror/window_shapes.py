@@ -1,4 +1,4 @@
-"""Windows, as apply and verify see them."""
+"""Windows, as apply and verify use them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
@@ -9,11 +9,11 @@ from mirror.entries import Contribution, Scored
 from mirror.session import Command, Conflict
 from mirror.shapes import ABSENT, EdgeShape, Said, Target
 
-MEMBERS: Final = 20_000  # of windows that are read, or written, together
+MEMBERS: Final = 20_000  # members of windows that are read or written together
 
 
 class WindowShape(EdgeShape):
-    """The newest rows of an owner. What is there accounts for itself; a guard makes drains meet, as for edges."""
+    """The newest rows of an owner. Its members account for themselves. Drains watch a guard, as for edges."""
 
     mirror: WindowMirror  # type: ignore[assignment]
 
@@ -45,10 +45,10 @@ class WindowShape(EdgeShape):
 
 
 class LazyShape(WindowShape):
-    """A window that is there only while it is read."""
+    """A window that exists only while it is read."""
 
     def targets(self, pks: Sequence[str]) -> dict[str, Target]:
-        """What the windows are when they are made: those of every owner there is, also of one who has nothing."""
+        """Return the content of new windows: for every existing owner, even without rows."""
         found, length = self.load(pks), self.mirror.length
         targets = {}
         for pk in self.mirror.owners(pks):
@@ -58,7 +58,7 @@ class LazyShape(WindowShape):
         return targets
 
     def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
-        """Warm windows are made anew. What is in the making is left to whoever makes it; all else is to be away."""
+        """Recompute warm windows, leave those in the making to their warm-ups, and delete all others."""
         scores = {pk: found.get(SENTINEL) for pk, found in zip(pks, said, strict=True)}
         warm = [pk for pk, score in scores.items() if score in (WHOLE, CUT)]
         making = {pk: found for pk, found in zip(pks, said, strict=True) if scores[pk] == MAKING}
@@ -66,9 +66,9 @@ class LazyShape(WindowShape):
         return targets | self.targets(warm) if warm else targets
 
     def standing(self, pk: str, said: Said, target: Target, moving: Collection[str] = ()) -> Target:
-        """What a window that says this is to say at rest: everything in SQL from its lowest member upwards.
+        """Return the expected content at rest of a window in this state: all rows of SQL from its floor upwards.
 
-        target: the window as it would be made now. moving: members that are being pushed; of these nothing is known.
+        target: the content of a new window. moving: members with a pending push, which may be present or not.
         """
         score, key = said.get(SENTINEL), self.mirror.key(pk)
         if score == MAKING:
@@ -77,7 +77,7 @@ class LazyShape(WindowShape):
             return target if score in (WHOLE, CUT) else ABSENT
         wanted = {entry.member: entry.score for entry in target.entries if isinstance(entry, Scored)}
         is_cut = wanted.pop(SENTINEL) == CUT
-        covered = min(wanted.values()) if is_cut else 0  # of what is below, nothing is known
+        covered = min(wanted.values()) if is_cut else 0  # below this id, ``target`` has no rows to compare with
         floor = min((int(m) for m in said if _is_id(m) and m not in moving), default=None) if score == CUT else 0
         known = {m: s for m, s in wanted.items() if floor is not None and s >= floor and m not in moving}
         left = {m: said[m] for m in said if m in moving or (_is_id(m) and int(m) < covered)}
@@ -86,13 +86,13 @@ class LazyShape(WindowShape):
 
 
 class WarmingShape(LazyShape):
-    """A lazy window that is being made."""
+    """A lazy window during its warm-up."""
 
-    made = False  # whether there is such a window
+    made = False  # whether the window has an owner and was made
 
     def wanted(self, pks: Sequence[str], said: Sequence[Said]) -> dict[str, Target]:
         if any(found.get(SENTINEL) is None for found in said):
-            raise Conflict  # taken away meanwhile: what is pushed would not get in
+            raise Conflict  # deleted meanwhile, so pushes could not reach it
         targets = self.targets(pks)
         self.made = bool(targets)
         return targets
@@ -104,7 +104,7 @@ class WarmingShape(LazyShape):
 
 
 def _members(reply: Any) -> dict[str, float]:
-    """Members and scores of a sorted set."""
+    """Return the members and scores of a sorted set."""
     pairs = reply if reply and isinstance(reply[0], (list, tuple)) else zip(reply[::2], reply[1::2], strict=True)
     return {member.decode(errors="replace"): float(score) for member, score in pairs}
 
@@ -114,17 +114,20 @@ def _is_id(member: str) -> bool:
 
 
 def at_once(mirror: Mirror, rows: int) -> int:
-    """How many of this mirror's rows to read or write together, where ``rows`` is right for most: windows are long."""
+    """Return how many of this mirror's rows to read or write together, where ``rows`` suits most mirrors.
+
+    It is smaller for windows, because they are long.
+    """
     if isinstance(mirror, TableMirror):
         return min(rows, mirror.batch)
     return max(1, min(rows, MEMBERS // mirror.length)) if isinstance(mirror, WindowMirror) else rows
 
 
 def is_lazy(mirror: Mirror) -> TypeGuard[WindowMirror]:
-    """Whether its windows are there only while they are read."""
+    """Return whether the mirror's windows exist only while they are read."""
     return isinstance(mirror, WindowMirror) and mirror.lazy
 
 
 def window_shape(mirror: WindowMirror) -> WindowShape:
-    """The shape of a window's kind."""
+    """Return the shape for a window mirror."""
     return LazyShape(mirror) if mirror.lazy else WindowShape(mirror)

@@ -1,8 +1,8 @@
-"""Verifying lazy windows: each one that Redis has against SQL, from its lowest member upwards.
+"""Verification of lazy windows: compare each one in Redis with SQL, from its floor upwards.
 
-Which windows there are is Redis' affair: nobody misses one that is not there. As everywhere, a difference is believed
-only if it stays when looked at again, SQL said the same before and after Redis was read, and nothing was on its way:
-no change of the window, none of a mirror that it comes after, no push of the member in question.
+A missing window is no difference. A difference counts only if every comparison finds it, SQL was the same before
+and after Redis was read, and nothing was pending: no change of the window, none of a mirror that it depends on, and
+no push of the member.
 """
 
 import random
@@ -19,11 +19,11 @@ from mirror.shapes import ABSENT, Said, Target
 from mirror.window_shapes import LazyShape, at_once
 
 BATCH = 500
-MOST_PENDING = 100_000  # changes of other mirrors that are looked through for the owners they concern
+MOST_PENDING = 100_000  # maximum number of other mirrors' changes whose owners are determined
 
 
 class Windows:
-    """The lazy windows of one mirror that Redis has, and what differs in them."""
+    """The lazy windows of one mirror in Redis, and their differences."""
 
     def __init__(self, mirror: WindowMirror, session: Session) -> None:
         self.mirror, self.session = mirror, session
@@ -32,13 +32,13 @@ class Windows:
         self.owners: dict[str, None] = {}
 
     def take(self, keys: Sequence[str]) -> None:
-        """Note which of these keys are windows of this mirror."""
+        """Collect the keys in this list that are windows of the mirror."""
         for key in keys:
             if (family := self.owned.family_of(key)) is not None:
                 self.owners[family.owner(key, "")] = None
 
     def differences(self, owners: Sequence[str]) -> list[Difference]:
-        """What really differs in these windows."""
+        """Return the lasting differences of these windows."""
         suspects = [owner for owner, said, target in self._read(owners) if self._judge(owner, said, target, ())]
         if not suspects:
             return []
@@ -52,7 +52,7 @@ class Windows:
         return list(found.values())
 
     def chosen(self, count: int) -> list[str]:
-        """``count`` windows at random."""
+        """Return the owners of ``count`` random windows."""
         owners = list(self.owners)
         return owners if len(owners) <= count else random.sample(owners, count)
 
@@ -83,14 +83,14 @@ class Windows:
         return found
 
     def _busy(self, owners: Sequence[str]) -> Collection[str]:
-        """Those with a change pending, or one of a mirror after whose changes they are made again."""
+        """Return the owners with a pending change of their own or of a mirror in ``after``."""
         busy = set(outbox.pending_of(self.mirror.name, owners))
         for after in self.mirror.after:
             busy |= {after.owner(change.key) for change in outbox.pending_at_all(after.mirror, MOST_PENDING)}
         return busy
 
     def _moving(self, members: Collection[str]) -> set[str]:
-        """Those of ``members`` that are being pushed. The first column of a pushed row's key is the member."""
+        """Return the members with a pending push. The first column of a pushed row's key is the member."""
         sources = [watch.source for watch in self.mirror.watches if watch.pushed]
         changes = Change.objects.using(outbox.using()).filter(
             mirror=self.mirror.name, source__in=sources, applied_at__isnull=True
@@ -99,7 +99,7 @@ class Windows:
         return {member for key in keys if (member := key.partition(":")[0]) in members}
 
     def _judge(self, owner: str, said: Said, target: Target, moving: Collection[str]) -> list[Difference]:
-        """What is wrong with a window. One that ought not to be there is one difference."""
+        """Return the differences of one window. For a window that must not exist, this is a single one."""
         if not said:
             return []
         name, key = self.mirror.name, self.mirror.key(owner)
@@ -124,6 +124,6 @@ def _difference(
 
 
 def in_batches(windows: Windows, owners: Sequence[str]) -> list[list[str]]:
-    """These owners in lists as long as is read together."""
+    """Return the owners in lists of the size that is read together."""
     size = at_once(windows.mirror, BATCH)
     return [list(owners[start : start + size]) for start in range(0, len(owners), size)]
