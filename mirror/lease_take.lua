@@ -1,4 +1,5 @@
--- Take or renew a lease. KEYS[1]: the lease. ARGV: its owner, milliseconds. Returns 1 if the owner has it now.
+-- Take or renew a lease. Return 1 if the owner has it now, else 0.
+-- KEYS: lease. ARGV: owner, milliseconds.
 local owner = redis.call('GET', KEYS[1])
 if owner and owner ~= ARGV[1] then
   return 0

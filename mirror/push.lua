@@ -1,14 +1,15 @@
--- Takes rows to a window. KEYS: the window, the set of those whose rows it shows, the set of those whose it does not.
--- ARGV[1]: how many rows a window holds. Then three for each row: its id, whose it is ('': the sets are not asked), and
--- '1' if it belongs there, '0' if it is to be taken away.
--- Returns 1 if the window was there. What is no sorted set is as good as cold: verify tells.
+-- Deliver rows to a window. Return 1 if the window exists. A key of another type counts as cold; verify reports it.
+-- KEYS: window, set of the authors whose rows it shows, set of the authors to leave out.
+-- ARGV: maximum number of rows in a window; then for each row: id, author ('': skip the sets), '1' to add or '0' to
+-- remove it.
 local window, length = KEYS[1], tonumber(ARGV[1])
 local sentinel = redis.pcall('ZSCORE', window, '0')
 if type(sentinel) ~= 'string' then
   return 0
 end
 
--- A ZADD or ZREM that changes nothing would break nobody's WATCH, and somebody may be writing what was read before.
+-- Modify the window without changing its content. A ZADD or ZREM without an effect would break no WATCH, and another
+-- process may be about to write older rows.
 local function touch(id, stays)
   if stays then
     redis.call('ZREM', window, id)
@@ -34,7 +35,7 @@ for a = 2, #ARGV, 3 do
   elseif source == '' or (redis.pcall('SISMEMBER', KEYS[2], source) == 1
       and redis.pcall('SISMEMBER', KEYS[3], source) == 0) then
     if cut and (not floor or tonumber(id) < floor) then
-      touch(id, false) -- there may be others between it and what is here
+      touch(id, false) -- SQL may have rows between it and the floor
     elseif redis.call('ZADD', window, id, id) == 0 then
       touch(id, true)
     else
@@ -46,6 +47,6 @@ if added > 0 and redis.call('ZREMRANGEBYRANK', window, 1, -length - 1) > 0 and s
   redis.call('ZADD', window, -1, '0')
 end
 if cut and removed > 0 and redis.call('ZCARD', window) == 1 then
-  redis.call('DEL', window) -- it knows of nothing any more: the next reader has it made
+  redis.call('DEL', window) -- it has no floor any more: its next reader has it made
 end
 return 1

@@ -1,5 +1,5 @@
--- KEYS[1] the marks, KEYS[2] the errors of items set aside; ARGV item, version, item, version, ...: clears the marks
--- whose version is still this one. Returns how many.
+-- Clear the marks that still have these versions. Return their number.
+-- KEYS: marks, errors of quarantined items. ARGV: item, version, ...
 local cleared = 0
 local errors = redis.call('EXISTS', KEYS[2]) == 1
 for i = 1, #ARGV, 2 do

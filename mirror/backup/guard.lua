@@ -1,6 +1,7 @@
--- Before a script that builds on what Redis has. KEYS[#KEYS]: the marker that says that it is nothing older than
--- what SQL has; ARGV[#ARGV - 1]: what the marker has to begin with; ARGV[#ARGV]: '1' when what SQL has of these items
--- was put back just now. The script may return COLD too (an item is not there): SQL's is put back, and it runs again.
+-- Precedes a script that depends on values in Redis, and makes it return COLD if these may be older than SQL's.
+-- The script may return COLD as well if it misses an item. The item is then restored from SQL, and the script runs again.
+-- KEYS[#KEYS]: the backup's marker. ARGV[#ARGV - 1]: the required beginning of the marker. ARGV[#ARGV]: '1' if the items
+-- were restored just now.
 local COLD = redis.status_reply('COLD')
 local restored = ARGV[#ARGV] == '1'
 local marker = redis.call('GET', KEYS[#KEYS])

@@ -1,6 +1,6 @@
--- mark(marks, item): SQL does not have this item's present value yet. Its version is the time in microseconds,
--- and always greater than the one before: a flusher that has written an older one must not clear it.
--- (A version below zero: the item was set aside. What is new of it is tried again.)
+-- mark(marks, item): mark an item whose present value SQL lacks. Its version is the time in microseconds, but always
+-- greater than the previous one, because a flush of an older value must not clear the mark. An item with a negative
+-- version was quarantined. A new mark makes it an ordinary one again.
 local time
 local function mark(marks, item)
   if not time then

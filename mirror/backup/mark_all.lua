@@ -1,4 +1,4 @@
--- KEYS[1] the marks; ARGV items: marks them all.
+-- Mark items. KEYS: marks. ARGV: items.
 for i = 1, #ARGV do
   mark(KEYS[1], ARGV[i])
 end

@@ -1,5 +1,6 @@
--- KEYS[1] the marks, KEYS[2] the errors; ARGV item, version, error, ...: sets aside what still has this version. Its
--- mark stays, with the version below zero, where no flusher looks until it is written or tried again.
+-- Quarantine the items that still have these versions. Their marks stay with negative versions, which flushes skip
+-- until the item is written or retried.
+-- KEYS: marks, errors. ARGV: item, version, error, ...
 for i = 1, #ARGV, 3 do
   local version = redis.call('ZSCORE', KEYS[1], ARGV[i])
   if version and math.abs(tonumber(version)) == math.abs(tonumber(ARGV[i + 1])) then
