@@ -110,8 +110,9 @@ def launch(
 
 
 def land(flight: Flight) -> Drained:
-    """Run the second half: collect the result of the write and mark the changes. Raises Conflict if nothing was
-    written.
+    """Run the second half: collect the result of the write and mark the changes.
+
+    Raises Conflict if nothing was written.
     """
     try:
         next(flight)

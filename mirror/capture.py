@@ -46,9 +46,7 @@ def connect() -> None:
 
 
 def capture_for(using: str | None = None) -> Capture:
-    """Return the capture for this database. Raises ImproperlyConfigured for other vendors than SQLite and
-    PostgreSQL.
-    """
+    """Return the capture for this database. Raises ImproperlyConfigured unless it is SQLite or PostgreSQL."""
     connection = connections[using or setting("DATABASE")]
     if connection.vendor not in CAPTURES:
         raise ImproperlyConfigured(

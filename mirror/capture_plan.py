@@ -177,9 +177,7 @@ def unknown_columns(watch: Watch) -> list[str]:
 
 
 def trigger_name(table: str, operation: Operation) -> str:
-    """Return the name of a trigger and its function: the table and operation, or a part and a digest if it is too
-    long.
-    """
+    """Return the name of a trigger and its function, with a digest if the table's name is too long."""
     name = f"mirror_{table}_{operation}"
     if len(name.encode()) <= LONGEST_NAME:
         return name

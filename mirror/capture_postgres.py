@@ -139,10 +139,9 @@ class PostgresCapture(Capture):
         return f"SELECT{'' if insert.unique else ' DISTINCT'} {key} AS key FROM {rows}"
 
     def _changed_keys(self, insert: Insert) -> str:
-        """Return the query for the old and new keys of rows with a bytewise difference. NULL is compared like any
-        value.
+        """Return the query for the old and new keys of rows with a bytewise difference.
 
-        A row whose primary key changes has no partner in the join, so it differs from an empty row.
+        NULL is compared like any value. A row with a changed primary key has no partner in the join, so it differs.
         """
         partner = " AND ".join(f"o.{c} = n.{c}" for c in map(self.quote, insert.primary))
         old, new = (", ".join(f"{row}.{self.quote(c)}" for c in insert.compared) for row in "on")

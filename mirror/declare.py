@@ -199,8 +199,9 @@ def _fits(field: "Field[Any, Any]", text: str) -> bool:
 
 
 class EdgeMirror(Mirror):
-    """Rows without records that are created and deleted but never changed (a follow). Their key names both ends:
-    "5:7".
+    """Rows without records, which are created and deleted but never changed (a follow).
+
+    Their key names both ends: "5:7".
     """
 
     has_record = False
@@ -262,8 +263,7 @@ class Reached(NamedTuple):
 
 
 class WindowMirror(Mirror):
-    """The newest rows of each owner: a sorted set of at most ``length`` members, with the row's id as member and
-    score.
+    """The newest rows of each owner, in a sorted set of at most ``length`` ids. A row's id is its member and score.
 
     A window is recomputed when a change names its owner. An eager window exists whenever it has members. A lazy one
     exists while it is read. It has the member ``SENTINEL``, with score ``WHOLE`` if it holds all rows and ``CUT``
@@ -299,7 +299,7 @@ class WindowMirror(Mirror):
         return {str(pk) for pk in rows.values_list("pk", flat=True)}
 
     def reach(self, rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
-        """Return up to ``limit`` windows that these pushed rows concern, ordered by owner, for owners after
+        """Return up to ``limit`` windows that these pushed rows concern, ordered by owner, after the owner
         ``after``.
 
         ``rows`` are keys of changes; a row may have been deleted since. There are several rows only if ``after`` is
@@ -309,10 +309,9 @@ class WindowMirror(Mirror):
         raise NotImplementedError
 
     def sources(self, owner: str) -> tuple[str, str]:
-        """Return two sets in the window's slot: the authors whose rows it shows, and the authors to leave out in
-        any case.
+        """Return two sets in the window's slot: the authors to show, and the authors to leave out in any case.
 
-        The mirrors in ``after`` maintain the sets. They make Redis refuse a late row of an author who has been
+        The mirrors in ``after`` maintain the sets. With them, Redis refuses a late row of an author who has been
         left.
         """
         raise NotImplementedError

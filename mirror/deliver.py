@@ -78,11 +78,10 @@ class Deliveries:
         self.session.execute([("DEL", *self._guards)])
 
     def give_up(self, redis: Any) -> None:
-        """Release the guards that no other process has taken, after a conflict, so that none waits for an abandoned
-        guard.
+        """Release the guards that no other process has taken, after a conflict.
 
-        A guard that is taken at this very moment may be deleted. Then the other process' batch fails and is
-        repeated.
+        Otherwise other processes would wait for an abandoned guard. A guard that is taken at this very moment may
+        be deleted. Then the other process' batch fails and is repeated.
         """
         found = zip(self._guards, redis.mget(self._guards), strict=True)
         if own := [guard for guard, token in found if token == self._token.encode()]:

@@ -74,8 +74,10 @@ def flush() -> None:
 
 
 def _order(group: Group) -> tuple[bool, bool, int, Group]:
-    """Sort groups: summaries last, because other drains may delay them; windows after records, which decide whether
-    a reader shows an id in a window; and chained mirrors after those they depend on.
+    """Sort groups so that each is drained after those on which it depends.
+
+    Summaries come last, because other drains may delay them. Windows come after records, which decide whether a
+    reader shows an id in a window. Chained mirrors come after those they depend on.
     """
     mirror, ahead = group[0], registry.all_ahead(group[0])
     return any(map(registry.sums_up, (mirror, *ahead))), registry.is_window(mirror), len(ahead), group

@@ -1,8 +1,8 @@
-"""Leases in Redis: one process does a job and the others skip it. They save work; correctness never depends on
-them.
+"""Leases in Redis: one process does a job and the others skip it.
 
-A lease is short and is renewed while its job runs, so the job of a killed process is soon free. It names its owner,
-so a process whose request timed out, but was executed later, can take its own lease again.
+Leases save work; correctness never depends on them. A lease is short and is renewed while its job runs, so the job
+of a killed process is soon free. It names its owner, so a process can take its own lease again if a request timed
+out but was executed later.
 """
 
 import logging

@@ -79,8 +79,7 @@ class LocalCopy(Generic[S]):
         self._reason = ""  # of the last failed load, to log each one once
 
     def ask(self, compute: Callable[[S], A], commands: Callable[[Any, A], object]) -> tuple[A, list[Any]] | None:
-        """Return the result of ``compute`` for the current structure and the replies to ``commands``; None: ask
-        SQL.
+        """Return the result of ``compute`` for the structure and the replies to ``commands``; None: ask SQL.
 
         ``compute`` runs under a lock and must return data that later changes do not touch. ``commands(pipe,
         answer)`` adds further reads of Redis. At most 2 round trips; none without a copy.
@@ -217,8 +216,9 @@ class LocalCopy(Generic[S]):
         return True
 
     def _load(self, redis: Any) -> _Held[S]:
-        """Load all entries from Redis. Feed entries for later changes are absolute, so applying them corrects the
-        copy.
+        """Load all entries from Redis.
+
+        Feed entries for changes during the load are absolute, so applying them later corrects the copy.
         """
         generations, newest = self._generations(redis), redis.xrevrange(self._feed(), count=1)
         if not newest:

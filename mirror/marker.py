@@ -74,10 +74,10 @@ def now(redis: Any) -> str:
 
 
 def set_after_rebuild(mirror: Mirror, redis: Any, token: str) -> bool:
-    """Make the mirror warm, in a transaction that fails if the rebuild's token is gone. Return whether it
-    succeeded.
+    """Make the mirror warm, unless the rebuild's token is gone. Return whether it succeeded.
 
-    The mirror's feed receives the new generation. So a feed is never empty while its mirror is warm.
+    Both happen in one transaction. The mirror's feed receives the new generation, so a feed is never empty while
+    its mirror is warm.
     """
     building, name = naming.building(mirror.name), naming.marker(mirror.name)
     generation = uuid.uuid4().hex[:12]

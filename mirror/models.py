@@ -34,8 +34,7 @@ class ChangeQuerySet(models.QuerySet["Change"]):
 
 
 class Change(models.Model):
-    """A row of the outbox: a modification of a watched row. Only triggers write it, except for repairs and
-    rebuilds.
+    """A row of the outbox: a modification of a watched row. Only triggers, repairs and rebuilds write it.
 
     A change with ``source`` names a row of that table. The keys that depend on it are determined when it is
     drained. ``key`` "*" means that the whole table was emptied.

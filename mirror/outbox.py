@@ -196,8 +196,9 @@ def retry(changes: QuerySet[Change]) -> int:
 
 
 def discard(changes: QuerySet[Change]) -> int:
-    """Delete the quarantined ones among ``changes``. Redis stays as it is; verify reports differences. Return their
-    number.
+    """Delete the quarantined ones among ``changes``. Return their number.
+
+    Redis stays as it is, and verify reports the differences.
     """
     count, _ = _set_aside(changes).delete()
     return count

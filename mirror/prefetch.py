@@ -74,8 +74,10 @@ class Said(NamedTuple):
 
 @dataclass
 class Prefetched:
-    """Fetched replies. said: for each requested read, None where a mirror was cold. beside: replies to further
-    commands. asked: the reads of the block. missed: number of reads that were not covered.
+    """Fetched replies.
+
+    said: for each requested read, None where a mirror was cold. beside: replies to further commands. asked: the
+    reads of the block. missed: number of reads that were not covered.
     """
 
     said: list[Said | None]

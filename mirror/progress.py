@@ -42,8 +42,9 @@ def note(ids: Sequence[int], before: str | None, end: str | None, incarnation: s
 
 
 def in_another_life(mirror: str, source: str) -> QuerySet[Change]:
-    """Return the pending changes that were pushed, completely or in part, in another incarnation and must be
-    replayed.
+    """Return the pending changes that were pushed in another incarnation, completely or in part.
+
+    While no push can begin, as in a replay, these are the changes to repeat.
     """
     return pending(mirror, source).exclude(incarnation="")
 

@@ -94,8 +94,8 @@ def push_keys(
     known: Markers = NONE_KNOWN,
     polite: bool = True,
 ) -> tuple[int, bool]:
-    """Push these rows (none: all pending ones), oldest first. Return the number of applied changes, and whether
-    work is left.
+    """Push these rows (none: all pending ones), oldest first. Return the applied changes' number and whether work
+    is left.
 
     A failing row is counted, and quarantined after repeated errors. polite: skip rows that another process is
     pushing or was pushing when it was killed a moment ago.
@@ -121,8 +121,7 @@ def push_all(redis: Any = None) -> int:
 
 
 def replay(mirror: str, redis: Any, known: Markers) -> bool:
-    """Repeat the pushes, complete or not, that another incarnation received for this mirror. Return whether all are
-    done.
+    """Repeat the pushes that another incarnation received for this mirror. Return whether all are done.
 
     Until then, its windows differ from SQL. known: as for ``run``.
     """

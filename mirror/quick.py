@@ -15,8 +15,7 @@ TRIES = 2  # a connection closed by a restart fails at its first use
 
 
 def execute(pipe: Pipeline, *, around: Sequence[Command] = ()) -> tuple[list[Any], list[Any], list[Any]]:
-    """Send ``around``, the pipeline's commands and ``around`` again in one round trip. Return the three lists of
-    replies.
+    """Send ``around``, the pipeline's commands and ``around`` again in one round trip. Return the three replies.
 
     Raises the first error among the replies, and redis-py's errors when Redis is away, after a single time-out.
     """

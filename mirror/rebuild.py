@@ -46,10 +46,10 @@ class Interrupted(RuntimeError):
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """The result of a rebuild. skipped: the mirror was not rebuilt, because it is warm or leased, or for a reason
-    below.
+    """The result of a rebuild.
 
-    waits: cold mirrors that must be warm first. faults: of triggers, because of which changes would be missed.
+    skipped: the mirror was not rebuilt, because it is warm or leased, or for a reason below. waits: cold mirrors
+    that must be warm first. faults: of triggers, because of which changes would be missed.
     """
 
     mirror: str
@@ -76,15 +76,14 @@ def rebuild(names: Iterable[str] = (), *, progress: Progress = _silent, redis: A
 
 
 def _order(mirror: Mirror) -> tuple[bool, int]:
-    """Sort table mirrors first, because other mirrors take their rows to Redis, and mirrors after those they depend
-    on.
-    """
+    """Sort table mirrors first, because other mirrors mirror their rows. Sort mirrors after those they depend on."""
     return not isinstance(mirror, TableMirror), len(registry.all_ahead(mirror.name))
 
 
 def rebuild_if_cold(name: str) -> int:
-    """Rebuild a mirror for the sweep. Return the number of rows, or 0 if it is warm or leased, or waits for other
-    mirrors.
+    """Rebuild a mirror for the sweep. Return the number of rows.
+
+    It is 0 if the mirror is warm or leased, or waits for other mirrors.
     """
     redis = relay_client()
     replay.check(redis)

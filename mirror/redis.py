@@ -75,9 +75,7 @@ def _parse_info(raw: bytes | str) -> dict[str, str]:
 
 
 class _Learning:
-    """Mixin for redis-py's connections: learn the incarnation when they open, and record the commands that they
-    send.
-    """
+    """Mixin for redis-py's connections, which learn the incarnation when they open and record their commands."""
 
     pool: "MirrorPool"
     incarnation = ""

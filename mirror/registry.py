@@ -115,8 +115,9 @@ def after_others() -> list[str]:
 
 
 def all_ahead(name: str) -> set[str]:
-    """Return the names of all mirrors that this one depends on, directly or not. Sorting by their number respects
-    ``after``.
+    """Return the names of all mirrors that this one depends on, directly or not.
+
+    Sorting mirrors by the number of these names respects ``after``.
     """
     found: set[str] = set()
     todo = ahead(name)

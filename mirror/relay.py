@@ -181,8 +181,9 @@ def _batch(mirror: Mirror, pks: Sequence[str], redis: Any, tried: set[tuple[str,
 def isolate(
     mirror: Mirror, pks: Sequence[str], redis: Any, failures: dict[str, Exception], *, full: bool = False
 ) -> int:
-    """Drain the keys, halving the batch after an error. Keys that fail alone go into ``failures``. Return applied
-    changes.
+    """Drain the keys, halving the batch after an error. Return the number of applied changes.
+
+    Keys that fail alone go into ``failures``.
     """
     if len(pks) == 1:
         try:

@@ -194,9 +194,7 @@ def ask(session: Session, commands: Sequence[Command]) -> list[Any]:
 
 
 def collect(session: Session, commands: Sequence[Command]) -> list[Any]:
-    """Collect the replies to ``commands``, which were posted, as ``session.collect`` does. Raises WrongType like
-    ``ask``.
-    """
+    """Collect the replies to the posted ``commands``. Raises WrongType like ``ask``."""
     try:
         return session.collect()
     except ResponseError as error:

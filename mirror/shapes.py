@@ -205,8 +205,9 @@ class SummaryShape(JsonShape):
     sums_up = True
 
     def pending(self, pks: Sequence[str]) -> dict[str, list[outbox.Pending]]:
-        """Return all pending changes, if these rows have any. The list is read from all rows, so the first of many
-        drains does the work of all.
+        """Return all pending changes, if these rows have any.
+
+        The list is read from all rows, so the first of many drains does the work of all.
         """
         found, wanted = outbox.pending_at_all(self.mirror.name, SUMMED_UP), set(pks)
         if len(found) == SUMMED_UP:  # the changes of these rows may be missing

@@ -51,9 +51,7 @@ def _concerns(watch: Watch, fields: Collection[str] | None) -> bool:
 def _links_changed(
     sender: type[Model], instance: Model, action: str, reverse: bool, pk_set: set[Any] | None, **kwargs: Any
 ) -> None:
-    """Hint the keys of changed many-to-many links, at either end. For ``clear`` before it, while the links are
-    known.
-    """
+    """Hint the keys of changed many-to-many links, at either end. Links are read before ``clear`` removes them."""
     if action not in ("post_add", "post_remove", "pre_clear"):
         return
     for name, watch in _by_model[sender]:

@@ -26,7 +26,9 @@ class Outcome(enum.Enum):
 
 
 class Pushed(NamedTuple):
-    """The result of a run: the numbers of applied changes and of windows that were sent rows, whether they exist or
+    """The result of a run.
+
+    applied: number of applied changes. windows: number of windows that rows were sent to, whether they exist or
     not.
     """
 
@@ -57,8 +59,9 @@ class Slices:
         self.deliveries = deliver.Deliveries(session, mirror, [change.key for change in changes])
 
     def run(self, are_whole: Whole, goes_on: Callable[[], bool]) -> Pushed:
-        """Push one slice, and others while ``goes_on`` returns True. Raises Conflict if another process pushes the
-        rows.
+        """Push one slice, and others while ``goes_on`` returns True.
+
+        Raises Conflict if another process pushes the rows.
         """
         self.at("guard")
         markers = self.deliveries.begin()

@@ -31,8 +31,7 @@ def replace_rows(mirror: TableMirror, pks: Sequence[str]) -> int:
 
 
 def catch_up(names: Sequence[str], limit: int) -> None:
-    """Apply about ``limit`` pending changes of each of these mirrors. Never raises; the relay applies failing
-    changes.
+    """Apply about ``limit`` pending changes of each of these mirrors. Never raises: the relay retries later.
 
     One query if nothing is pending. Changes of other tables (a tag, for books) are spread first, one slice of each.
     """

@@ -45,10 +45,10 @@ def watch(redis: Any) -> Reasons:
 
 
 def check(redis: Any) -> Reasons:
-    """Make mirrors cold that miss changes or may have missed some. Return the reasons for those that still miss
-    them.
+    """Make mirrors cold that miss changes or may have missed some.
 
-    One query while the triggers are unchanged. Raises redis-py's errors when Redis is away.
+    Return the reasons, by mirror, for those that still miss changes. One query while the triggers are unchanged.
+    Raises redis-py's errors when Redis is away.
     """
     found = capture.capture_for()
     stamps = found.stamps()

@@ -39,8 +39,7 @@ def _silent(mirror: str, rows: int) -> None:
 def verify(
     names: Iterable[str] = (), *, sample: int | None = None, progress: Progress = _silent, redis: Any = None
 ) -> list[Difference]:
-    """Return all differences between SQL and Redis in these mirrors (all by default), and their quarantined
-    changes.
+    """Return all differences in these mirrors (all by default), and their quarantined changes.
 
     sample: compare only that many random rows, without searching for strays. ``progress`` is called with the
     mirror's name and the number of rows read (0: a sign of life while Redis is read). Raises redis-py's errors when

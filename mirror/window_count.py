@@ -56,8 +56,9 @@ def _of_owners(mirror: Mirror, session: Session) -> Count | None:
 
 
 def _some_keys(session: Session) -> tuple[set[str], int, bool]:
-    """Return a sample of the keys, the number of keys that Redis looked at (those with other prefixes included),
-    and whether the sample has all keys.
+    """Return a sample of the keys, the number of keys looked at, and whether the sample is complete.
+
+    The number includes keys with other prefixes.
     """
     seen: set[str] = set()
     for step, keys in enumerate(scan.keys(session), 1):

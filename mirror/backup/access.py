@@ -57,8 +57,7 @@ def write(
     args: Sequence[Any] = (),
     redis: Any = None,
 ) -> Any:
-    """Run a script from ``marks.guarded``, whose result depends on the values of ``items`` in Redis. Return its
-    reply.
+    """Run a script from ``marks.guarded`` that depends on values of ``items`` in Redis. Return its reply.
 
     One round trip in the usual case. The script never uses values older than SQL's, even if Redis is lost at this
     moment: it checks the marker itself, on a connection that ends with the server. Raises NotRestored, and

@@ -35,9 +35,7 @@ class Backup:
         raise NotImplementedError
 
     def read(self, redis: Any, items: Sequence[str]) -> Mapping[str, Any]:
-        """Return the values of these items in Redis, without the items that do not exist, in as few round trips as
-        possible.
-        """
+        """Return the values of these items in Redis, without missing items, in as few round trips as possible."""
         pipe = redis.pipeline(transaction=False)
         self.ask(pipe, items)
         return self.said(items, pipe.execute())
@@ -46,17 +44,15 @@ class Backup:
         """Write these items to SQL in a fixed number of statements. Runs in a transaction, items in ascending
         order.
 
-        None is a marked item that Redis no longer has. Newer values in SQL must be kept, because Redis may have
-        been restored from an older file, and two flushes may end in the wrong order: take the greater value, merge,
-        or compare versions. None has no version. If items can be deleted and created again, keep their versions,
-        and let ``said`` return an empty value with a version instead of None.
+        None stands for a marked item that Redis no longer has. Newer values in SQL must be kept, because Redis may
+        have been restored from an older file, and two flushes may end in the wrong order: take the greater value,
+        merge, or compare versions. None has no version. If items can be deleted and created again, keep their
+        versions, and let ``said`` return an empty value with a version instead of None.
         """
         raise NotImplementedError
 
     def load(self, items: Sequence[str]) -> Mapping[str, Any]:
-        """Return the values of these items in SQL, without the items that do not exist, in a fixed number of
-        statements.
-        """
+        """Return the values of these items in SQL, without missing items, in a fixed number of statements."""
         raise NotImplementedError
 
     def put_back(self, redis: Any, values: Mapping[str, Any]) -> None:

@@ -46,8 +46,9 @@ def _silent(backup: str, items: int) -> None:
 
 @dataclass(frozen=True)
 class Flushed:
-    """The result of a flush. items: written to SQL. aside: refused by SQL and quarantined. finished: within its
-    time.
+    """The result of a flush.
+
+    items: written to SQL. aside: refused by SQL and quarantined. finished: within its time.
     """
 
     backup: str

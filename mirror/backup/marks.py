@@ -31,9 +31,7 @@ def script(path: Path) -> Script:
 
 
 def guarded(path: Path) -> Script:
-    """Return a script as ``script`` does, for ``access.write``: it runs only on values not older than SQL's
-    (``guard.lua``).
-    """
+    """Return a script for ``access.write``, which runs only on values not older than SQL's (``guard.lua``)."""
     return Script(path, head=_MARK + _GUARD)
 
 

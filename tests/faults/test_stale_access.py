@@ -75,7 +75,7 @@ class Site:
         return found
 
     def is_in(self, name: str) -> bool:
-        """Return whether any page shows the reader as logged in: from prefetched reads, the page cache, or ordinary
+        """Return whether any page shows the reader as logged in, by prefetched reads, the page cache or ordinary
         reads.
         """
         browser = self.browsers[name]

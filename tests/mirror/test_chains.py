@@ -24,8 +24,8 @@ FEED = cast("FeedWindow", registry.get("tfeed"))
 
 
 def edges(*pairs: tuple[int, int]) -> list[str]:
-    """Create writers 1 to 5 and readings between them. Return the keys of the readings, whose changes alone are
-    pending.
+    """Create writers 1 to 5 and readings between them. Return the keys of the readings, which alone have pending
+    changes.
     """
     Writer.objects.bulk_create([Writer(pk=pk, name=str(pk)) for pk in range(1, 6)])
     Change.objects.filter(mirror="tfeed").delete()

@@ -158,8 +158,9 @@ class TestReplay:
 
     @pytest.fixture
     def lost(self, readers: list[Writer], redis: Redis) -> list[int]:
-        """Push two notes, one of them in part, and then act as if another incarnation without them answered. Return
-        their ids.
+        """Push two notes, one of them in part, and then act as if another incarnation without them answered.
+
+        Return their ids.
         """
         whole, partly = write(readers[0]).pk, write(readers[0]).pk
         push.run(pending()[:1])

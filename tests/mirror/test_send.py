@@ -19,9 +19,7 @@ def broker(redis_server: RedisServer) -> Redis:
 
 
 def queued(broker: Redis) -> list[Any]:
-    """Return (task, args, kwargs) of the queued tasks: the queue of the relay first, then the default queue; oldest
-    first.
-    """
+    """Return (task, args, kwargs) of the queued tasks, oldest first: the relay's queue, then the default queue."""
     raw: Any = broker.lrange("default", 0, -1) + broker.lrange("relay", 0, -1)
     messages = [json.loads(message) for message in reversed(raw)]
     return [(m["headers"]["task"], *json.loads(b64decode(m["body"]))[:2]) for m in messages]

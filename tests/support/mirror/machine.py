@@ -1,5 +1,4 @@
-"""The base of parity machines: a start, a relay that crashes at any step, a Redis that is emptied, and checks at
-rest.
+"""The base of parity machines: a relay that crashes at any step, a Redis that is emptied, and checks at rest.
 
 At rest, the live mirror equals a fresh rebuild and equals the content computed by the ORM.
 """

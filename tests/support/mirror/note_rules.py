@@ -1,5 +1,6 @@
-"""The rules of the parity machine for windows: writers write, read and ignore; windows are made, deleted and
-expire; and warm-ups and pushes are killed or paused.
+"""The rules of the parity machine for windows.
+
+Writers write, read and ignore. Windows are made, deleted and expire. Warm-ups and pushes are killed or paused.
 """
 
 from collections.abc import Callable
@@ -142,9 +143,7 @@ class NoteRules(Machine):
     # --- at rest
 
     def is_right(self) -> None:
-        """Check every existing feed against the ORM from its lowest note upwards. Then warm and check the feeds of
-        all.
-        """
+        """Check every existing feed against the ORM from its floor upwards. Then warm and check all feeds."""
         known = {feed(writer): writer for writer in Writer.objects.all()}
         for name in list(self.redis.scan_iter("*:feed", count=1000)):
             if self.redis.zscore(name, "0") not in (MAKING, None):

@@ -1,6 +1,4 @@
-"""Shared by the mirror's tests: the content of Redis as plain data, and the expected content computed by the ORM
-alone.
-"""
+"""Shared by the mirror's tests: the content of Redis, and the expected content computed by the ORM alone."""
 
 from typing import Any
 

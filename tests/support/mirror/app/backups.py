@@ -20,9 +20,7 @@ _restore_baskets = Script(_LUA / "restore_baskets.lua")
 
 @register
 class BestBackup(Backup):
-    """``tbest``: a sorted set of players by their best score. Of two scores the greater one wins. Redis has all of
-    them.
-    """
+    """``tbest``: a sorted set of players by their best score. The greater score wins. Redis has all of them."""
 
     name = "tbest"
     whole = True

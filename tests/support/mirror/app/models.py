@@ -94,9 +94,7 @@ class Writer(models.Model):
 
 
 class Note(models.Model):
-    """A note. Windows show the newest notes of its writer, of its topic, of all writers, and for readers of its
-    writer.
-    """
+    """A note. Windows show the newest notes of its writer, of its topic, of all, and for readers of its writer."""
 
     writer = models.ForeignKey(Writer, models.CASCADE, related_name="notes")
     topic = models.CharField(max_length=20)
