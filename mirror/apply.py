@@ -10,7 +10,7 @@ Correctness depends on the order of the steps, none of which may be moved:
 A crash between any two steps leaves the ids pending, and repeating the drain is harmless. A concurrent write makes
 EXEC fail, and the drain starts over with newer rows. So no other drain of a row writes between WATCH and EXEC of
 one drain. This puts all drains of a row into one order, and each of them reads SQL later than the one before. The
-ids are read before the rows: a change whose id was read is contained in the rows, and a change committed in between
+ids are read before the rows: the rows contain each change with an id that was read, and a change committed in between
 stays pending and is drained again. Reading both in one statement would give the same guarantee, but every ``load``
 would have to be one statement.
 """
@@ -32,7 +32,7 @@ from mirror.shapes import ABSENT, JsonShape, shape_of
 
 TRIES = 20
 Step = Callable[[str], object]
-Claim = Field | Value  # entries whose place can pass from one row to another
+Claim = Field | Value  # the place of these entries can pass from one row to another
 
 
 def no_step(name: str) -> None:

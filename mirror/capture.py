@@ -133,7 +133,7 @@ def made(mirrors: Iterable[str], using: str | None = None) -> None:
     capture = capture_for(using)
     table = capture.quote(capture.outbox)
     capture.run(
-        # Without the model, which may have columns whose migration follows.
+        # Without the model, which may have columns that a later migration adds.
         f"INSERT INTO {table} (mirror, source, key) VALUES ({literal(name)}, '', {literal(WHOLE)})"
         for name in mirrors
     )

@@ -1,4 +1,4 @@
-"""Callbacks after a commit whose failure is harmless."""
+"""Callbacks after a commit that may fail without harm."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -7,7 +7,7 @@ from django.conf import settings
 DEFAULTS: Final[dict[str, Any]] = {
     "ALIAS": "default",  # django-redis alias for requests: short time-outs
     "RELAY_ALIAS": None,  # django-redis alias for workers and commands; None: the same
-    "DATABASE": "default",  # the database whose tables are mirrored
+    "DATABASE": "default",  # the database with the mirrored tables
     "PREFIX": "",  # precedes every key
     "BUDGET_SECONDS": 0.05,  # time that a request may spend on its own changes after a commit
     "TRIGGER_CHECK_SECONDS": 2.0,  # how often a process checks the triggers

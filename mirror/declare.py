@@ -17,7 +17,7 @@ from mirror.session import Command
 
 Kind = Literal["set", "zset", "hash", "string", "list"]
 Record = dict[str, Any]
-SENTINEL: Final = "0"  # the member whose score gives the state of a lazy window:
+SENTINEL: Final = "0"  # this member's score gives the state of a lazy window:
 WHOLE: Final = 0.0  # the window holds all rows
 CUT: Final = -1.0  # SQL has more rows
 MAKING: Final = -2.0  # a warm-up is in progress; readers treat the window as cold
@@ -126,7 +126,7 @@ class Mirror:
     def rows_behind(self, record: Record) -> Iterable[tuple[type[Model], Any]]:
         """Return the watched rows of other tables that the record was made from: model, key of its change. Pure.
 
-        A strict mirror names those whose pending changes make the record out of date (a session's user).
+        A strict mirror names the rows with changes that make the record outdated (a session's user).
         """
         return ()
 
@@ -154,7 +154,7 @@ class Mirror:
         return [str(pk) for pk in rows.values_list("pk", flat=True)[:limit]]
 
     def pk_of(self, key: str) -> str | None:
-        """Return the row whose record has this key, or None if it is not a record's key of this mirror."""
+        """Return the row with this key of its record, or None if this mirror has no such key."""
         start, _, end = self.key("\0").partition("\0")
         if not (key.startswith(start) and key.endswith(end)):
             return None

@@ -2,7 +2,7 @@
 
 A key's checksum combines the number of its members and the sum of their 64-bit hashes. The content of Redis is
 summed up the same way while it is read. So the memory for a comparison grows with the number of keys, not of
-members. Only keys whose checksums differ are compared closely.
+members. Only keys with different checksums are compared closely.
 """
 
 from collections import defaultdict

@@ -43,7 +43,7 @@ def mirrors_of(name: str) -> list[Mirror]:
 
 
 def _label(mirror: Mirror) -> str:
-    """Return the model's name, or "" for a summary and for windows whose owners are not its rows."""
+    """Return the model's name, or "" for a summary and for windows with other owners."""
     model = getattr(mirror, "model", None)
     if isinstance(mirror, WindowMirror) and not mirror.is_of_rows():
         return ""

@@ -14,7 +14,7 @@ from typing import Final
 from mirror.bounded import Bounded
 from mirror.prefetch import Asked, Prefetched, fetch, known
 
-VISITORS: Final = 1024  # number of visitors whose own reads are remembered
+VISITORS: Final = 1024  # maximum number of visitors with remembered reads
 NOTHING: Final = Asked((), ())
 
 Plan = tuple[Asked, ...]

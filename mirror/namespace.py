@@ -55,7 +55,7 @@ def enter(name: str) -> bool:
 
 
 def remove_keys(namespace: str) -> None:
-    """Remove the keys of this namespace, and of those whose processes were killed. Without Redis, do nothing."""
+    """Remove the keys of this namespace, and those of killed processes. Without Redis, do nothing."""
     from mirror.redis import with_prefix
 
     try:

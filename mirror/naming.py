@@ -9,7 +9,7 @@ def slot_of(key: str) -> str:
 
 
 def with_prefix(name: str) -> str:
-    """Return the name on a server: for messages, and for the cache server, whose connections add no prefix."""
+    """Return the name on a server: for messages, and for the cache server, where no prefix is added."""
     return prefix.current() + name
 
 

@@ -61,7 +61,7 @@ class Packer(HiredisRespSerializer):
         return super().pack(*self.rename([*words, *args[1:]]))
 
     def pack_command(self, command: Sequence[Any]) -> bytes:
-        """Write one command whose name is one word."""
+        """Write one command with a name of one word."""
         return pack_command(tuple(self.rename(command)))
 
     def rename(self, command: Sequence[Any]) -> list[Any]:
@@ -93,7 +93,7 @@ class Packer(HiredisRespSerializer):
 
 
 def strip_replies(redis: Redis, packer: Packer) -> Redis:
-    """Make a client whose connections have this packer remove the prefix from names in replies."""
+    """Make a client that uses this packer remove the prefix from names in replies."""
     for command in _NAMES_IN_REPLY:
         redis.set_response_callback(command, _stripping(packer, redis.response_callbacks.get(command)))
     return redis

@@ -12,7 +12,7 @@ from mirror.models import Change, Identity
 
 
 def is_pushed() -> Q:
-    """Return the condition for changes whose rows are pushed into windows."""
+    """Return the condition for changes of pushed rows."""
     pairs = [Q(mirror=mirror, source=source) for mirror, source in registry.pushed()]
     return Q(*pairs, _connector=Q.OR) if pairs else Q(pk__in=[])
 

@@ -1,5 +1,5 @@
 -- Deliver rows to a window. Return 1 if the window exists. A key of another type counts as cold; verify reports it.
--- KEYS: window, set of the authors whose rows it shows, set of the authors to leave out.
+-- KEYS: window, set of the authors to show, set of the authors to leave out.
 -- ARGV: maximum number of rows in a window; then for each row: id, author ('': skip the sets), '1' to add or '0' to
 -- remove it.
 local window, length = KEYS[1], tonumber(ARGV[1])

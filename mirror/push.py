@@ -1,10 +1,10 @@
-"""Fan-out on write: rows are pushed into the windows of all readers who see them.
+"""Fan-out on write: rows are pushed into the windows of their readers.
 
 A pushed row's change names the row. The windows that it concerns are determined during the push, for one slice of
 owners at a time. Correctness depends on the order of the steps of a slice, as in ``mirror.apply``:
 
 1. Redis: take the row's guard; check that the mirror, and those it depends on, are warm.
-2. SQL: read the owners whose windows the row concerns, and whether it belongs there.
+2. SQL: read which windows the row concerns, and whether it belongs there.
 3. Redis: deliver, in transactions that fail if another process has taken the guard since (``mirror.deliver``).
 4. SQL: save the cursor, or mark the change as applied, unless another process has done so.
 

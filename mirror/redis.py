@@ -1,4 +1,4 @@
-"""Clients for Redis, whose connections learn the server's incarnation, and a circuit breaker.
+"""Clients for Redis that learn the server's incarnation, and a circuit breaker.
 
 ``PoolFactory`` belongs in django-redis' ``CONNECTION_FACTORY``, and ``MirrorPool`` in its
 ``CONNECTION_POOL_CLASS``. The pool's connections ask the server for its *incarnation* (run id and replication id)

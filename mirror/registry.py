@@ -58,7 +58,7 @@ def unregister(name: str) -> None:
 
 
 def get(name: str) -> Mirror:
-    """Return the mirror called ``name``. Raises UnknownMirror, whose message lists the known names."""
+    """Return the mirror called ``name``. Raises UnknownMirror, which lists the known names."""
     try:
         return _mirrors[name]
     except KeyError:
@@ -78,17 +78,17 @@ def strict() -> list[str]:
 
 
 def sums_up(name: str) -> bool:
-    """Return whether the mirror is a summary, whose single key all drains write."""
+    """Return whether the mirror is a summary, with a single key that all drains write."""
     return isinstance(_mirrors.get(name), SummaryMirror)
 
 
 def is_window(name: str) -> bool:
-    """Return whether the mirror is a window mirror, whose entries are ids of rows of other mirrors."""
+    """Return whether the mirror is a window mirror, with ids of other mirrors' rows as entries."""
     return isinstance(_mirrors.get(name), WindowMirror)
 
 
 def pushed() -> list[tuple[str, str]]:
-    """Return mirror and source of the changes whose rows are pushed into windows."""
+    """Return mirror and source of the changes of pushed rows."""
     return [(mirror.name, watch.source) for mirror in _mirrors.values() for watch in mirror.watches if watch.pushed]
 
 

@@ -50,7 +50,7 @@ class WrongType(RuntimeError):
 
 
 def no_text(key: str) -> WrongType:
-    """Return the error for a key whose content is not valid UTF-8."""
+    """Return the error for a key with content that is not valid UTF-8."""
     return WrongType(f"the key {with_prefix(key)!r} holds something that is no text; delete it, then repair")
 
 
@@ -86,7 +86,7 @@ class Owned:
         self._numbered = self.has_records and not end and mirror.pk_of(f"{self._start}1") == "1"
 
     def pk_of(self, key: str) -> str | None:
-        """Return the row whose record has this key, or None."""
+        """Return the row with this key of its record, or None."""
         if not (self.has_records and key.startswith(self._start)):
             return None
         if self._numbered:

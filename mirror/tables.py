@@ -1,4 +1,4 @@
-"""Table mirrors, whose target is SQL: derived rows and the marks of their changes are written in one transaction.
+"""Table mirrors, which write to SQL: derived rows and the marks of their changes are written in one transaction.
 
 Drains of mirrors that write the same tables exclude one another by a row lock. Under it a drain reads first the ids
 of the pending changes and then the rows, like ``mirror.apply``, so that changes committed later stay pending. Redis

@@ -63,7 +63,7 @@ def explain_record(mirror: str, pk: str, record: Any, error: Exception) -> TypeE
 
 
 def _check_closely(mirror: str, pk: str, entry: Contribution) -> None:
-    """Check an entry whose types are not the usual ones. Subclasses of them are valid."""
+    """Check an entry with unusual types. Subclasses of the usual ones are valid."""
     for name, part in entry._asdict().items():
         if name == "keys":
             is_right, wanted = all(isinstance(key, str) for key in part), "a sequence of str"

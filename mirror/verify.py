@@ -60,7 +60,7 @@ def verify(
 
 
 def quarantined(names: Iterable[str]) -> list[Difference]:
-    """Return the quarantined changes of these mirrors, whose rows SQL answers for readers."""
+    """Return the quarantined changes of these mirrors. SQL answers reads of their rows."""
     changes = Change.objects.using(outbox.using()).quarantined().filter(mirror__in=list(names)).order_by("id")
     rows = {(c.mirror, c.source, c.key): c.error for c in changes}
     return [

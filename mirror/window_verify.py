@@ -19,7 +19,7 @@ from mirror.shapes import ABSENT, Said, Target
 from mirror.window_shapes import LazyShape, at_once
 
 BATCH = 500
-MOST_PENDING = 100_000  # maximum number of other mirrors' changes whose owners are determined
+MOST_PENDING = 100_000  # maximum number of other mirrors' changes that are read
 
 
 class Windows:

@@ -1,4 +1,4 @@
--- mark(marks, item): mark an item whose present value SQL lacks. Its version is the time in microseconds, but always
+-- mark(marks, item): mark an item because SQL lacks its present value. Its version is the time in microseconds, but always
 -- greater than the previous one, because a flush of an older value must not clear the mark. An item with a negative
 -- version was quarantined. A new mark makes it an ordinary one again.
 local time

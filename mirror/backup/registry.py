@@ -45,7 +45,7 @@ def unregister(name: str) -> None:
 
 
 def get(name: str) -> Backup:
-    """Return the backup called ``name``. Raises UnknownBackup, whose message lists the known names."""
+    """Return the backup called ``name``. Raises UnknownBackup, which lists the known names."""
     try:
         return _backups[name]
     except KeyError:

@@ -28,7 +28,7 @@ def _silent(backup: str, items: int) -> None:
 
 
 class Difference(NamedTuple):
-    """An item whose values in SQL and Redis differ. sql, redis: the values, or None without one."""
+    """An item with different values in SQL and Redis. sql, redis: the values, or None without one."""
 
     backup: str
     item: str

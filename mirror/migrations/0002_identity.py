@@ -1,12 +1,13 @@
-"""The database says who it is from the start: made later, in a transaction that is rolled back, it would be forgotten
-by the database and remembered by the process.
+"""Create the identity of the database in advance.
+
+If its first use created it in a transaction that is rolled back, SQL would lose it while the process keeps it.
 """
 
 from django.db import migrations
 
 
 def make(apps, schema_editor):
-    """The one row."""
+    """Create the single row."""
     apps.get_model("mirror", "Identity").objects.using(schema_editor.connection.alias).get_or_create(pk=1)
 
 

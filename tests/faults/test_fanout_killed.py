@@ -18,7 +18,7 @@ SOURCE = Note._meta.db_table
 
 
 def feed() -> WindowMirror:
-    """Return the mirror whose windows receive notes."""
+    """Return the window mirror that receives notes."""
     found = registry.get("tfeed")
     assert isinstance(found, WindowMirror)
     return found

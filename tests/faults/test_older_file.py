@@ -138,7 +138,7 @@ def test_truncated_table_stays_empty_in_redis(
 def test_redis_may_revert_during_a_sweep_or_a_replay(
     what: str, storm: Storm, redis_server: RedisServer, state: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Changes whose drain was lost are applied again. The clock of the former Redis is not written into the next."""
+    """Changes drained in vain are applied again. The clock of the former Redis is not written into the next one."""
     past, drain_all, times = Past(redis_server, tmp_path), relay.drain_all, count()
     strike(storm, 3)
     if what == "replay":
@@ -160,7 +160,7 @@ def test_redis_may_revert_during_a_sweep_or_a_replay(
 
 
 class LateDrain(threading.Thread):
-    """A drain whose transaction the former Redis executed. It marks its changes only when it is released."""
+    """A drain after its transaction on the former Redis. It marks its changes only when it is released."""
 
     def __init__(self, pk: int) -> None:
         super().__init__()

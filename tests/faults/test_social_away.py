@@ -79,7 +79,7 @@ def draft(page: str, text: str) -> dict[str, str]:
 
 
 def delivered(state: Redis, post: Post) -> int:
-    """Return the number of followers whose timelines have the post."""
+    """Return the number of followers with the post in their timelines."""
     followers = Follow.objects.filter(followee=post.user_id).values_list("follower_id", flat=True)
     return sum(state.zscore(keys.timeline(pk), str(post.pk)) is not None for pk in followers)
 

@@ -47,7 +47,7 @@ def messages(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bob(transactional_db: None, crew: Crew, small_steps: dict[str, object]) -> Iterator[User]:
-    """Create bob with many followers, whose timelines are warm. Start a worker for every queue but the relay's."""
+    """Create bob with many followers and warm timelines. Start a worker for every queue but the relay's."""
     small_steps.clear()
     crew.environment["MIRROR_SETTINGS"] = "{}"
     # A lost hint waits for a sweep, and no worker sweeps during the first half of the posts.

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Readers:
-    """Readers who view one book after another."""
+    """Readers that view one book after another."""
 
     def __init__(self) -> None:
         self.books = [make_book(f"Book {n}") for n in range(5)]

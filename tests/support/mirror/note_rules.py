@@ -26,7 +26,7 @@ class NoteRules(Machine):
     """Writers and their notes."""
 
     def populate(self) -> None:
-        """Create three writers who read one another, each with two notes. Without them most rules would do nothing."""
+        """Create three writers with two notes, each reading another one. Without them most rules would do nothing."""
         people = [Writer.objects.create(name="w") for _ in range(3)]
         for number, writer in enumerate(people):
             Reading.objects.create(reader=writer, writer=people[number - 1])

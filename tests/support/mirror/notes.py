@@ -23,7 +23,7 @@ FEED = windows()
 
 
 def writer(name: str = "w", *reads: Writer) -> Writer:
-    """Create a writer who reads these writers."""
+    """Create a writer and reader of these writers."""
     made = Writer.objects.create(name=name)
     for other in reads:
         Reading.objects.create(reader=made, writer=other)

@@ -1,4 +1,4 @@
-"""Shared by the tests of pushed rows: notes of a writer whose readers have warm windows."""
+"""Shared by the tests of pushed rows: notes of a writer, and readers with warm windows."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,14 +19,14 @@ class Killed(BaseException):
 
 
 def feed() -> WindowMirror:
-    """Return the mirror whose windows receive notes."""
+    """Return the window mirror that receives notes."""
     found = registry.get("tfeed")
     assert isinstance(found, WindowMirror)
     return found
 
 
 def make_readers(count: int) -> list[Writer]:
-    """Create writers who read the first one. All windows are warm, and no change is pending."""
+    """Create writers and let the others read the first one. All windows are warm, and no change is pending."""
     people = Writer.objects.bulk_create(Writer(name=f"reader {n}") for n in range(count))
     Reading.objects.bulk_create(Reading(reader=reader, writer=people[0]) for reader in people[1:])
     rebuild.rebuild()

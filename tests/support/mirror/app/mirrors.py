@@ -13,7 +13,7 @@ Via = Callable[[Sequence[str], str | None, int], list[str]]
 
 
 def _items_with(field: str) -> Via:
-    """Return a function for ``Watch.via`` that gives the items whose ``field`` is among the values."""
+    """Return a function for ``Watch.via`` that finds items by the values of ``field``."""
 
     def via(values: Sequence[str], after: str | None, limit: int) -> list[str]:
         items = Item.objects.filter(**{f"{field}__in": values})

@@ -1,4 +1,4 @@
-"""Models with foreign keys, many-to-many links and edges, and a table whose names need quoting."""
+"""Models with foreign keys, many-to-many links and edges, and a table with names that need quoting."""
 
 from django.db import models
 
@@ -48,7 +48,7 @@ class Follow(models.Model):
 
 
 class Odd(models.Model):
-    """A table whose names need quoting, and whose key may be null."""
+    """A table with names that need quoting, and a key that may be null."""
 
     code = models.CharField(max_length=50, null=True, db_column="c'ödé; --")
 
@@ -84,7 +84,7 @@ class Basket(models.Model):
 
 
 class Writer(models.Model):
-    """An author of notes, who also reads the notes of others."""
+    """An author of notes and reader of other authors' notes."""
 
     name = models.CharField(max_length=50)
     active = models.BooleanField(default=True)

@@ -18,7 +18,7 @@ def shown() -> QuerySet[Note]:
 
 
 def feed_of(reader: int) -> QuerySet[Note]:
-    """Return the notes of a reader's feed: their own, and those of writers whom they read and do not ignore."""
+    """Return the notes of a reader's feed: their own, and those of the writers they read and do not ignore."""
     read = Reading.objects.filter(reader=reader).values("writer")
     ignored = Ignoring.objects.filter(reader=reader).values("writer")
     return shown().filter(Q(writer=reader) | Q(writer__in=read) & ~Q(writer__in=ignored))
@@ -55,7 +55,7 @@ class _Edge(EdgeMirror):
 
 @register
 class ReadingEdge(_Edge):
-    """The writers whom a reader reads."""
+    """The writers that a reader reads."""
 
     name = "treading"
     model = Reading
@@ -65,7 +65,7 @@ class ReadingEdge(_Edge):
 
 @register
 class IgnoringEdge(_Edge):
-    """The writers whom a reader ignores."""
+    """The writers that a reader ignores."""
 
     name = "tignoring"
     model = Ignoring

@@ -1,4 +1,4 @@
-"""A mirror whose author gave no thought to a prefix."""
+"""A mirror that was written without a prefix in mind."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
