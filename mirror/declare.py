@@ -311,8 +311,7 @@ class WindowMirror(Mirror):
     def sources(self, owner: str) -> tuple[str, str]:
         """Return two sets in the window's slot: the authors to show, and the authors to leave out in any case.
 
-        The mirrors in ``after`` maintain the sets. With them, Redis refuses a late row of an author who has been
-        left.
+        The mirrors in ``after`` maintain the sets. With them, Redis refuses late rows of authors no longer shown.
         """
         raise NotImplementedError
 

@@ -20,7 +20,7 @@ from mirror import progress, registry
 from mirror.conf import setting
 from mirror.models import Change, ChangeQuerySet
 
-MUCH = 200  # more pending changes than a request can drain within its budget
+MUCH = 200  # with more pending changes, a request drains none: it could not finish within its budget
 PURGE = 5000  # applied changes deleted in one statement
 MOST = 2000  # changes of one key applied by one drain
 MOST_AT_ONCE = 20_000  # changes of many keys applied by one drain
