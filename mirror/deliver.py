@@ -81,7 +81,7 @@ class Deliveries:
         """Release the guards that no other process has taken, after a conflict.
 
         Otherwise other processes would wait for an abandoned guard. A guard that is taken at this very moment may
-        be deleted. Then the other process' batch fails and is repeated.
+        be deleted. Then the other process's batch fails and is repeated.
         """
         found = zip(self._guards, redis.mget(self._guards), strict=True)
         if own := [guard for guard, token in found if token == self._token.encode()]:

@@ -109,7 +109,7 @@ def _drain_rows(mirror: str, keys: list[str], deadline: relay.Deadline) -> tuple
 
 
 def _push(mirror: str, source: str, keys: list[str], deadline: relay.Deadline) -> tuple[list[str], list[str]]:
-    """Push one slice, which reaches the authors of the rows and a few others. No other mirror follows."""
+    """Push one slice, which reaches the authors' windows and a few others. No chained mirror follows."""
     is_left = deadline.passed() or push.first(mirror, source, keys, client())
     return [], keys if is_left else []
 

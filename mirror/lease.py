@@ -25,7 +25,7 @@ logger = logging.getLogger("mirror")
 
 TAKE: Final = Script(Path(__file__).parent / "lease_take.lua")
 _HERE: Final = uuid.uuid4().hex
-_held: Final[set[str]] = set()  # the leases held under this process' name
+_held: Final[set[str]] = set()  # the leases held under this process's name
 _guard = threading.Lock()
 
 

@@ -92,7 +92,7 @@ def task(name: str, **options: Any) -> bool:
     global failures
     if broker.open():
         return False
-    # Unlike workers, which wait for tasks on connections with the configured time-out.
+    # Not the time-out of workers, which wait for tasks on their connections.
     seconds = float(setting("BROKER_TIMEOUT_SECONDS"))
     hasty = {"max_retries": 0, "socket_timeout": seconds, "socket_connect_timeout": seconds}
     connection = current_app.connection_for_write(transport_options=hasty)

@@ -20,7 +20,7 @@ def sweep(redis: Any = None) -> int:
     """
     redis = redis or relay_client()
     try:
-        triggers.watch(redis)  # without the lease, because another process' sweep may take long
+        triggers.watch(redis)  # without the lease, because another process's sweep may take long
         with lease(redis, "sweep") as mine:
             return _sweep(redis) if mine else 0
     except RedisError as error:
