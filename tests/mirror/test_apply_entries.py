@@ -204,4 +204,4 @@ def test_feed_is_trimmed_to_its_length(redis: Redis, settings: Any) -> None:
     for score in range(400):
         redis.xadd(key("titem:feed"), {"d": str(score)})
     apply.drain(Told(), [str(item.pk)])
-    assert redis.xlen(key("titem:feed")) < 300  # XTRIM ~ removes whole nodes of a hundred entries
+    assert redis.xlen(key("titem:feed")) < 300  # MAXLEN ~ removes whole nodes of a hundred entries
