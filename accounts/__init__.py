@@ -1,1 +1,1 @@
-"""Users, and what they prove who they are with."""
+"""Users, their sessions, and the ways in which they prove their identity."""

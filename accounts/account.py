@@ -1,4 +1,4 @@
-"""What a person's account page says: their logins from Redis; the e-mail address, which Redis has not, from SQL."""
+"""Data for the account page: logins come from Redis, e-mail addresses from SQL, because Redis does not hold them."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,24 +11,24 @@ from mirror.read import read
 
 
 class Logins(NamedTuple):
-    """How often somebody logged in, and when last (None: never)."""
+    """The number of a user's logins and the time of the last one (None: never)."""
 
     times: int
     last: datetime | None
 
 
 class Addresses(NamedTuple):
-    """Somebody's e-mail address ("": none), and the one they want and have not confirmed ("": none)."""
+    """A user's verified e-mail address and the address that waits for verification. Each is "" if it does not exist."""
 
     email: str
     wanted: str
 
 
 def logins_of(user_id: int) -> Logins:
-    """The logins of a user. 1 round trip, no SQL, when warm."""
+    """Return the logins of a user: 1 round trip and no SQL while the mirror is warm."""
     reading = read(["user"], lambda pipe: pipe.hmget(keys.login(user_id), ["login_times", "last_login_time"]))
     times, last = reading.replies[0] if reading else (None, None)
-    if times is None:  # cold, or a user so new that Redis has not heard of them
+    if times is None:  # the mirror is cold, or the user's record has not reached Redis yet
         times, last = _logins_by_sql(user_id)
     text = last.decode() if isinstance(last, bytes) else last
     return Logins(int(times), datetime.fromisoformat(text) if text else None)
@@ -41,6 +41,6 @@ def _logins_by_sql(user_id: int) -> tuple[int, str]:
 
 
 def addresses_of(user_id: int) -> Addresses:
-    """The addresses of a user: one statement."""
+    """Return the addresses of a user, with one SQL query."""
     row: Any = User.objects.filter(pk=user_id).values_list("email", "email_change__email").first()
     return Addresses(*(text or "" for text in row)) if row else Addresses("", "")

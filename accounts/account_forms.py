@@ -1,4 +1,4 @@
-"""Forms for what a person's account says: password and e-mail address."""
+"""Forms for changing a user's password and e-mail address."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from accounts.names import fold
 
 
 class AddressField(forms.EmailField):
-    """An e-mail address. Never with a line break, which would begin another header of the letter."""
+    """An e-mail address. It has no line break, which could start another header of an email."""
 
     def __init__(self, **kwargs: Any) -> None:
         widget = forms.EmailInput(attrs={"autocomplete": "email", "inputmode": "email", "spellcheck": "false"})
@@ -23,13 +23,13 @@ class AddressField(forms.EmailField):
 
 
 class ResetForm(auth_forms.PasswordResetForm):
-    """Which address a link goes to, if anybody has it."""
+    """The address of the accounts for which a reset link is requested."""
 
     email = AddressField(label=_("E-mail address"))
 
 
 class NewPasswordForm(auth_forms.SetPasswordForm):
-    """A new password, twice. What is done with it, ``accounts.passwords`` does."""
+    """A new password, typed twice. ``accounts.passwords`` stores it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -37,7 +37,7 @@ class NewPasswordForm(auth_forms.SetPasswordForm):
 
 
 class ChangePasswordForm(NewPasswordForm, auth_forms.PasswordChangeForm):
-    """The present password, and a new one twice."""
+    """The current password, and a new one typed twice."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -46,7 +46,7 @@ class ChangePasswordForm(NewPasswordForm, auth_forms.PasswordChangeForm):
 
 
 class OwnPasswordForm(forms.Form):
-    """The present password: proof that nobody else uses an open session."""
+    """The current password, as proof that the owner of the account is using the open session."""
 
     password = forms.CharField(
         label=_("Present password"),
@@ -66,7 +66,7 @@ class OwnPasswordForm(forms.Form):
 
 
 class EmailForm(OwnPasswordForm):
-    """The present password, and the address that is wanted."""
+    """The current password and the new address."""
 
     email = AddressField(label=_("New e-mail address"))
     field_order = ("email", "password")

@@ -34,19 +34,19 @@ from accounts.second_factor import factors
 from accounts.session_list import handle_of
 from accounts.session_services import MOST, end, end_all_sessions
 
-AT_ONCE: Final = 1000  # users whose sessions one action ends
+AT_ONCE: Final = 1000  # users or sessions that one action changes
 NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 admin.site.unregister(Group)
 
 
 class LoginStatsInline(StackedInline):
-    """How often somebody logged in: counted, not edited."""
+    """A read-only row with the number of a user's logins."""
 
     model = LoginStats
     fields = readonly_fields = ["login_times", "last_login_time"]
     can_delete = False
-    hide_title = True  # it would be the number of the user
+    hide_title = True  # the title would be the user's id
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -56,14 +56,14 @@ class LoginStatsInline(StackedInline):
 
 
 class FewAtOnce(Audited):
-    """With actions that are done while somebody waits."""
+    """Base for lists with actions that run inside a request, so they are limited to ``AT_ONCE`` rows."""
 
     list_per_page = 50
     paginator: Any = BoundedPaginator
     show_full_result_count = False
 
     def _few(self, request: HttpRequest, rows: QuerySet[Any]) -> list[Any]:
-        """The rows that were chosen; none (and a message) when they are too many."""
+        """Return the selected rows. With too many of them, show a message and return an empty list."""
         chosen = list(rows.order_by("pk")[: AT_ONCE + 1])
         if len(chosen) <= AT_ONCE:
             return chosen
@@ -78,7 +78,7 @@ class FewAtOnce(Audited):
 
 @admin.register(User)
 class UserAdmin(DjangoUserAdmin, FewAtOnce):
-    """People, with their type, their logins and their sessions."""
+    """Users with their type, logins and sessions."""
 
     form = UserChangeForm
     add_form = UserCreationForm
@@ -98,7 +98,7 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
     search_fields = ["username", "email"]
     ordering = ["username"]
     actions = ["end_sessions", "remove_factors"]
-    filter_horizontal = []  # too wide for the page beside unfold's sidebar
+    filter_horizontal = []  # the widget is too wide beside unfold's sidebar
     autocomplete_fields = ["groups"]
     inlines = [LoginStatsInline]
     fieldsets = [
@@ -117,7 +117,7 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
     POWERS: Final = ("is_staff", "is_superuser", "groups", "user_permissions")
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
-        """Only superusers give powers: others could give them to themselves."""
+        """Make permissions read-only except for superusers: other staff could grant them to themselves."""
         given = list(super().get_readonly_fields(request, obj))
         return given if request.user.is_superuser else [*given, *self.POWERS]
 
@@ -131,7 +131,7 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
         return list(super().get_inlines(request, obj)) if obj else []
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Save the user. A new e-mail address has to be confirmed by its owner, as everywhere."""
+        """Save the user, but keep the e-mail address until the owner has verified a new one."""
         wanted = obj.email if "email" in form.changed_data else ""
         if wanted:
             obj.email = form.initial.get("email", "")
@@ -145,12 +145,12 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return super().changeform_view(request, *args, **kwargs)
-        except IntegrityError:  # between the form's look and the write
+        except IntegrityError:  # the name was taken between validation and the write
             self.message_user(request, gettext("Somebody took this name a moment ago."), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """The page of the list, with the numbers of sessions (asked for all of them at once)."""
+        """Return the page of the list, with the numbers of sessions of all its users from one query."""
         changelist: ChangeList = super().get_changelist_instance(request)
         rows = list(changelist.result_list)
         owned = Session.objects.filter(user__in=[row.pk for row in rows]).order_by().values_list("user_id")
@@ -188,7 +188,7 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
 
     @admin.action(description=_("Remove second factors of selected users"), permissions=["remove_factors"])
     def remove_factors(self, request: HttpRequest, users: QuerySet[User]) -> None:
-        """Let users in who have lost their second factors. Their sessions end as well."""
+        """Remove lost second factors, so that their owners can log in, and end the owners' sessions."""
         chosen = self._few(request, users)
         for user in chosen:
             factors.remove_all(user, actor=request.user)
@@ -204,9 +204,9 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
 
 
 def _may_touch(request: HttpRequest, user: User | None) -> bool:
-    """Return whether the account may be changed. Only superusers change staff.
+    """Return whether the request's user may change this account. Only superusers may change accounts of staff.
 
-    A password or an address that somebody else sets would hand over the account with its permissions.
+    Setting the password or the address of another account takes over that account with its permissions.
     """
     is_guarded = user is not None and (user.is_staff or user.is_superuser)
     return not is_guarded or bool(request.user.is_superuser)
@@ -214,7 +214,7 @@ def _may_touch(request: HttpRequest, user: User | None) -> bool:
 
 @admin.register(Session)
 class SessionAdmin(FewAtOnce):
-    """Where people are logged in. To delete a session is to end it."""
+    """Sessions of all users. Deleting a session here ends it."""
 
     actions = ["end_selected"]
 
@@ -223,7 +223,7 @@ class SessionAdmin(FewAtOnce):
     search_fields = ["=user__username"]
     search_help_text = _("the whole name")
     fields = readonly_fields = ["short", "user", "where", "created_at", "seen_at", "expire_date"]
-    sortable_by: list[str] = []  # there may be millions
+    sortable_by: list[str] = []  # the table may have millions of rows
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -232,11 +232,11 @@ class SessionAdmin(FewAtOnce):
         return False
 
     def get_ordering(self, request: HttpRequest) -> list[str]:
-        """One person's: the newest first. Everybody's: as they lie, which costs no sorting."""
+        """Sort the sessions of one user by age, newest first, and those of all users by key, which needs no sort."""
         return ["-created_at"] if "user__id__exact" in request.GET else ["pk"]
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """The page of the list, with what Redis knows of when each was last seen, in one round trip."""
+        """Return the page of the list, with the last-seen times from Redis in one round trip."""
         changelist: ChangeList = super().get_changelist_instance(request)
         rows = list(changelist.result_list)
         times = tokens.last_seen([row.pk for row in rows])
@@ -249,7 +249,7 @@ class SessionAdmin(FewAtOnce):
         end([obj.pk])
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Without Django's own way to delete, which lists all that was chosen first, and tells nobody of it."""
+        """Return the actions without Django's bulk deletion, which lists every row first and skips the services."""
         return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
 
     @admin.action(description=_("End selected sessions"), permissions=["delete"])
@@ -280,7 +280,7 @@ class SessionAdmin(FewAtOnce):
 
 @admin.register(Group)
 class GroupAdmin(DjangoGroupAdmin, Audited):
-    """Groups, which give staff their permissions. Only superusers change them: others could change their own."""
+    """Groups, which give staff their permissions. Only superusers change them: staff could change their own groups."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)

@@ -1,4 +1,4 @@
-"""What lists of big tables in the admin have in common: bounded counts, nothing added, actions on a few rows."""
+"""Base classes for admin lists of big tables: bounded counts, no additions, actions on a limited number of rows."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
@@ -13,19 +13,19 @@ from unfold.admin import ModelAdmin
 from accounts.admin_lists import BoundedPaginator
 from accounts.audit.log import log_rows
 
-AT_ONCE: Final = 200  # rows that one action changes, while somebody waits
+AT_ONCE: Final = 200  # rows that one action changes inside one request
 
 
 class Audited(ModelAdmin):
-    """Deletions of several rows at once are in the audit log as well."""
+    """Base that also records deletions of several rows in the audit log."""
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[LogEntry]:
-        """Note the deletion of each row."""
+        """Record the deletion of each row."""
         return log_rows(request, queryset, DELETION)
 
 
 class Bounded(Audited):
-    """A list of a table that may have millions of rows, newest first; nothing is added or edited."""
+    """A list of a table that may have millions of rows, newest first. Rows are neither added nor edited."""
 
     list_per_page = 50
     paginator: Any = BoundedPaginator
@@ -37,11 +37,11 @@ class Bounded(Audited):
         return False
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Without Django's own way to delete, which is not by the services."""
+        """Return the actions without Django's bulk deletion, which bypasses the services."""
         return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
 
     def chosen(self, request: HttpRequest, rows: QuerySet[Any]) -> list[Any]:
-        """The rows that were chosen; none (and a message) when they are too many."""
+        """Return the selected rows. With too many of them, show a message and return an empty list."""
         found = list(rows.order_by("pk")[: AT_ONCE + 1])
         if len(found) <= AT_ONCE:
             return found
@@ -50,9 +50,9 @@ class Bounded(Audited):
         return []
 
     def log(self, request: HttpRequest, rows: Iterable[Model], flag: int, said: str) -> None:
-        """Note what is done to each of ``rows``."""
+        """Record an action on each of ``rows`` in the audit log."""
         log_rows(request, rows, flag, said)
 
     def done(self, request: HttpRequest, text: str, count: int) -> None:
-        """Say how many rows it was."""
+        """Show the number of changed rows."""
         self.message_user(request, text % {"n": count}, messages.SUCCESS if count else messages.WARNING)

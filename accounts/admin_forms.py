@@ -1,4 +1,4 @@
-"""Forms of the admin that are not Django's: a name that somebody has in another spelling is a mistake, not a crash."""
+"""Forms of the admin that report an existing name in another spelling as a validation error."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from accounts.names import fold, is_misleading
 
 
 class _OwnName:
-    """Mixin: the name must be nobody else's in any case or width, and a new one must not look like another."""
+    """Mixin that refuses names of other users in any case or width, and new names that look like existing ones."""
 
     cleaned_data: dict[str, Any]
     instance: User
@@ -30,8 +30,8 @@ class _OwnName:
 
 
 class UserChangeForm(_OwnName, UnfoldChangeForm):
-    """For a user who is there."""
+    """Change an existing user."""
 
 
 class UserCreationForm(_OwnName, UnfoldCreationForm):
-    """For a new one."""
+    """Create a user."""

@@ -1,4 +1,4 @@
-"""Lists of the admin over tables that may have millions of rows."""
+"""Pagination for admin lists of tables that may have millions of rows."""
 
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ COUNTED: Final = 10_000
 
 
 class BoundedPaginator(Paginator):
-    """Counts so many rows and no more; who is looking for one beyond them has to search or filter."""
+    """A paginator that counts at most ``COUNTED`` rows. Rows beyond them are reached by a search or a filter."""
 
     @cached_property
     def count(self) -> int:

@@ -1,4 +1,4 @@
-"""When sessions were last seen: Redis knows first, SQL within half a minute."""
+"""The backup of last-seen times of sessions: Redis has them first, SQL within half a minute."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +19,8 @@ _EPOCH = datetime.fromtimestamp(0, tz=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 SCAN = 1000
 
-# The sessions are locked against being deleted until this is committed, in the order in which they are deleted:
-# a row for a session that is going would fail the whole batch, or the deletion.
+# On PostgreSQL the sessions are locked against deletion until the commit, in the order in which deletions lock them:
+# a row for a session that is being deleted would make the whole batch, or the deletion, fail.
 _UPSERT = {
     "postgresql": """
         INSERT INTO accounts_lastseen (session_id, seen_at)
@@ -41,10 +41,10 @@ _UPSERT = {
 
 @register
 class LastSeenBackup(Backup):
-    """Items are digests; a value is a time in microseconds since 1970, to which both sides are exact.
+    """Items are digests of tokens; values are times in microseconds since 1970, which both sides store exactly.
 
-    A session of which SQL has not been told when it was seen was seen when it was made: so ``recent:`` can hold
-    every session there is, which is what the limit on sessions counts.
+    A session without a time in SQL counts as seen at its creation. So ``recent:`` can hold every session, and the
+    limit on sessions counts its members.
     """
 
     name = "last_seen"
@@ -58,7 +58,7 @@ class LastSeenBackup(Backup):
         pipe.zmscore(keys.recent(), list(items))
 
     def said(self, items: Sequence[str], replies: Sequence[Any]) -> Mapping[str, int]:
-        # A session that is being removed (0) has nothing to be kept.
+        # Score 0 marks a session that is being removed: it has no time to save.
         return {item: round(score * 1e6) for item, score in zip(items, replies[0], strict=True) if score}
 
     def save(self, values: Mapping[str, int | None]) -> None:

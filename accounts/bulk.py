@@ -1,4 +1,4 @@
-"""Many people and their logins at once, in few statements: for importers. What is there already is left alone."""
+"""Create many users and their login counts in few statements, for importers. Existing users are left unchanged."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,20 +12,20 @@ from accounts.models import User
 from accounts.names import fold, valid_name
 from config.bulk import slices
 
-BATCH = 5000  # names a query
+BATCH = 5000  # names per query
 
 
 class Logins(NamedTuple):
-    """How often somebody logged in, and when last."""
+    """The number of a user's logins and the time of the last one."""
 
     times: int
     last: datetime
 
 
 def people(names: Iterable[str], *, user_type: str = User.Type.CLIENT) -> dict[str, int]:
-    """From each name, as it was given, to the id of who has it. Those who are missing are made, without a password.
+    """Return the user's id for each name as given. Missing users are created without a password.
 
-    Names that are equal after folding are one person's. Raises ValidationError for what is no name.
+    Names that are equal after folding belong to one user. Raises ValidationError for an invalid name.
     """
     wanted = {name: fold(name) for name in names}
     keys = list(dict.fromkeys(wanted.values()))
@@ -35,7 +35,7 @@ def people(names: Iterable[str], *, user_type: str = User.Type.CLIENT) -> dict[s
         valid_name(name)
     for some in slices(spelled[key] for key in keys if key in spelled):
         missing = [User(username=name, user_type=user_type, password=make_password(None)) for name in some]
-        User.objects.bulk_create(missing, ignore_conflicts=True)  # whoever takes a name at this moment has it
+        User.objects.bulk_create(missing, ignore_conflicts=True)  # a concurrent registration keeps its name
     known |= _ids(list(spelled))
     return {name: known[key] for name, key in wanted.items()}
 
@@ -59,7 +59,7 @@ _SEE_TO = """
         END
     WHERE excluded.login_times > s.login_times OR excluded.last_login_time > s.last_login_time
 """
-# "WHERE true", or SQLite takes "ON" for the condition of a join.
+# Without "WHERE true" SQLite parses "ON CONFLICT" as the condition of a join.
 _ROWS = {
     "postgresql": "SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::timestamptz[])",
     "sqlite": "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')"
@@ -68,11 +68,11 @@ _ROWS = {
 
 
 def see_to_logins(logins: Mapping[int, Logins]) -> int:
-    """See to it that each of these people (by id) has logged in so often, and last then, at least.
+    """Raise the login count and the last login of each user (by id) to at least the given values.
 
-    Returns how many had to be changed: 0 when it is done again. Raises IntegrityError for an id that is nobody's.
+    Return the number of changed users, which is 0 for a repeated call. Raises IntegrityError for an unknown id.
     """
-    rows = [(pk, *logins[pk]) for pk in sorted(logins)]  # in one order, or two importers wait for one another
+    rows = [(pk, *logins[pk]) for pk in sorted(logins)]  # a fixed order, so that two importers cannot deadlock
     return sum(map(_see_to, slices(rows)))
 
 

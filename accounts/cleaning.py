@@ -1,13 +1,13 @@
-"""Keeping the newest sessions, and ending those that have expired.
+"""Keep the newest sessions, and end expired sessions.
 
-1. ``claim.lua`` claims the oldest sessions beyond the limit, a hundred at a time: their score becomes 0. From here on
-   a touch of theirs is refused; whoever was touched before is no longer among the oldest. (After a loss of Redis what
-   SQL knows is put back first, or somebody would be the oldest for want of memory.)
-2. What is claimed is ended (``accounts.ending``): what hangs on it, its row in SQL, what the mirror shows of it.
-3. What was claimed leaves ``recent:``.
+1. ``claim.lua`` claims the oldest sessions beyond the limit, 100 per call, by setting their score to 0. Redis refuses
+   to touch a claimed session; a session that was touched just before is not among the oldest. (After a loss of Redis
+   the times in SQL are restored first: a session without a time would pass for the oldest.)
+2. ``accounts.ending`` ends the claimed sessions: dependent data, the rows in SQL, the entries of the mirror.
+3. The claimed digests are removed from ``recent:``.
 
-Killed after any step, the next run finds the claimed ones first, by their score, and goes on. If Redis is lost in
-between, they live on as SQL has them, or are gone as SQL has not.
+After a crash at any step the next run finds the claimed sessions first, by their score, and continues. If Redis is
+lost in between, a session exists exactly if SQL still has its row.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,8 @@ from mirror.redis import relay_client
 from mirror.relay import Deadline
 from mirror.scripts import Script
 
-CLAIM = 100  # sessions in one call of the script
-LIST = 1000  # digests in one reply
+CLAIM = 100  # sessions per call of the script
+LIST = 1000  # digests per reply
 
 claim_script = Script(LUA / "claim.lua")
 Progress = Callable[[str, int], object]
@@ -37,9 +37,9 @@ Progress = Callable[[str, int], object]
 
 @dataclass
 class Cleaned:
-    """What was done: sessions ended for the limit, for their age, and digests that belonged to no session.
+    """The result of a run: numbers of sessions ended for the limit, of expired sessions, and of removed strays.
 
-    left: how many sessions Redis knows now. over: how many of them are still to be removed.
+    left: the number of sessions in Redis now. over: the number of those that a later run has to remove.
     """
 
     limit: int
@@ -53,15 +53,16 @@ class Cleaned:
 def clean(
     limit: int, *, seconds: float | None = None, progress: Progress = lambda what, count: None, redis: Any = None
 ) -> Cleaned:
-    """Keep the newest ``limit`` sessions; end the others, and those that have expired, as far as ``seconds`` allow.
+    """Keep the newest ``limit`` sessions, and end older and expired ones within a budget of ``seconds``.
 
-    ``progress`` is told of each slice. Raises ValueError for a limit below 0, redis-py's errors when Redis is away.
+    ``progress`` is called with a name and a number for each slice. Raises ValueError for a limit below 0, and
+    redis-py's errors while Redis is away.
     """
     if limit < 0:
         raise ValueError("the limit cannot be negative")
     redis, deadline, done = redis or relay_client(), Deadline(seconds), Cleaned(limit)
     steps = {"expired": _end_expired, "strays": _drop_strays}
-    if restore(LastSeenBackup(), seconds, redis=redis).done:  # else it is not known yet who is the oldest
+    if restore(LastSeenBackup(), seconds, redis=redis).done:  # otherwise the oldest sessions are not known yet
         steps["removed"] = _end_oldest
     for name, step in steps.items():
         while not deadline.passed() and (count := step(redis, limit)):
@@ -72,19 +73,19 @@ def clean(
 
 
 def count_left(redis: Any, done: Cleaned) -> Cleaned:
-    """Fill in how many sessions there are, and how many of them are to be removed. Changes nothing."""
+    """Fill in ``left`` and ``over`` from Redis and return the result. Nothing is removed."""
     known, claimed = redis.zcard(keys.recent()), redis.zcount(keys.recent(), 0, 0)
     done.left, done.over = known, max(known - done.limit, claimed)
     return done
 
 
 def expired() -> Q:
-    """Sessions whose time has run out."""
+    """Return the condition for expired sessions."""
     return Q(expire_date__lt=timezone.now())
 
 
 def claim(redis: Any, limit: int) -> list[str]:
-    """Claim up to a slice of the oldest sessions beyond the limit. Returns who is claimed now, by whomever."""
+    """Claim up to one slice of the oldest sessions beyond the limit. Return all claimed digests, also of other runs."""
     claim_script.load(redis)
     pipe = redis.pipeline(transaction=False)
     calls = SLICE // CLAIM
@@ -105,12 +106,12 @@ def _end_oldest(redis: Any, limit: int) -> int:
 def _end_expired(redis: Any, limit: int) -> int:
     rows = Session.objects.using(setting("DATABASE")).filter(expired()).order_by("expire_date")
     digests = list(rows.values_list("pk", flat=True)[:SLICE])
-    # Who was given more time since then stays.
+    # A session that was prolonged in the meantime stays.
     return len(end(redis, digests, only=expired())) if digests else 0
 
 
 def _drop_strays(redis: Any, limit: int) -> int:
-    """Among the oldest: a digest without a session is never seen again, and gets there."""
+    """Remove strays among the oldest digests: a digest without a session is never touched, so it becomes old."""
     oldest = [digest.decode() for digest in redis.zrangebyscore(keys.recent(), "(0", "+inf", 0, LIST)]
     strays = list(LastSeenBackup().is_stray(oldest))
     if strays:
@@ -119,6 +120,6 @@ def _drop_strays(redis: Any, limit: int) -> int:
 
 
 def look(limit: int, redis: Any = None) -> Cleaned:
-    """What ``clean`` would find. Changes nothing; one that has expired may be beyond the limit as well."""
+    """Return the numbers that ``clean`` would find, without changes. An expired session may count in ``over`` too."""
     rows = Session.objects.using(setting("DATABASE")).filter(expired())
     return count_left(redis or relay_client(), Cleaned(limit, expired=rows.count()))

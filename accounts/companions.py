@@ -1,11 +1,11 @@
-"""What other applications want to know of a session on every page: asked in the session's own round trip.
+"""Extra reads of other applications, which are sent in the round trip that reads the session on every page.
 
-This application knows none of them. One registers its companion when it is ready (``AppConfig.ready``):
+An application registers its companion in ``AppConfig.ready``, so this one does not depend on it:
 
 >>> register("cart", 1, lambda pipe, digest: pipe.hget(keys.cart(digest), "copies"))
 
-and finds the replies at the session (``request.session.said("cart")``; None: Redis was not asked). What they are worth
-is its own business: they come from whatever Redis has, in one pipeline with the session, which is no transaction.
+and finds the replies at the session: ``request.session.said("cart")``, or None if Redis was not asked. The application
+itself decides whether to trust them: the pipeline is not a transaction, and only the session's mirror is checked.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ Ask = Callable[[Any, str], object]
 
 
 class Companion(NamedTuple):
-    """size: how many commands ``ask`` adds to a pipeline, always; it is given the session's digest."""
+    """A registered read. size: the fixed number of commands that ``ask(pipe, digest)`` adds to a pipeline."""
 
     size: int
     ask: Ask
@@ -25,18 +25,18 @@ _registered: Final[dict[str, Companion]] = {}
 
 
 def register(name: str, size: int, ask: Ask) -> None:
-    """Have this asked beside every session that is read."""
+    """Register a read that accompanies each read of a session."""
     _registered[name] = Companion(size, ask)
 
 
 def ask(pipe: Any, digest: str) -> None:
-    """Add the commands of all of them."""
+    """Add the commands of all companions to a pipeline."""
     for companion in _registered.values():
         companion.ask(pipe, digest)
 
 
 def said(replies: Sequence[Any]) -> dict[str, Sequence[Any]]:
-    """The replies to what ``ask`` added, by name."""
+    """Return the replies to the commands of ``ask``, by the name of the companion."""
     found, start = dict[str, Sequence[Any]](), 0
     for name, companion in _registered.items():
         found[name] = replies[start : start + companion.size]

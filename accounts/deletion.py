@@ -1,9 +1,9 @@
-"""Deleting an account: asked for by its owner, carried out after a grace period.
+"""Delete accounts: the owner requests it, and a task carries it out after a grace period.
 
-The account is deactivated at once, so nothing of the person is visible, and its row keeps the name. When the period
-is over, a periodic task erases each registered part (``accounts.personal``) slice by slice, then the user's row. Every
-slice is one transaction and can be repeated, so a killed run is continued by the next one. The owner may take the
-request back until the period is over, and not later: some data may be gone.
+The account is deactivated at once, so the user is not visible any more, and its row keeps the name reserved. After the
+grace period a periodic task erases each registered part (``accounts.personal``) slice by slice, then the user's row.
+Every slice is one transaction and can be repeated, so the next run continues a killed one. The owner may cancel the
+request during the grace period, and not later: some data may already be gone.
 """
 
 import logging
@@ -32,13 +32,13 @@ TOKEN_SECONDS: Final = 1800
 
 
 class Backend(ModelBackend):
-    """Django's, which also knows users who may still keep their account: the log-in form offers it to them.
+    """Django's backend, which also accepts users in the grace period: the login page offers to keep their account.
 
-    It is the only one that checks passwords. Django's own stays listed for the sessions that name it.
+    It is the only backend that checks passwords. Django's own stays in the settings for the sessions that name it.
     """
 
     def authenticate(self, request: HttpRequest | None, *args: Any, **kwargs: Any) -> Any:
-        """Raise PermissionDenied instead of letting the next backend hash the password again."""
+        """Return the user. Raises PermissionDenied on failure, so that no other backend hashes the password again."""
         user = super().authenticate(request, *args, **kwargs)
         if user is None:
             raise PermissionDenied
@@ -53,7 +53,7 @@ class Backend(ModelBackend):
 
 
 def ask(user: User) -> datetime:
-    """Deactivate ``user``, log them out everywhere and note the deletion. Returns when it is due."""
+    """Deactivate ``user``, end all sessions and schedule the deletion. Return the time at which it is due."""
     now = clock.now()
     due = now + timedelta(days=settings.ACCOUNT_DELETION_DAYS)
     with transaction.atomic():
@@ -61,14 +61,14 @@ def ask(user: User) -> datetime:
         AccountDeletion.objects.update_or_create(user=row, defaults={"asked_at": now, "due_at": due})
         EmailChange.objects.filter(user=row).delete()
         row.is_active = False
-        row.save(update_fields=["is_active"])  # saved, not updated: signals bring it to Redis at once
+        row.save(update_fields=["is_active"])  # not ``update``: the signals of ``save`` bring it to Redis at once
         end_all_sessions(row)
         letters.notify("deletion_asked", row.email, name=row.username, days=settings.ACCOUNT_DELETION_DAYS)
     return due
 
 
 def due_time(user: User) -> datetime | None:
-    """Return when the user's account is going to be deleted; None: never, or it is too late to keep it."""
+    """Return the time at which the account will be deleted. None: no deletion is scheduled, or it is already due."""
     if user.is_active or not hasattr(user, "deletion"):
         return None
     due: datetime = user.deletion.due_at
@@ -76,12 +76,12 @@ def due_time(user: User) -> datetime | None:
 
 
 def make_token(user: User) -> str:
-    """Return the proof that this user has just given the password. It is good for one request for deletion."""
+    """Return a signed proof that this user has just given the password. It is valid for one scheduled deletion."""
     return signing.dumps([user.pk, user.session_secret], salt=SALT)
 
 
 def keep(token: str) -> User | None:
-    """Activate the account of a token again. None: the token is wrong or too old, or the account is being deleted."""
+    """Cancel the deletion and return the user of a token. None: the token is invalid or expired, or deletion is due."""
     try:
         user_id, secret = signing.loads(token, salt=SALT, max_age=TOKEN_SECONDS)
     except signing.BadSignature:
@@ -97,12 +97,12 @@ def keep(token: str) -> User | None:
 
 
 def delete_due(seconds: float | None = None) -> int:
-    """Delete the accounts that are due, or as many as fit in ``seconds``. Returns how many are gone.
+    """Delete the accounts that are due within a budget of ``seconds``. Return the number of deleted accounts.
 
-    At least one slice is deleted. One account that fails does not stop the others. Raises redis-py's errors.
+    At least one slice is deleted. A failure of one account does not stop the others. Raises redis-py's errors.
     """
     deadline, gone, last = Deadline(seconds), 0, 0
-    # Staff activated these again: a later deactivation must not delete them.
+    # Staff reactivated these accounts: a later deactivation must not delete them.
     AccountDeletion.objects.filter(user__is_active=True).delete()
     due = AccountDeletion.objects.filter(due_at__lte=clock.now(), user__is_active=False).order_by("pk")
     while user_id := due.filter(pk__gt=last).values_list("pk", flat=True).first():
@@ -119,7 +119,7 @@ def delete_due(seconds: float | None = None) -> int:
 
 
 def _delete(user_id: int, deadline: Deadline) -> bool:
-    """Delete one account, or a part of it. Returns whether it is gone."""
+    """Delete one account as far as the deadline allows. Return whether the user's row is deleted."""
     is_whole = True
     for part in personal.all_parts():
         try:

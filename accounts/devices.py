@@ -1,7 +1,7 @@
-"""From what a browser calls itself to words for its owner: "Firefox on Windows".
+"""Turn a ``User-Agent`` header into a name such as "Firefox on Windows".
 
-Only to be read by people: it is what the browser says, and may be made up. Order matters, because each browser also
-names those that it wants to be taken for.
+The name is only for display, because a client can send any header. The order of the tables matters: a browser's
+header also names the browsers that it imitates.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Final
 from django.utils.translation import gettext as _
 
 LONGEST: Final = 200  # characters that are stored
-LOOKED_AT: Final = 512  # characters of the header that are looked at
+LOOKED_AT: Final = 512  # characters of the header that are examined
 
 BROWSERS: Final = (
     ("Edg", "Edge"),
@@ -46,9 +46,9 @@ ON: Final = " on "
 
 
 def device_of(user_agent: str) -> str:
-    """What to call a browser: "Firefox on Windows", "Firefox", "curl"; "" when it says nothing of use.
+    """Return a name for a browser: "Firefox on Windows", "Firefox", "curl"; "" if the header is not usable.
 
-    Never more than 200 characters, and nothing but letters, digits, blanks and ``._-``.
+    The name has at most 200 characters: letters, digits, blanks and ``._-``.
     """
     said = user_agent[:LOOKED_AT]
     browser, system = _first(said, BROWSERS), _first(said, SYSTEMS)
@@ -63,7 +63,7 @@ def _first(said: str, names: tuple[tuple[str, str], ...]) -> str:
 
 
 def in_words(device: str) -> str:
-    """A stored device in the reader's language."""
+    """Return the stored name of a device in the active language."""
     browser, on, system = device.partition(ON)
     if not browser:
         return _("Unknown device")

@@ -1,7 +1,7 @@
-"""A person's e-mail address: ``User.email`` is set only after the person has followed a link that was sent there.
+"""E-mail addresses: ``User.email`` is set only after the user has followed a link that was sent to the address.
 
-An address that is not confirmed yet is a row of ``EmailChange``, also that of a new account. Nothing but the link is
-sent to it.
+An address that waits for verification is a row of ``EmailChange``, also for a new account. The link is the only email
+that is sent to it.
 """
 
 from django.conf import settings
@@ -18,7 +18,7 @@ SALT = "accounts.emails"
 
 
 def ask(user: User, email: str) -> None:
-    """Note the wish, send a link to the new address and tell the old one. Nothing else changes yet."""
+    """Store the requested address, send a link to it and notify the old address. ``User.email`` stays unchanged."""
     with transaction.atomic():
         note_wish(user, email)
         send_link(user.pk)
@@ -26,34 +26,34 @@ def ask(user: User, email: str) -> None:
 
 
 def note_wish(user: User, email: str) -> None:
-    """Note that ``user`` wants this address, in place of an earlier wish.
+    """Store the address that ``user`` requests, in place of an earlier request.
 
-    Whether somebody else has the address is not asked: an account may share one with another, since each has shown
-    that it reads the mail there. So there is nothing that could be told of others.
+    Other accounts may have the same address, since each of them has verified it. So this function does not look for
+    them and cannot reveal them.
     """
     wish = {"email": email, "nonce": new_secret(), "asked_at": timezone.now()}
     EmailChange.objects.update_or_create(user_id=user.pk, defaults=wish)
 
 
 def send_link(user_id: int) -> None:
-    """Send a link to the address that a user has asked for. Earlier links to it stay good."""
+    """Send a link to the address that a user has requested. Earlier links to it stay valid."""
     change = EmailChange.objects.select_related("user").get(pk=user_id)
     path = reverse("accounts:email_confirm", args=[_token(change)])
     letters.notify("email_confirm", change.email, name=change.user.username, path=path)
 
 
 def wish_of(user_id: int, token: str) -> EmailChange | None:
-    """What this user asked for with this link; None when it is not theirs, too old, used, or made up."""
+    """Return the user's request that belongs to a link. None: the link is forged, expired, used, or of another user."""
     try:
         said = signing.loads(token, salt=SALT, max_age=settings.PASSWORD_RESET_TIMEOUT)
-    except signing.BadSignature:  # or too old
+    except signing.BadSignature:  # or SignatureExpired, its subclass
         return None
     change = EmailChange.objects.select_related("user").filter(user=user_id).first()
     return change if change is not None and said == _said(change) else None
 
 
 def confirm(user_id: int, token: str) -> bool:
-    """Set what the link is about and tell the address that was left; False when the link is not good (any more)."""
+    """Set the address of the link and notify the previous address. Return False if the link is not valid."""
     with transaction.atomic():
         user = User.objects.select_for_update().get(pk=user_id)
         change = wish_of(user_id, token)
@@ -68,7 +68,7 @@ def confirm(user_id: int, token: str) -> bool:
 
 
 def _said(change: EmailChange) -> list[object]:
-    """What a link says. With the session hash, so that a new password or "log out everywhere" is its end too."""
+    """Return the payload of a link. The session hash invalidates it after a new password or "log out everywhere"."""
     return [change.pk, change.nonce, change.user.get_session_auth_hash()[:16]]
 
 

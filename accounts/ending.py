@@ -1,7 +1,7 @@
-"""Ending many sessions at once: what hangs on them first, then their rows, then what Redis says of them.
+"""End many sessions at once: first dependent data, then the rows, then the entries in Redis.
 
-Each step may be the last that is taken, and the whole may be done again: who was ended half way is found by the
-next ``clean`` (``accounts.cleaning``).
+A crash may happen after any step, and all steps can be repeated: the next ``clean`` (``accounts.cleaning``) finds
+sessions that were ended only in part.
 """
 
 import json
@@ -19,29 +19,30 @@ from mirror import registry, relay
 from mirror.conf import setting
 
 ALL = Q()
-SLICE = 2000  # sessions in one transaction: nobody waits long for it
+SLICE = 2000  # sessions per transaction, which keeps locks short
 
 
 def end(redis: Any, digests: Sequence[str], *, only: Q = ALL) -> list[str]:
-    """End up to ``SLICE`` sessions, or those of them for which ``only`` is still true. Returns their digests.
+    """End up to ``SLICE`` sessions, or those of them for which ``only`` still holds. Return the digests of ended ones.
 
-    Receivers of ``sessions_ending`` see to what hangs on them; if one raises, nobody's session ends. Raises
-    redis-py's errors. Not to be called inside a transaction: the mirror is brought up to date at the end.
+    Receivers of ``sessions_ending`` handle dependent data; if one raises, no session ends. Raises redis-py's errors.
+    Must not run inside a transaction, because it drains the mirror at the end.
     """
     sessions_ending.send(sender=Session, digests=list(digests))
     ended = delete(digests, only=only)
     for mirror in registry.all_mirrors():
         if mirror.model is Session:
-            relay.drain_keys(mirror.name, digests, redis=redis)  # also of rows that went before
+            relay.drain_keys(mirror.name, digests, redis=redis)  # includes rows that an earlier run deleted
     tokens.remove(redis, ended if only else digests)
     return ended
 
 
 def delete(digests: Sequence[str], *, only: Q = ALL) -> list[str]:
-    """Delete these rows, and when they were last seen. Returns the digests of those that were there.
+    """Delete these sessions and their last-seen times. Return the digests of the deleted rows.
 
-    They are locked first, in the order in which the flusher of last-seen times locks them: it cannot write one for
-    a session whose row is about to go, and neither can make the other fail. No signals: triggers tell the mirror.
+    The rows are locked first, in the order in which the flush of last-seen times locks them. So a flush cannot write a
+    time for a session that is being deleted, and neither makes the other fail. Triggers capture the changes; no
+    signals are sent.
     """
     using = str(setting("DATABASE"))
     with transaction.atomic(using=using):
@@ -53,7 +54,7 @@ def delete(digests: Sequence[str], *, only: Q = ALL) -> list[str]:
 
 
 def _given(digests: Sequence[str], using: str) -> RawSQL:
-    """These digests as one parameter: thousands of them cost Django more than the deletion costs the database."""
+    """Return the digests as one SQL parameter: thousands of single ones cost Django more than the deletion itself."""
     is_postgres = connections[using].vendor == "postgresql"
     sql = "SELECT jsonb_array_elements_text(%s::jsonb)" if is_postgres else "SELECT value FROM json_each(%s)"
     return RawSQL(sql, [json.dumps(list(digests))])

@@ -1,4 +1,4 @@
-"""What the forms of accounts have in common."""
+"""Fields and mixins shared by the forms of this application."""
 
 from typing import Any, Final
 
@@ -9,11 +9,11 @@ from django.utils.text import capfirst
 
 from accounts.models import User
 
-LONGEST_PASSWORD: Final = 1000  # nobody types more, and hashing megabytes is work for nothing
+LONGEST_PASSWORD: Final = 1000  # characters, because hashing a password of megabytes wastes time
 
 
 class NameField(UsernameField):
-    """A name as it is typed. Whose it is, or whether it may be had, is not asked here."""
+    """A name as typed. The field does not look for its owner, or check whether it is available."""
 
     def __init__(self, **kwargs: Any) -> None:
         attrs = {"spellcheck": "false", "autocorrect": "off"}
@@ -26,19 +26,19 @@ class NameField(UsernameField):
 
 
 class PasswordField(forms.CharField):
-    """A password, of at most a thousand characters. Never shown again."""
+    """A password of at most 1,000 characters, which is never rendered again."""
 
     def __init__(self, *, autocomplete: str, **kwargs: Any) -> None:
         widget = forms.PasswordInput(attrs={"autocomplete": autocomplete})
         super().__init__(strip=False, max_length=LONGEST_PASSWORD, widget=widget, **kwargs)
 
     def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
-        """No ``maxlength``: browsers cut off what is pasted without a word."""
+        """Return no ``maxlength``: browsers silently truncate a pasted password."""
         return {}
 
 
 class FocusFirst(forms.BaseForm):
-    """Mixin: the cursor is in the first field with a mistake, or in the first one. Works without JavaScript."""
+    """Mixin that sets ``autofocus`` on the first field with an error, or on the first field. It needs no JavaScript."""
 
     def visible_fields(self) -> list[BoundField]:
         fields = super().visible_fields()

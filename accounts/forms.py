@@ -1,4 +1,4 @@
-"""The forms that let people in."""
+"""The forms of login and registration."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from accounts.models import User
 
 
 class LoginForm(FocusFirst, AuthenticationForm):
-    """A name in any case, and the password. What is wrong with them is not told."""
+    """A name in any case, and the password. The error message does not say which of them is wrong."""
 
     username = NameField()
     password = PasswordField(label=_("Password"), autocomplete="current-password")
@@ -24,13 +24,13 @@ class LoginForm(FocusFirst, AuthenticationForm):
     }
 
     def confirm_login_allowed(self, user: Any) -> None:
-        """Let users in as far as the offer to keep their account."""
+        """Accept users whose account waits for deletion, so that the login page can offer to keep it."""
         if deletion.due_time(user) is None:
             super().confirm_login_allowed(user)
 
 
 class RegisterForm(FocusFirst, SetPasswordMixin, forms.Form):
-    """A name, a strong password twice, and an e-mail address if one likes."""
+    """A name, a strong password typed twice, and an optional e-mail address."""
 
     username = NameField(
         help_text=_("Letters and digits of any script; between them single blanks or . _ - ' may stand.")
@@ -49,7 +49,7 @@ class RegisterForm(FocusFirst, SetPasswordMixin, forms.Form):
     password2 = PasswordField(label=_("Password confirmation"), autocomplete="new-password")
 
     def clean(self) -> dict[str, Any]:
-        """Two passwords alike and strong. Nothing here asks who there is already."""
+        """Check that the passwords agree and are strong. This form does not look for existing users."""
         given = super().clean() or {}
         self.validate_passwords()
         self.validate_password_for_user(User(username=given.get("username", ""), email=given.get("email", "")))

@@ -1,13 +1,13 @@
-"""How passwords are hashed."""
+"""Password hashers."""
 
 from django.contrib.auth import hashers
 
 
 class Argon2PasswordHasher(hashers.Argon2PasswordHasher):
-    """Argon2id as OWASP's "Password Storage Cheat Sheet" asks for: 19 MiB, two passes, one thread.
+    """Argon2id with the parameters of OWASP's "Password Storage Cheat Sheet": 19 MiB, two passes, one thread.
 
-    Django's own (100 MiB, eight threads) takes eight times the processor: a few tries a second, of whatever names,
-    would keep everybody else waiting. Hashes with other parameters are renewed at the next login.
+    Django's defaults (100 MiB, eight threads) need eight times the processor time, so a few login attempts per second
+    would slow down the whole site. Hashes with other parameters are renewed at the next login.
     """
 
     time_cost = 2

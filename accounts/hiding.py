@@ -1,6 +1,6 @@
-"""Who is not shown to whom, where people are named: asked in the round trip that asks who they are.
+"""Hide users from a viewer wherever users are listed, in the round trip that reads their names.
 
-This application knows of no blocks. Who does registers when it is ready (``AppConfig.ready``).
+This application does not know blocks. An application that does registers its rule in ``AppConfig.ready``.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 
 class Hides(NamedTuple):
-    """viewer: the id of who looks; people: those who would be named.
+    """A rule that hides users (``people``, by id) from a ``viewer`` (an id).
 
-    mirror: the one that has to be whole. ask: adds exactly one command to a pipeline. found: whom its reply hides.
-    by_sql: the same, from SQL.
+    mirror: the name of the mirror that must be warm. ask: adds exactly one command to a pipeline. found: returns the
+    ids that its reply hides. by_sql: returns the same from SQL.
     """
 
     mirror: str
@@ -24,24 +24,24 @@ _registered: Final[dict[str, Hides]] = {}
 
 
 def register(hides: Hides) -> None:
-    """Have this asked wherever somebody who is logged in is shown others."""
+    """Add a rule for all lists of users that a logged-in user sees."""
     _registered[hides.mirror] = hides
 
 
 def mirrors(viewer: int | None) -> list[str]:
-    """The mirrors that have to be whole for all of them."""
+    """Return the names of the mirrors that all rules read; an empty list for anonymous visitors."""
     return [] if viewer is None else list(_registered)
 
 
 def ask(pipe: Any, viewer: int | None, people: Sequence[int]) -> None:
-    """Add the commands of all of them; none for a stranger, or for nobody."""
+    """Add the commands of all rules; none for an anonymous visitor or an empty list of users."""
     if viewer is not None and people:
         for hides in _registered.values():
             hides.ask(pipe, viewer, people)
 
 
 def found(viewer: int | None, people: Sequence[int], replies: Sequence[Any]) -> set[int]:
-    """Whom the replies to what ``ask`` added hide."""
+    """Return the ids that are hidden, according to the replies to the commands of ``ask``."""
     if viewer is None or not people:
         return set()
     said = zip(_registered.values(), replies, strict=True)
@@ -49,7 +49,7 @@ def found(viewer: int | None, people: Sequence[int], replies: Sequence[Any]) -> 
 
 
 def by_sql(viewer: int | None, people: Collection[int]) -> set[int]:
-    """As ``found``, from SQL."""
+    """Return the ids that are hidden, according to SQL."""
     if viewer is None or not people:
         return set()
     return {pk for hides in _registered.values() for pk in hides.by_sql(viewer, people)}

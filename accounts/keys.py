@@ -1,4 +1,8 @@
-"""Every key of accounts. Connections put the prefix before them."""
+"""The names of all Redis keys of this application. Connections add the prefix.
+
+Each docstring gives the type of the key, its content, its lifetime ("Life") and the class or module that writes it
+("Owner").
+"""
 
 from mirror.naming import key, slot_of
 
@@ -11,12 +15,12 @@ def login(user_id: int | str) -> str:
 
 
 def login_id(name: str) -> str:
-    """String: id of the user who has a name (case-folded, NFKC). Life: as the name. Owner: UserMirror."""
+    """String: id of the user with this name (case-folded, NFKC). Life: as the name. Owner: UserMirror."""
     return key(f"login:{name}:id")
 
 
 def login_times() -> str:
-    """Sorted set: user id by number of logins (active users who logged in). Life: always. Owner: UserMirror."""
+    """Sorted set: ids of active users by number of logins, without users at 0. Life: always. Owner: UserMirror."""
     return key("login:login_times")
 
 
@@ -26,43 +30,43 @@ def last_login_times() -> str:
 
 
 def tokens() -> str:
-    """Hash: digest of a token to the id of its user. Life: as the session. Owner: SessionMirror."""
+    """Hash: from the digest of a token to the id of its user. Life: as the session. Owner: SessionMirror."""
     return key("login:")
 
 
 def recent() -> str:
-    """Sorted set: digest of a token by when it was last seen (seconds since 1970; 0: being removed).
+    """Sorted set: digests of tokens by the time they were last seen (seconds since 1970; 0: being removed).
     Life: as the session. Owner: LastSeenBackup.
     """
     return key("recent:")
 
 
 def recent_marks() -> str:
-    """Sorted set: digests whose last time in ``recent:`` SQL does not have yet, by version. In the slot of ``recent:``.
-    Life: until they are flushed. Owner: LastSeenBackup.
+    """Sorted set: digests, by version, with a time in ``recent:`` that SQL does not have yet. It shares the slot of
+    ``recent:``. Life: until the flush. Owner: LastSeenBackup.
     """
     return key(f"mirror:marks:{slot_of(recent())}")
 
 
 def session(digest: str) -> str:
-    """String (JSON): a session's data, its expiry, and of its user what each request asks. Life: as the session.
-    Owner: SessionMirror.
+    """String (JSON): a session's data, its expiry, and the fields of its user that every request needs.
+    Life: as the session. Owner: SessionMirror.
     """
     return key(f"session:{digest}")
 
 
 def sessions_of(user_id: int | str) -> str:
-    """Sorted set: digests of a user's sessions by when they began. Life: as the sessions. Owner: SessionMirror."""
+    """Sorted set: digests of a user's sessions by start time. Life: as the sessions. Owner: SessionMirror."""
     return key(f"sessions:{user_id}")
 
 
 def limit(name: str, digest: str) -> str:
-    """String: how often somebody did what is limited. Life: the limit's time. Owner: accounts.ratelimit."""
+    """String: the count of one subject under a rate limit. Life: the limit's period. Owner: accounts.ratelimit."""
     return key(f"limit:{name}:{digest}")
 
 
 def tries(digest: str) -> str:
-    """String: how often a name, an address or both tried to log in and did not succeed, failed or under way. All are
-    in one slot. Life: the limit's time. Owner: accounts.lockout.
+    """String: the number of login attempts of a name, an address or both that failed or are in progress. All these keys
+    share one slot. Life: the limit's period. Owner: accounts.lockout.
     """
     return key(f"tries:{{login}}:{digest}")

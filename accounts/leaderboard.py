@@ -1,4 +1,4 @@
-"""Who logs in most often: what a page of it says, and the addresses of the pages around it."""
+"""The leaderboard of logins: the content of one page, and the URLs of the pages around it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,56 +10,56 @@ from urllib.parse import urlencode
 from django.core.signing import BadSignature, Signer
 from django.urls import reverse
 
-PAGE: Final = 20  # people
+PAGE: Final = 20  # users per page
 BESIDE: Final = 2  # neighbours on each side
-LAST: Final = 10  # of the last to log in, unless another number is asked for
+LAST: Final = 10  # default number of last logins
 MOST_LAST: Final = 100
-CHOICES: Final = (10, 30, 100)  # of the last, offered
-MINE: Final = "me"  # stands for the page with oneself on it
-# A new layout takes a new salt: cursors of the old one are then nobody's.
+CHOICES: Final = (10, 30, 100)  # offered numbers of last logins
+MINE: Final = "me"  # the cursor of the page with the viewer on it
+# A new layout of cursors needs a new salt, which makes cursors of the old layout invalid.
 SALT: Final = "accounts.leaderboard.1"
 
 Kind = Literal["first", "after", "before", "me"]
 
 
 class Place(NamedTuple):
-    """A place in the order: by number of logins, descending, then by the id as text, descending."""
+    """A place on the board, which is sorted by the number of logins, then by the id as text, both descending."""
 
     times: int
     id: int
 
 
 class Cursor(NamedTuple):
-    """Which page: the first, the one after or before a place, or the one with oneself in its middle."""
+    """The position of a page: the first, after or before a place, or with the viewer in the middle."""
 
     kind: Kind = "first"
     place: Place = Place(0, 0)
 
     def text(self) -> str:
-        """As it stands in an address: signed, so that no others than ours are ever looked up."""
+        """Return the cursor for a URL. It is signed, so that only cursors of this site are looked up."""
         return Signer(salt=SALT).sign_object([self.kind, *self.place])
 
 
 def read_cursor(text: str) -> Cursor:
-    """What ``text`` says; the first page if it is not one of ours."""
+    """Return the cursor of a text from a URL; the first page if the text is not a valid cursor."""
     if text == MINE:
         return Cursor("me")
     try:
         kind, times, pk = Signer(salt=SALT).unsign_object(text)
-    except (BadSignature, ValueError, TypeError):  # tampered with; or signed, and yet not what this code writes
+    except (BadSignature, ValueError, TypeError):  # forged, or signed with another layout
         return Cursor()
     return Cursor(kind, Place(times, pk))
 
 
 class Slice(NamedTuple):
-    """Some places in a row. start: how many are before them. rank: the first one's."""
+    """Consecutive places. start: the number of places before them. rank: the rank of the first one."""
 
     start: int
     rank: int
     places: Sequence[Place]
 
     def ranked(self) -> Iterator[tuple[int, Place]]:
-        """With their ranks: equal counts have equal ranks, and the next is as if they had not (1, 1, 3)."""
+        """Yield each place with its rank. Equal counts share a rank, and the next rank counts them all (1, 1, 3)."""
         rank, times = self.rank, None
         for number, place in enumerate(self.places, self.start + 1):
             if times is not None and place.times != times:
@@ -69,7 +69,7 @@ class Slice(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was found, whoever found it. around: oneself and the neighbours (empty: not on the board)."""
+    """The places of one page, from either engine. around: the viewer and the neighbours; empty if not on the board."""
 
     total: int
     page: Slice
@@ -77,7 +77,7 @@ class Found(NamedTuple):
 
 
 class Person(NamedTuple):
-    """A person on the board."""
+    """A user on the board."""
 
     rank: int
     id: int
@@ -86,7 +86,7 @@ class Person(NamedTuple):
 
 
 class LastLogin(NamedTuple):
-    """A person and when they logged in last (ISO 8601, UTC)."""
+    """A user and the time of the last login (ISO 8601, UTC)."""
 
     id: int
     name: str
@@ -94,12 +94,12 @@ class LastLogin(NamedTuple):
 
     @property
     def time(self) -> datetime:
-        """The same as a moment."""
+        """Return the time of the last login as a datetime."""
         return datetime.fromisoformat(self.last_login_time)
 
 
 class Choice(NamedTuple):
-    """How many of the last to log in could be shown, whether it is as many now, and the address."""
+    """An offered number of last logins, whether it is the current one, and the URL that selects it."""
 
     number: int
     is_current: bool
@@ -108,10 +108,11 @@ class Choice(NamedTuple):
 
 @dataclass
 class Leaderboard:
-    """A page of it.
+    """A page of the leaderboard.
 
-    me_id: who asks, if anybody. at: the cursor as it came. names: of all but those who are hidden from them, and take
-    their places unseen. last: the last to log in, newest first; wanted: how many were asked for.
+    me_id: the id of the viewer; None for an anonymous visitor. at: the cursor from the URL. names: by id, without
+    users hidden from the viewer, which keep their ranks. last: the last logins, newest first. wanted: the
+    requested number of last logins.
     """
 
     me_id: int | None
@@ -123,58 +124,58 @@ class Leaderboard:
 
     @property
     def count(self) -> int:
-        """How many people are on the board, on all pages."""
+        """Return the number of users on the board, on all pages."""
         return self.found.total
 
     @cached_property
     def most(self) -> list[Person]:
-        """This page's people."""
+        """Return the users on this page."""
         return self._people(self.found.page)
 
     @cached_property
     def around(self) -> list[Person]:
-        """The one who asks, between the neighbours; empty for whoever is not on the board."""
+        """Return the viewer between the neighbours; an empty list if the viewer is not on the board."""
         return self._people(self.found.around)
 
     @property
     def me(self) -> Person | None:
-        """The one who asks."""
+        """Return the viewer; None if the viewer is not on the board."""
         return next((person for person in self.around if person.id == self.me_id), None)
 
     @property
     def neighbours(self) -> list[Person]:
-        """Those right before and after."""
+        """Return the users right before and after the viewer."""
         return [person for person in self.around if person.id != self.me_id]
 
     @property
     def next_url(self) -> str | None:
-        """The address of the next page; None on the last."""
+        """Return the URL of the next page; None on the last one."""
         start, _, places = self.found.page
         return self.url(Cursor("after", places[-1]).text()) if start + len(places) < self.count else None
 
     @property
     def previous_url(self) -> str | None:
-        """The address of the page before; None on the first."""
+        """Return the URL of the previous page; None on the first one."""
         start, _, places = self.found.page
         return self.url(Cursor("before", places[0]).text()) if start else None
 
     @property
     def first_url(self) -> str:
-        """The address of the first page."""
+        """Return the URL of the first page."""
         return self.url()
 
     @property
     def my_url(self) -> str:
-        """The address of the page with oneself on it."""
+        """Return the URL of the page with the viewer on it."""
         return self.url(MINE)
 
     @property
     def choices(self) -> list[Choice]:
-        """How many of the last to log in one may choose to see; the page stays."""
+        """Return the offered numbers of last logins. Selecting one keeps the page."""
         return [Choice(number, number == self.wanted, self.url(self.at, number)) for number in CHOICES]
 
     def url(self, at: str = "", last: int | None = None) -> str:
-        """The address of the page ``at``, with as many of the last to log in as now."""
+        """Return the URL of the page at cursor ``at`` with ``last`` last logins; by default as many as on this page."""
         wanted = last or self.wanted
         given = {"at": at} if at else {}
         if wanted != LAST:

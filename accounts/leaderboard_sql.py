@@ -1,7 +1,7 @@
-"""The leaderboard by SQL: what is true, and what answers when Redis cannot. The same pages, to the letter.
+"""The leaderboard from SQL, which is the fallback and gives exactly the same pages as Redis.
 
-Every query walks an index from where the page begins; ties and the rest are asked one after the other, because no
-index is walked for "a < x or (a = x and b < y)".
+Every query walks an index from the start of the page. Ties and the following counts are two queries, because databases
+do not walk an index for "a < x or (a = x and b < y)".
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from accounts.models import LoginStats, User
 from accounts.records import time_text
 from mirror.conf import setting
 
-Rows = QuerySet[Any]  # of LoginStats, with "text" beside its fields
+Rows = QuerySet[Any]  # of LoginStats, with the alias "text"
 
 
 def leaderboard(me: int | None, at: str, last: int) -> Leaderboard:
-    """The page at the cursor ``at`` as ``me`` sees it, and the ``last`` people to log in."""
+    """Return the page at the cursor ``at`` for the viewer ``me``, with the ``last`` last logins."""
     mine = None if me is None else _place_of(me)
     page = _page(read_cursor(at), mine)
     around = _between(mine, BESIDE, BESIDE + 1) if mine else []
@@ -29,13 +29,13 @@ def leaderboard(me: int | None, at: str, last: int) -> Leaderboard:
 
 
 def rank_of(pk: int) -> int | None:
-    """1 + how many have logged in more often; None: not on the board."""
+    """Return 1 plus the number of users with more logins; None for a user outside the board."""
     mine = _place_of(pk)
     return _count(Q(login_times__gt=mine.times)) + 1 if mine else None
 
 
 def last_logins(limit: int, me: int | None = None) -> list[LastLogin]:
-    """The last people to log in, newest first, without those who are hidden from user ``me``."""
+    """Return the last logins, newest first, without users hidden from the viewer ``me``."""
     rows = _board().order_by("-last_login_time", "-user_id")
     found = list(rows.values_list("user_id", "user__username", "last_login_time")[:limit])
     hidden = hiding.by_sql(me, [pk for pk, *_ in found])
@@ -43,18 +43,18 @@ def last_logins(limit: int, me: int | None = None) -> list[LastLogin]:
 
 
 def most_logins(limit: int) -> list[int]:
-    """The ids of those who have logged in most often, in the order of the board."""
+    """Return the ids of the users with the most logins, in the order of the board."""
     return [place.id for place in _places(_board().order_by("-login_times", F("text").desc()), limit)]
 
 
 def _stats() -> Rows:
-    """Who has ever logged in; ``text`` is the id as the sorted set compares it."""
+    """Return the users with at least one login. ``text`` is the id as the sorted set compares it."""
     rows = LoginStats._base_manager.using(setting("DATABASE")).filter(login_times__gt=0)
     return rows.alias(text=Cast("user_id", TextField()))
 
 
 def _board() -> Rows:
-    """Who is on the board."""
+    """Return the users on the board: the active ones with at least one login."""
     return _stats().filter(user__is_active=True)
 
 
@@ -67,7 +67,7 @@ def _place_of(pk: int) -> Place | None:
 
 
 def _after(place: Place, limit: int) -> list[Place]:
-    """The next places after ``place``, which need not be taken by anybody."""
+    """Return the next places after ``place``, which may be vacant."""
     ties = _board().filter(login_times=place.times, text__lt=str(place.id)).order_by(F("text").desc())
     found = _places(ties, limit)
     if len(found) < limit:
@@ -77,7 +77,7 @@ def _after(place: Place, limit: int) -> list[Place]:
 
 
 def _before(place: Place, limit: int) -> list[Place]:
-    """The places right before ``place``, in the order of the board."""
+    """Return the places right before ``place``, in the order of the board."""
     ties = _board().filter(login_times=place.times, text__gt=str(place.id)).order_by(F("text").asc())
     found = _places(ties, limit)
     if len(found) < limit:
@@ -87,7 +87,7 @@ def _before(place: Place, limit: int) -> list[Place]:
 
 
 def _between(place: Place, before: int, size: int) -> list[Place]:
-    """Up to ``before`` places before ``place``, itself, and ``size - 1`` after it."""
+    """Return up to ``before`` places before ``place``, the place itself, and up to ``size - 1`` places after it."""
     return [*_before(place, before), place, *_after(place, size - 1)]
 
 
@@ -105,7 +105,7 @@ def _page(cursor: Cursor, mine: Place | None) -> list[Place]:
 
 
 def _slice(places: Sequence[Place]) -> Slice:
-    """With what stands before them."""
+    """Return the places as a slice, with the number of places before them and the first rank."""
     if not places:
         return Slice(0, 1, [])
     first = places[0]
@@ -114,14 +114,14 @@ def _slice(places: Sequence[Place]) -> Slice:
 
 
 def _count(condition: Q) -> int:
-    """How many on the board. All are counted, from the index alone, and the few who are not active taken off."""
+    """Count the places that match: all users, from the index alone, minus the few inactive ones."""
     hidden = User._base_manager.using(setting("DATABASE")).filter(is_active=False).values("pk")
     rows = _stats().filter(condition)
     return rows.count() - rows.filter(pk__in=hidden).count()
 
 
 def _names(places: Sequence[Place], me: int | None) -> dict[int, str]:
-    """The names of those who are not hidden from user ``me``."""
+    """Return the names by id, without users hidden from the viewer ``me``."""
     ids = {place.id for place in places}
     found = User._base_manager.using(setting("DATABASE")).filter(pk__in=ids - hiding.by_sql(me, ids))
     return dict(found.values_list("pk", "username"))

@@ -1,7 +1,7 @@
-"""Letters to people: written and sent by a worker, so that no request waits for a mail server or shows what it did.
+"""Emails to users. A worker renders and sends them, so that no request waits for the mail server.
 
-A request only sends a hint to Celery (``post``). When the broker does not take it, a thread of this process does the
-task a moment later: after the response is out, so that its time tells nothing either.
+A request only queues a Celery task (``post``). While the broker is away, a thread of this process runs the task shortly
+after the response. So the time of a response never reveals whether an email was sent.
 """
 
 import logging
@@ -27,7 +27,7 @@ _thread: Final = ThreadPoolExecutor(1, thread_name_prefix="letters")
 
 
 def write(about: str, to: str, language: str, **context: Any) -> EmailMultiAlternatives:
-    """A letter, not sent yet: text and HTML, from the templates ``accounts/letters/<about>``."""
+    """Return an unsent email with text and HTML parts, from the templates ``accounts/letters/<about>``."""
     with override(language):
         subject = render_to_string(f"accounts/letters/{about}_subject.txt", context)
         text = render_to_string(f"accounts/letters/{about}.txt", context)
@@ -38,9 +38,9 @@ def write(about: str, to: str, language: str, **context: Any) -> EmailMultiAlter
 
 
 def notify(about: str, to: str, **context: Any) -> None:
-    """Have a letter sent to ``to`` once the transaction is committed; nothing for who has no address.
+    """Queue an email to the address ``to`` after the commit. Do nothing if the address is empty.
 
-    context: what its templates say; as JSON can say it.
+    context: values for the templates, which must be serializable as JSON.
     """
     if to:
         arguments = (about, to, get_language(), {**context, "site": settings.SITE_URL})
@@ -48,9 +48,9 @@ def notify(about: str, to: str, **context: Any) -> None:
 
 
 def post(task: str, *arguments: Any, expires: float | None = None) -> None:
-    """Have the task of this name done by a worker, or, when the broker is away, by this process in a moment.
+    """Queue a task for a worker; while the broker is away, run it in a thread of this process after a short delay.
 
-    expires: after how many seconds no worker needs to begin it any more. Never raises.
+    expires: seconds after which no worker starts the task. Never raises.
     """
     if send.task(task, args=arguments, expires=expires):
         return
@@ -63,7 +63,7 @@ def post(task: str, *arguments: Any, expires: float | None = None) -> None:
 def _do(task: str, arguments: tuple[Any, ...], at: float) -> None:
     try:
         time.sleep(max(0.0, at - time.monotonic()))
-        current_app.loader.import_default_modules()  # as a worker does; who only sends tasks knows none
+        current_app.loader.import_default_modules()  # a web process has no task modules loaded
         current_app.tasks[task](*arguments)
     except Exception:
         logger.exception("A letter could not be sent")

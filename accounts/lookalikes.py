@@ -1,7 +1,7 @@
-"""Names that look like other names: characters that do not show, mixed scripts, and letters that look alike.
+"""Detect names that look like other names: invisible characters, mixed scripts, and confusable letters.
 
-After Unicode Technical Standard 39. The tables are those of ``confusable_homoglyphs``, which has no skeletons: it lists
-for each letter the one that stands for all that look like it (the prototype), and for a prototype all of these.
+This follows Unicode Technical Standard 39. The tables come from ``confusable_homoglyphs``, which has no skeletons: for
+each letter it lists the prototype of all similar letters, and for a prototype all letters that are similar to it.
 """
 
 import unicodedata
@@ -13,26 +13,26 @@ from confusable_homoglyphs.categories import unique_aliases
 from confusable_homoglyphs.confusables import confusables_data
 
 MAX_SKELETON: Final = 200
-# Scripts that are written together ("highly restrictive" in the standard); other names have one script.
+# Scripts that may be mixed ("highly restrictive" in the standard). Any other name must use a single script.
 TOGETHER: Final = (
     frozenset({"LATIN", "HAN", "HIRAGANA", "KATAKANA"}),
     frozenset({"LATIN", "HAN", "BOPOMOFO"}),
     frozenset({"LATIN", "HAN", "HANGUL"}),
 )
 ANY_SCRIPT: Final = frozenset({"COMMON", "INHERITED"})
-# The blank of Braille and the vowel fillers of Khmer show as little as what Unicode lets programs ignore.
+# The blank of Braille and the inherent vowels of Khmer are as invisible as the characters that Unicode calls ignorable.
 _invisible = regex.compile(r"[\p{Default_Ignorable_Code_Point}\u2800\u17B4\u17B5]")
 
 
 def has_odd_characters(name: str) -> bool:
-    """Return whether a name has characters that do not show, or letters of scripts that are not written together."""
+    """Return whether a name has invisible characters, or letters of scripts that may not be mixed."""
     scripts = frozenset(unique_aliases(unicodedata.normalize("NFKC", name))) - ANY_SCRIPT
     is_mixed = len(scripts) > 1 and not any(scripts <= together for together in TOGETHER)
     return is_mixed or "Unknown" in scripts or _invisible.search(name) is not None
 
 
 def skeleton(name: str) -> str:
-    """Return what all names that look like this one have in common. It is not for people to read.
+    """Return the skeleton of a name: a text that is equal for all names that look alike. It is not for display.
 
     >>> skeleton("paypa1") == skeleton("p\\u0430ypal")
     True
@@ -46,6 +46,6 @@ def skeleton(name: str) -> str:
 def _prototype(letter: str) -> str:
     alike = confusables_data.get(letter, [])
     if len(alike) != 1:
-        return letter  # alone, or the prototype of several
+        return letter  # the letter has no lookalike, or is itself a prototype
     other: str = alike[0]["c"]
     return other if len(confusables_data[other]) > 1 else min(letter, other)

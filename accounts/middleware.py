@@ -1,6 +1,7 @@
-"""Who is asking: the session of a request, and its user, from one record in one round trip.
+"""Middleware that loads the session and the user of a request, from one record in one round trip.
 
-Redis alone gives nobody the power to write or to see staff pages: both need the session's row and the user's in SQL.
+Unsafe requests and requests of staff read the rows of the session and the user in SQL: Redis alone never authorizes a
+write or a staff page.
 """
 
 from functools import partial
@@ -26,7 +27,7 @@ from mirror.conf import setting
 from mirror.declare import Record
 
 SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
-# What a request's user comes with; anything else of theirs is asked of SQL when it is wanted.
+# Fields of ``request.user`` and their names in the session's record. Other fields are deferred and come from SQL.
 KNOWN = {
     "id": "id",
     "username": "name",
@@ -38,7 +39,7 @@ KNOWN = {
 
 
 class SessionMiddleware(DjangoSessionMiddleware):
-    """Django's, which also says what browser it is, and which session is the present one."""
+    """Django's middleware, which also passes the user agent to the session and sets the current request."""
 
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
@@ -51,7 +52,7 @@ class SessionMiddleware(DjangoSessionMiddleware):
 
 
 class AuthenticationMiddleware(DjangoAuthenticationMiddleware):
-    """``request.user`` from the session's record: no SQL, and no round trip beside the session's own."""
+    """Set ``request.user`` from the session's record, without SQL and without another round trip."""
 
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
@@ -60,9 +61,9 @@ class AuthenticationMiddleware(DjangoAuthenticationMiddleware):
 
 
 def get_user(request: HttpRequest) -> User | AnonymousUser:
-    """The user of a request: worked out once. Rotates the token when their rights are not what they were.
+    """Return the user of a request, which is cached on the request. Rotate the token if the user's rights changed.
 
-    Staff without a second factor in their session are anonymous: they have to log in again.
+    Staff whose session lacks a second factor are anonymous and must log in again.
     """
     if not hasattr(request, "_cached_user"):
         user: User | AnonymousUser | None = user_by_record(request.session)
@@ -72,7 +73,7 @@ def get_user(request: HttpRequest) -> User | AnonymousUser:
             except DatabaseError:
                 if user is None or request.method not in SAFE_METHODS:
                     raise
-                user.is_staff = user.is_superuser = False  # while SQL is away, staff read as everybody else
+                user.is_staff = user.is_superuser = False  # while SQL is away, staff can read like all users
         if user.is_authenticated and lacks_factor(user, request.session):
             user = AnonymousUser()
         if user.is_authenticated:
@@ -87,11 +88,11 @@ async def _aget_user(request: HttpRequest) -> Any:
 
 
 def user_by_record(session: Any) -> User | None:
-    """The user as the session's record knows them, if session and record agree that it is theirs and still good.
+    """Return the user of the session's record, if the session's data and the record agree and the session is valid.
 
-    None: nobody, or Django has to find out (a secret key that was changed, a back end that is no more).
+    None: the session is anonymous, or Django has to decide (after a change of the secret key or of the backends).
     """
-    said = session.get(auth.SESSION_KEY)  # reads the session, and so the record
+    said = session.get(auth.SESSION_KEY)  # loads the session and its record
     person = _person(session)
     if (
         person is None
@@ -107,9 +108,9 @@ def user_by_record(session: Any) -> User | None:
 
 
 def user_by_row(request: HttpRequest) -> User | AnonymousUser:
-    """Return the user of the request's session as SQL has both, in one statement.
+    """Return the user of the request's session from SQL, with one query for both.
 
-    The row counts because a record in Redis can be forged, copied to another token, or be out of date.
+    SQL decides, because a record in Redis may be forged, copied to another token, or outdated.
     """
     session: Any = request.session
     said = session.get(auth.SESSION_KEY)
@@ -122,11 +123,11 @@ def user_by_row(request: HttpRequest) -> User | AnonymousUser:
         and constant_time_compare(session.get(auth.HASH_SESSION_KEY, ""), user.get_session_auth_hash())
     ):
         return user
-    return auth.get_user(request)  # knows earlier secret keys, and flushes the session
+    return auth.get_user(request)  # accepts earlier secret keys, or flushes the session
 
 
 def rotate_for_rights(session: Any) -> None:
-    """Give the session a new token when its user may do more, or less, than it remembers."""
+    """Give the session a new token if the user's rights differ from the rights that it stores."""
     person = _person(session)
     if person is None or session.get(RIGHTS) == person["rights"]:
         return
@@ -135,7 +136,7 @@ def rotate_for_rights(session: Any) -> None:
         return
     try:
         session.cycle_key()
-    except UpdateError:  # another request was first, or ended the session: this one goes on as it began
+    except UpdateError:  # another request rotated or ended the session first: this request continues unchanged
         session.modified = False
 
 

@@ -1,4 +1,4 @@
-"""Who uses the site, how often they logged in, and the sessions in which they are."""
+"""Users, their login counts, and their sessions."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -24,15 +24,18 @@ from accounts.second_factor.models import RecoveryCode as RecoveryCode
 
 
 def new_secret() -> str:
-    """A secret of a user's own, that all of their sessions have to agree with."""
+    """Return a random secret, for example for ``User.session_secret``."""
     return get_random_string(22)
 
 
 class UserQuerySet(models.QuerySet["User"]):
-    """Users."""
+    """A query for users that keeps the columns derived from names up to date."""
 
     def update(self, **fields: Any) -> int:
-        """As Django's; what is derived from a new name is as well. Raises TypeError for a name worked out in SQL."""
+        """Update as Django does, with the columns derived from a new name.
+
+        Raises TypeError for a name that is computed in SQL.
+        """
         name = fields.get("username")
         if isinstance(name, str):
             fields |= {field.attname: field.derive(name) for field in of_names()}
@@ -41,7 +44,7 @@ class UserQuerySet(models.QuerySet["User"]):
         return super().update(**fields)
 
     def bulk_update(self, objs: Iterable["User"], fields: Iterable[str], batch_size: int | None = None) -> int:
-        """As Django's; what is derived from new names is written as well."""
+        """Update as Django does, with the columns derived from new names."""
         people: list[Any] = list(objs)
         columns = list(fields)
         if "username" in columns:
@@ -53,24 +56,24 @@ class UserQuerySet(models.QuerySet["User"]):
 
 
 def of_names() -> list[DerivedField]:
-    """The columns that are derived from the name of a user."""
+    """Return the columns that are derived from the name of a user."""
     return [field for field in User._meta.concrete_fields if isinstance(field, DerivedField)]
 
 
 class UserManager(DjangoUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
-    """Finds people by name in any case."""
+    """A manager that finds users by name in any case."""
 
     def get_by_natural_key(self, username: str | None) -> "User":
-        """The user of that name, however it is spelled. Raises User.DoesNotExist.
+        """Return the user with this name, in any spelling that folds to the same name. Raises User.DoesNotExist.
 
-        A log-in needs to know whether the account is being deleted, and must not ask one question more for it.
+        The query joins the deletion request, because a login needs it and must not run another query for it.
         """
         found: User = self.select_related("deletion").get(name_key=fold(username or ""))
         return found
 
 
 class User(AbstractUser):
-    """A person. Names are unique whatever their case: no two people can claim one."""
+    """A registered user. Names are unique regardless of case."""
 
     class Type(models.TextChoices):
         CLIENT = "client", _("client")
@@ -85,16 +88,16 @@ class User(AbstractUser):
     )
     # Case folding can make a name three times as long.
     name_key = FoldedField(_("name, folded"), of="username", max_length=MAX_KEY, unique=True, editable=False)
-    # Not unique: names that were there before may look alike, and staff may give such names.
+    # Not unique: older names may look alike.
     name_skeleton = SkeletonField(
         _("name, as it looks"), of="username", max_length=MAX_SKELETON, default="", editable=False
     )
     user_type = models.CharField(
         _("type"), max_length=20, choices=Type.choices, default=Type.CLIENT, db_default=Type.CLIENT
     )
-    # Goes into every session's hash: a new one ends them all.
+    # Part of the hash of every session: a new secret ends all sessions of the user.
     session_secret = models.CharField(_("session secret"), max_length=32, default=new_secret, editable=False)
-    last_login = None  # LoginStats has it: a login must not change the user's row
+    last_login = None  # LoginStats stores it, because a login must not change the user's row
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -102,20 +105,20 @@ class User(AbstractUser):
         verbose_name = _("user")
         verbose_name_plural = _("users")
         indexes = [
-            models.Index(Upper("email"), name="accounts_email"),  # for forgotten passwords
+            models.Index(Upper("email"), name="accounts_email"),  # for password resets
             models.Index(fields=["name_skeleton"], name="accounts_skeleton"),  # for new names
-            # Few, and taken off every count of people.
+            # The few inactive users, which every count of users subtracts.
             models.Index(fields=["id"], condition=models.Q(is_active=False), name="accounts_inactive"),
         ]
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
-        """What a session of this user has to bear: agrees with the password and with the user's own secret."""
+        """Return the hash that sessions of this user must carry. It depends on the password and the session secret."""
         said = f"{self.password}\0{self.session_secret}"
         return salted_hmac("accounts.User.session", said, secret=secret, algorithm="sha256").hexdigest()
 
 
 class LoginStats(models.Model):
-    """How often a person has logged in, and when last. No row: never."""
+    """The number of a user's logins and the time of the last one. A user without a row has never logged in."""
 
     user = models.OneToOneField(
         User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="login_stats"
@@ -127,7 +130,7 @@ class LoginStats(models.Model):
         verbose_name = _("login statistics")
         verbose_name_plural = _("login statistics")
         indexes = [
-            # As the sorted set orders them: by count, then by the id as text.
+            # The order of the sorted set in Redis: by count, then by the id as text.
             models.Index(
                 models.F("login_times").desc(),
                 Cast("user_id", models.TextField()).desc(),
@@ -141,13 +144,13 @@ class LoginStats(models.Model):
 
 
 class EmailChange(models.Model):
-    """An address that a person wants and has not confirmed yet, also that of a new account. A newer one replaces it."""
+    """An e-mail address that waits for verification, also that of a new account. A newer request replaces it."""
 
     user = models.OneToOneField(
         User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="email_change"
     )
     email = models.EmailField(_("e-mail address"))
-    # In the link as well, so that a link is good for this wish alone, and once.
+    # Part of the link, so that the link is valid for this request only, and once.
     nonce = models.CharField(_("nonce"), max_length=32, default=new_secret, editable=False)
     asked_at = models.DateTimeField(_("asked"), default=timezone.now)
 
@@ -160,7 +163,7 @@ class EmailChange(models.Model):
 
 
 class AccountDeletion(models.Model):
-    """A person has asked for their account to be deleted. Until it is due they may take that back."""
+    """A user's request to delete the account. The user may cancel it until it is due."""
 
     user = models.OneToOneField(
         User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="deletion"
@@ -177,8 +180,8 @@ class AccountDeletion(models.Model):
 
 
 class Session(AbstractBaseSession):
-    """One browser's session. Its key is the SHA-256 of the token that the browser has: a copy of this table logs
-    nobody in.
+    """A session of one browser. Its key is the SHA-256 of the token in the cookie, so that a copy of this table is
+    useless for logging in.
     """
 
     session_key = models.CharField(_("digest of the token"), max_length=64, primary_key=True)
@@ -195,14 +198,14 @@ class Session(AbstractBaseSession):
 
     @classmethod
     def get_session_store_class(cls) -> Any:
-        """The engine that reads and writes these rows."""
-        return import_string("accounts.sessions.SessionStore")  # by name: it is made of these rows
+        """Return the session engine that reads and writes these rows."""
+        return import_string("accounts.sessions.SessionStore")  # by name, because that module imports this one
 
 
 class LastSeen(models.Model):
-    """When a session was last used, as far as SQL has been told: Redis knows first (``accounts.backups``)."""
+    """The last-seen time of a session in SQL. Redis has it first (``accounts.backups``)."""
 
-    # No constraint: whoever writes here locks the session, and checking it was half of what ending one costs.
+    # Without a constraint, because every writer locks the session's row, and the check was half the cost of ending one.
     session = models.OneToOneField(
         Session,
         verbose_name=_("session"),

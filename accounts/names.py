@@ -1,7 +1,7 @@
-"""Names of people: what a name may be, and when two names are the same.
+"""Names of users: rules for valid names, and the test whether two names are the same.
 
-Two names are the same when they are equal after NFKC normalisation and case folding: "Ken Thompson", "KEN THOMPSON"
-and the same in full-width letters can belong to one person only, and each logs that person in.
+Two names are the same if they are equal after NFKC normalisation and case folding: "Ken Thompson", "KEN THOMPSON" and
+the same name in full-width letters belong to one user, and each of them works at login.
 """
 
 import re
@@ -17,9 +17,9 @@ from accounts.lookalikes import has_odd_characters, skeleton
 from accounts.words import has_link
 
 MAX_KEY: Final = 200  # characters of a folded name
-MAX_FOLDED: Final = 1000  # code points that are folded; four of them make at least one
+MAX_FOLDED: Final = 1000  # code points that are folded; four code points fold to at least one
 
-# Letters of any script, digits, and single blanks or . _ - ' between them: "ken thompson" is a name.
+# Letters of any script, digits, and single blanks or . _ - ' between them: "ken thompson" is valid.
 valid_name = RegexValidator(
     r"^[^\W_]+(?:[ ._'\-][^\W_]+)*\Z",
     _("A name is made of letters and digits; between them single blanks or . _ - ' may stand."),
@@ -27,20 +27,20 @@ valid_name = RegexValidator(
 
 
 def fold(name: str) -> str:
-    """What two spellings of one name have in common.
+    """Return the form that all spellings of a name share.
 
-    The end of a longer text is cut off: normalising may take the square of its length, and no name is as long.
+    Only the first ``MAX_FOLDED`` code points count: normalising may take quadratic time, and no name is that long.
     """
     name = name[:MAX_FOLDED]
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def page_of(name: str) -> str:
-    """The address of whoever has this name; "" for a name (a script may have made it) that has no place in one."""
+    """Return the path of the user's public page; "" for a name that cannot be part of a URL (created by a script)."""
     return "" if "/" in name or name in (".", "..") or not name.isprintable() else f"/u/{quote(name, safe='')}/"
 
 
-# Names that speak for the site; nobody registers them.
+# Names that seem to speak for the site. They cannot be registered.
 _RESERVED: Final = """
     abuse admin administrator anonymous diptych everybody everyone help hostmaster info me moderator nobody none
     noreply null official postmaster root security staff superuser support sysadmin system undefined webmaster
@@ -48,29 +48,29 @@ _RESERVED: Final = """
 
 
 def _loose_skeleton(name: str) -> str:
-    """A skeleton without a difference between i and l: a capital I looks like both."""
+    """Return the skeleton of a name with i and l merged, because a capital I looks like both."""
     return skeleton(name).replace("i", "l")
 
 
-# In both cases: some capitals look like other letters than the small ones.
+# In both cases, because a capital may look like another letter than its lower-case form does.
 RESERVED: Final = frozenset(
     _loose_skeleton(spell(name)) for name in _RESERVED.split() for spell in (str.lower, str.upper)
 )
 
 
 def is_misleading(name: str) -> bool:
-    """Whether a name reads like another one or like an address on the web, so that nobody new may have it."""
+    """Return whether a name can be confused with another name or a web address. New users cannot have such a name."""
     return has_odd_characters(name) or has_link(name)
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a name speaks for the site, however it is spelled: "Ad-min" is "admin", and so is "adm1n"."""
+    """Return whether a name is reserved in any spelling: "Ad-min" and "adm1n" count as "admin"."""
     letters = (re.sub(r"[\W_]", "", spelled) for spelled in (name, fold(name)))
     return any(_loose_skeleton(spelled) in RESERVED for spelled in letters)
 
 
 class DerivedField(models.CharField):
-    """A column worked out from another one, written whenever a row is saved (``bulk_create`` too)."""
+    """A column that is computed from another column (``of``) on every save, including ``bulk_create``."""
 
     def __init__(self, *args: Any, of: str = "", **kwargs: Any) -> None:
         self.of = of
@@ -81,7 +81,7 @@ class DerivedField(models.CharField):
         return name, path, args, {**kwargs, "of": self.of}
 
     def derive(self, text: str) -> str:
-        """Work it out."""
+        """Return the value of this column for the text of the other one."""
         raise NotImplementedError
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
@@ -98,7 +98,7 @@ class FoldedField(DerivedField):
 
 
 class SkeletonField(DerivedField):
-    """What a name has in common with those that look like it."""
+    """The skeleton of a name, which is equal for names that look alike."""
 
     def derive(self, text: str) -> str:
         return skeleton(text)

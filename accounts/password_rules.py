@@ -1,4 +1,4 @@
-"""Rules for new passwords beyond Django's own. Existing passwords stay valid."""
+"""Validators for new passwords, in addition to Django's own. Existing passwords stay valid."""
 
 from typing import Any, Final
 
@@ -13,13 +13,14 @@ MIN_REST: Final = 6  # characters beside a name
 
 
 class NamesValidator(UserAttributeSimilarityValidator):
-    """Refuse a password that is similar to its user's names, or little more than one of them.
+    """Refuse a password that is similar to the user's names, or that is little more than one of them.
 
-    Django compares whole words and the whole address. A name with a full stop in it, or before a long domain, passes.
+    Django's validator compares whole words and the whole address, so it accepts a name with a full stop in it, and a
+    name before a long domain.
     """
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Raise ValidationError if the user's name or the address's local part, taken out, leaves too little."""
+        """Raise ValidationError if too little of the password is left without the name or the address's local part."""
         super().validate(password, user)
         if not isinstance(user, User):
             return
@@ -36,5 +37,5 @@ class NamesValidator(UserAttributeSimilarityValidator):
 
 
 def _squeeze(text: str) -> str:
-    """Return letters and digits alone, in one case and width."""
+    """Return the letters and digits of a text, in one case and width."""
     return "".join(c for c in fold(text) if c.isalnum())

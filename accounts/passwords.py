@@ -1,4 +1,4 @@
-"""Passwords: links to set a forgotten one, and what ends when one changes."""
+"""Reset and change passwords, and end sessions and links that depend on the old one."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -25,15 +25,15 @@ from accounts.names import fold
 from accounts.session_rows import digest_of
 from accounts.session_services import end_all_sessions, end_other_sessions
 
-MAX_ACCOUNTS: Final = 500  # of one address in one letter
-MAX_SPELLINGS: Final = 3  # of one address, and so letters for one request
+MAX_ACCOUNTS: Final = 500  # accounts of one address in one email
+MAX_SPELLINGS: Final = 3  # spellings of one address, which is also the number of emails per request
 
 
 class ResetTokens(PasswordResetTokenGenerator):
-    """Django's, for users whose logins are counted elsewhere.
+    """Django's token generator, adapted to logins that are counted in ``LoginStats``.
 
-    A link dies by being used and by any change of password, e-mail or secret; also by a login: who can log in
-    does not need it any more.
+    A link becomes invalid when it is used, when the password, the e-mail address or the session secret changes, and at
+    the next login, because the user does not need it then.
     """
 
     key_salt = "accounts.passwords.ResetTokens"
@@ -48,21 +48,21 @@ reset_tokens = ResetTokens()
 
 
 def users_of(email: str) -> list[User]:
-    """Return the active users of this address who have a password, those who log in most often first."""
+    """Return the active users with this address and a password, sorted by their number of logins, descending."""
     by_address = User.objects.filter(Exact(Upper("email"), Upper(Value(email))), is_active=True)
     often = F("login_stats__login_times").desc(nulls_last=True)
-    # The database's idea of upper case may be wider than ours.
+    # The database's upper case may equate addresses that ``fold`` distinguishes.
     found = [user for user in by_address.order_by(often, "pk")[:MAX_ACCOUNTS] if fold(user.email) == fold(email)]
     return [user for user in found if user.has_usable_password()]
 
 
 def send_reset_links(email: str, language: str) -> int:
-    """Send one letter with a link for each account of ``email``. Returns the number of letters.
+    """Send one email with a link for each account of ``email``. Return the number of emails.
 
-    One letter, because anybody may register accounts with somebody else's address: they must not crowd out the owner's.
-    Where accounts spell the address differently each spelling gets a letter of its own, and only with its accounts.
+    All accounts share one email, so that accounts that a stranger registered with this address do not displace the
+    owner's account. If accounts spell the address differently, each spelling gets its own email with its own accounts.
 
-    Raises OSError when the mail server does not take it.
+    Raises OSError if the mail server fails.
     """
     by_spelling: dict[str, list[User]] = {}
     for user in users_of(email):
@@ -81,11 +81,11 @@ def _path(user: User) -> str:
 
 
 def reset(user: User, password: str, token: str) -> bool:
-    """Give ``user`` a new password, end all of their sessions and let them try to log in again at once.
+    """Set a new password, end all sessions of ``user`` and remove lock-outs of the name.
 
-    False when the link was used meanwhile.
+    Return False if the link was used in the meantime.
     """
-    hashed = make_password(password)  # takes its time: not while the row is locked
+    hashed = make_password(password)  # slow, so not while the row is locked
     with transaction.atomic():
         if not _set(user, hashed, lambda now: reset_tokens.check_token(now, token)):
             return False
@@ -97,9 +97,9 @@ def reset(user: User, password: str, token: str) -> bool:
 
 
 def change(request: HttpRequest, user: User, password: str) -> bool:
-    """Give ``user``, who sent this request, a new password; their other sessions end, this one goes on.
+    """Set a new password for ``user``, the sender of this request, and end all other sessions of the user.
 
-    False when the password was changed by somebody else meanwhile.
+    Return False if another request changed the password in the meantime.
     """
     before, hashed = user.password, make_password(password)
     with transaction.atomic():
@@ -114,12 +114,12 @@ def change(request: HttpRequest, user: User, password: str) -> bool:
 
 
 def _set(user: User, hashed: str, still: Callable[[User], bool]) -> bool:
-    """Store a new password if the user, as they are now, is ``still`` as expected."""
+    """Store a new password if ``still`` accepts the locked row of the user. Return whether it was stored."""
     now = User.objects.select_for_update().get(pk=user.pk)
     if not still(now):
         return False
     now.password = hashed
     now.save(update_fields=["password"])
-    EmailChange.objects.filter(user=now).delete()  # whoever asked for it had the old password
+    EmailChange.objects.filter(user=now).delete()  # it was requested with the old password
     user.password, user.session_secret = now.password, now.session_secret
     return True

@@ -1,10 +1,10 @@
-"""The data that applications keep about a person: it can be downloaded by the person, and is erased with the account.
+"""Registry of personal data: users can download it, and it is erased with the account.
 
-This application knows none of the others. Each registers its parts when it is ready (``AppConfig.ready``):
+Each application registers its parts in ``AppConfig.ready``, so this one does not depend on them:
 
 >>> register(rows("posts", Post, "user", ["id", "text", "created_at"]))
 
-Every foreign key to a user belongs to one part; a test fails for a model that was forgotten.
+Every foreign key to a user belongs to one part; a test fails for a model that is missing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,19 +16,19 @@ from config.bulk import SLICE
 
 Read = Callable[[int], Iterable[Mapping[str, Any]]]
 Erase = Callable[[int], bool]
-CHUNK: Final = 500  # rows in memory while a part is read
+CHUNK: Final = 500  # rows held in memory while a part is read
 
 
 class NotYet(Exception):
-    """This part cannot be erased now: the next run tries again."""
+    """A part cannot be erased now. The next run tries again."""
 
 
 class Part(NamedTuple):
-    """One kind of data about a person.
+    """One kind of personal data.
 
-    read: yields its rows for the download; None: it is not downloaded, and ``reason`` says why. erase: deletes one
-    slice in a transaction and returns whether more may be left; may be repeated at any time, and may raise NotYet.
-    owners: the foreign keys that it answers for ("social.Post.user").
+    read: yields the rows for the download; None if the part is not downloaded, and then ``reason`` explains why.
+    erase: deletes one slice in a transaction and returns whether more may be left; may be repeated at any time, and may
+    raise NotYet. owners: the foreign keys that the part covers ("social.Post.user").
     """
 
     name: str
@@ -42,17 +42,17 @@ _registered: Final[dict[str, Part]] = {}
 
 
 def register(part: Part) -> None:
-    """Add a part. Parts are erased in the order in which they were registered."""
+    """Register a part. Parts are erased in the order of their registration."""
     _registered[part.name] = part
 
 
 def all_parts() -> list[Part]:
-    """Return all parts."""
+    """Return all parts in the order of their registration."""
     return list(_registered.values())
 
 
 def leave(user_id: int) -> bool:
-    """Erase nothing: the rows go with the user's own row, or stay without the user."""
+    """Erase nothing, for rows that are deleted with the user's row or stay without the user."""
     return False
 
 
@@ -65,9 +65,9 @@ def rows(
     erase: Erase | None = None,
     reason: str = "",
 ) -> Part:
-    """Return the part for the rows of ``model`` whose ``owner`` (a field, or a path to one) is the person.
+    """Return the part for the rows of ``model`` with the user in the field ``owner`` (or a path to a field).
 
-    columns: those that are downloaded; without any, ``reason`` says why. erase: by default the rows are deleted.
+    columns: the downloaded columns; without columns, ``reason`` explains why. erase: by default deletes the rows.
     """
     assert bool(columns) != bool(reason), name
     manager = model._default_manager

@@ -1,4 +1,4 @@
-"""The data about a person that this application keeps itself."""
+"""The personal data that this application stores itself."""
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
@@ -22,7 +22,7 @@ OF_ACCOUNT = ["id", "username", "email", "first_name", "last_name", "user_type",
 
 
 def register_parts() -> None:
-    """Register the account itself and its logins."""
+    """Register all parts of this application."""
     of_groups, of_permissions = User.groups.through, User.user_permissions.through
     staff = "It names other people, and the site keeps it for its own safety."
     register(rows("account", User, "pk", OF_ACCOUNT, erase=leave))
@@ -32,19 +32,19 @@ def register_parts() -> None:
     register(rows("passkeys", Passkey, "user", ["name", "created_at", "used_at"]))
     register(rows("recovery_codes", RecoveryCode, "user", ["created_at"]))
     session = ["device", "created_at", "last_seen__seen_at", "expire_date"]
-    register(rows("sessions", Session, "user", session, erase=leave))  # ended when the deletion is asked for
+    register(rows("sessions", Session, "user", session, erase=leave))  # the request for deletion has ended them
     register(rows("groups", of_groups, "user", ["group__name"]))
     permissions = ["permission__content_type__app_label", "permission__codename"]
     register(rows("permissions", of_permissions, "user", permissions))
     register(rows("deletions", AccountDeletion, "user", ["asked_at", "due_at"], erase=leave))
-    register(rows("audit", AuditEvent, "actor", reason=staff, erase=leave))  # names go with the user's own row
+    register(rows("audit", AuditEvent, "actor", reason=staff, erase=leave))  # ``audit.receivers`` removes the names
     register(rows("staff_actions", LogEntry, "user", reason=staff))
     register(Part("staff_actions_about", None, _erase_staff_actions, reason=staff))
     register(Part("failed_logins", None, _erase_failed_logins, reason="Other people may have caused it."))
 
 
 def _erase_staff_actions(user_id: int) -> bool:
-    """The log of the admin names the user in words."""
+    """Delete admin log entries about the user, because they contain the name as text."""
     kind = ContentType.objects.get_for_model(User)
     LogEntry.objects.filter(content_type=kind, object_id=str(user_id)).delete()
     return False

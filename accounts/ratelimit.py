@@ -1,8 +1,8 @@
-"""How often something may be done, counted in Redis in one atomic step.
+"""A rate limit, counted in Redis in one atomic step.
 
 >>> if wait := allow("password-reset", email, limit=3, seconds=3600): ...   # try again in `wait` seconds
 
-Without Redis each process counts by itself: a limit then holds for each of them, not for all together.
+While Redis is away each process counts on its own, so that a limit applies per process.
 """
 
 import hashlib
@@ -23,13 +23,13 @@ from mirror.scripts import Script
 _LUA: Final = Path(__file__).parent / "lua"
 _count: Final = Script(_LUA / "count.lua")
 _give_back: Final = Script(_LUA / "give_back.lua")
-MOST_SUBJECTS: Final = 10_000  # that a process without Redis keeps in mind
+MOST_SUBJECTS: Final = 10_000  # counters that a process keeps while Redis is away
 
 
 def allow(name: str, subject: object, limit: int, seconds: float) -> int:
-    """Count one ``name`` of ``subject``; 0 when there were at most ``limit`` in ``seconds``, else seconds to wait.
+    """Count one event ``name`` of ``subject``. Return 0, or the seconds to wait after ``limit`` events in ``seconds``.
 
-    The time begins with the first one; those that are refused do not make it longer. Never raises.
+    The period starts with the first event; refused events do not extend it. Never raises.
     """
     digest = _digest(name, subject)
     if not breaker.open():
@@ -43,7 +43,7 @@ def allow(name: str, subject: object, limit: int, seconds: float) -> int:
 
 
 def give_back(name: str, subject: object) -> None:
-    """Take back what ``allow`` counted just now: it turned out not to be what is limited. Never raises."""
+    """Undo the last count of ``allow``, for an event that turned out not to fall under the limit. Never raises."""
     digest = _digest(name, subject)
     _local.give_back(digest)
     if not breaker.open():
@@ -59,10 +59,10 @@ def _digest(name: str, subject: object) -> str:
 
 
 def address(request: HttpRequest) -> str:
-    """Where a request comes from, as limits count it: an IPv4 address, or the /64 that one household has of IPv6.
+    """Return the client address that limits count: an IPv4 address, or the /64 network of an IPv6 address.
 
-    Behind proxies of ours (``settings.PROXY_COUNT``) it is what the outermost of them wrote down; otherwise anybody
-    could write what they like into that header, and it is not looked at.
+    Behind ``settings.PROXY_COUNT`` trusted proxies this is the address that the outermost of them recorded. Without
+    proxies the ``X-Forwarded-For`` header is ignored, because clients can forge it.
     """
     given = request.META.get("REMOTE_ADDR", "")
     if count := settings.PROXY_COUNT:
@@ -73,7 +73,7 @@ def address(request: HttpRequest) -> str:
 
 
 def address_part(given: str) -> str:
-    """That part of an address that is counted together; what is no address stays as it is."""
+    """Return the part of an address that limits count, or the first 64 characters of a text that is no address."""
     try:
         found = ipaddress.ip_address(given)
     except ValueError:
@@ -84,14 +84,14 @@ def address_part(given: str) -> str:
 
 
 class LocalCounters:
-    """The same, in this process alone. When it has too much to keep in mind, it forgets what began first."""
+    """Counters in the memory of this process. Above ``MOST_SUBJECTS`` counters the oldest ones are dropped."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._found: dict[str, tuple[float, int]] = {}  # subject -> until when, how many
+        self._found: dict[str, tuple[float, int]] = {}  # subject -> (end of the period, count)
 
     def allow(self, subject: str, limit: int, seconds: float) -> int:
-        """As ``allow`` above."""
+        """Count one event of ``subject``; see ``allow`` in this module."""
         now = time.monotonic()
         with self._lock:
             until, count = self._found.get(subject, (0.0, 0))
@@ -104,14 +104,14 @@ class LocalCounters:
         return 0 if count < limit else math.ceil(until - now)
 
     def give_back(self, subject: str) -> None:
-        """One less, if there is any."""
+        """Subtract one from the counter of ``subject``, if it is above 0."""
         with self._lock:
             until, count = self._found.get(subject, (0.0, 0))
             if count:
                 self._found[subject] = (until, count - 1)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all counters."""
         with self._lock:
             self._found.clear()
 

@@ -1,8 +1,8 @@
-"""How facts of users are written in Redis, for who writes them there and who gives the same by SQL."""
+"""Formats of values in records, shared by the mirrors and the fallbacks."""
 
 from datetime import UTC, datetime
 
 
 def time_text(moment: datetime | None) -> str:
-    """ISO 8601 in UTC; "" for never."""
+    """Return a time in ISO 8601 and UTC; "" for None."""
     return moment.astimezone(UTC).isoformat() if moment else ""

@@ -1,6 +1,6 @@
-"""Making a user. Whether a name is taken is not told: who may not have it hears the same, after the same work.
+"""Register users without revealing which names exist: every refused name gets the same error after the same work.
 
-A name is looked at last, when all else is right: asking about one that is free makes a user of it.
+The name is checked last, after all other fields are valid, so that a probe of a free name registers it.
 """
 
 from typing import Final
@@ -21,10 +21,10 @@ REFUSED: Final[str | Promise] = _("This name cannot be had. Choose another one."
 
 
 def register(username: str, password: str, *, email: str = "", user_type: str = User.Type.CLIENT) -> User:
-    """Return a new user, saved. The address waits to be confirmed (``accounts.emails``); no letter is sent here.
+    """Create and return a user. The address waits for verification (``accounts.emails``); this sends no email.
 
-    Raises ValidationError with the field's name: "password" and "email" say what is wrong with them, "username"
-    never does (it is taken in any case, reserved, no name at all, or somebody took it at this very moment).
+    Raises ValidationError by field. "password" and "email" have specific errors; "username" has one error for names
+    that are taken in any case, reserved, invalid, or taken by a concurrent request.
     """
     name = User.normalize_username(username)
     user = User(username=name, email=User.objects.normalize_email(email), user_type=user_type)
@@ -33,7 +33,7 @@ def register(username: str, password: str, *, email: str = "", user_type: str = 
         validate_password(password, user)
     except ValidationError as error:
         raise ValidationError({"password": error.messages}) from error
-    user.set_password(password)  # before the name is looked at: it takes most of the time
+    user.set_password(password)  # before the check of the name, because hashing takes most of the time
     if not _may_be_had(name):
         raise ValidationError({"username": REFUSED})
     try:
@@ -48,9 +48,9 @@ def register(username: str, password: str, *, email: str = "", user_type: str = 
 
 
 def _may_be_had(name: str) -> bool:
-    """One query for whatever name, also where its answer does not matter."""
+    """Return whether a name is available. Every name costs one query, so that response times do not differ."""
     right = _is_name(name)
-    key, looks = (fold(name), skeleton(name)) if right else ("", " ")  # which no name has
+    key, looks = (fold(name), skeleton(name)) if right else ("", " ")  # values that no name has
     taken = User.objects.filter(Q(name_key=key) | Q(name_skeleton=looks)).exists()
     return right and not taken and not is_reserved(name)
 

@@ -1,4 +1,4 @@
-"""Reading people: from Redis or, with the same answer, from SQL."""
+"""Read users and the leaderboard from Redis, with the same answer from SQL as the fallback."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ BOARD = Script(Path(__file__).parent / "lua" / "leaderboard.lua")
 
 
 def user_id_of(name: str) -> int | None:
-    """The id of who has this name, in whatever case and width it is written; None: nobody. 1 round trip."""
+    """Return the id of the user with this name, in any case and width; None if no user has it. 1 round trip."""
     folded = fold(name)
-    if not folded.isprintable():  # neither database takes all that could stand in an address
+    if not folded.isprintable():  # the databases do not accept every character of a URL
         return None
     reading = read(["user"], lambda pipe: pipe.get(keys.login_id(folded)))
     if reading is None:
@@ -28,7 +28,7 @@ def user_id_of(name: str) -> int | None:
 
 
 def rank_of(user_id: int) -> int | None:
-    """1 + how many have logged in more often; None: not on the board. 1 round trip."""
+    """Return 1 plus the number of users with more logins; None for a user outside the board. 1 round trip."""
 
     def ask(pipe: Any) -> None:
         pipe.execute_command("EVAL", BOARD.text, 1, keys.login_times(), "first", 0, 0, 0, user_id, 0)
@@ -41,23 +41,22 @@ def rank_of(user_id: int) -> int | None:
 
 
 def leaderboard(me: int | None = None, at: str = "", last: int = LAST) -> Leaderboard:
-    """A page of who logs in most often, as user ``me`` (None: a stranger) sees it; the ``last`` to log in (1 to 100).
+    """Return a page of the leaderboard for the viewer ``me`` (None: anonymous), with 1 to 100 (``last``) last logins.
 
-    ``at``: an address' cursor; what is none of ours is the first page. From a warm mirror: 2 round trips, no SQL.
+    at: the cursor from a URL; an invalid one gives the first page. 2 round trips and no SQL while the mirrors are warm.
     """
     last = max(1, min(last, MOST_LAST))
     return _from_redis(me, at, last) or leaderboard_sql.leaderboard(me, at, last)
 
 
-_expected: list[int] = []  # whom the list of the last logins named when this process read it last
+_expected: list[int] = []  # ids in the list of last logins, as this process last read it
 
 
 def last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
-    """The last people to log in, newest first, for a box beside other things, as user ``me`` (None: a stranger) sees
-    it: without those who are hidden from them.
+    """Return the last logins, newest first, without users hidden from the viewer ``me`` (None: anonymous).
 
-    From a warm mirror: 1 round trip while the list names whom it named before (their records are asked for in
-    the same one, on the chance), one more when somebody came in since.
+    While the mirrors are warm: 1 round trip, which also reads the records of the users that were on the list at the
+    last call, and a second one only if the list has new users.
     """
     global _expected
     expected = _expected
@@ -79,12 +78,12 @@ def last_logins(limit: int = 5, me: int | None = None) -> list[LastLogin]:
 
 
 def _from_redis(me: int | None, at: str, last: int) -> Leaderboard | None:
-    """None if a mirror is cold, or away, or somebody went between the two round trips."""
+    """Return the page from Redis. None: a mirror is cold, Redis is away, or a user left between the round trips."""
     cursor = read_cursor(at)
 
     def ask(pipe: Any) -> None:
         arguments = [cursor.kind, *cursor.place, PAGE, "" if me is None else me, BESIDE]
-        # Whole, and not by its digest: a pipeline cannot try again when Redis has forgotten the script.
+        # EVAL, not EVALSHA: a pipeline cannot retry if Redis does not have the script.
         pipe.execute_command("EVAL", BOARD.text, 1, keys.login_times(), *arguments)
         pipe.lrange(keys.last_login_times(), 0, last - 1)
 
@@ -119,7 +118,7 @@ def _ask_people(pipe: Any, pks: Sequence[int], me: int | None) -> None:
 def _read_people(
     pks: Sequence[int], replies: Sequence[Any], me: int | None, wanted: Sequence[int]
 ) -> dict[int, LastLogin] | None:
-    """Who these are, as far as they are wanted and not hidden; None if one of them went, or is no longer active."""
+    """Return the users by id, without unwanted and hidden ones; None if one was deleted or is inactive."""
     hidden = hiding.found(me, pks, replies[len(pks) :])
     records = {pk: record for pk, record in zip(pks, replies, strict=False) if pk in wanted}
     if any(is_active != b"1" for _, _, is_active in records.values()):
@@ -130,7 +129,7 @@ def _read_people(
 
 
 def _people(pks: Sequence[int], me: int | None) -> dict[int, LastLogin] | None:
-    """Who these are, in one round trip (none for nobody); None as ``_read_people``, or if Redis does not answer."""
+    """Return these users by id, with one round trip. None: as ``_read_people``, or Redis does not answer."""
     wanted = list(dict.fromkeys(pks))
     if not wanted:
         return {}

@@ -1,4 +1,4 @@
-"""What changes users."""
+"""Log users in and count their logins."""
 
 from datetime import datetime
 
@@ -13,10 +13,10 @@ from mirror.hints import hint
 
 
 def log_in(request: HttpRequest, user: User, backend: str | None = None, *, with_factor: bool = False) -> None:
-    """Log ``user`` in: the session and the count are saved together, or neither is and nobody is logged in.
+    """Log ``user`` in. The session and the login count are saved in one transaction; if it fails, no login happens.
 
-    backend: by which backend the user was found, where ``authenticate`` has not noted it. with_factor: whether they
-    gave a second factor.
+    backend: the path of the authentication backend, if ``authenticate`` has not set it on the user. with_factor:
+    whether the user gave a second factor.
     """
     before, session_before = getattr(request, "user", None), request.session
     key_before = session_before.session_key
@@ -27,7 +27,7 @@ def log_in(request: HttpRequest, user: User, backend: str | None = None, *, with
                 recent.note_proof(request.session, with_factor=True)
             request.session.save()
     except BaseException:
-        # What the request has in hand says "logged in" of a session that was not saved.
+        # The request's session claims a login that was not saved.
         request.session = type(session_before)(key_before)
         if before is not None:
             request.user = before
@@ -46,9 +46,9 @@ _RECORD = """
 
 
 def record_login(user: User, at: datetime | None = None) -> None:
-    """Count one login of ``user``, at that time (now). An earlier time than the last leaves the last as it is.
+    """Count one login of ``user`` at the given time (default: now). A time before the last login does not replace it.
 
-    One statement, so that logins of one user at the same moment all count, also when they are the first.
+    A single statement, so that concurrent logins of one user all count, also the first ones.
     """
     moment = connection.ops.adapt_datetimefield_value(at or timezone.now())
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""A person's sessions, for their eyes: where they are logged in, since when, and when each was last used."""
+"""The list of a user's own sessions: device, start time and last use of each."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,14 +18,14 @@ from mirror.conf import setting
 from mirror.read import read
 
 MOST: Final = 100  # sessions on the page
-SHOWN: Final = 16  # characters of a digest that name a session in a form
+SHOWN: Final = 16  # characters of a digest that identify a session in a form
 HANDLE: Final = re.compile(f"[0-9a-f]{{{SHOWN}}}")
-JUST_NOW: Final = 120  # seconds: it is noted once a minute
+JUST_NOW: Final = 120  # seconds, because times are recorded once a minute
 
 
 @dataclass(frozen=True)
 class SessionLine:
-    """One session. ``handle`` names it among its owner's; ``last_seen`` None: not known."""
+    """One session. handle: identifies it among the sessions of its owner. last_seen: None if unknown."""
 
     handle: str
     device: str
@@ -35,12 +35,12 @@ class SessionLine:
 
     @property
     def device_in_words(self) -> str:
-        """The device in the reader's language."""
+        """Return the device in the active language."""
         return devices.in_words(self.device)
 
     @property
     def use_in_words(self) -> str:
-        """When it was last used, in the reader's language."""
+        """Return the time of the last use in words, in the active language."""
         if self.is_present:
             return _("in use now")
         if self.last_seen is None:
@@ -51,21 +51,21 @@ class SessionLine:
 
 
 def handle_of(digest: str) -> str:
-    """What names a session in a form: enough of its digest to tell it from its owner's others."""
+    """Return the handle of a session in forms: enough of its digest to distinguish the sessions of one user."""
     return digest[:SHOWN]
 
 
 def sessions_of(user_id: int, present: str) -> list[SessionLine]:
-    """The sessions of a user that have not expired, newest first, at most 100 and the ``present`` one (a digest).
+    """Return the unexpired sessions of a user, newest first: at most 100, and always the ``present`` one (a digest).
 
-    From a warm mirror: 2 round trips, no SQL.
+    2 round trips and no SQL while the mirror is warm.
     """
     lines = _from_redis(user_id, present)
     return _from_sql(user_id, present) if lines is None else lines
 
 
 def find_session(user_id: int, handle: str) -> str | None:
-    """The digest of the user's session with that handle; None: no such session of theirs."""
+    """Return the digest of the user's session with this handle; None if the user has no such session."""
     if not HANDLE.fullmatch(handle):
         return None
     found = Session.objects.filter(user_id=user_id, pk__startswith=handle)
@@ -90,7 +90,7 @@ def _from_redis(user_id: int, present: str) -> list[SessionLine] | None:
 
 def _lines(user_id: int, present: str, raws: Sequence[bytes | None], scores: Sequence[Any]) -> Iterable[SessionLine]:
     for raw, score in zip(raws, scores, strict=True):
-        record = orjson.loads(raw) if raw else None  # None: it ended between the two
+        record = orjson.loads(raw) if raw else None  # None: it ended between the round trips
         if record and not has_expired(record) and record["user"] and record["user"]["id"] == user_id:
             yield SessionLine(
                 handle_of(record["digest"]),

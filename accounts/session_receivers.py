@@ -1,4 +1,4 @@
-"""What happens to sessions when their users change, whoever changes them."""
+"""Signal receivers that update sessions when their users log in or change."""
 
 from typing import Any
 
@@ -17,8 +17,7 @@ from accounts.sessions import RIGHTS, SessionStore, current
 
 @receiver(user_logged_in, dispatch_uid="accounts.remember_rights")
 def remember_rights(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """A login has a token of its own, also when it is a second one of the same person; and remembers their rights
-    and the time."""
+    """Give every login a new token, also a repeated one, and store the user's rights and the time in the session."""
     session = request.session
     if isinstance(session, SessionStore) and not session.is_new:
         session.cycle_key()
@@ -28,11 +27,11 @@ def remember_rights(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
 
 @receiver(post_save, sender=User, dispatch_uid="accounts.end_sessions_of_old_password")
 def end_sessions_of_old_password(*, instance: User, created: bool, **kwargs: Any) -> None:
-    """A new password has ended all sessions that do not agree with it; this takes their rows away.
+    """Delete the rows of sessions that became invalid by a new password.
 
-    The present one stays, for its request makes it agree (Django's ``update_session_auth_hash``).
+    The current session stays, because its request updates it (Django's ``update_session_auth_hash``).
     """
-    if created or getattr(instance, "_password", None) is None:  # None: not changed, or only hashed anew
+    if created or getattr(instance, "_password", None) is None:  # None: unchanged, or only rehashed
         return
     request = current.get()
     session = request.session if request else None

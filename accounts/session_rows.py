@@ -1,4 +1,4 @@
-"""Sessions as each request wants them: with what it asks of their user, from Redis or from SQL, in the same form."""
+"""Sessions as requests read them: with the needed fields of the user, in the same form from Redis and from SQL."""
 
 import hashlib
 import json
@@ -17,23 +17,23 @@ from mirror.conf import setting
 from mirror.declare import Record
 from mirror.read import read
 
-NO_RIGHTS = ""  # of those who are not staff, and in no group
+NO_RIGHTS = ""  # of users who are not staff and have neither groups nor permissions
 
 
 class SessionRow(NamedTuple):
-    """What SQL says of a session. ``rights``: of its user."""
+    """A session in SQL. rights: the digest of its user's rights (``rights_of``)."""
 
     session: Session
     rights: str
 
 
 def digest_of(token: str) -> str:
-    """What is stored of a token: its SHA-256, in hexadecimal."""
+    """Return the digest of a token, the only form that is stored: its SHA-256 in hexadecimal."""
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
 def load_sessions(digests: Sequence[str]) -> dict[str, SessionRow]:
-    """Sessions by digest, expired ones too; four queries at most, however many."""
+    """Return sessions by digest, including expired ones, with at most four queries."""
     found = Session.objects.using(setting("DATABASE")).filter(pk__in=digests).select_related("user")
     sessions = list(found)
     rights = rights_of(session.user for session in sessions if session.user)
@@ -41,7 +41,7 @@ def load_sessions(digests: Sequence[str]) -> dict[str, SessionRow]:
 
 
 def rights_of(users: Iterable[User]) -> dict[int, str]:
-    """What each user may do, as a short digest: of staff, superuser, groups and permissions. Three queries."""
+    """Return, by user id, a short digest of the rights: staff, superuser, groups and permissions. Three queries."""
     people = {user.pk: user for user in users}
     if not people:
         return {}
@@ -69,7 +69,7 @@ def _digest(user: User, *lists: list[int]) -> str:
 
 
 def record_of(row: SessionRow) -> Record:
-    """The record of a session. Times are in seconds since 1970."""
+    """Return the record of a session. Times are in seconds since 1970."""
     session, user = row.session, row.session.user
     return {
         "digest": session.pk,
@@ -92,14 +92,14 @@ def record_of(row: SessionRow) -> Record:
 
 
 def has_expired(record: Record) -> bool:
-    """Whether a session is over by itself. (Its row, and its record, go when expired sessions are cleared.)"""
+    """Return whether a session has expired. Its row and its record exist until expired sessions are removed."""
     expires: float = record["expires"]
     return expires <= time.time()
 
 
 class Found(NamedTuple):
-    """What was asked of a session. record: None if there is none that goes on; seen: when it was last seen, as far as
-    Redis was asked; said: what was asked beside it (``accounts.companions``), by name; empty: Redis was not asked.
+    """A session that was read. record: None if the session does not exist or has expired. seen: the last-seen time in
+    Redis. said: the replies of companions (``accounts.companions``) by name; empty if Redis was not asked.
     """
 
     record: Record | None = None
@@ -108,10 +108,10 @@ class Found(NamedTuple):
 
 
 def find(digest: str) -> Found:
-    """A session that has not expired. One round trip.
+    """Return an unexpired session, with one round trip.
 
-    That there is none is not believed of Redis alone: the browser would be told to forget its token, and a change that
-    has not arrived yet would have logged somebody out for good.
+    SQL confirms that a session does not exist: otherwise a change that has not reached Redis yet would make the browser
+    delete its token, which logs the user out for good.
     """
     reading = read(["session"], lambda pipe: ask(pipe, digest))
     raw, seen, *beside = reading.replies if reading else (None, None)
@@ -125,7 +125,7 @@ def find(digest: str) -> Found:
 
 
 def ask(pipe: Any, digest: str) -> None:
-    """Add the commands that are asked of a session."""
+    """Add the commands that read a session to a pipeline."""
     pipe.get(keys.session(digest))
     pipe.zscore(keys.recent(), digest)
     companions.ask(pipe, digest)

@@ -1,4 +1,4 @@
-"""What ends sessions."""
+"""End sessions."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,14 @@ from accounts.session_signals import sessions_ending
 from mirror.commit import after_commit
 from mirror.hints import hint
 
-MOST = 500  # sessions that end in one transaction
+MOST = 500  # sessions per transaction
 
 
 def end(digests: Sequence[str]) -> int:
-    """End these sessions, whosever they are: their rows go, and their times with the commit. Returns how many did."""
+    """End these sessions of any users: delete their rows, and after the commit their times in Redis.
+
+    Return the number of ended sessions.
+    """
     with transaction.atomic():
         sessions_ending.send(Session, digests=list(digests))
         count = delete_rows(digests)
@@ -24,24 +27,24 @@ def end(digests: Sequence[str]) -> int:
 
 
 def delete_rows(digests: Sequence[str]) -> int:
-    """Delete these sessions' rows and nothing else. Returns how many there were."""
+    """Delete only the rows of these sessions. Return the number of deleted rows."""
     gone = ending.delete(digests)
     hint("session", "", gone)
     return len(gone)
 
 
 def end_session(user: User, digest: str) -> bool:
-    """End one of the user's sessions. False: it is none of theirs, or over."""
+    """End one session of the user. Return False if the user has no such session."""
     return _end_all_of(Session.objects.filter(user=user, pk=digest)) == 1
 
 
 def end_other_sessions(user: User, keep: str | None) -> int:
-    """End all of the user's sessions but ``keep`` (None: all). Returns how many ended."""
+    """End all sessions of the user except ``keep`` (None: all). Return the number of ended sessions."""
     return _end_all_of(Session.objects.filter(user=user).exclude(pk=keep or ""))
 
 
 def end_all_sessions(user: User) -> int:
-    """Log the user out everywhere. The one write of the secret does it; that the rows go is for good order."""
+    """Log the user out everywhere. The new secret alone ends all sessions; deleting their rows only cleans up."""
     secret = new_secret()
     User.objects.filter(pk=user.pk).update(session_secret=secret)
     user.session_secret = secret
@@ -49,7 +52,7 @@ def end_all_sessions(user: User) -> int:
 
 
 def end_expired(sessions: "QuerySet[Session]") -> int:
-    """End all that a query finds, however many there are."""
+    """End all sessions of a query, in batches. Return the number of ended sessions."""
     return _end_all_of(sessions)
 
 

@@ -1,7 +1,7 @@
-"""The session engine: Django's own on SQL, read through the mirror, with only digests of tokens stored anywhere.
+"""The session engine: Django's database engine, read through the mirror, which stores only digests of tokens.
 
-The token is in the browser's cookie alone. What SQL and Redis know a session by is its SHA-256: a copy of either logs
-nobody in.
+The token is only in the browser's cookie. SQL and Redis identify a session by the SHA-256 of the token, so that a copy
+of either is useless for logging in.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,23 +27,23 @@ from accounts.session_signals import token_rotated
 from mirror.commit import after_commit
 from mirror.declare import Record
 
-RIGHTS = "_rights"  # what the session remembers of its user's rights
-TRIES = 3  # of a new token: that one is taken already does not happen in a lifetime
-current: ContextVar[HttpRequest | None] = ContextVar("request", default=None)  # whose session is the present one
+RIGHTS = "_rights"  # the key of the user's rights in the session's data
+TRIES = 3  # attempts at a new token, although a collision is practically impossible
+current: ContextVar[HttpRequest | None] = ContextVar("request", default=None)  # the current request
 
 
 class SessionEnded(UpdateError, SessionInterrupted):
-    """The session was ended meanwhile, and stays so. Where nobody minds, it is an answer of status 400."""
+    """The session was ended during the request. If the error is not caught, the response has status 400."""
 
 
 class SessionStore(DatabaseStore):
-    """A session by its token. ``record``: what was known of it when it was read (None: nothing, or not read)."""
+    """A session with its token. record: the session's record when it was loaded; None if missing or not loaded."""
 
-    user_agent = ""  # what the browser calls itself
+    user_agent = ""  # the header of the request
     record: Record | None = None
-    is_new = False  # whether its token was made by this object
-    _said: Mapping[str, Mapping[str, Sequence[Any]]] = {}  # of companions, by digest
-    _kept: tuple[str | None, bytes] | None = None  # what was last committed, under which token
+    is_new = False  # whether this object created the token
+    _said: Mapping[str, Mapping[str, Sequence[Any]]] = {}  # replies of companions, by digest
+    _kept: tuple[str | None, bytes] | None = None  # the token and data of the last commit
 
     @classmethod
     def get_model_class(cls) -> type[Session]:
@@ -51,14 +51,14 @@ class SessionStore(DatabaseStore):
 
     @property
     def digest(self) -> str | None:
-        """What the session is known by to everybody but its browser."""
+        """Return the digest of the token; None without a token."""
         return digest_of(self.session_key) if self.session_key else None
 
     def _get_new_session_key(self) -> str:
-        return get_random_string(32, VALID_KEY_CHARS)  # ``create`` finds out whether it is taken
+        return get_random_string(32, VALID_KEY_CHARS)  # ``create`` detects a collision
 
     def load(self) -> dict[str, Any]:
-        """The session's data; {} and no token when there is none, it has expired, or is being removed."""
+        """Return the session's data. A missing, expired or removed session gives {} and loses its token."""
         digest = digest_of(self.session_key or "")
         record, seen, said = session_rows.find(digest)
         if record is None or not tokens.touch(digest, seen):
@@ -68,9 +68,9 @@ class SessionStore(DatabaseStore):
         return self.decode(record["data"])
 
     def said(self, companion: str) -> Sequence[Any] | None:
-        """What Redis said of a companion (``accounts.companions``) when this session was read.
+        """Return the replies of a companion (``accounts.companions``) from the time when the session was loaded.
 
-        None: it was not asked, or of a session that has another token since.
+        None: Redis was not asked, or the session has a new token since then.
         """
         return self._said.get(self.digest or "", {}).get(companion)
 
@@ -89,9 +89,9 @@ class SessionStore(DatabaseStore):
         raise CreateError
 
     def save(self, must_create: bool = False) -> None:
-        """As Django's. What is committed already under this token is not written again.
+        """Save as Django does, but do not write data again that is already committed under this token.
 
-        Raises UpdateError when the session was ended meanwhile.
+        Raises UpdateError if the session was ended in the meantime.
         """
         if self.session_key is None:
             return self.create()
@@ -112,7 +112,7 @@ class SessionStore(DatabaseStore):
                 raise CreateError from error
             raise
         except DatabaseError as error:
-            if must_create or type(error) is not DatabaseError:  # its subclasses are what a database says
+            if must_create or type(error) is not DatabaseError:  # subclasses are errors of the database itself
                 raise
             raise SessionEnded("The session was ended before the request was.") from error
         after_commit(self._committed, row.pk, kept, must_create, using=using)
@@ -126,7 +126,7 @@ class SessionStore(DatabaseStore):
     def create_model_instance(self, data: dict[str, Any]) -> Session:
         user, device, since = _user_id(data), device_of(self.user_agent), timezone.now()
         before = self.record
-        if before and user and before["user"] and before["user"]["id"] == user:  # the same session, by another token
+        if before and user and before["user"] and before["user"]["id"] == user:  # the same session under a new token
             device, since = device or before["device"], _moment(before["since"])
         return Session(
             pk=self.digest,
@@ -138,8 +138,8 @@ class SessionStore(DatabaseStore):
         )
 
     def cycle_key(self) -> None:
-        """Go on under a new token. Raises SessionEnded when somebody's session was ended meanwhile: it stays so."""
-        data, old = dict(self.items()), self.session_key  # in this order: a token without a session is forgotten
+        """Rotate the token. Raises SessionEnded if the session of a logged-in user was ended in the meantime."""
+        data, old = dict(self.items()), self.session_key  # in this order: loading a missing session clears the token
         ended = old and digest_of(old)
         try:
             with transaction.atomic(using=router.db_for_write(Session)):
@@ -164,7 +164,7 @@ class SessionStore(DatabaseStore):
     def clear_expired(cls) -> None:
         session_services.end_expired(Session.objects.filter(expire_date__lt=timezone.now()))
 
-    # Django's engine for SQL has asynchronous twins of its own methods; these are ours in a thread.
+    # Django's database engine overrides the asynchronous methods; the base class runs ours in a thread.
     aload, aexists, acreate, asave, adelete = (
         SessionBase.aload,
         SessionBase.aexists,

@@ -1,4 +1,4 @@
-"""What happens whenever somebody logs in, by whatever way."""
+"""Count logins of all kinds."""
 
 from typing import Any
 
@@ -11,5 +11,5 @@ from accounts.models import User
 
 @receiver(user_logged_in, dispatch_uid="accounts.count_login")
 def count_login(*, user: User, **kwargs: Any) -> None:
-    """Each way in counts once: the form, registration, the admin, another application's."""
+    """Count every login once: by the form, by registration, by the admin, or by another application."""
     services.record_login(user)

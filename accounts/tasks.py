@@ -1,4 +1,4 @@
-"""Celery's side of accounts."""
+"""Celery tasks of this application."""
 
 import logging
 from collections.abc import Callable
@@ -19,9 +19,9 @@ logger = logging.getLogger("accounts")
 
 @shared_task(name="accounts.tasks.clean_sessions")
 def clean_sessions() -> int:
-    """Keep the newest sessions, and end what has expired. Returns how many have ended.
+    """Keep the newest sessions and end expired ones. Return the number of ended sessions.
 
-    A slice of the audit log that is old enough goes as well.
+    This task also deletes one slice of old audit events.
     """
     audit.delete_old()
     seconds = settings.SESSION_CLEAN_SECONDS
@@ -35,13 +35,13 @@ def clean_sessions() -> int:
 
 @shared_task(name="accounts.tasks.delete_accounts")
 def delete_accounts() -> int:
-    """Delete the accounts that are due. Returns how many are gone."""
+    """Delete the accounts that are due. Return the number of deleted accounts."""
     seconds = settings.ACCOUNT_DELETION_SECONDS
     return _run_alone("account-deletion", lambda redis: deletion.delete_due(seconds))
 
 
 def _run_alone(job: str, work: Callable[[Any], int]) -> int:
-    """Run a job unless another process is at it. While Redis is away it waits."""
+    """Run a job under a lease and return its result; 0 if another process runs it, or while Redis is away."""
     redis = relay_client()
     try:
         with lease(redis, job) as mine:

@@ -1,7 +1,7 @@
-"""When sessions were last seen: a write to Redis only, which SQL is told of later (``accounts.backups``).
+"""Last-seen times of sessions, which are written to Redis first and flushed to SQL later (``accounts.backups``).
 
-Times are those of Redis' own clock: one clock for all web servers, so that which session is the oldest does not
-depend on who served it.
+All times come from the clock of the Redis server, so that the age of a session does not depend on the clock of the web
+server that handled the request.
 """
 
 import logging
@@ -26,15 +26,15 @@ T = TypeVar("T")
 LUA = Path(__file__).parent / "lua"
 _touch = script(LUA / "touch.lua")
 SEEN, CLAIMED, MISSING = 1, 0, -1
-MOST = 100  # digests in one command
+MOST = 100  # digests per command
 
 
 def touch(digest: str, seen: float | None) -> bool:
-    """Note that a session is being used now, at most once in ``settings.SESSION_TOUCH_SECONDS``.
+    """Record that a session is used now, at most once per ``settings.SESSION_TOUCH_SECONDS``.
 
-    seen: its score in ``recent:`` as this request read it (None: there was none, or nobody asked); if that is new
-    enough Redis is not asked. Returns False when the session is being removed, or has been: it has ended. With
-    Redis away nothing is noted and nobody's session ends.
+    seen: the session's score in ``recent:`` as this request read it (None: missing, or not read); a recent score saves
+    the write. Return False if the session has ended or is being removed. While Redis is away nothing is recorded, and
+    the session counts as valid.
     """
     if seen == 0:
         return False
@@ -43,22 +43,22 @@ def touch(digest: str, seen: float | None) -> bool:
     found = _ask(lambda redis: _call_touch(redis, digest, create=False), SEEN)
     if found != MISSING:
         return found == SEEN
-    # Redis lost it or never had it, unless the session has just been removed: SQL knows, for its row goes first.
+    # Redis lost the digest or never had it, or the session was just removed. SQL decides: its row is deleted first.
     return begin(digest) if _exists(digest) else False
 
 
 def begin(digest: str) -> bool:
-    """Note that a session was made now. Returns as ``touch``."""
+    """Record that a session begins now. The return value is that of ``touch``."""
     return _ask(lambda redis: _call_touch(redis, digest, create=True), SEEN) == SEEN
 
 
 def forget(digests: Sequence[str]) -> None:
-    """Take sessions that have ended out of ``recent:``, with their marks. With Redis away they stay, as strays."""
+    """Remove ended sessions from ``recent:``, with their marks. While Redis is away they stay as strays."""
     _ask(lambda redis: remove(redis, digests), None)
 
 
 def remove(redis: Any, digests: Sequence[str]) -> None:
-    """As ``forget``, on this client; raises redis-py's errors."""
+    """Remove sessions as ``forget`` does, with this client. Raises redis-py's errors."""
     pipe = redis.pipeline(transaction=False)
     for start in range(0, len(digests), MOST):
         for name in (keys.recent_marks(), keys.recent()):
@@ -67,9 +67,9 @@ def remove(redis: Any, digests: Sequence[str]) -> None:
 
 
 def settling(alive: Mapping[str, float], gone: Sequence[str]) -> list[Command]:
-    """Commands after which ``recent:`` has all of the sessions ``alive`` (digest: since when), and none that is gone.
+    """Return commands that add the sessions ``alive`` (digest: start time) to ``recent:`` and remove those in ``gone``.
 
-    A session that is there keeps its time, and one that is being removed its claim.
+    Existing members keep their score, also score 0 of a session that is being removed.
     """
     scores = [part for digest, since in alive.items() for part in (f"{since:.6f}", digest)]
     added = [("ZADD", keys.recent(), "NX", *scores[at : at + 2 * MOST]) for at in range(0, len(scores), 2 * MOST)]
@@ -78,7 +78,7 @@ def settling(alive: Mapping[str, float], gone: Sequence[str]) -> list[Command]:
 
 
 def last_seen(digests: Sequence[str]) -> dict[str, float]:
-    """When these sessions were last seen, in seconds since 1970; left out: Redis does not know, or is away."""
+    """Return last-seen times by digest, in seconds since 1970. Sessions that Redis does not know are left out."""
     if not digests:
         return {}
     nothing: list[float | None] = [None] * len(digests)
@@ -87,7 +87,7 @@ def last_seen(digests: Sequence[str]) -> dict[str, float]:
 
 
 def both() -> list[str]:
-    """The keys that are written together, in one slot of a cluster: the times, and the marks of what is new."""
+    """Return the keys of the times and of their marks, which share a cluster slot because they are written together."""
     return [keys.recent(), keys.recent_marks()]
 
 
@@ -96,7 +96,7 @@ def _call_touch(redis: Any, digest: str, *, create: bool) -> int:
 
 
 def _exists(digest: str) -> bool:
-    """Whether SQL has the session; if it does not answer, nobody's session ends for that."""
+    """Return whether SQL has the session. While SQL is away the session counts as existing."""
     try:
         return Session.objects.filter(pk=digest).exists()
     except DatabaseError:
@@ -104,7 +104,7 @@ def _exists(digest: str) -> bool:
 
 
 def _ask(ask: Callable[[Any], T], away: T) -> T:
-    """What Redis answers, or ``away`` when it does not."""
+    """Return the answer of Redis, or ``away`` if Redis does not answer."""
     if breaker.open():
         return away
     try:

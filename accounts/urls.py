@@ -1,4 +1,4 @@
-"""Addresses."""
+"""URLs of this application."""
 
 from django.urls import path
 
@@ -20,7 +20,7 @@ urlpatterns = [
     path("logout/", entry.LogOut.as_view(), name="logout"),
     path("sessions/", sessions.Sessions.as_view(), name="sessions"),
     path("leaderboard/", leaderboard.leaderboard, name="leaderboard"),
-    # As Django's own accounts have them.
+    # The same paths as in ``django.contrib.auth.urls``.
     path("password_change/", passwords.Change.as_view(), name="password_change"),
     path("password_reset/", passwords.Reset.as_view(), name="password_reset"),
     path("password_reset/done/", passwords.ResetDone.as_view(), name="password_reset_done"),

@@ -1,1 +1,1 @@
-"""The audit log. To write to it: ``accounts.audit.log``."""
+"""The audit log. ``accounts.audit.log`` writes its events."""

@@ -1,4 +1,4 @@
-"""The audit log in the admin: searched, and never changed."""
+"""The audit log in the admin, which is read-only."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from accounts.audit.models import AuditEvent
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(Bounded):
-    """Security events and the work of staff, newest first."""
+    """Security events and actions of staff, newest first."""
 
     list_display = ["at", "kind", "actor", "object", "address", "details"]
     list_filter = ["kind"]

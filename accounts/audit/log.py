@@ -1,6 +1,6 @@
-"""The audit log: security events, and what staff do. Each row is written in the transaction of its event.
+"""Write the audit log of security events and actions of staff. Each row is written in the transaction of its event.
 
->>> note(Kind.EXPORT, "logins.csv")  # by the user of the present request
+>>> note(Kind.EXPORT, "logins.csv")  # by the user of the current request
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,10 @@ KEPT: Final = timedelta(days=365)
 
 
 def note(kind: str, about: Model | str = "", details: str = "", *, actor: Any = None) -> AuditEvent:
-    """Write an event. about: the row that it concerns, or text. actor: by default the user of the present request."""
+    """Write an event and return it.
+
+    about: the row that the event concerns, or a text. actor: by default the user of the current request.
+    """
     request = current.get()
     who = actor or getattr(request, "user", None)
     event = AuditEvent(
@@ -42,17 +45,17 @@ def note(kind: str, about: Model | str = "", details: str = "", *, actor: Any = 
 
 
 def log_rows(request: HttpRequest, rows: Iterable[Model], flag: int, message: str = "") -> list[LogEntry]:
-    """Write the admin's log of ``rows``, and an event for each. All actions of the admin log by this."""
+    """Write the admin's log entries for ``rows`` and an event for each. Every admin action calls this function."""
     assert request.user.pk is not None
     with transaction.atomic():
         entries = LogEntry.objects.log_actions(request.user.pk, rows, flag, message)
-        if len(entries) > 1:  # for one alone Django sends a signal (``accounts.audit.receivers``)
+        if len(entries) > 1:  # for a single entry Django sends a signal (``accounts.audit.receivers``)
             note_entries(entries)
     return entries
 
 
 def note_entries(entries: Sequence[LogEntry]) -> None:
-    """Write an event for each entry of the admin's log."""
+    """Write an event for each of these entries of the admin's log."""
     request = current.get()
     AuditEvent.objects.bulk_create(
         AuditEvent(
@@ -69,13 +72,13 @@ def note_entries(entries: Sequence[LogEntry]) -> None:
 
 
 def _model_of(entry: LogEntry) -> str:
-    """Return the name of an entry's model, from the cache of content types."""
+    """Return the label of an entry's model, from the cache of content types."""
     known = ContentType.objects
     return ".".join(known.get_for_id(entry.content_type_id).natural_key()) if entry.content_type_id else ""
 
 
 def delete_old() -> int:
-    """Delete the oldest events that are over, one slice. Returns the number of events."""
+    """Delete one slice of the events older than ``KEPT``, oldest first. Return the number of deleted events."""
     with transaction.atomic():
         over = AuditEvent.objects.filter(at__lt=timezone.now() - KEPT).order_by("at")
         return AuditEvent.objects.filter(pk__in=list(over.values_list("pk", flat=True)[:SLICE])).delete()[0]

@@ -11,7 +11,7 @@ MAX_DETAILS: Final = 1000
 
 
 class AuditEvent(models.Model):
-    """Something that somebody did. Events outlive the rows that they name, not the names of deleted users."""
+    """One security event or action of staff. It outlives the rows that it names, but loses names of deleted users."""
 
     class Kind(models.TextChoices):
         LOCKED_OUT = "locked out", _("locked out")

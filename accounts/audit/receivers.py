@@ -1,4 +1,4 @@
-"""Events that Django's signals tell of: work in the admin, changes of rights, users who are deleted."""
+"""Write audit events for Django's signals: admin log entries, changes of permissions, deleted users."""
 
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ CHANGES: Final = {"post_add": "added", "post_remove": "removed", "pre_clear": "r
 
 @receiver(post_save, sender=LogEntry, dispatch_uid="accounts.audit.entry")
 def note_entry(*, instance: LogEntry, created: bool, **kwargs: Any) -> None:
-    """Note what the admin logs of one row."""
+    """Write an event for an admin log entry about one row."""
     if created:
         note_entries([instance])
 
@@ -25,7 +25,7 @@ def note_entry(*, instance: LogEntry, created: bool, **kwargs: Any) -> None:
 @receiver(m2m_changed, sender=User.user_permissions.through, dispatch_uid="accounts.audit.permissions")
 @receiver(m2m_changed, sender=Group.permissions.through, dispatch_uid="accounts.audit.group")
 def note_rights(*, instance: Any, action: str, model: Any, pk_set: set[int] | None, **kwargs: Any) -> None:
-    """Note which groups or permissions were given or taken, by whatever way."""
+    """Write an event when groups or permissions are given or taken away, by the admin or by any other code."""
     if action in CHANGES and pk_set != set():
         names = ", ".join(map(str, model.objects.filter(pk__in=pk_set))) if pk_set else model._meta.verbose_name_plural
         note(Kind.RIGHTS, instance, f"{CHANGES[action]}: {names}")
@@ -33,7 +33,7 @@ def note_rights(*, instance: Any, action: str, model: Any, pk_set: set[int] | No
 
 @receiver(pre_delete, sender=User, dispatch_uid="accounts.audit.deleted")
 def forget_user(*, instance: User, **kwargs: Any) -> None:
-    """Take the name, the number and the addresses of a deleted user out of the log. The events stay."""
+    """Remove the name, the id and the IP addresses of a deleted user from the log. The events stay."""
     about = AuditEvent.objects.filter(model=User._meta.label_lower, object_id=str(instance.pk))
     about.update(object="", object_id="", details="")
     AuditEvent.objects.filter(actor=instance).update(address="")

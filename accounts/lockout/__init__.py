@@ -1,8 +1,8 @@
-"""How often somebody may try to log in: ``backend.Backend`` asks before a password is checked, and counts here.
+"""The lock-out: limits on login attempts, which ``backend.Backend`` checks before any password.
 
-A try is *reserved* before its password is checked, in one atomic step, so that fifty at once are no more than the
-limit; it is given back when the password was right. The counters are in Redis. SQL has the failures too: a Redis
-that was emptied starts with them, and while Redis is away the same is done in SQL alone.
+An attempt is *reserved* in one atomic step before its password is checked, so that 50 concurrent attempts cannot exceed
+the limit; it is given back when the password is right. The counters are in Redis. SQL stores the failures as well: an
+emptied Redis starts with them, and while Redis is away SQL alone counts the attempts.
 """
 
 import logging
@@ -18,15 +18,15 @@ logger = logging.getLogger("accounts")
 
 
 class Try(NamedTuple):
-    """One try to log in. wait: seconds until it may be made, 0: it is counted and may be made now."""
+    """One login attempt. wait: seconds until it is allowed; 0: it is counted and allowed now."""
 
     counters: tuple[Counter, ...]
     wait: int = 0
-    in_redis: bool = False  # or counted in SQL already
+    in_redis: bool = False  # False: SQL has counted it already
 
 
 def reserve(counters: Sequence[Counter]) -> Try:
-    """Count a try, unless one of its counters is full. Never fails because Redis did."""
+    """Count an attempt, unless one of its counters is full, and return it. While Redis is away, SQL counts."""
     asked = tuple(counters)
     if not breaker.open():
         try:
@@ -38,13 +38,13 @@ def reserve(counters: Sequence[Counter]) -> Try:
 
 
 def failed(this: Try) -> None:
-    """The password was wrong: SQL has to know as well."""
+    """Record in SQL that the password was wrong."""
     if this.in_redis:
         counters_sql.add(this.counters)
 
 
 def succeeded(this: Try) -> None:
-    """The password was right: who it is starts anew; what others share gets this try back."""
+    """Reset the user's own counters after a right password, and give the attempt back to the shared counters."""
     own = [counter for counter in this.counters if counter.limit.own]
     shared = [counter for counter in this.counters if not counter.limit.own]
     counters_sql.clear(own)
@@ -60,10 +60,9 @@ def succeeded(this: Try) -> None:
 
 
 def unlock(*, name: str | None = None, address: str | None = None, keys: Sequence[str] | None = None) -> int:
-    """Forget the failures of a (folded) name, of an address, of both together, or all; or only the counters with
-    these keys.
+    """Remove the counters of a (folded) name, of an address, of both together, or all; or those with these keys.
 
-    Returns how many counters there were. What Redis has while it is away stays there until it expires.
+    Return the number of removed counters. While Redis is away, its counters stay until they expire.
     """
     count = 0
     for found in counters_sql.remove(name=name, address=address, keys=keys):

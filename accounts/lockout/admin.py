@@ -1,4 +1,4 @@
-"""Failed logins in the admin: who is locked out, and the way to let them in."""
+"""Failed logins in the admin, with an action that ends lock-outs."""
 
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ AT_ONCE: Final = 500
 
 
 class LockedFilter(admin.SimpleListFilter):
-    """Only those who cannot try now."""
+    """Filter by whether a counter is locked out now."""
 
     title = _("locked out")
     parameter_name = "locked"
@@ -36,7 +36,7 @@ class LockedFilter(admin.SimpleListFilter):
 
 @admin.register(FailedLogins)
 class FailedLoginsAdmin(ModelAdmin):
-    """Counted by the site; only forgotten by people."""
+    """Counters of failed logins. Staff can remove them with "unlock", but not edit them."""
 
     list_display = ["kind", "name", "address", "count", "allowed", "ends_at", "locked"]
     list_display_links = None
@@ -70,4 +70,4 @@ class FailedLoginsAdmin(ModelAdmin):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # Redis would not know: there is "unlock"
+        return False  # a deletion would leave the counter in Redis; "unlock" removes both

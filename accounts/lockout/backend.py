@@ -1,4 +1,4 @@
-"""The first backend: it counts tries before others check passwords, and refuses one too many."""
+"""The first authentication backend, which counts login attempts before other backends check passwords."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ from accounts.ratelimit import address
 
 
 class Backend(BaseBackend):
-    """Reserves a try for the name. Code that logs in without a request is not counted."""
+    """Reserve an attempt for the name, or refuse it. Logins without a request are not counted."""
 
     def authenticate(self, request: HttpRequest | None, username: str | None = None, **kwargs: Any) -> None:
-        """Note the try on the request as ``login_try``. Raises PermissionDenied for a try that may not be made.
+        """Store the attempt as ``request.login_try``. Raises PermissionDenied if a limit is reached.
 
-        The error ends ``django.contrib.auth.authenticate``: no other backend looks at the password.
+        The error ends ``django.contrib.auth.authenticate``, so no other backend checks the password.
         """
         if request is None or username is None:
             return
@@ -35,13 +35,13 @@ class Backend(BaseBackend):
 
 
 def try_of(request: HttpRequest | None) -> lockout.Try | None:
-    """Return the try to log in that this request is."""
+    """Return the login attempt of this request; None if it has none."""
     return getattr(request, "login_try", None)
 
 
 @receiver(user_login_failed, dispatch_uid="accounts.lockout.failed")
 def count_failure(*, request: HttpRequest | None = None, **kwargs: Any) -> None:
-    """Count a failure, unless the try was refused."""
+    """Count a failed attempt, unless it was refused."""
     this = try_of(request)
     if this is None or this.wait:
         return
@@ -53,7 +53,7 @@ def count_failure(*, request: HttpRequest | None = None, **kwargs: Any) -> None:
 
 @receiver(user_logged_in, dispatch_uid="accounts.lockout.succeeded")
 def forget_failures(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """Forget the user's failures after a login."""
+    """Reset the user's counters after a login."""
     this = try_of(request)
     if this is not None and this.counters[0].name == counted_name(user.get_username()):
         lockout.succeeded(this)
@@ -61,7 +61,7 @@ def forget_failures(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
 
 
 def _note_lockouts(this: lockout.Try) -> None:
-    """Note which counters this failure has filled."""
+    """Write an audit event for each counter that this failure has filled."""
     counts = counters_sql.known(this.counters)
     for counter in this.counters:
         if counts.get(counter.key, (0, 0.0))[0] == counter.limit.allowed:

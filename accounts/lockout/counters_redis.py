@@ -1,4 +1,4 @@
-"""The counters in Redis. Everything here raises redis-py's errors."""
+"""Counters of login attempts in Redis. All functions raise redis-py's errors."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,9 +15,9 @@ _give_back: Final = Script(_LUA / "give_back.lua")
 
 
 def reserve(counters: Sequence[Counter], known: Mapping[str, tuple[int, float]]) -> float:
-    """Count one more in each, or in none when one is full. Returns 0, or the seconds until it is not.
+    """Add one to each counter, or to none if one is full. Return 0, or the seconds until none is full.
 
-    known: by key, what SQL has counted, and for how many seconds that is good.
+    known: by key, the count in SQL and the seconds until it expires.
     """
     args: list[int] = []
     for counter in counters:
@@ -27,12 +27,12 @@ def reserve(counters: Sequence[Counter], known: Mapping[str, tuple[int, float]])
 
 
 def give_back(counters: Sequence[Counter]) -> None:
-    """Count one less in each."""
+    """Subtract one from each counter."""
     if counters:
         _give_back(client(), [keys.tries(counter.key) for counter in counters])
 
 
 def clear(found: Sequence[str]) -> None:
-    """Forget the counters of these keys."""
+    """Remove the counters with these keys."""
     if found:
         client().unlink(*map(keys.tries, found))

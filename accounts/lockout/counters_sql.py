@@ -1,6 +1,6 @@
-"""The counters in SQL: what has failed, and, while Redis is away, the only ones.
+"""Counters of login attempts in SQL: the failures, and while Redis is away all attempts.
 
-Rows are always locked in the order pair, name, address, one of each kind: nobody waits for one another in a circle.
+Rows are always locked in the order pair, name, address, one row of each kind, which prevents deadlocks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,12 @@ from django.utils import timezone
 from accounts.lockout.limits import Counter
 from accounts.lockout.models import FailedLogins
 
-BATCH: Final = 500  # rows removed at a time when somebody unlocks many
+BATCH: Final = 500  # rows that ``remove`` deletes per statement
 SWEPT: Final = 10
 _TABLE: Final = FailedLogins._meta.db_table
 
-# One more; what is over begins anew. The time begins with the first failure, and again with the one that makes it
-# full: that is how long it stays so.
+# Add one; an expired counter starts again at 1. The period starts with the first failure, and again with the failure
+# that fills the counter, so that the lock-out lasts a full period.
 _ADD: Final = f"""
     INSERT INTO {_TABLE} (key, kind, name, address, count, allowed, ends_at)
     VALUES (%(key)s, %(kind)s, %(name)s, %(address)s, 1, %(allowed)s, %(ends_at)s)
@@ -35,11 +35,11 @@ _UNLESS_FULL: Final = f" WHERE {_TABLE}.ends_at <= %(now)s OR {_TABLE}.count < e
 
 
 class _Full(Exception):
-    """One of the counters is full: none counts."""
+    """A counter is full, so none is increased."""
 
 
 def known(counters: Sequence[Counter]) -> dict[str, tuple[int, float]]:
-    """By key: how often it failed, and for how many seconds that is good."""
+    """Return, by key, the number of failures and the seconds until it expires."""
     now = timezone.now()
     found = FailedLogins.objects.filter(pk__in=[counter.key for counter in counters], ends_at__gt=now)
     rows = found.values_list("key", "count", "ends_at")
@@ -47,7 +47,7 @@ def known(counters: Sequence[Counter]) -> dict[str, tuple[int, float]]:
 
 
 def reserve(counters: Sequence[Counter]) -> float:
-    """Count one more in each, or in none when one is full. Returns 0, or the seconds until it is not."""
+    """Add one to each counter, or to none if one is full. Return 0, or the seconds until none is full."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             for counter in counters:
@@ -62,7 +62,7 @@ def reserve(counters: Sequence[Counter]) -> float:
 
 
 def add(counters: Sequence[Counter]) -> None:
-    """Count one more in each, full or not."""
+    """Add one to each counter, even if it is full."""
     with transaction.atomic(), connection.cursor() as cursor:
         for counter in counters:
             cursor.execute(_ADD, _values(counter))
@@ -70,9 +70,9 @@ def add(counters: Sequence[Counter]) -> None:
 
 
 def _sweep() -> None:
-    """Remove some rows that are over: whoever makes rows does."""
+    """Delete a few expired rows. Every write calls this, so that the table does not grow."""
     over = FailedLogins.objects.filter(ends_at__lte=timezone.now()).order_by("ends_at")
-    # What somebody else is at is left to them: waiting could be in a circle.
+    # Rows locked by another transaction are skipped: waiting for them could deadlock.
     keys = list(over.select_for_update(skip_locked=True).values_list("pk", flat=True)[:SWEPT])
     if keys:
         FailedLogins.objects.filter(pk__in=keys).delete()
@@ -93,24 +93,24 @@ def _values(counter: Counter) -> dict[str, Any]:
 
 
 def give_back(counters: Sequence[Counter]) -> None:
-    """Count one less in each."""
+    """Subtract one from each counter."""
     for counter in counters:
         FailedLogins.objects.filter(pk=counter.key, count__gt=0).update(count=F("count") - 1)
 
 
 def clear(counters: Sequence[Counter]) -> None:
-    """Forget these."""
+    """Remove these counters."""
     FailedLogins.objects.filter(pk__in=[counter.key for counter in counters]).delete()
 
 
 def remove(*, name: str | None, address: str | None, keys: Sequence[str] | None = None) -> Iterator[list[str]]:
-    """Remove what is of a name, of an address, of both together, or all; yields the keys, in batches.
+    """Remove the counters of a name, of an address, of both together, or all. Yield their keys in batches.
 
-    keys: only these.
+    keys: restricts the removal to counters with these keys.
     """
     chosen = {"name": name, "address": address, "pk__in": keys}
     wanted = Q(**{column: value for column, value in chosen.items() if value is not None})
-    for kind in FailedLogins.Kind.values:  # in the order in which all lock
+    for kind in FailedLogins.Kind.values:  # the order of locks
         rows = FailedLogins.objects.filter(wanted, kind=kind).order_by("pk")
         while found := list(rows.values_list("pk", flat=True)[:BATCH]):
             FailedLogins.objects.filter(pk__in=found).delete()

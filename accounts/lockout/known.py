@@ -1,8 +1,8 @@
-"""Browsers that a name has logged in with: a signed cookie, sent to the log-in page alone.
+"""Known devices: a signed cookie, sent only to the login page, marks browsers in which a user has logged in.
 
-After OWASP's "device cookies": failures of strangers do not count against who has one, so that nobody is locked out
-by others; it says nothing but "this name was here", and opens no door: the password is asked all the same. It ends with
-the password that it was given for, and when its user logs out everywhere.
+This follows OWASP's "device cookies". Failures on other devices do not count against a known one, so that strangers
+cannot lock out the owner of an account. The cookie does not replace the password. It becomes invalid when the password
+changes and when the user logs out everywhere.
 """
 
 from typing import Any, Final
@@ -22,7 +22,7 @@ DAYS: Final = 180
 
 
 def remember(response: HttpResponse, user: User) -> None:
-    """Let the browser that gets ``response`` be known as one that ``user`` has logged in with."""
+    """Set the cookie in ``response``, so that the browser is a known device of ``user``."""
     response.set_cookie(
         COOKIE,
         signing.dumps([counted_name(user.username), get_random_string(22), _stamp(user)], salt=SALT),
@@ -35,10 +35,10 @@ def remember(response: HttpResponse, user: User) -> None:
 
 
 def device_of(request: HttpRequest, name: str) -> str:
-    """What the browser is called, if ``name`` has logged in with it; else ""."""
+    """Return the random id of the browser if it is a known device of the user ``name``, or else ""."""
     try:
         said: Any = signing.loads(request.COOKIES.get(COOKIE, ""), salt=SALT, max_age=DAYS * 86_400)
-    except signing.BadSignature:  # or none, or too old
+    except signing.BadSignature:  # also without a cookie, or with an expired one
         return ""
     if said[0] != counted_name(name) or len(said) < 3:
         return ""
@@ -47,5 +47,5 @@ def device_of(request: HttpRequest, name: str) -> str:
 
 
 def _stamp(user: User) -> str:
-    """Return text that changes with the password and the secret."""
+    """Return a text that changes with the user's password and session secret."""
     return user.get_session_auth_hash()[:16]

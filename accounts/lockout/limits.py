@@ -1,13 +1,13 @@
-"""What is counted, and up to where.
+"""The counters of login attempts and their limits.
 
-- ``pair``: a name from an address. Someone's failures lock nobody else out, and not the owner at another address.
-- ``name``: from all addresses together, far higher: against many addresses that try one name.
-- ``address``: all names together: against one address that tries a few passwords on many names. Successes do not
-  count, and one name fills its pair first, so that an office is not locked by one person's typos.
-- ``device``: instead of all these, where this name has logged in before with this browser (``known.py``): the owner
-  can neither be locked out by strangers nor by people who share the address.
+- ``pair``: one name from one address. It does not lock out other users, or the owner at another address.
+- ``name``: one name from all addresses, with a far higher limit, against many addresses that try one name.
+- ``address``: one address with all names, against an address that tries a few passwords on many names. Successes do not
+  count, and one name fills its pair first, so that the typos of one user do not lock out an office.
+- ``device``: replaces all others for a known device of the user (``known.py``), so that neither strangers nor users of
+  the same address can lock out the owner.
 
-A name counts alike whether anybody has it.
+Names without an account count like all others.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from accounts.names import fold
 
 
 class Limit(NamedTuple):
-    """kind: its name. own: one person's, so that their success clears it."""
+    """A limit of ``allowed`` attempts per period. own: it belongs to one user, so that a successful login resets it."""
 
     kind: str
     allowed: int
@@ -28,7 +28,7 @@ class Limit(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """What is counted together; ``address`` is an address, or a device; ``form`` what is counted of a form."""
+    """A counter. address: an IP address, or the id of a device. form: the subject of a limit on forms."""
 
     limit: Limit
     name: str
@@ -37,7 +37,7 @@ class Counter(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What it is called in SQL, and in Redis after ``accounts.keys.tries``."""
+        """Return the key of the counter in SQL; in Redis it is the argument of ``accounts.keys.tries``."""
         return hashlib.sha256(f"{self.limit.kind}\0{self.name}\0{self.address}{self.form}".encode()).hexdigest()
 
 
@@ -50,12 +50,12 @@ def _own(kind: str) -> Limit:
 
 
 def counted_name(given: str) -> str:
-    """A name as it is counted, from whatever was typed: folded, and fit for every column."""
+    """Return the typed name in the form that counters use: folded, and valid in every database column."""
     return fold(given[:200].replace("\0", " ").encode(errors="replace").decode())[:200]
 
 
 def counters_of(given: str, address: str, device: str = "") -> list[Counter]:
-    """The counters of a try with that name. address: "" when it is not known. device: "" when it is new."""
+    """Return the counters of an attempt with the typed name. address: "" if unknown. device: "" if not a known one."""
     name = counted_name(given)
     if device:
         return [Counter(_own("device"), name, device)]

@@ -1,11 +1,11 @@
-"""Failed tries to log in, as SQL knows them."""
+"""Counters of failed logins in SQL."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
 class FailedLogins(models.Model):
-    """How often a name, an address, or both together failed lately (``accounts.lockout.limits``)."""
+    """The number of recent failures of a name, an address, or both together (``accounts.lockout.limits``)."""
 
     class Kind(models.TextChoices):
         PAIR = "pair", _("name from an address")

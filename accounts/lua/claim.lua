@@ -1,6 +1,6 @@
--- KEYS[1] recent:. ARGV: sessions to keep, the most to claim. Claims the oldest sessions beyond the limit, which sets
--- their score to 0. Who is the oldest is asked and answered in one step: nobody can be seen in between.
--- Returns how many were claimed.
+-- Claim the oldest sessions beyond the limit, by setting their score to 0. No session can be touched between the search
+-- for the oldest ones and the claim. KEYS[1]: recent:. ARGV: number of sessions to keep, maximum number to claim.
+-- Returns the number of claimed sessions.
 local claimed = redis.call('ZCOUNT', KEYS[1], 0, 0)
 local beyond = redis.call('ZCARD', KEYS[1]) - claimed - tonumber(ARGV[1])
 local count = math.min(beyond, tonumber(ARGV[2]))

@@ -1,5 +1,5 @@
--- One more of what is limited. KEYS: the counter. ARGV: how many are allowed, in how many milliseconds.
--- Returns 0 when it is allowed, else the milliseconds until the next one is.
+-- Count one event under a rate limit. KEYS: the counter. ARGV: allowed number, period in milliseconds.
+-- Returns 0 if the event is allowed, else the milliseconds until the next one is.
 local count = redis.call("INCR", KEYS[1])
 if count == 1 then
     redis.call("PEXPIRE", KEYS[1], ARGV[2])

@@ -1,7 +1,7 @@
--- A page of a ranking, and the neighbourhood of one member, all in O(log n).
--- KEYS[1]: the sorted set. ARGV: kind of place ("first", "after", "before", "me"), its score, its member, size of
--- the page, me ("": nobody), how many neighbours on each side.
--- Returns {total, page, neighbourhood}; each of the two: {members before it, rank of its first, members and scores}.
+-- Read a page of a ranking and the neighbours of one member, all in O(log n).
+-- KEYS[1]: the sorted set. ARGV: kind of cursor ("first", "after", "before", "me"), score of its place, member of its
+-- place, page size, the viewer ("" for an anonymous visitor), number of neighbours on each side.
+-- Returns {total, page, neighbours}. The last two are {number of members before, first rank, members and scores}.
 local key = KEYS[1]
 local kind, score, member = ARGV[1], ARGV[2], ARGV[3]
 local size, me, beside = tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
@@ -10,7 +10,7 @@ local function above(limit)
   return redis.call('ZCOUNT', key, '(' .. limit, '+inf')
 end
 
--- How many stand before that place, which need not be taken by anybody.
+-- Return the number of members before a place, which may be vacant.
 local function before(limit, name)
   local low = above(limit)
   local high = low + redis.call('ZCOUNT', key, limit, limit)
@@ -26,7 +26,7 @@ local function before(limit, name)
 end
 
 local function slice(start, count)
-  if count < 1 then  -- "-1" would be the last of all
+  if count < 1 then  -- an end of -1 would mean the last member
     return {start, 1, {}}
   end
   local rows = redis.call('ZREVRANGE', key, start, start + count - 1, 'WITHSCORES')

@@ -1,6 +1,6 @@
--- Counts one more in every counter, or in none when one of them is full.
--- KEYS: the counters. ARGV, four for each: how many are allowed, in how many milliseconds, how many SQL knows of,
--- for how many milliseconds that is good. Returns 0, or the milliseconds until none is full any more.
+-- Add one to every counter, or to none if one of them is full.
+-- KEYS: the counters. ARGV, four per counter: allowed number, period in milliseconds, count in SQL, milliseconds until
+-- that count expires. Returns 0, or the milliseconds until no counter is full.
 local wait = 0
 for i, key in ipairs(KEYS) do
     local allowed, known = tonumber(ARGV[4 * i - 3]), tonumber(ARGV[4 * i - 1])
@@ -18,7 +18,7 @@ if wait > 0 then
 end
 for i, key in ipairs(KEYS) do
     local count = redis.call("INCR", key)
-    -- The time begins with the first, and anew with the last that is allowed: that is how long it stays full.
+    -- The period starts with the first attempt, and again with the one that fills the counter, for a full lock-out.
     if count == 1 or count == tonumber(ARGV[4 * i - 3]) then
         redis.call("PEXPIRE", key, ARGV[4 * i - 2])
     end

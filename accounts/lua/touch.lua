@@ -1,5 +1,5 @@
--- KEYS: recent:, its marks. ARGV: digest, seconds between two touches, "1": make it if it is not there.
--- Returns 1: seen; 0: it is being removed; -1: it is not there.
+-- Record that a session is used now. KEYS: recent:, its marks. ARGV: digest, minimum seconds between two touches,
+-- "1" to add a missing session. Returns 1: touched; 0: the session is being removed; -1: it is missing.
 local before = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not before and ARGV[3] ~= '1' then
   return -1

@@ -1,4 +1,4 @@
-"""How users and their sessions show in Redis."""
+"""Mirrors of users and sessions."""
 
 from accounts.mirrors import sessions, users
 

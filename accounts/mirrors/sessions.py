@@ -1,4 +1,4 @@
-"""How a session shows in Redis."""
+"""The mirror of sessions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from mirror.conf import setting
 from mirror.declare import Record
 from mirror.session import Command
 
-# What a session's record says of its user, and what that is made of.
+# Columns of the user that a session's record is derived from.
 OF_USERS = ("username", "user_type", "is_active", "is_staff", "is_superuser", "password", "session_secret")
 
 
@@ -28,21 +28,21 @@ def _digests(condition: Q, after: str | None, limit: int) -> list[str]:
 
 
 def sessions_of_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next digests of sessions of these users."""
+    """Return the next digests of sessions of these users, in order, after the digest ``after``."""
     return _digests(Q(user_id__in=values), after, limit)
 
 
 def sessions_of_groups(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next digests of sessions of people in these groups."""
+    """Return the next digests of sessions of users in these groups, in order, after the digest ``after``."""
     people = User.groups.through._base_manager.using(setting("DATABASE")).filter(group_id__in=values)
     return _digests(Q(user_id__in=people.values("user_id")), after, limit)
 
 
 @mirror.register
 class SessionMirror(Mirror):
-    """A session's record, with what each request asks of its user; its token's digest to the user; a user's sessions.
+    """Mirror each session as a record with the needed fields of its user, and as entries that link it with the user.
 
-    Sessions that have expired are here too, for as long as SQL has them: when that is depends on no clock.
+    Expired sessions are mirrored until SQL deletes them, so that the content of Redis does not depend on a clock.
     """
 
     name = "session"
@@ -78,7 +78,7 @@ class SessionMirror(Mirror):
         return ((model, record["user"]["id"]) for model in (User, *links))
 
     def extra_commands(self, records: Mapping[str, Any]) -> list[Command]:
-        """Bring ``recent:`` what a request could not, because Redis refused it or the process was killed."""
+        """Correct ``recent:`` where a request could not, because Redis refused its write or the process was killed."""
         alive = {digest: orjson.loads(raw)["since"] for digest, raw in records.items() if raw is not None}
         gone = [digest for digest, raw in records.items() if raw is None]
         return tokens.settling(alive, gone)

@@ -1,4 +1,4 @@
-"""How a user, their logins and their name show in Redis."""
+"""Mirrors of users, their names and their logins."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -12,11 +12,11 @@ from mirror import Contribution, Entry, Family, Mirror, Scored, SummaryMirror, V
 from mirror.conf import setting
 from mirror.declare import Record
 
-LAST: Final = 100  # how many of the last to log in are kept in the list
+LAST: Final = 100  # users in the list of last logins
 
 
 class UserRow(NamedTuple):
-    """What SQL says of a user."""
+    """The columns of a user that its record is made of."""
 
     id: int
     name: str
@@ -28,13 +28,13 @@ class UserRow(NamedTuple):
 
 
 def _numbers(pks: Sequence[str]) -> list[int]:
-    """Primary keys as numbers; what is none is no row's."""
+    """Return the primary keys as numbers, without texts that are not numbers: no row has them."""
     return [int(pk) for pk in pks if pk.isascii() and pk.isdecimal()]
 
 
 @mirror.register
 class UserMirror(Mirror):
-    """A user's record, their id by their name, and their place among those who logged in most often."""
+    """Mirror each user as a record, as an id under the user's name, and as a place on the leaderboard."""
 
     name = "user"
     model = User
@@ -83,7 +83,7 @@ class UserMirror(Mirror):
 
 @mirror.register
 class LastLoginsMirror(SummaryMirror):
-    """The last people to log in, newest first, each once."""
+    """Mirror the list of the last users to log in, newest first, each user once."""
 
     name = "last_logins"
     model = LoginStats

@@ -1,5 +1,5 @@
 """Second factors of a login: authenticator apps, passkeys and recovery codes. Staff need one (``factors.is_required``).
 
-A login without its factor is no session: the right password is noted in the anonymous session (``pending``), and
-only the page that asks for the factor looks there.
+A right password alone does not begin a session: a pending login is stored in the anonymous session (``pending``), and
+only the pages of the second factor read it.
 """

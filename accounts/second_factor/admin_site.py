@@ -1,4 +1,4 @@
-"""The admin: unfold's site, which asks for a recent proof of identity."""
+"""The admin site, which requires a recent proof of identity."""
 
 from django.http import HttpRequest
 from unfold.sites import UnfoldAdminSite
@@ -7,7 +7,7 @@ from accounts.second_factor.recent import is_recent
 
 
 class Site(UnfoldAdminSite):
-    """Without a recent proof, redirects staff to ``admin:login``, which asks for one (``accounts.views.staff``)."""
+    """Unfold's site. Without a recent proof it redirects staff to ``admin:login`` (``accounts.views.staff``)."""
 
     def has_permission(self, request: HttpRequest) -> bool:
         return super().has_permission(request) and is_recent(request)

@@ -1,4 +1,4 @@
-"""Codes of authenticator apps: six digits, new every 30 seconds, each good once."""
+"""Codes of authenticator apps: six digits, new every 30 seconds, each valid once."""
 
 import base64
 import secrets
@@ -16,7 +16,7 @@ from config import clock
 
 STEP_SECONDS: Final = 30
 DIGITS: Final = 6
-TOLERATED: Final = 1  # steps that a telephone's clock may be ahead or behind
+TOLERATED: Final = 1  # time steps that the clock of a device may be ahead or behind
 SECRET_BYTES: Final = 20
 ISSUER: Final = "Diptych"
 
@@ -32,7 +32,7 @@ def make_code(secret: bytes, step: int) -> str:
 
 
 def present_step() -> int:
-    """Return the number of the present time step."""
+    """Return the number of the current time step."""
     return int(clock.now().timestamp()) // STEP_SECONDS
 
 
@@ -50,7 +50,7 @@ def picture(name: str, secret: bytes) -> str:
 
 
 def add(user_id: int, secret: bytes, code: str) -> bool:
-    """Store the secret of a user's app in place of an earlier one. False: the code is wrong."""
+    """Store the secret of a user's app, in place of an earlier one. Return False if the code is wrong."""
     step = find_step(secret, code)
     if step is None:
         return False
@@ -60,7 +60,7 @@ def add(user_id: int, secret: bytes, code: str) -> bool:
 
 
 def use(user_id: int, code: str) -> bool:
-    """Whether a code is right, and neither it nor a later one was used. Of many at once, one is."""
+    """Return whether a code is right, and mark it and all earlier ones as used. Concurrent uses succeed only once."""
     rows = AuthenticatorApp.objects.filter(pk=user_id)
     text = rows.values_list("secret", flat=True).first()
     secret = vault.decrypt(text) if text else None
@@ -69,6 +69,6 @@ def use(user_id: int, code: str) -> bool:
 
 
 def secret_text(secret: bytes) -> str:
-    """Return the secret as people type it into an app: base 32, in groups of four."""
+    """Return the secret for typing it into an app: base 32, in groups of four characters."""
     text = base64.b32encode(secret).decode()
     return " ".join(text[start : start + 4] for start in range(0, len(text), 4))

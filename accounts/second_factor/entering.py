@@ -1,4 +1,4 @@
-"""From the right password to a session: the second factor lies between, where there is one."""
+"""The steps from a right password to a session, with the second factor between them where one is needed."""
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -16,20 +16,20 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 def enter(request: HttpRequest, user: User, target: str) -> HttpResponse:
-    """After a right password: log the user in and go on to ``target``, or ask for the second factor first."""
+    """Continue after a right password: log the user in and redirect to ``target``, or ask for the second factor."""
     if not (factors.is_required(user) or factors.has_factor(user.pk)):
         log_in(request, user)
         response: HttpResponse = redirect_to(target)
         known.remember(response, user)
         return response
-    if this := try_of(request):  # the password was right: the factor has limits of its own
+    if this := try_of(request):  # the attempt succeeded: the second factor has its own limits
         lockout.succeeded(this)
     pending.begin(request, user, target)
     return redirect_to_view("accounts:login_factor")
 
 
 def log_in(request: HttpRequest, user: User, *, with_factor: bool = False) -> None:
-    """Log the user in. A login with a new device is reported by mail."""
+    """Log the user in, and send an email if the device is new."""
     is_known = bool(known.device_of(request, user.username))
     services.log_in(request, user, backend=BACKEND, with_factor=with_factor)
     if not is_known:
@@ -38,5 +38,5 @@ def log_in(request: HttpRequest, user: User, *, with_factor: bool = False) -> No
 
 
 def unfinished() -> str:
-    """Return the words for a login that took too long."""
+    """Return the message for a login that took too long."""
     return _("This page has expired. Log in to try again.")

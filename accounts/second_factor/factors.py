@@ -1,4 +1,4 @@
-"""The second factors of a user: listed, checked, and reported when they change."""
+"""List, check and remove the second factors of a user, and report their changes."""
 
 from typing import Any, Final, NamedTuple
 
@@ -27,7 +27,7 @@ RESET: Final = _("All second factors were removed by staff.")
 
 
 class Overview(NamedTuple):
-    """A user's second factors. codes: the number of recovery codes left."""
+    """The second factors of a user. codes: the number of unused recovery codes."""
 
     app: AuthenticatorApp | None
     passkeys: list[Passkey]
@@ -35,7 +35,7 @@ class Overview(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Return the number of factors, without recovery codes."""
+        """Return the number of second factors, without recovery codes."""
         return len(self.passkeys) + (self.app is not None)
 
 
@@ -47,20 +47,20 @@ def overview(user_id: int) -> Overview:
 
 
 def has_factor(user_id: int) -> bool:
-    """Whether a login of this user asks for a second factor. One query."""
+    """Return whether the user has an authenticator app or a passkey, with one SQL query."""
     found = Q(authenticator_app__isnull=False) | Q(passkeys__isnull=False)
     return User.objects.filter(found, pk=user_id).exists()
 
 
 def is_required(user: Any) -> bool:
-    """Whether this user may not be without a second factor."""
+    """Return whether this user must have a second factor."""
     return bool(settings.SECOND_FACTOR_FOR_STAFF and (user.is_staff or user.is_superuser))
 
 
 def check(request: HttpRequest, user: User, *, code: str = "", credential: str = "") -> bool:
-    """Whether the user has given a second factor: a code of the app, a recovery code, or a passkey's signature.
+    """Return whether the given second factor is right: a code of an app, a recovery code, or a passkey's signature.
 
-    Each is good once. The caller limits how often it may be tried.
+    Each is valid once. The caller must limit the number of attempts.
     """
     if credential:
         is_right = passkeys.use(request, user.pk, credential)
@@ -75,7 +75,7 @@ def check(request: HttpRequest, user: User, *, code: str = "", credential: str =
 
 
 def tell_change(user: User, what: Promise, *, actor: Any = None) -> None:
-    """Report a change of second factors: to the audit log (in English) and to the user's address."""
+    """Report a change of second factors to the audit log (in English) and to the user's e-mail address."""
     with override("en"):
         details = str(what)
     with transaction.atomic():

@@ -13,7 +13,7 @@ MAX_CREDENTIAL_JSON = 20_000  # characters
 
 
 class CodeField(forms.CharField):
-    """A code that is typed from a telephone or a sheet of paper."""
+    """A code of an authenticator app, or a recovery code."""
 
     def __init__(self, **kwargs: Any) -> None:
         attrs = {"autocomplete": "one-time-code", "spellcheck": "false", "autocapitalize": "none"}
@@ -21,7 +21,7 @@ class CodeField(forms.CharField):
 
 
 class CredentialField(forms.CharField):
-    """A browser's answer about a passkey, in JSON; filled in by ``passkeys.js``."""
+    """A browser's response about a passkey, in JSON. ``passkeys.js`` fills it in."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=MAX_CREDENTIAL_JSON, widget=forms.HiddenInput, **kwargs)

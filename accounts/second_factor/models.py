@@ -6,7 +6,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-MAX_CREDENTIAL: Final = 1364  # characters: 1,023 bytes, which WebAuthn allows, in base64url
+MAX_CREDENTIAL: Final = 1364  # characters: WebAuthn's maximum of 1,023 bytes, in base64url
 
 
 class AuthenticatorApp(models.Model):
@@ -20,7 +20,7 @@ class AuthenticatorApp(models.Model):
         related_name="authenticator_app",
     )
     secret = models.CharField(_("secret, encrypted"), max_length=200, editable=False)
-    # The time step of the last code that was used: an earlier one, or the same, is refused.
+    # The time step of the last used code. Codes of this and earlier steps are refused.
     last_step = models.BigIntegerField(_("last time step"), default=0)
     created_at = models.DateTimeField(_("since"), default=timezone.now)
 
@@ -34,7 +34,7 @@ class AuthenticatorApp(models.Model):
 
 
 class Passkey(models.Model):
-    """A public key of a person's device or security key (WebAuthn)."""
+    """A public key of a user's device or security key (WebAuthn)."""
 
     user = models.ForeignKey("accounts.User", verbose_name=_("user"), on_delete=models.CASCADE, related_name="passkeys")
     name = models.CharField(_("name"), max_length=60)
@@ -54,7 +54,7 @@ class Passkey(models.Model):
 
 
 class RecoveryCode(models.Model):
-    """A code for a lost device, by its digest. Its use deletes the row."""
+    """The digest of a code for users who have lost their device. Using the code deletes the row."""
 
     user = models.ForeignKey(
         "accounts.User", verbose_name=_("user"), on_delete=models.CASCADE, related_name="recovery_codes"

@@ -1,4 +1,4 @@
-"""Passkeys (WebAuthn), by py_webauthn. The challenge of a page waits in the session and is good once."""
+"""Passkeys (WebAuthn), with py_webauthn. The session stores the challenge of a page, which is valid once."""
 
 import ipaddress
 from typing import Any, Final
@@ -21,15 +21,15 @@ from webauthn.helpers.structs import (
 from accounts.models import User
 from accounts.second_factor.models import Passkey
 
-MAX_PASSKEYS: Final = 20  # of one person
+MAX_PASSKEYS: Final = 20  # per user
 CHALLENGE: Final = "_passkey_challenge"
 NAME: Final = "Diptych"
-# Errors of py_webauthn for forged input; deeply nested JSON is a RecursionError.
+# Errors of py_webauthn for forged input. Deeply nested JSON raises RecursionError.
 WRONG: Final = (WebAuthnException, ValueError, KeyError, TypeError, RecursionError)
 
 
 def is_possible(request: HttpRequest) -> bool:
-    """Whether the site is asked for by a name: browsers make no passkeys for IP addresses."""
+    """Return whether the request's host is a name: browsers do not create passkeys for IP addresses."""
     try:
         ipaddress.ip_address(_site(request).strip("[]"))
     except ValueError:
@@ -38,7 +38,7 @@ def is_possible(request: HttpRequest) -> bool:
 
 
 def creation_options(request: HttpRequest, user: User) -> str:
-    """Return the browser's options for making a passkey, as JSON."""
+    """Return the browser's options for creating a passkey, as JSON."""
     options = webauthn.generate_registration_options(
         rp_id=_site(request),
         rp_name=NAME,
@@ -54,7 +54,7 @@ def creation_options(request: HttpRequest, user: User) -> str:
 
 
 def request_options(request: HttpRequest, user_id: int) -> str:
-    """Return the browser's options for using a passkey of the user, as JSON; "" without a passkey."""
+    """Return the browser's options for using a passkey of the user, as JSON; "" if the user has none."""
     allowed = _credentials(user_id) if is_possible(request) else []
     if not allowed:
         return ""
@@ -68,7 +68,10 @@ def request_options(request: HttpRequest, user_id: int) -> str:
 
 
 def add(request: HttpRequest, user_id: int, name: str, credential: str) -> bool:
-    """Store the passkey that a browser has made for this page. False: it is not right, or one too many."""
+    """Store the passkey that a browser has created for this page.
+
+    Return False for an invalid response, a known credential, or more than ``MAX_PASSKEYS`` passkeys.
+    """
     try:
         made = webauthn.verify_registration_response(credential=credential, **_expected(request))
     except WRONG:
@@ -91,9 +94,9 @@ def add(request: HttpRequest, user_id: int, name: str, credential: str) -> bool:
 
 
 def use(request: HttpRequest, user_id: int, credential: str) -> bool:
-    """Whether a browser has signed the challenge of this page with a passkey of the user.
+    """Return whether the browser has signed the challenge of this page with a passkey of the user.
 
-    A counter that does not grow is a copy of the key: it is refused.
+    A signature counter that does not grow indicates a copied key, so it is refused.
     """
     try:
         given = webauthn.helpers.parse_authentication_credential_json(credential)

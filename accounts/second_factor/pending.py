@@ -1,4 +1,4 @@
-"""Logins that miss their second factor: noted in a session that stays anonymous until then."""
+"""Pending logins, which wait for their second factor. They are stored in a session that stays anonymous."""
 
 import time
 from typing import Any, Final
@@ -13,13 +13,13 @@ KEY: Final = "_pending_login"
 
 
 def begin(request: HttpRequest, user: User, target: str) -> None:
-    """Note that the password of ``user`` was right, and the address to go on to."""
+    """Store that the password of ``user`` was right, and the URL that follows the login."""
     now, proof = int(time.time()), user.get_session_auth_hash()
     request.session[KEY] = {"user": user.pk, "proof": proof, "target": target, "at": now}
 
 
 def user_of(request: HttpRequest) -> User | None:
-    """Return the user of the pending login; None without one, after its time, or after a new password."""
+    """Return the user of the pending login. None: there is none, it has expired, or the password has changed."""
     said: dict[str, Any] | None = request.session.get(KEY)
     if said is None or time.time() - said["at"] > settings.PENDING_LOGIN_SECONDS:
         return None
@@ -28,6 +28,6 @@ def user_of(request: HttpRequest) -> User | None:
 
 
 def end(request: HttpRequest) -> str:
-    """Forget the pending login. Returns the address to go on to."""
+    """Remove the pending login and return the URL that follows it."""
     target: str = request.session.pop(KEY)["target"]
     return target

@@ -1,6 +1,6 @@
 """The last proof of identity in a session: a login, the password, or a second factor.
 
-The admin and the page of second factors ask again after ``settings.RECENT_LOGIN_SECONDS``.
+The admin and the page of second factors require a new proof after ``settings.RECENT_LOGIN_SECONDS``.
 """
 
 import time
@@ -18,24 +18,24 @@ FACTOR: Final = "_second_factor"  # whether a second factor was among the proofs
 
 
 def note_proof(session: Any, *, with_factor: bool = False) -> None:
-    """Note that the session's user has given a proof just now."""
+    """Store in the session that its user has given a proof just now."""
     session[AT] = int(time.time())
     if with_factor:
         session[FACTOR] = True
 
 
 def is_recent(request: HttpRequest) -> bool:
-    """Whether the last proof is recent. A form that was opened in time may be sent for as long again."""
+    """Return whether the last proof is recent. Submitted forms have twice the time, so that they can be filled in."""
     seconds = settings.RECENT_LOGIN_SECONDS * (1 if request.method in ("GET", "HEAD") else 2)
     return bool(time.time() - request.session.get(AT, 0) < seconds)
 
 
 def lacks_factor(user: Any, session: Any) -> bool:
-    """Whether a member of staff needs a second factor and gave none in this session."""
+    """Return whether the user is staff, needs a second factor and has not given one in this session."""
     is_staff = user.is_staff or user.is_superuser
     return bool(settings.SECOND_FACTOR_FOR_STAFF and is_staff and not session.get(FACTOR))
 
 
 def ask_again(target: str) -> HttpResponse:
-    """Redirect to the page that asks for a proof and leads on to ``target``."""
+    """Return a redirect to the page that asks for a proof and then redirects to ``target``."""
     return redirect_to(f"{reverse('accounts:confirm')}?{urlencode({'next': target})}")

@@ -1,4 +1,4 @@
-"""Recovery codes: shown once, stored as digests, each good once."""
+"""Recovery codes: shown once, stored as digests, each valid once."""
 
 import base64
 import hashlib
@@ -11,11 +11,11 @@ from django.db import transaction
 from accounts.second_factor.models import RecoveryCode
 
 COUNT: Final = 10
-RANDOM_BYTES: Final = 10  # 80 bits: no list of digests is reversed by trying, so they need no slow hash
+RANDOM_BYTES: Final = 10  # 80 bits resist brute force, so a fast hash is enough
 
 
 def renew(user_id: int) -> list[str]:
-    """Replace the codes of a user. Returns the new ones, which cannot be read again."""
+    """Replace the codes of a user. Return the new ones, which cannot be read again."""
     codes = [_make_code() for _ in range(COUNT)]
     with transaction.atomic():
         RecoveryCode.objects.filter(user=user_id).delete()
@@ -24,7 +24,7 @@ def renew(user_id: int) -> list[str]:
 
 
 def use(user_id: int, code: str) -> bool:
-    """Whether the code is one of the user's. It is gone then; of many at once, one succeeds."""
+    """Return whether the code is one of the user's, and delete it. Concurrent uses succeed only once."""
     return RecoveryCode.objects.filter(user=user_id, digest=_digest(code)).delete()[0] == 1
 
 

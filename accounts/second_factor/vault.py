@@ -1,6 +1,6 @@
-"""Secrets that the site has to read again: encrypted with a key derived from ``SECRET_KEY``.
+"""Encryption of secrets that the site must read again, with a key derived from ``SECRET_KEY``.
 
-A copy of SQL or Redis alone makes no codes. After ``SECRET_KEY`` changes, ``SECRET_KEY_FALLBACKS`` still decrypt.
+A copy of SQL or Redis alone cannot generate codes. After a change of ``SECRET_KEY``, ``SECRET_KEY_FALLBACKS`` decrypt.
 """
 
 import base64
@@ -14,12 +14,12 @@ SALT: Final = "accounts.second_factor.vault"
 
 
 def encrypt(secret: bytes) -> str:
-    """Return the secret as text that only this site decrypts."""
+    """Return the secret as encrypted text."""
     return _keys().encrypt(secret).decode()
 
 
 def decrypt(text: str) -> bytes | None:
-    """Return the secret; None when no key of the site decrypts it."""
+    """Return the secret; None if no key of the site decrypts the text."""
     try:
         return _keys().decrypt(text)
     except InvalidToken:

@@ -1,1 +1,1 @@
-"""Tags and filters of the templates of accounts."""
+"""Template tags and filters of this application."""

@@ -1,4 +1,4 @@
-"""What templates say of people."""
+"""Template tags and filters for users."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ register = template.Library()
 
 @register.simple_tag
 def person_link(name: str) -> SafeString:
-    """A name that leads to the page of whoever has it."""
+    """Return a name as a link to the user's public page."""
     address = page_of(name)
     if not address:
         return format_html('<bdi class="name">{}</bdi>', name)
@@ -25,7 +25,7 @@ def person_link(name: str) -> SafeString:
 
 @register.filter
 def ago(moment: datetime) -> str:
-    """ "3 hours ago", by the largest unit alone; "just now" within a minute, and for clocks that differ."""
+    """Return the age of a time in its largest unit ("3 hours ago"); "just now" below a minute or in the future."""
     if (now() - moment).total_seconds() < 60:
         return _("just now")
     return _("%(since)s ago") % {"since": timesince(moment, depth=1)}

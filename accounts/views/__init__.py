@@ -1,1 +1,1 @@
-"""The pages of accounts, thin: one file for each kind."""
+"""The views of this application, one module per kind of page."""

@@ -1,4 +1,4 @@
-"""A person's own page."""
+"""The account page."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -13,6 +13,6 @@ from accounts.account import addresses_of, logins_of
 @never_cache
 @login_required
 def account(request: HttpRequest) -> HttpResponse:
-    """Name, addresses, logins, and the ways to change what can be changed."""
+    """Show the user's name, addresses and logins, with links to the pages that change them."""
     me = request.user.pk or 0
     return render(request, "accounts/account.html", {"logins": logins_of(me), "addresses": addresses_of(me)})

@@ -1,4 +1,4 @@
-"""What several pages answer: log in first; not so often; this cannot be done."""
+"""Responses that several views share, in HTML, for htmx and in JSON: login required, refusal, rate limit."""
 
 from urllib.parse import urlencode
 
@@ -15,7 +15,7 @@ from config.redirects import redirect_to
 
 
 def must_log_in(request: HttpRequest, way_on: str | None = None) -> HttpResponse:
-    """To the log-in page, which leads on to ``way_on`` (here); in JSON 401."""
+    """Redirect to the login page, which leads on to ``way_on`` (default: this URL); in JSON, status 401."""
     if wants_json(request):
         return json({"error": {"message": _("Log in first.")}}, 401)
     given = urlencode({"next": way_on or request.get_full_path()})
@@ -23,12 +23,15 @@ def must_log_in(request: HttpRequest, way_on: str | None = None) -> HttpResponse
 
 
 def go(request: HttpRequest, address: str) -> HttpResponse:
-    """The whole window goes there, also where htmx asked for a part of the page only."""
+    """Redirect the whole window, also for a request of htmx."""
     return HttpResponseClientRedirect(address) if request.htmx else redirect_to(address)  # type: ignore[attr-defined]
 
 
 def refused(request: HttpRequest, why: str, address: str, status: int) -> HttpResponse:
-    """It was not done: a page that says why, and leads back to ``address``. htmx goes there and finds it said."""
+    """Return a page with the reason of a refusal and a link to ``address``.
+
+    A request of htmx is redirected to ``address``, which shows the reason as a message.
+    """
     if wants_json(request):
         return json({"error": {"message": why}}, status)
     if request.htmx:  # type: ignore[attr-defined]
@@ -40,7 +43,7 @@ def refused(request: HttpRequest, why: str, address: str, status: int) -> HttpRe
 
 
 def too_often(request: HttpRequest, seconds: int, address: str) -> HttpResponse:
-    """429, and when to try again."""
+    """Return status 429 with the time until the next attempt."""
     why = _("That was a bit much at once. Please try again in %(wait)s.") % {"wait": in_words(seconds)}
     response = refused(request, why, address, 429)
     response.headers["Retry-After"] = str(seconds)

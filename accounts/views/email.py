@@ -1,4 +1,4 @@
-"""Another e-mail address: asked for with the password, confirmed by a link to the new address."""
+"""Views that change the e-mail address: a request with the password, and verification by a link."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,7 +25,7 @@ from accounts.views.too_many import too_many
 
 @method_decorator([sensitive_post_parameters("password"), never_cache], name="dispatch")
 class ChangeEmail(LoginRequiredMixin, Limited, FormView):
-    """Ask for another address."""
+    """Request another address."""
 
     template_name = "accounts/email_change.html"
     form_class = EmailForm
@@ -49,7 +49,7 @@ class ChangeEmail(LoginRequiredMixin, Limited, FormView):
 @never_cache
 @login_required
 def send_again(request: HttpRequest) -> HttpResponse:
-    """Send the link for the address that waits to be confirmed once more."""
+    """Send the link to the address that waits for verification again."""
     change = EmailChange.objects.filter(pk=request.user.pk).first()
     if change is not None:
         if wait := letters_to(change.email).spend():
@@ -61,9 +61,9 @@ def send_again(request: HttpRequest) -> HttpResponse:
 
 @method_decorator(never_cache, name="dispatch")
 class ConfirmEmail(LoginRequiredMixin, TemplateView):
-    """Behind the link. To follow it changes nothing (mail scanners do that too): the button does.
+    """The page of the link. Its button sets the address, not the visit alone, because mail scanners follow links.
 
-    Only for who asked: an address that was mistyped must not let its owner take the account.
+    Only the requesting user may set it, so that the owner of a mistyped address cannot take over the account.
     """
 
     template_name = "accounts/email_confirm.html"

@@ -1,4 +1,4 @@
-"""Register, log in, log out: Django's own views where there are any."""
+"""Views for registration, login and logout, based on Django's own views."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -32,26 +32,27 @@ from config.redirects import next_address
 
 HOUR: Final = 3600
 DAY: Final = 24 * HOUR
-# By one address in an hour: few that are refused, so that nobody walks a list of names; more in all, for a class.
+# Per IP address and hour. The limit on refusals prevents probing a list of names; the limit on all registrations is
+# higher, so that a school class can register.
 REFUSALS: Final = 60
 REGISTRATIONS: Final = 500
-EMAIL_REGISTRATIONS: Final = 20  # with one e-mail address in a day, whoever has it
+EMAIL_REGISTRATIONS: Final = 20  # per e-mail address and day
 
 
 class WayOn(RedirectURLMixin):
-    """Mixin: go on to ``next``, on this site, unless that is one of the doors."""
+    """Mixin that redirects to ``next`` on this site, unless it is the login, logout or registration page."""
 
     request: HttpRequest
 
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
-        """Where to; "" when nowhere in particular. Django refuses other hosts and schemes."""
+        """Return the URL to redirect to; "" for the default. Django refuses other hosts and schemes."""
         url = next_address(self.request, "", super().get_redirect_url())
         doors = [reverse(f"accounts:{name}") for name in ("login", "logout", "register")]
         return "" if urlsplit(url).path in doors else url
 
 
 class LogIn(WayOn, LoginView):
-    """Log in and go on to ``next``. How often it may be tried: ``accounts.lockout``."""
+    """Log in and redirect to ``next``. ``accounts.lockout`` limits the attempts."""
 
     template_name = "accounts/login.html"
     form_class = LoginForm
@@ -68,7 +69,7 @@ class LogIn(WayOn, LoginView):
         return locked_out(self.request, this.wait) if this else super().form_invalid(form)
 
     def _offer_to_keep(self, user: User) -> HttpResponse:
-        """The password was right, and the account waits to be deleted. Only its owner sees this."""
+        """Return the page that offers to keep an account, after a right password for an account in its grace period."""
         if this := try_of(self.request):
             lockout.succeeded(this)
         context = {"token": deletion.make_token(user), "due_at": deletion.due_time(user)}
@@ -76,7 +77,7 @@ class LogIn(WayOn, LoginView):
 
 
 class LogOut(LogoutView):
-    """Log out. By POST only: a picture on another site must not do it."""
+    """Log out, by POST only, so that an image on another site cannot log users out."""
 
     http_method_names = ["post", "options"]
 
@@ -88,7 +89,7 @@ class LogOut(LogoutView):
 
 @method_decorator([sensitive_post_parameters(), csrf_protect, never_cache], name="dispatch")
 class Register(Limited, WayOn, FormView):
-    """Make a user, log them in and go on to ``next``, as logging in does."""
+    """Create a user, log the user in and redirect to ``next``."""
 
     template_name = "accounts/register.html"
     form_class = RegisterForm
@@ -117,7 +118,7 @@ class Register(Limited, WayOn, FormView):
         except ValidationError as error:
             return self._refuse(form, error)
         self._refused.give_back()
-        if given["email"] and not letters_to(given["email"]).spend():  # else it waits, and can be sent again
+        if given["email"] and not letters_to(given["email"]).spend():  # else the user can request the link later
             emails.send_link(user.pk)
         services.log_in(self.request, user, backend=entering.BACKEND)
         messages.success(self.request, _("Welcome, %(name)s.") % {"name": user.username})

@@ -1,4 +1,4 @@
-"""Who logs in most often, and who did last: in HTML and (``Accept: application/json``) in JSON."""
+"""The leaderboard and the last logins, in HTML and (with ``Accept: application/json``) in JSON."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from config.answers import json, wants_json
 
 @require_safe
 def leaderboard(request: HttpRequest) -> HttpResponse:
-    """``?at=CURSOR&last=N``. The template gets ``page``, an ``accounts.leaderboard.Leaderboard``."""
+    """Show a page of the leaderboard: ``?at=CURSOR&last=N``. The template gets it as ``page``."""
     page = find(request.user.pk, request.GET.get("at", ""), _number(request.GET.get("last", "")))
     if wants_json(request):
         response = json(_results(page))

@@ -1,4 +1,4 @@
-"""Forms that may be sent so often only."""
+"""Rate limits for forms."""
 
 import math
 from abc import ABC, abstractmethod
@@ -16,9 +16,9 @@ from accounts.ratelimit import allow, give_back
 
 
 class Limit(NamedTuple):
-    """At most ``most`` sendings in ``seconds`` by (or about) one ``subject``.
+    """A limit of ``most`` submissions in ``seconds`` by or about one ``subject``.
 
-    is_kept: counted in SQL, so that the loss of Redis does not lift it. For what is expensive or hurts others.
+    is_kept: counted in SQL, so that a loss of Redis does not reset it; for actions that are expensive or harm others.
     """
 
     name: str
@@ -28,13 +28,13 @@ class Limit(NamedTuple):
     is_kept: bool = False
 
     def spend(self) -> int:
-        """Count one. Returns 0, or the seconds to wait."""
+        """Count one submission. Return 0, or the seconds to wait."""
         if self.is_kept:
             return math.ceil(counters_sql.reserve([self._counter]))
         return allow(self.name, self.subject, self.most, self.seconds)
 
     def give_back(self) -> None:
-        """Take back what was counted just now."""
+        """Undo the last count."""
         if self.is_kept:
             counters_sql.give_back([self._counter])
         else:
@@ -42,28 +42,28 @@ class Limit(NamedTuple):
 
     @property
     def _counter(self) -> Counter:
-        """Not told by name whose it is: only the key's hash is stored."""
+        """Return the counter in SQL, which stores only a hash of the subject."""
         kind = lockout_limits.Limit(FailedLogins.Kind.FORM, self.most, self.seconds, own=False)
         return Counter(kind, "", "", f"{self.name}\0{self.subject}")
 
 
 def letters_to(email: str) -> Limit:
-    """Return the limit of letters with links to an address, whoever asks for them."""
+    """Return the limit on emails with links to one address, for requests of all users together."""
     return Limit("email-change-to", fold(email.strip()), 5, 3600, is_kept=True)
 
 
 class Limited(ABC):
-    """Mixin for a FormView: counts before it looks at what was sent, so that nothing can be found out by trying.
+    """Mixin for a FormView that counts each submission before validation, so that probing is limited as well.
 
-    Over the limit the form comes back with ``wait``, the minutes until it may be sent again, and status 429.
+    Over the limit, the form is shown again with status 429 and ``wait``, the minutes until the next submission.
     """
 
     request: HttpRequest
-    kept: tuple[str, ...] = ()  # fields that keep what was typed
+    kept: tuple[str, ...] = ()  # fields that keep their value over the limit
 
     @abstractmethod
     def limits(self) -> Iterable[Limit]:
-        """The limits that this sending counts for."""
+        """Return the limits that apply to this submission."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         seconds = max([limit.spend() for limit in self.limits()])

@@ -1,4 +1,4 @@
-"""Forgotten passwords and new ones: Django's own views. What they do, ``accounts.passwords`` does."""
+"""Views that reset and change passwords: Django's own, on top of ``accounts.passwords``."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -24,12 +24,12 @@ HOUR = 3600
 
 
 def own_password(user_id: object) -> Limit:
-    """How often somebody may be asked for their present password: a stolen session must not find it by trying."""
+    """Return the limit on submissions of the current password, so that the thief of a session cannot guess it."""
     return Limit("own-password", user_id, 10, HOUR // 4)
 
 
 class Reset(Limited, auth_views.PasswordResetView):
-    """Ask for a link. It does the same for every address, known or not: it sends a hint and says that it did."""
+    """Request a reset link. The response is the same for known and unknown addresses: a worker looks for accounts."""
 
     template_name = "accounts/password_reset.html"
     form_class = ResetForm
@@ -50,13 +50,13 @@ class Reset(Limited, auth_views.PasswordResetView):
 
 
 class ResetDone(auth_views.PasswordResetDoneView):
-    """That a link is on its way, if there is somebody to have it."""
+    """The page that announces a reset link, if the address has an account."""
 
     template_name = "accounts/password_reset_done.html"
 
 
 class ResetConfirm(auth_views.PasswordResetConfirmView):
-    """A new password, by a link that is good once."""
+    """Set a new password with a link that is valid once."""
 
     template_name = "accounts/password_reset_confirm.html"
     form_class = NewPasswordForm
@@ -64,10 +64,10 @@ class ResetConfirm(auth_views.PasswordResetConfirmView):
     success_url = reverse_lazy("accounts:password_reset_complete")
 
     def form_valid(self, form: Any) -> HttpResponse:
-        assert self.user is not None  # or the link would be no good
+        assert self.user is not None  # guaranteed by the valid link
         token = self.request.session.pop(auth_views.INTERNAL_RESET_SESSION_TOKEN)
         if self.request.user == self.user:
-            logout(self.request)  # this session ends like all others
+            logout(self.request)  # the reset ends all sessions of the user
         if not passwords.reset(self.user, form.cleaned_data["new_password1"], token):
             self.validlink = False
             return self.render_to_response(self.get_context_data())
@@ -75,14 +75,14 @@ class ResetConfirm(auth_views.PasswordResetConfirmView):
 
 
 class ResetComplete(auth_views.PasswordResetCompleteView):
-    """That the new password is good now."""
+    """The page after a reset."""
 
     template_name = "accounts/password_reset_complete.html"
 
 
 @method_decorator(never_cache, name="dispatch")
 class Change(Limited, auth_views.PasswordChangeView):
-    """A new password for who knows the present one."""
+    """Set a new password with the current one."""
 
     template_name = "accounts/password_change.html"
     form_class = ChangePasswordForm
@@ -99,5 +99,5 @@ class Change(Limited, auth_views.PasswordChangeView):
             self.request, _("Your password is changed. You stay logged in here; everywhere else you are logged out.")
         )
         response = HttpResponseRedirect(self.get_success_url())
-        known.remember(response, form.user)  # the cookie that it had ended with the old password
+        known.remember(response, form.user)  # the new password invalidated the old cookie
         return response

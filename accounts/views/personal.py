@@ -1,4 +1,4 @@
-"""A person's data as a file, and the end of an account. Both ask for the password again."""
+"""Views that download personal data and delete the account. Both require the password again."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ from accounts.views.passwords import own_password
 
 @method_decorator([sensitive_post_parameters("password"), never_cache], name="dispatch")
 class OwnPasswordView(LoginRequiredMixin, Limited, FormView):
-    """A form that asks for the present password only."""
+    """A form that asks only for the current password."""
 
     form_class = OwnPasswordForm
 
@@ -42,7 +42,7 @@ class OwnPasswordView(LoginRequiredMixin, Limited, FormView):
 
 
 class Download(OwnPasswordView):
-    """All data about the person who asks, as a JSON file that is streamed."""
+    """Stream all personal data of the user as a JSON file."""
 
     template_name = "accounts/download.html"
 
@@ -52,7 +52,7 @@ class Download(OwnPasswordView):
 
 
 def as_json(user_id: int) -> Iterator[str]:
-    """Yield a JSON object with a list of rows for each part; a few rows are in memory at a time."""
+    """Yield the text of a JSON object with a list of rows per part. Only a few rows are in memory at a time."""
     encoder = DjangoJSONEncoder(ensure_ascii=False)
     between = "{"
     for part in all_parts():
@@ -67,7 +67,7 @@ def as_json(user_id: int) -> Iterator[str]:
 
 
 class Delete(OwnPasswordView):
-    """Ask for the deletion of one's own account."""
+    """Request the deletion of the user's own account."""
 
     template_name = "accounts/delete.html"
 
@@ -86,7 +86,7 @@ class Delete(OwnPasswordView):
 @never_cache
 @sensitive_post_parameters("token")
 def keep(request: HttpRequest) -> HttpResponse:
-    """Take a deletion back, with the proof that the log-in form has given, and log in."""
+    """Cancel a deletion, with the signed token from the login page, and log in."""
     user = deletion.keep(request.POST.get("token", ""))
     if user is None:
         messages.error(request, _("This page has expired. Log in to try again."))

@@ -1,4 +1,4 @@
-"""Your sessions: where you are logged in, and how to end that."""
+"""The page that lists and ends the user's own sessions."""
 
 from django.contrib import messages
 from django.contrib.auth import logout
@@ -19,7 +19,7 @@ from config.redirects import redirect_to_view
 
 @method_decorator([never_cache, login_required], name="dispatch")
 class Sessions(View):
-    """GET: the list. POST ``end=HANDLE``: end that one; ``others=1``: all but this one. 404 for others' sessions."""
+    """GET: list sessions. POST ``end=HANDLE``: end one; ``others=1``: end all but the current one. 404 if not found."""
 
     http_method_names = ["get", "head", "post", "options"]
 
@@ -48,7 +48,7 @@ class Sessions(View):
 
 def _me(request: HttpRequest) -> User:
     user = request.user
-    assert isinstance(user, User)  # or it would not have come here
+    assert isinstance(user, User)  # guaranteed by ``login_required``
     return user
 
 

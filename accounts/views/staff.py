@@ -1,4 +1,4 @@
-"""How staff get into the admin: by the site's own log-in page, which counts, limits and remembers."""
+"""The login view of the admin, which uses the site's own login page with its limits and counts."""
 
 from django.contrib.admin.sites import site
 from django.contrib.auth.views import redirect_to_login
@@ -15,9 +15,9 @@ from config.redirects import next_address, redirect_to
 @require_safe
 @never_cache
 def log_in(request: HttpRequest) -> HttpResponse:
-    """On to ``next`` for staff, to the log-in page for strangers. 403 for others: they would only come back here.
+    """Redirect staff to ``next`` and anonymous visitors to the login page. Other users get 403, to avoid a loop.
 
-    Staff whose login is not recent confirm it first.
+    Staff without a recent proof of identity are redirected to the page that asks for one.
     """
     target = next_address(request, reverse("admin:index"), request.GET.get("next", ""))
     if site.has_permission(request):

@@ -1,4 +1,4 @@
-"""The answer to whoever has tried too often."""
+"""Responses with status 429."""
 
 import math
 
@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 
 def too_many(request: HttpRequest, seconds: int, reason: str) -> HttpResponse:
-    """429: a page that says why and for how long."""
+    """Return a page with status 429, the reason and the time to wait."""
     context = {"reason": reason, "wait": in_words(seconds)}
     response = render(request, "accounts/too_many.html", context, status=429)
     response.headers["Retry-After"] = str(seconds)
@@ -18,7 +18,7 @@ def too_many(request: HttpRequest, seconds: int, reason: str) -> HttpResponse:
 
 
 def in_words(seconds: int) -> str:
-    """A time to wait, never less than it is: "40 seconds", "15 minutes"."""
+    """Return a duration in words, rounded up: "40 seconds", "15 minutes"."""
     if seconds < 60:
         return ngettext("%d second", "%d seconds", seconds) % seconds
     minutes = math.ceil(seconds / 60)
@@ -26,6 +26,6 @@ def in_words(seconds: int) -> str:
 
 
 def locked_out(request: HttpRequest, seconds: int) -> HttpResponse:
-    """Answer a try to log in that was refused; the answer is the same whether the name exists or not."""
+    """Return the response to a refused login attempt, which is the same whether the name exists or not."""
     reason = _("There were too many failed tries to log in, and the password was not looked at.")
     return too_many(request, seconds, reason)

@@ -1,4 +1,4 @@
-"""``manage.py accounts``: help for people who cannot log in."""
+"""``manage.py accounts``: actions for users who cannot log in."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``manage.py sessions``: how many there may be."""
+"""``manage.py sessions``: enforce the limit on the number of sessions."""
 
 from argparse import ArgumentTypeError
 from dataclasses import asdict
@@ -15,7 +15,7 @@ from mirror.management.progress import Progress
 
 
 def a_limit(text: str) -> int:
-    """A number of sessions. Raises ArgumentTypeError."""
+    """Return the text as a number of sessions. Raises ArgumentTypeError."""
     if not (text.isascii() and text.isdecimal()):
         raise ArgumentTypeError(_("%(text)s is no number of sessions") % {"text": repr(text)})
     return int(text)
@@ -48,7 +48,7 @@ class Command(ReportingCommand):
 
 
 def _told(done: cleaning.Cleaned) -> str:
-    """What was done, in one line."""
+    """Return a one-line report of a run."""
     said = ngettext("%(count)s session ended", "%(count)s sessions ended", done.removed + done.expired)
     text = _(
         "%(said)s: %(removed)s beyond the limit of %(limit)s, %(expired)s expired; %(strays)s strays; %(left)s left"
@@ -57,6 +57,6 @@ def _told(done: cleaning.Cleaned) -> str:
 
 
 def _told_before(done: cleaning.Cleaned) -> str:
-    """What would be done, in one line."""
+    """Return a one-line report of a dry run."""
     text = _("%(left)s sessions: %(over)s beyond the limit of %(limit)s, %(expired)s expired")
     return text % asdict(done)

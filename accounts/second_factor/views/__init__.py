@@ -1,1 +1,1 @@
-"""The pages of second factors: ``checking`` asks for one, ``managing`` adds and removes them."""
+"""The pages of second factors: ``checking`` asks for a factor, ``managing`` adds and removes them."""

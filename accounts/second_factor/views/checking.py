@@ -26,7 +26,7 @@ DAY: Final = 86_400
 
 
 def factor_limits(user_id: int) -> list[Limit]:
-    """Return how often second factors of a user may be tried. Right ones do not count."""
+    """Return the limits on attempts with second factors of a user. Right ones do not count."""
     return [
         Limit("second-factor", user_id, 5, 900, is_kept=True),
         Limit("second-factor-day", user_id, 50, DAY, is_kept=True),
@@ -44,7 +44,7 @@ class FactorView(Limited, FormView):
         return factor_limits(self.owner.pk)
 
     def give_back(self) -> None:
-        """Take back the try: the proof was right."""
+        """Give the attempt back after a right proof."""
         for limit in self.limits():
             limit.give_back()
 
@@ -69,7 +69,7 @@ class LoginFactor(FactorView):
             messages.error(request, entering.unfinished())
             return redirect_to_view("accounts:login")
         if not factors.has_factor(user.pk):
-            return redirect_to_view("accounts:factors")  # staff add one first
+            return redirect_to_view("accounts:factors")  # staff without a factor must add one first
         self.owner = user
         return super().dispatch(request, *args, **kwargs)
 
@@ -86,7 +86,7 @@ class LoginFactor(FactorView):
 
 
 class Confirm(LoginRequiredMixin, FactorView):
-    """Ask a logged-in user for the password or a second factor again, and go on to ``next``."""
+    """Ask a logged-in user for the password or a second factor again, and redirect to ``next``."""
 
     form_class = ProofForm
 

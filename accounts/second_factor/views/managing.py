@@ -1,5 +1,5 @@
-"""Pages for adding and removing second factors: with a recent proof, or as the last step of a login that cannot go on
-without a factor.
+"""Pages for adding and removing second factors. They require a recent proof of identity, or a pending login of a user
+who must add the first factor.
 """
 
 import re
@@ -29,12 +29,12 @@ from accounts.session_services import end_other_sessions
 from config.redirects import redirect_to_view
 
 PASSKEY_ID: Final = re.compile(r"[0-9]{1,18}")
-NEW_SECRET: Final = "_app_secret"  # of an app that is being added; encrypted, because Redis and SQL keep sessions
+NEW_SECRET: Final = "_app_secret"  # secret of an app that is being added, encrypted because sessions are stored
 
 
 @method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
 class Owned(View):
-    """A page about the second factors of ``owner``. is_login: its owner is still logging in."""
+    """A page about the second factors of ``owner``. is_login: the owner's login is still pending."""
 
     owner: User
     is_login = False
@@ -46,13 +46,13 @@ class Owned(View):
             self.owner = User.objects.get(pk=request.user.pk)
             return super().dispatch(request, *args, **kwargs)
         user = pending.user_of(request)
-        if user is None or factors.has_factor(user.pk):  # an existing factor comes first
+        if user is None or factors.has_factor(user.pk):  # an existing factor must be given first
             return redirect_to_login(request.get_full_path())
         self.owner, self.is_login = user, True
         return super().dispatch(request, *args, **kwargs)
 
     def go_on(self, what: Promise) -> HttpResponse:
-        """Tell of a new factor, end a login that waited for it, and show recovery codes if it is the first one."""
+        """Report a new factor, finish a pending login, and show new recovery codes if the user has none."""
         with transaction.atomic():
             codes = recovery.renew(self.owner.pk) if not factors.overview(self.owner.pk).codes else []
             factors.tell_change(self.owner, what, actor=self.owner)
@@ -66,7 +66,7 @@ class Owned(View):
         return response
 
     def show_codes(self, codes: list[str], target: str = "") -> HttpResponse:
-        """Show recovery codes, which no page shows again."""
+        """Return the page with new recovery codes, which no other page shows."""
         context = {"codes": codes, "target": target or reverse("accounts:factors")}
         return render(self.request, "accounts/second_factor/codes.html", context)
 
@@ -84,7 +84,7 @@ class Factors(Owned, TemplateView):
 
 
 class AddApp(Owned, FormView):
-    """Add an authenticator app, or replace the one there is."""
+    """Add an authenticator app, or replace the existing one."""
 
     template_name = "accounts/second_factor/app.html"
     form_class = AppForm
@@ -126,7 +126,7 @@ class AddPasskey(Owned, FormView):
 
 
 class Remove(Owned):
-    """POST ``app=1`` or ``passkey=ID``: remove that factor. The last one of staff stays."""
+    """POST ``app=1`` or ``passkey=ID``: remove that factor. Staff cannot remove their last one."""
 
     http_method_names = ["post", "options"]
 
@@ -136,7 +136,8 @@ class Remove(Owned):
         if "app" in request.POST:
             chosen, what = AuthenticatorApp.objects.filter(pk=self.owner.pk), factors.APP_REMOVED
         with transaction.atomic():
-            User.objects.select_for_update().get(pk=self.owner.pk)  # of two at once, one leaves the last factor
+            # The lock prevents two concurrent removals from removing the last factor.
+            User.objects.select_for_update().get(pk=self.owner.pk)
             is_last = factors.overview(self.owner.pk).total == 1
             if is_last and factors.is_required(self.owner):
                 messages.error(request, _("Staff need a second factor: add another one before you remove this one."))
@@ -148,14 +149,14 @@ class Remove(Owned):
         return redirect_to_view("accounts:factors")
 
     def _end(self, request: HttpRequest) -> None:
-        """End what only makes sense with a factor: recovery codes, the mark of this session, other sessions."""
+        """Clean up after the last factor: delete recovery codes, clear the session's proof, end other sessions."""
         self.owner.recovery_codes.all().delete()
         request.session.pop(recent.FACTOR, None)
         end_other_sessions(self.owner, request.session.digest)  # type: ignore[attr-defined]
 
 
 class RenewCodes(Owned):
-    """Make new recovery codes; the old ones are no longer good."""
+    """Make new recovery codes, which replace the old ones."""
 
     http_method_names = ["post", "options"]
 
