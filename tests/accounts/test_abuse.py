@@ -31,7 +31,7 @@ ODD = ["", " ", "\t\n ", "\u3000\u00a0", "a\0b", "\0", "x" * 10_000, "\u200b", "
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_names_log_nobody_in(client: Client, alice: User, name: str) -> None:
+def test_login_with_an_odd_name_fails_with_an_error_message(client: Client, alice: User, name: str) -> None:
     response = log_in(client, name)
     assert response.status_code == 200
     form = response.context["form"]
@@ -40,7 +40,7 @@ def test_odd_names_log_nobody_in(client: Client, alice: User, name: str) -> None
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_names_are_nobodys(client: Client, name: str) -> None:
+def test_registration_with_an_odd_name_fails_with_an_error_message(client: Client, name: str) -> None:
     response = register(client, name)
     assert response.status_code == 200
     assert response.context["form"].errors["username"]
@@ -48,7 +48,7 @@ def test_odd_names_are_nobodys(client: Client, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\0b", "x" * 61, "x" * 10_000])
-def test_what_can_be_no_name_costs_no_hash_and_no_query(client: Client, alice: User, name: str) -> None:
+def test_invalid_names_cost_neither_a_hash_nor_a_query(client: Client, alice: User, name: str) -> None:
     with hashing() as runs, record() as seen:
         log_in(client, name)
     assert runs == []
@@ -56,7 +56,7 @@ def test_what_can_be_no_name_costs_no_hash_and_no_query(client: Client, alice: U
 
 
 @pytest.mark.parametrize("password", ["", "x" * 1001, "x" * 1_000_000, "a\0b"])
-def test_megabytes_are_not_hashed(client: Client, alice: User, password: str) -> None:
+def test_overlong_passwords_are_refused_without_hashing(client: Client, alice: User, password: str) -> None:
     with hashing() as runs:
         assert log_in(client, "alice", password).context["form"].errors["password"]
         assert register(client, "bob", password).context["form"].errors["password1"]
@@ -67,7 +67,7 @@ def test_megabytes_are_not_hashed(client: Client, alice: User, password: str) ->
 @pytest.mark.parametrize(
     "raw", [b"username=%ff%fe&password=%ff&next=%ff", b"username=\xff\xfe&password1=\xff", b"&&;=;&", b""]
 )
-def test_bytes_that_are_no_text_are_refused(client: Client, path: str, raw: bytes) -> None:
+def test_invalid_bytes_show_the_form_again(client: Client, path: str, raw: bytes) -> None:
     assert client.generic("POST", path, raw, content_type=FORM).status_code == 200
 
 
@@ -82,7 +82,7 @@ def test_forms_in_other_encodings_are_refused(client: Client, path: str, encodin
 
 
 @pytest.mark.parametrize("charset", ["", "; charset=utf-8", "; charset=UTF8", '; charset="utf-8"'])
-def test_forms_in_utf8_are_not(client: Client, alice: User, charset: str) -> None:
+def test_forms_in_utf8_are_accepted(client: Client, alice: User, charset: str) -> None:
     part = '--x\r\nContent-Disposition: form-data; name="username"\r\n\r\nalic\xe9\r\n--x--\r\n'
     response = client.generic("POST", LOGIN, part, content_type=f"multipart/form-data; boundary=x{charset}")
     assert 'value="alic\xe9"' in response.content.decode()
@@ -90,7 +90,7 @@ def test_forms_in_utf8_are_not(client: Client, alice: User, charset: str) -> Non
 
 @pytest.mark.parametrize("query", ["next=%ff", "next=%00", "next=//%5b", "next=http://[", "next=" + "x" * 8000])
 @pytest.mark.parametrize("path", [LOGIN, REGISTER])
-def test_odd_ways_on_are_no_error(client: Client, path: str, query: str) -> None:
+def test_odd_values_of_next_cause_no_error(client: Client, path: str, query: str) -> None:
     assert client.get(f"{path}?{query}").status_code == 200
 
 
@@ -103,7 +103,7 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize("elsewhere", ELSEWHERE)
 @pytest.mark.parametrize("how", ["query", "form", "both"])
-def test_nobody_is_sent_elsewhere(client: Client, alice: User, elsewhere: str, how: str) -> None:
+def test_next_never_redirects_to_another_site(client: Client, alice: User, elsewhere: str, how: str) -> None:
     query = {"next": elsewhere} if how != "form" else None
     body = {"next": elsewhere} if how != "query" else {}
     given = {"username": "alice", "password": PASSWORD, **body}
@@ -115,19 +115,19 @@ def test_nobody_is_sent_elsewhere(client: Client, alice: User, elsewhere: str, h
 
 @pytest.mark.parametrize("elsewhere", ELSEWHERE)
 @pytest.mark.parametrize("path", [LOGIN, REGISTER])
-def test_the_form_does_not_carry_it_on(client: Client, path: str, elsewhere: str) -> None:
+def test_forms_drop_a_next_url_of_another_site(client: Client, path: str, elsewhere: str) -> None:
     assert client.get(path, {"next": elsewhere}).context["next"] == ""
 
 
 @pytest.mark.parametrize("door", [LOGIN, REGISTER, "/accounts/logout/", LOGIN + "?next=/"])
 @pytest.mark.parametrize("path", [LOGIN, REGISTER])
-def test_nobody_goes_in_by_a_door_to_come_to_a_door(client: Client, alice: User, path: str, door: str) -> None:
+def test_login_never_redirects_back_to_a_login_page(client: Client, alice: User, path: str, door: str) -> None:
     client.force_login(alice)
     assert client.get(path, {"next": door}).headers["Location"] == "/"
 
 
 @pytest.mark.parametrize("path", [LOGIN, REGISTER])
-def test_another_site_logs_nobody_in(alice: User, path: str) -> None:
+def test_forms_of_other_sites_cannot_log_visitors_in(alice: User, path: str) -> None:
     """Nobody is made to work under somebody else's name."""
     client = Client(enforce_csrf_checks=True)
     given = {"username": "alice", "password": PASSWORD, "password1": PASSWORD, "password2": PASSWORD}
@@ -137,7 +137,7 @@ def test_another_site_logs_nobody_in(alice: User, path: str) -> None:
     assert not is_in(client)
 
 
-def test_a_list_of_names_cannot_be_walked(alice: User) -> None:
+def test_probing_names_by_registration_is_limited(alice: User) -> None:
     with patch.object(entry, "REFUSALS", 3):
         answers = [register(Client(), name) for name in ("alice", "ALICE", "-", "Alice", "bob")]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
@@ -146,7 +146,7 @@ def test_a_list_of_names_cannot_be_walked(alice: User) -> None:
     assert not User.objects.filter(username="bob").exists()
 
 
-def test_who_may_not_register_now_keeps_what_was_typed(alice: User) -> None:
+def test_the_refused_form_keeps_name_and_address(alice: User) -> None:
     with patch.object(entry, "REFUSALS", 1):
         register(Client(), "alice")
         page = register(Client(), "bob", email="bob@example.org").content.decode()
@@ -155,7 +155,7 @@ def test_who_may_not_register_now_keeps_what_was_typed(alice: User) -> None:
     assert PASSWORD not in page
 
 
-def test_a_class_can_register_at_one_address(alice: User) -> None:
+def test_a_class_can_register_from_one_address(alice: User) -> None:
     with patch.object(entry, "REFUSALS", 2):
         for n in range(6):
             assert register(Client(), f"pupil {n}").status_code == 302
@@ -163,34 +163,34 @@ def test_a_class_can_register_at_one_address(alice: User) -> None:
         assert register(Client(), "late pupil").status_code == 302
 
 
-def test_the_loss_of_redis_lets_nobody_register_more(alice: User, redis: Redis) -> None:
+def test_a_loss_of_redis_keeps_the_limit_on_registrations(alice: User, redis: Redis) -> None:
     with patch.object(entry, "REGISTRATIONS", 2):
         assert [register(Client(), f"pupil {n}").status_code for n in range(2)] == [302] * 2
         redis.flushall()
         assert register(Client(), "late pupil").status_code == 429
 
 
-def test_the_loss_of_redis_lets_nobody_try_more_names(alice: User, redis: Redis) -> None:
+def test_a_loss_of_redis_keeps_the_limit_on_refused_names(alice: User, redis: Redis) -> None:
     with patch.object(entry, "REFUSALS", 2):
         assert [register(Client(), "alice").status_code for _ in range(2)] == [200] * 2
         redis.flushall()
         assert register(Client(), "bob").status_code == 429
 
 
-def test_the_loss_of_redis_lets_nobody_register_an_address_more_often(alice: User, redis: Redis) -> None:
+def test_a_loss_of_redis_keeps_the_limit_per_email_address(alice: User, redis: Redis) -> None:
     with patch.object(entry, "EMAIL_REGISTRATIONS", 1):
         assert register(Client(), "bob", email="bob@example.org").status_code == 302
         redis.flushall()
         assert register(Client(), "eve", email="Bob@example.org").status_code == 429
 
 
-def test_not_even_a_class_registers_without_end(alice: User) -> None:
+def test_registrations_from_one_address_are_limited(alice: User) -> None:
     with patch.object(entry, "REGISTRATIONS", 3):
         assert [register(Client(), f"pupil {n}").status_code for n in range(5)] == [302] * 3 + [429] * 2
 
 
 @pytest.mark.usefixtures("redis_server")
-def test_registering_is_limited_without_redis(alice: User, redis_server: Any) -> None:
+def test_registration_is_limited_while_redis_is_away(alice: User, redis_server: Any) -> None:
     redis_server.kill()
     with patch.object(entry, "REFUSALS", 3):
         assert register(Client(), "bob").status_code == 302

@@ -39,7 +39,7 @@ def page(client: Client) -> str:
     return client.get(PATH).content.decode()
 
 
-def test_it_says_who_one_is_and_what_can_be_changed(here: Client, alice: User) -> None:
+def test_the_page_shows_name_address_and_links(here: Client, alice: User) -> None:
     services.record_login(alice)
     found = page(here)
     assert "<h1>alice</h1>" in found
@@ -50,7 +50,7 @@ def test_it_says_who_one_is_and_what_can_be_changed(here: Client, alice: User) -
 
 
 @pytest.mark.parametrize("is_warm", [True, False])
-def test_logins_are_told_alike_from_redis_and_from_sql(alice: User, is_warm: bool) -> None:
+def test_redis_and_sql_give_the_same_logins(alice: User, is_warm: bool) -> None:
     at = timezone.now()
     LoginStats.objects.create(user=alice, login_times=1234, last_login_time=at)
     if is_warm:
@@ -61,25 +61,25 @@ def test_logins_are_told_alike_from_redis_and_from_sql(alice: User, is_warm: boo
 
 
 @pytest.mark.parametrize("is_warm", [True, False])
-def test_who_never_logged_in_has_no_last_time(alice: User, is_warm: bool) -> None:
+def test_a_user_without_logins_has_no_last_login(alice: User, is_warm: bool) -> None:
     if is_warm:
         warm()
     assert logins_of(alice.pk) == (0, None)
 
 
-def test_without_an_address_one_can_be_added(here: Client, alice: User) -> None:
+def test_the_page_offers_to_add_a_missing_address(here: Client, alice: User) -> None:
     User.objects.filter(pk=alice.pk).update(email="")
     found = page(here)
     assert "none yet" in found
     assert "Add an e-mail address" in found
 
 
-def test_an_address_that_waits_is_shown_as_text(here: Client, alice: User) -> None:
+def test_an_unverified_address_is_escaped(here: Client, alice: User) -> None:
     EmailChange.objects.create(user=alice, email="<i>@example.org")
     assert "&lt;i&gt;@example.org waits to be confirmed" in page(here)
 
 
-def test_warm_it_costs_two_round_trips_and_one_statement_for_the_address(here: Client) -> None:
+def test_a_warm_page_costs_two_round_trips_and_one_query(here: Client) -> None:
     warm()
     page(here)
     with record() as seen:
@@ -88,19 +88,19 @@ def test_warm_it_costs_two_round_trips_and_one_statement_for_the_address(here: C
     assert "email" in seen.sql[0][0]
 
 
-def test_nobody_keeps_a_copy(here: Client) -> None:
+def test_the_page_is_not_cached(here: Client) -> None:
     assert here.get(PATH).headers["Cache-Control"] == "private, no-cache"
 
 
-def test_strangers_log_in_first(client: Client) -> None:
+def test_anonymous_visitors_are_redirected_to_login(client: Client) -> None:
     assert client.get(PATH).headers["Location"] == f"/accounts/login/?next={PATH}"
 
 
-def test_it_is_only_read(here: Client) -> None:
+def test_post_is_not_allowed(here: Client) -> None:
     assert here.post(PATH).status_code == 405
 
 
-def test_without_redis_it_works_as_well(here: Client, alice: User, redis_server: RedisServer) -> None:
+def test_the_page_works_without_redis(here: Client, alice: User, redis_server: RedisServer) -> None:
     services.record_login(alice)
     redis_server.kill()
     assert "alice@example.org" in page(here)
@@ -118,9 +118,9 @@ def test_without_redis_it_works_as_well(here: Client, alice: User, redis_server:
         "/accounts/reset/x/y-z/",
     ],
 )
-def test_no_page_has_anything_inline_or_from_elsewhere(here: Client, path: str) -> None:
+def test_pages_have_no_inline_or_external_resources(here: Client, path: str) -> None:
     assert what_the_policy_forbids(here.get(path).content.decode()) == []
 
 
-def test_every_page_leads_here_by_the_name(here: Client) -> None:
+def test_the_name_in_the_header_links_to_the_page(here: Client) -> None:
     assert '<a class="person-name" href="/accounts/"' in here.get("/").content.decode()

@@ -95,7 +95,7 @@ def test_the_list_is_searched_by_name_and_address(staff: Client) -> None:
     assert names(staff.get(USERS, {"q": "reader@"})) == ["alice"]
 
 
-def test_the_list_shows_logins_and_sorts_by_them_with_who_never_came_last(staff: Client) -> None:
+def test_the_list_sorts_by_logins_with_users_without_logins_last(staff: Client) -> None:
     make_people([3, 0, 12])
     page = staff.get(USERS, {"o": "-4"})
     carols = LoginStats.objects.get(user__username="carol").login_times
@@ -106,7 +106,7 @@ def test_the_list_shows_logins_and_sorts_by_them_with_who_never_came_last(staff:
     assert names(staff.get(USERS, {"o": "-5"}))[-1] == "reader 2"
 
 
-def test_the_list_shows_how_many_sessions_each_has(staff: Client) -> None:
+def test_the_list_shows_the_number_of_sessions(staff: Client) -> None:
     alice = User.objects.create_user("alice")
     for _ in range(3):
         logged_in(alice)
@@ -114,7 +114,7 @@ def test_the_list_shows_how_many_sessions_each_has(staff: Client) -> None:
     assert f'href="{SESSIONS}?user__id__exact={alice.pk}">3</a>' in page
 
 
-def test_the_list_costs_the_same_for_any_number_of_people(staff: Client) -> None:
+def test_the_list_costs_the_same_for_any_number_of_users(staff: Client) -> None:
     staff.get(USERS)
     with record() as few:
         staff.get(USERS)
@@ -125,7 +125,7 @@ def test_the_list_costs_the_same_for_any_number_of_people(staff: Client) -> None
     assert len(many.sql) == len(few.sql)
 
 
-def test_no_list_counts_all_of_a_big_table(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_count_a_limited_number_of_rows(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin_lists, "COUNTED", 7)
     make_people(range(20))
     assert staff.get(USERS).context["cl"].result_count == 7
@@ -140,7 +140,7 @@ def test_no_list_counts_all_of_a_big_table(staff: Client, monkeypatch: pytest.Mo
 # --- one user -------------------------------------------------------------------------------------------------
 
 
-def test_somebody_can_be_added_with_a_type(staff: Client) -> None:
+def test_a_user_can_be_added_with_a_type(staff: Client) -> None:
     response = staff.post(f"{USERS}add/", fields("dave", user_type="office"))
     assert response.status_code == 302, response.context["adminform"].errors
     dave = User.objects.get(username="dave")
@@ -149,14 +149,14 @@ def test_somebody_can_be_added_with_a_type(staff: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["Straße", "STRASSE", "ｓｔｒａｓｓｅ"])
-def test_a_name_that_somebody_has_in_another_spelling_is_a_mistake_beside_its_field(staff: Client, name: str) -> None:
+def test_a_taken_name_in_another_spelling_is_a_field_error(staff: Client, name: str) -> None:
     User.objects.create_user("strasse")
     response = staff.post(f"{USERS}add/", fields(name))
     assert response.context["adminform"].errors["username"] == ["This name is taken."]
     assert User.objects.count() == 2
 
 
-def test_a_renaming_moves_the_name_and_keeps_the_old_one_for_nobody(staff: Client) -> None:
+def test_a_rename_frees_the_old_name(staff: Client) -> None:
     alice = User.objects.create_user("alice")
     warm()
     response = staff.post(f"{USERS}{alice.pk}/change/", stats_form(alice) | {"username": "Alice Müller"})
@@ -167,7 +167,7 @@ def test_a_renaming_moves_the_name_and_keeps_the_old_one_for_nobody(staff: Clien
     assert seen.sql == []
 
 
-def test_a_name_can_be_spelled_anew_but_not_be_taken_from_somebody(staff: Client) -> None:
+def test_a_name_can_be_respelled_but_not_taken_from_another_user(staff: Client) -> None:
     alice = User.objects.create_user("alice")
     assert staff.post(f"{USERS}{alice.pk}/change/", stats_form(alice) | {"username": "ALICE"}).status_code == 302
     response = staff.post(f"{USERS}{alice.pk}/change/", stats_form(alice) | {"username": "Carol"})
@@ -176,7 +176,7 @@ def test_a_name_can_be_spelled_anew_but_not_be_taken_from_somebody(staff: Client
     assert alice.username == "ALICE"
 
 
-def test_a_name_that_is_taken_in_the_same_moment_is_a_message(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_taken_concurrently_gives_a_message(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     User.objects.create_user("alice")
     monkeypatch.setattr(UserCreationForm, "clean_username", lambda form: form.cleaned_data["username"])
     response = staff.post(f"{USERS}add/", fields("ALICE"), follow=True)
@@ -184,7 +184,7 @@ def test_a_name_that_is_taken_in_the_same_moment_is_a_message(staff: Client, mon
     assert "Somebody took this name a moment ago." in response.content.decode()
 
 
-def test_a_user_has_a_page_with_their_logins(staff: Client) -> None:
+def test_the_page_of_a_user_shows_logins_read_only(staff: Client) -> None:
     (user,) = make_people([1234])
     page = staff.get(f"{USERS}{user.pk}/change/").content.decode()
     assert "1234" in page
@@ -192,7 +192,7 @@ def test_a_user_has_a_page_with_their_logins(staff: Client) -> None:
     assert staff.get(f"{USERS}{user.pk}/password/").status_code == 200
 
 
-def test_logins_cannot_be_written_from_outside(staff: Client) -> None:
+def test_forged_login_counts_are_ignored(staff: Client) -> None:
     (user,) = make_people([5])
     forged = {
         "login_stats-TOTAL_FORMS": "1",
@@ -204,7 +204,7 @@ def test_logins_cannot_be_written_from_outside(staff: Client) -> None:
     assert LoginStats.objects.get(user=user).login_times == 5
 
 
-def test_a_new_password_ends_the_sessions_of_its_user(staff: Client) -> None:
+def test_a_new_password_ends_the_sessions_of_the_user(staff: Client) -> None:
     alice = User.objects.create_user("alice", password="a former password")
     there = logged_in(alice)
     asked = {"password1": PASSWORD, "password2": PASSWORD, "usable_password": "true", "set-password": "1"}
@@ -226,14 +226,14 @@ def test_a_new_password_ends_the_sessions_of_its_user(staff: Client) -> None:
         "/admin/password_change/",
     ],
 )
-def test_its_pages_are_there(staff: Client, path: str) -> None:
+def test_pages_of_the_admin_exist(staff: Client, path: str) -> None:
     assert staff.get(path).status_code == 200
 
 
 # --- ending sessions ------------------------------------------------------------------------------------------
 
 
-def test_an_action_ends_all_sessions_of_those_who_are_chosen(staff: Client) -> None:
+def test_the_action_ends_all_sessions_of_selected_users(staff: Client) -> None:
     alice, bob = User.objects.create_user("alice"), User.objects.create_user("bob")
     ended, stays = [logged_in(alice), logged_in(alice)], logged_in(bob)
     secret = alice.session_secret
@@ -245,12 +245,12 @@ def test_an_action_ends_all_sessions_of_those_who_are_chosen(staff: Client) -> N
     assert "Ended all sessions." in history
 
 
-def test_an_action_can_end_ones_own_sessions_too(staff: Client) -> None:
+def test_the_action_can_end_the_sessions_of_its_sender(staff: Client) -> None:
     assert act(staff, USERS, "end_sessions", User.objects.get(username="carol")).status_code == 302
     assert not is_in(staff)
 
 
-def test_too_many_at_once_are_refused(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_action_refuses_too_many_users(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accounts_admin, "AT_ONCE", 2)
     people = make_people([1, 1, 1])
     there = logged_in(people[0])
@@ -259,7 +259,7 @@ def test_too_many_at_once_are_refused(staff: Client, monkeypatch: pytest.MonkeyP
     assert is_in(there)
 
 
-def test_sessions_are_listed_with_their_device_and_never_with_the_whole_digest(staff: Client) -> None:
+def test_sessions_show_their_device_but_not_the_whole_digest(staff: Client) -> None:
     alice = User.objects.create_user("alice")
     logged_in(alice)
     Session.objects.filter(user=alice).update(device="Firefox on Linux")
@@ -275,7 +275,7 @@ def test_sessions_are_listed_with_their_device_and_never_with_the_whole_digest(s
     assert session.session_data not in one
 
 
-def test_last_seen_is_what_redis_knows_or_else_sql(staff: Client, redis_server: RedisServer) -> None:
+def test_last_seen_comes_from_redis_or_else_from_sql(staff: Client, redis_server: RedisServer) -> None:
     alice = User.objects.create_user("alice")
     is_in(logged_in(alice))
     session = Session.objects.get(user=alice)
@@ -287,7 +287,7 @@ def test_last_seen_is_what_redis_knows_or_else_sql(staff: Client, redis_server: 
     assert accounts_admin.SessionAdmin.seen_at(None, row) is None
 
 
-def test_the_list_of_sessions_costs_the_same_for_any_number(staff: Client) -> None:
+def test_the_list_of_sessions_costs_the_same_for_any_number_of_rows(staff: Client) -> None:
     def cost() -> tuple[int, int]:
         breaker.reset()
         with record() as seen:
@@ -302,7 +302,7 @@ def test_the_list_of_sessions_costs_the_same_for_any_number(staff: Client) -> No
 
 
 @pytest.mark.parametrize("way", ["action", "button"])
-def test_to_delete_a_session_is_to_end_it(staff: Client, way: str) -> None:
+def test_deleting_a_session_ends_it(staff: Client, way: str) -> None:
     alice = User.objects.create_user("alice")
     one, other = logged_in(alice), logged_in(alice)
     digest = one.session.digest  # type: ignore[attr-defined]
@@ -319,7 +319,7 @@ def test_to_delete_a_session_is_to_end_it(staff: Client, way: str) -> None:
 # --- who may ---------------------------------------------------------------------------------------------------
 
 
-def test_who_may_only_look_is_offered_nothing_else() -> None:
+def test_staff_with_view_permissions_can_change_nothing() -> None:
     client = clerk("view_user", "view_session")
     alice = User.objects.create_user("alice")
     there = logged_in(alice)
@@ -331,19 +331,19 @@ def test_who_may_only_look_is_offered_nothing_else() -> None:
     assert is_in(there)
 
 
-def test_who_may_not_look_sees_nothing() -> None:
+def test_staff_without_permissions_see_nothing() -> None:
     client = clerk()
     assert client.get(USERS).status_code == 403
     assert client.get(SESSIONS).status_code == 403
 
 
-def test_logins_are_shown_to_who_may_see_them() -> None:
+def test_logins_are_hidden_without_their_permission() -> None:
     (user,) = make_people([87654321])
     client = clerk("view_user", "change_user")
     assert "87654321" not in client.get(f"{USERS}{user.pk}/change/").content.decode()
 
 
-def test_no_staff_gives_themselves_powers() -> None:
+def test_staff_cannot_grant_themselves_permissions() -> None:
     client, dora = clerk("view_user", "change_user"), User.objects.get(username="dora")
     group = Group.objects.create(name="everything")
     forged = {"is_staff": "on", "is_superuser": "on", "groups": [group.pk], "user_permissions": ["1"]}
@@ -360,7 +360,7 @@ def test_no_staff_gives_themselves_powers() -> None:
 
 @pytest.mark.parametrize("flag", ["is_superuser", "is_staff"])
 @pytest.mark.parametrize("is_active", [True, False])
-def test_only_superusers_change_staff(flag: str, is_active: bool) -> None:
+def test_only_superusers_change_accounts_of_staff(flag: str, is_active: bool) -> None:
     client = clerk("view_user", "change_user", "delete_user")
     target = User.objects.create_user("root", "root@example.org", PASSWORD, **{flag: True})
     there = logged_in(target)
@@ -381,7 +381,7 @@ def test_only_superusers_change_staff(flag: str, is_active: bool) -> None:
     assert is_in(there) == is_active
 
 
-def test_staff_with_the_permission_still_change_readers() -> None:
+def test_staff_with_the_permission_change_readers() -> None:
     client, alice = clerk("view_user", "change_user"), User.objects.create_user("alice")
     given = {"usable_password": "true", "password1": PASSWORD, "password2": PASSWORD}
     assert client.post(f"{USERS}{alice.pk}/password/", given).status_code == 302

@@ -45,20 +45,20 @@ def events(*kinds: str) -> list[tuple[Any, ...]]:
     return list(found.values_list("actor__username", "kind", "object", "address"))
 
 
-def test_failures_that_lock_out_are_noted_once() -> None:
+def test_a_lock_out_is_recorded_once() -> None:
     fail("Alice", times=4)
     assert events() == []
     fail("Alice", times=4)
     assert events() == [(None, Kind.LOCKED_OUT, "alice", HOME)]
 
 
-def test_a_new_password_is_noted(staff: Client) -> None:
+def test_a_new_password_is_recorded(staff: Client) -> None:
     given = {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW}
     assert staff.post("/accounts/password_change/", given).status_code == 302
     assert events() == [("carol", Kind.PASSWORD, "carol", "127.0.0.1")]
 
 
-def test_work_in_the_admin_is_noted_with_its_address(staff: Client) -> None:
+def test_admin_actions_are_recorded_with_the_address(staff: Client) -> None:
     people = [User.objects.create_user(name) for name in ("alice", "bob")]
     asked = {"action": "end_sessions", "_selected_action": [user.pk for user in people]}
     staff.post(USERS, asked, REMOTE_ADDR="192.0.2.7")
@@ -71,7 +71,7 @@ def test_work_in_the_admin_is_noted_with_its_address(staff: Client) -> None:
     assert events()[-1] == ("carol", Kind.STAFF, "shelves", "127.0.0.1")
 
 
-def test_sessions_that_somebody_else_ends_are_noted(staff: Client) -> None:
+def test_sessions_that_staff_end_are_recorded(staff: Client) -> None:
     alice = User.objects.create_user("alice")
     Client().force_login(alice)
     session = Session.objects.get(user=alice)
@@ -79,7 +79,7 @@ def test_sessions_that_somebody_else_ends_are_noted(staff: Client) -> None:
     assert events() == [("carol", Kind.STAFF, session.pk[:16], "127.0.0.1")]
 
 
-def test_rights_are_noted_by_name_whoever_gives_them() -> None:
+def test_changed_permissions_are_recorded_by_name() -> None:
     alice, group = User.objects.create_user("alice"), Group.objects.create(name="shelves")
     alice.groups.add(group)
     group.permissions.set(Permission.objects.filter(codename="view_book"))
@@ -91,7 +91,7 @@ def test_rights_are_noted_by_name_whoever_gives_them() -> None:
     ]
 
 
-def test_an_order_that_staff_cancel_is_noted_in_the_same_transaction(carol: User) -> None:
+def test_an_order_cancelled_by_staff_is_recorded_in_its_transaction(carol: User) -> None:
     alice = User.objects.create_user("alice")
     mine, other = (make_order(alice, make_product(), key=key) for key in ("1", "2"))
     Order.objects.update(state="paid")
@@ -106,7 +106,7 @@ def test_an_order_that_staff_cancel_is_noted_in_the_same_transaction(carol: User
     assert events() == []
 
 
-def test_an_export_is_noted(staff: Client) -> None:
+def test_an_export_is_recorded(staff: Client) -> None:
     staff.get("/loginlog/report/?format=csv")
     ((actor, kind, name, _),) = events()
     assert (actor, kind) == ("carol", Kind.EXPORT)
@@ -118,7 +118,7 @@ def test_control_characters_are_escaped() -> None:
     assert (event.object, event.details) == (r"a\nb\u202e", r"c\x1b[31m")
 
 
-def test_the_log_is_searched_and_changed_by_nobody(staff: Client) -> None:
+def test_the_log_can_be_searched_but_not_changed(staff: Client) -> None:
     event = note(Kind.EXPORT, "needle.csv")
     note(Kind.EXPORT, "other.csv")
     page = staff.get(PATH, {"q": "needle"}).content.decode()

@@ -30,7 +30,7 @@ def ask_two(pipe: Any, digest: str) -> None:
     pipe.hget(key("b"), digest)
 
 
-def test_they_are_asked_in_the_sessions_round_trip_each_for_its_own(desk: Client, redis: Redis) -> None:
+def test_companions_share_the_round_trip_of_the_session(desk: Client, redis: Redis) -> None:
     session = SessionStore(token_in(desk))
     for name, value in [("a", 1), (f"c:{session.digest}", 3)]:
         redis.set(key(name), value)
@@ -42,7 +42,7 @@ def test_they_are_asked_in_the_sessions_round_trip_each_for_its_own(desk: Client
     assert session.said("nobody") is None
 
 
-def test_what_was_said_is_of_the_token_that_was_read(desk: Client) -> None:
+def test_replies_are_dropped_with_a_new_token(desk: Client) -> None:
     session = SessionStore(token_in(desk))
     assert session.get("_auth_user_id")
     assert session.said("second") == [None]
@@ -50,7 +50,7 @@ def test_what_was_said_is_of_the_token_that_was_read(desk: Client) -> None:
     assert session.said("second") is None
 
 
-def test_with_redis_away_nothing_is_said_and_the_session_is_there(desk: Client) -> None:
+def test_without_redis_the_session_loads_without_replies(desk: Client) -> None:
     session = SessionStore(token_in(desk))
     breaker.failed()
     assert session.get("_auth_user_id")

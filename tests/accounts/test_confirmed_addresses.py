@@ -26,7 +26,7 @@ def register(name: str = "alice", email: str = ADDRESS) -> tuple[Client, Any]:
     return client, client.post(REGISTER, given)
 
 
-def test_a_new_account_confirms_its_address_by_the_link() -> None:
+def test_the_link_verifies_the_address_of_a_new_account() -> None:
     client, _ = register()
     (letter,) = delivered()
     assert (letter.to, letter.subject) == ([ADDRESS], "Is this your e-mail address?")
@@ -40,7 +40,7 @@ def test_a_new_account_confirms_its_address_by_the_link() -> None:
     assert "confirmed</span>" in page
 
 
-def test_whether_an_address_is_known_shows_neither_in_the_answer_nor_in_the_letter() -> None:
+def test_neither_response_nor_email_reveals_a_known_address() -> None:
     User.objects.create_user("bob", email="bob@example.org", password=PASSWORD)
     seen = []
     for name, email in (("carol", "bob@example.org"), ("david", "new@example.org")):
@@ -53,7 +53,7 @@ def test_whether_an_address_is_known_shows_neither_in_the_answer_nor_in_the_lett
     assert seen[0] == seen[1]
 
 
-def test_an_address_that_is_not_confirmed_gets_no_link_for_a_new_password() -> None:
+def test_an_unverified_address_gets_no_reset_link() -> None:
     client, _ = register()
     (confirm,) = delivered()
     Client().post(RESET, {"email": ADDRESS})
@@ -64,7 +64,7 @@ def test_an_address_that_is_not_confirmed_gets_no_link_for_a_new_password() -> N
     assert letter.to == [ADDRESS]
 
 
-def test_accounts_that_only_claim_an_address_are_not_in_its_letter() -> None:
+def test_the_reset_email_omits_accounts_with_the_unverified_address() -> None:
     User.objects.create_user("owner", email=ADDRESS, password=PASSWORD)
     for n in range(3):
         register(f"squatter {n}")
@@ -75,7 +75,7 @@ def test_accounts_that_only_claim_an_address_are_not_in_its_letter() -> None:
     assert "squatter" not in str(letter.body)
 
 
-def test_nothing_else_is_sent_to_an_address_that_is_not_confirmed() -> None:
+def test_an_unverified_address_gets_no_notifications() -> None:
     client, _ = register()
     delivered()
     client.post("/accounts/email/", {"email": "other@example.org", "password": PASSWORD})
@@ -86,7 +86,7 @@ def test_nothing_else_is_sent_to_an_address_that_is_not_confirmed() -> None:
     assert hinted() == []
 
 
-def test_the_link_is_sent_again_on_demand_and_so_often_only() -> None:
+def test_the_link_is_sent_again_up_to_a_limit() -> None:
     client, _ = register()
     links = [link_in(letter) for letter in delivered()]
     for _ in range(4):
@@ -102,7 +102,7 @@ def test_the_link_is_sent_again_on_demand_and_so_often_only() -> None:
     assert delivered() == []
 
 
-def test_only_the_owner_has_the_link_sent_again() -> None:
+def test_only_the_owner_can_request_the_link_again() -> None:
     register()
     delivered()
     assert Client().post(AGAIN).headers["Location"].startswith("/accounts/login/")
@@ -120,7 +120,7 @@ def test_many_accounts_with_one_address_do_not_flood_it() -> None:
     assert EmailChange.objects.count() == 7
 
 
-def test_an_address_that_staff_enter_waits_to_be_confirmed_too() -> None:
+def test_an_address_entered_by_staff_must_be_verified() -> None:
     staff, alice = User.objects.create_superuser("staff"), User.objects.create_user("alice", email="old@example.org")
     client = Client()
     client.force_login(staff)

@@ -179,7 +179,7 @@ def remains(life: Life, redis: Redis, folder: Path) -> list[str]:
     return [place[:300] for place in places if any(secret in place for secret in life.secrets)]
 
 
-def test_nothing_of_a_deleted_person_is_left(life: Life, redis: Redis, folder: Path, clock: Clock) -> None:
+def test_no_personal_data_of_a_deleted_user_remains(life: Life, redis: Redis, folder: Path, clock: Clock) -> None:
     found = " ".join(place.split(":")[0] for place in remains(life, redis, folder))
     for part in ("accounts_user", "social_post", "shop_order", "shop_view", "shop_cart", "django_admin_log"):
         assert f"SQL {part}" in found
@@ -194,7 +194,7 @@ def test_nothing_of_a_deleted_person_is_left(life: Life, redis: Redis, folder: P
     assert Erased.objects.get().user_pk is None
 
 
-def test_orders_are_kept_without_the_person(life: Life, clock: Clock) -> None:
+def test_orders_are_kept_without_personal_data(life: Life, clock: Clock) -> None:
     ask(life.client)
     finish(clock)
     order = Order.objects.get(pk=life.order.pk)
@@ -202,7 +202,7 @@ def test_orders_are_kept_without_the_person(life: Life, clock: Clock) -> None:
     assert (order.total, order.lines.count()) == (life.order.total, 1)
 
 
-def test_an_order_that_is_not_sent_delays_the_end_of_the_deletion(life: Life, clock: Clock) -> None:
+def test_an_unsent_order_delays_the_end_of_the_deletion(life: Life, clock: Clock) -> None:
     Order.objects.update(state=State.PAID)
     ask(life.client)
     finish(clock)
@@ -218,7 +218,7 @@ class Killed(BaseException):
     """The process ended here."""
 
 
-def test_a_deletion_that_is_killed_anywhere_is_completed_later(
+def test_a_deletion_killed_at_any_query_is_completed_later(
     life: Life, redis: Redis, folder: Path, clock: Clock
 ) -> None:
     ask(life.client)
@@ -245,9 +245,7 @@ def test_a_deletion_that_is_killed_anywhere_is_completed_later(
     assert remains(life, redis, folder) == []
 
 
-def test_a_run_stops_after_one_slice_when_its_time_is_over(
-    life: Life, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_without_budget_deletes_one_slice(life: Life, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accounts.personal.SLICE", 2)
     ask(life.client)
     clock.ahead = timedelta(days=15)
@@ -258,7 +256,7 @@ def test_a_run_stops_after_one_slice_when_its_time_is_over(
     assert not User.objects.filter(pk=USER_ID).exists()
 
 
-def test_files_wait_while_the_login_log_expires(life: Life, clock: Clock) -> None:
+def test_the_deletion_waits_while_the_login_log_expires(life: Life, clock: Clock) -> None:
     ask(life.client)
     clock.ahead = timedelta(days=15)
     with lease(relay_client(), "loginlog:expire", 60):
@@ -266,7 +264,7 @@ def test_files_wait_while_the_login_log_expires(life: Life, clock: Clock) -> Non
     assert delete_accounts() == 1
 
 
-def test_an_account_that_cannot_be_deleted_does_not_stop_others(life: Life, folder: Path, clock: Clock) -> None:
+def test_a_failed_deletion_does_not_stop_others(life: Life, folder: Path, clock: Clock) -> None:
     ask(log_in(life.other))
     ask(life.client)
     (path,) = folder.glob("*.log.gz")
@@ -279,7 +277,7 @@ def test_an_account_that_cannot_be_deleted_does_not_stop_others(life: Life, fold
     assert delete_accounts() == 1
 
 
-def test_the_person_is_hidden_and_logged_out_everywhere_at_once(quill: User, clock: Clock) -> None:
+def test_the_user_is_hidden_and_logged_out_at_once(quill: User, clock: Clock) -> None:
     other = User.objects.create_user("other", password=PASSWORD)
     reader, here, elsewhere = log_in(other), log_in(quill), log_in(quill)
     written = post(quill.pk, "Good morning")
@@ -298,7 +296,7 @@ def test_the_person_is_hidden_and_logged_out_everywhere_at_once(quill: User, clo
 
 
 @pytest.mark.on_sqlite
-def test_nothing_is_deleted_and_the_name_is_taken_during_the_grace_period(life: Life, clock: Clock) -> None:
+def test_the_grace_period_keeps_data_and_name(life: Life, clock: Clock) -> None:
     ask(life.client)
     clock.ahead = timedelta(days=13.9)
     assert delete_accounts() == 0
@@ -319,7 +317,7 @@ def keep(client: Client, response: Any) -> Any:
     return client.post("/accounts/keep/", {"token": response.context["token"]})
 
 
-def test_logging_in_offers_to_keep_the_account(life: Life, clock: Clock) -> None:
+def test_a_login_offers_to_keep_the_account(life: Life, clock: Clock) -> None:
     ask(life.client)
     client, response = offer()
     assert "Keep your account?" in response.content.decode()
@@ -334,7 +332,7 @@ def test_logging_in_offers_to_keep_the_account(life: Life, clock: Clock) -> None
 
 
 @pytest.mark.on_sqlite
-def test_an_offer_is_good_once_and_until_the_deletion_is_due(quill: User, clock: Clock) -> None:
+def test_an_offer_is_valid_once_and_until_the_deletion_is_due(quill: User, clock: Clock) -> None:
     ask(log_in(quill))
     client, response = offer()
     clock.ahead = timedelta(days=14.1)
@@ -348,7 +346,7 @@ def test_an_offer_is_good_once_and_until_the_deletion_is_due(quill: User, clock:
 
 
 @pytest.mark.on_sqlite
-def test_a_wrong_password_is_told_nothing_and_counts(quill: User, clock: Clock) -> None:
+def test_a_wrong_password_gets_no_offer_and_counts(quill: User, clock: Clock) -> None:
     ask(log_in(quill))
     for _ in range(5):
         _client, response = offer("a wrong password")
@@ -357,13 +355,13 @@ def test_a_wrong_password_is_told_nothing_and_counts(quill: User, clock: Clock) 
 
 
 @pytest.mark.on_sqlite
-def test_an_account_that_staff_deactivated_gets_no_offer(quill: User, clock: Clock) -> None:
+def test_an_account_deactivated_by_staff_gets_no_offer(quill: User, clock: Clock) -> None:
     User.objects.filter(pk=USER_ID).update(is_active=False)
     assert offer()[1].context["form"].errors
 
 
 @pytest.mark.on_sqlite
-def test_an_account_that_staff_activated_again_is_not_deleted(quill: User, clock: Clock) -> None:
+def test_an_account_reactivated_by_staff_is_not_deleted(quill: User, clock: Clock) -> None:
     ask(log_in(quill))
     User.objects.filter(pk=USER_ID).update(is_active=True)
     finish(clock)
@@ -373,7 +371,7 @@ def test_an_account_that_staff_activated_again_is_not_deleted(quill: User, clock
 
 
 @pytest.mark.on_sqlite
-def test_the_password_is_asked_for_and_limited(quill: User, clock: Clock) -> None:
+def test_the_password_is_required_and_attempts_are_limited(quill: User, clock: Clock) -> None:
     client = log_in(quill)
     assert client.get(PATH).status_code == 200
     for _ in range(10):

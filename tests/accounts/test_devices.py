@@ -40,12 +40,12 @@ CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0"
         ("'; DROP TABLE accounts_session; --", ""),
     ],
 )
-def test_browsers_and_programs_are_told_by_name(user_agent: str, device: str) -> None:
+def test_browsers_and_programs_get_a_name(user_agent: str, device: str) -> None:
     assert device_of(user_agent) == device
 
 
 @given(st.text(max_size=2000) | st.text(max_size=30).map(lambda s: s + "Firefox/1 Windows" + s * 30))
-def test_whatever_is_said_it_is_short_and_harmless(user_agent: str) -> None:
+def test_any_user_agent_gives_a_short_and_harmless_name(user_agent: str) -> None:
     device = device_of(user_agent)
     assert len(device) <= LONGEST
     assert device.isascii()
@@ -53,7 +53,7 @@ def test_whatever_is_said_it_is_short_and_harmless(user_agent: str) -> None:
     assert device == device.strip()
 
 
-def test_a_device_is_said_in_the_readers_language() -> None:
+def test_devices_are_described_in_the_active_language() -> None:
     assert in_words("Firefox on Windows") == "Firefox on Windows"
     assert in_words("curl") == "curl"
     assert in_words("") == "Unknown device"

@@ -40,7 +40,7 @@ def download(client: Client) -> Any:
     return json.loads(response.getvalue())
 
 
-def test_every_model_with_a_person_is_declared_by_one_part() -> None:
+def test_every_foreign_key_to_a_user_belongs_to_one_part() -> None:
     owners = [owner for part in all_parts() for owner in part.owners]
     found = [
         f"{model._meta.label}.{field.name}"
@@ -51,12 +51,12 @@ def test_every_model_with_a_person_is_declared_by_one_part() -> None:
     assert sorted(owners) == sorted(found)
 
 
-def test_each_part_is_downloaded_or_says_why_not(here: Client) -> None:
+def test_each_part_is_downloaded_or_gives_a_reason(here: Client) -> None:
     assert all((part.read is None) == bool(part.reason) for part in all_parts())
     assert set(download(here)) == {part.name for part in all_parts() if part.read}
 
 
-def test_it_has_what_the_person_did(here: Client, alice: User) -> None:
+def test_the_file_has_the_data_of_all_applications(here: Client, alice: User) -> None:
     put_back()
     other, product = User.objects.create_user("other"), make_product("A book")
     post(alice.pk, "Good “morning”\n")
@@ -77,7 +77,7 @@ def test_it_has_what_the_person_did(here: Client, alice: User) -> None:
     assert {"day": ago(3).isoformat()} in found["login_days"]
 
 
-def test_it_has_no_secrets_and_nothing_of_others(here: Client, alice: User) -> None:
+def test_the_file_has_no_secrets_and_no_data_of_other_users(here: Client, alice: User) -> None:
     other = User.objects.create_user("other", email="other@example.org")
     Block.objects.create(blocker=other, blocked=alice)
     Mute.objects.create(user=other, muted=alice)
@@ -90,7 +90,7 @@ def test_it_has_no_secrets_and_nothing_of_others(here: Client, alice: User) -> N
     assert len(found["sessions"]) == Session.objects.filter(user=alice).count() == 1
 
 
-def test_the_password_is_asked_for_and_limited(here: Client) -> None:
+def test_the_password_is_required_and_attempts_are_limited(here: Client) -> None:
     assert here.get(PATH).status_code == 200
     for _ in range(10):
         assert here.post(PATH, {"password": "a wrong password"}).status_code == 200
@@ -98,7 +98,7 @@ def test_the_password_is_asked_for_and_limited(here: Client) -> None:
     assert Client().get(PATH).headers["Location"].startswith("/accounts/login/")
 
 
-def test_the_account_page_leads_to_both(here: Client) -> None:
+def test_the_account_page_links_to_download_and_deletion(here: Client) -> None:
     page = here.get("/accounts/").content.decode()
     assert f'href="{PATH}"' in page
     assert 'href="/accounts/delete/"' in page

@@ -50,7 +50,7 @@ def address_of(user: User) -> str:
     return User.objects.get(pk=user.pk).email
 
 
-def test_it_works(here: Client, alice: User) -> None:
+def test_the_link_changes_the_address_and_both_addresses_get_emails(here: Client, alice: User) -> None:
     assert ask(here).headers["Location"] == "/accounts/"
     page = here.get("/accounts/").content.decode()
     assert f"A link is on its way to {NEW}." in page
@@ -70,7 +70,7 @@ def test_it_works(here: Client, alice: User) -> None:
     assert AuditEvent.objects.get(kind="email").actor == alice
 
 
-def test_a_first_address_has_no_old_one_to_tell(here: Client, alice: User) -> None:
+def test_a_first_address_sends_no_notification(here: Client, alice: User) -> None:
     User.objects.filter(pk=alice.pk).update(email="")
     here.post(link(here))
     assert address_of(alice) == NEW
@@ -92,7 +92,7 @@ def is_refused(client: Client, path: str) -> bool:
     )
 
 
-def test_a_link_is_good_once_also_when_the_old_address_came_back(here: Client, alice: User) -> None:
+def test_a_link_is_valid_once_even_after_the_old_address_returns(here: Client, alice: User) -> None:
     path = link(here)
     here.post(path)
     assert is_refused(here, path)
@@ -102,7 +102,7 @@ def test_a_link_is_good_once_also_when_the_old_address_came_back(here: Client, a
     assert address_of(alice) == OLD
 
 
-def test_a_newer_wish_takes_the_place_of_an_older_one(here: Client, alice: User) -> None:
+def test_a_newer_request_replaces_an_older_one(here: Client, alice: User) -> None:
     older, newer = link(here, "one@example.net"), link(here, "two@example.net")
     assert is_refused(here, older)
     here.post(newer)
@@ -110,7 +110,7 @@ def test_a_newer_wish_takes_the_place_of_an_older_one(here: Client, alice: User)
 
 
 @pytest.mark.parametrize("what", ["password", "secret"])
-def test_a_link_dies_of_what_ends_all_sessions(here: Client, alice: User, what: str) -> None:
+def test_ending_all_sessions_invalidates_the_link(here: Client, alice: User, what: str) -> None:
     path = link(here)
     if what == "password":
         alice.set_password("another one altogether")
@@ -122,7 +122,7 @@ def test_a_link_dies_of_what_ends_all_sessions(here: Client, alice: User, what: 
     assert is_refused(again, path)
 
 
-def test_a_link_dies_after_three_hours(here: Client, alice: User, settings: Settings) -> None:
+def test_a_link_expires_after_three_hours(here: Client, alice: User, settings: Settings) -> None:
     assert settings.PASSWORD_RESET_TIMEOUT == 3 * 3600
     path = link(here)
     settings.PASSWORD_RESET_TIMEOUT = -1  # any link is older
@@ -140,13 +140,13 @@ def test_a_tampered_link_is_refused(here: Client, alice: User) -> None:
     assert "Is this your address?" in here.get(path).content.decode()
 
 
-def test_what_is_signed_for_another_purpose_is_refused(here: Client, alice: User) -> None:
+def test_a_signature_for_another_purpose_is_refused(here: Client, alice: User) -> None:
     link(here)
     said = emails._said(EmailChange.objects.select_related("user").get())
     assert is_refused(here, f"{PATH}{signing.dumps(said, salt='elsewhere')}/")
 
 
-def test_nobody_else_can_confirm_not_even_who_reads_the_mail_there(here: Client, alice: User) -> None:
+def test_other_users_cannot_use_the_link(here: Client, alice: User) -> None:
     path = link(here)
     eve = Client()
     assert eve.post(path).headers["Location"].startswith("/accounts/login/?next=")
@@ -156,7 +156,7 @@ def test_nobody_else_can_confirm_not_even_who_reads_the_mail_there(here: Client,
     assert address_of(alice) == OLD
 
 
-def test_an_address_that_somebody_has_is_answered_like_any_other(here: Client, alice: User) -> None:
+def test_a_known_address_gets_the_same_response_as_a_free_one(here: Client, alice: User) -> None:
     User.objects.create_user("bob", email="bob@example.org", password=PASSWORD)
     answers = []
     for email in ("bob@example.org", "nobody@example.org"):
@@ -180,15 +180,13 @@ def test_an_address_that_somebody_has_is_answered_like_any_other(here: Client, a
         ("a" * 250 + "@example.org", PASSWORD, "email"),
     ],
 )
-def test_a_mistake_is_said_beside_its_field_and_nothing_is_sent(
-    here: Client, email: str, password: str, field: str
-) -> None:
+def test_invalid_input_is_a_field_error_and_sends_no_email(here: Client, email: str, password: str, field: str) -> None:
     assert f'id="id_{field}-errors"' in ask(here, email, password).content.decode()
     assert hinted() == []
     assert not EmailChange.objects.exists()
 
 
-def test_the_password_cannot_be_found_by_trying(here: Client) -> None:
+def test_password_attempts_are_limited(here: Client) -> None:
     for n in range(10):
         assert ask(here, f"{n}@example.org", "wrong").status_code == 200
     response = ask(here, "10@example.org")
@@ -196,7 +194,7 @@ def test_the_password_cannot_be_found_by_trying(here: Client) -> None:
     assert hinted() == []
 
 
-def test_nobody_can_be_flooded_with_letters_even_when_redis_is_lost(alice: User, redis: Redis) -> None:
+def test_emails_to_one_address_are_limited_even_after_a_loss_of_redis(alice: User, redis: Redis) -> None:
     clients = []
     for n in range(6):
         client = Client()
@@ -207,24 +205,24 @@ def test_nobody_can_be_flooded_with_letters_even_when_redis_is_lost(alice: User,
     assert ask(clients[5], "Victim@example.org").status_code == 429
 
 
-def test_nobody_can_choose_the_host_of_the_link(here: Client, settings: Settings) -> None:
+def test_a_forged_host_is_refused(here: Client, settings: Settings) -> None:
     asked = {"email": NEW, "password": PASSWORD}
     assert here.post(PATH, asked, headers={"host": "evil.example"}).status_code == 400
     assert hinted() == []
 
 
-def test_strangers_log_in_first() -> None:
+def test_anonymous_visitors_are_redirected_to_login() -> None:
     assert Client().get(PATH).headers["Location"] == f"/accounts/login/?next={PATH}"
 
 
-def test_a_form_without_token_confirms_nothing(here: Client, alice: User) -> None:
+def test_a_form_without_csrf_token_is_refused(here: Client, alice: User) -> None:
     path, strict = link(here), Client(enforce_csrf_checks=True)
     strict.force_login(User.objects.get(pk=alice.pk))
     assert strict.post(path).status_code == 403
     assert address_of(alice) == OLD
 
 
-def test_without_redis_it_works_as_well(here: Client, alice: User, redis_server: RedisServer) -> None:
+def test_the_change_works_without_redis(here: Client, alice: User, redis_server: RedisServer) -> None:
     redis_server.kill()
     assert ask(here).status_code == 302
     token = emails._token(EmailChange.objects.select_related("user").get())

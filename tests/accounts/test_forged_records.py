@@ -84,18 +84,18 @@ def by_raw_sql_alone(statement: str, user: User) -> None:
         "DELETE FROM accounts_session WHERE user_id = %s",
     ],
 )
-def test_while_the_workers_are_stopped_sql_still_decides_who_posts(alice: User, desk: Client, statement: str) -> None:
+def test_sql_authorizes_posts_while_no_process_drains(alice: User, desk: Client, statement: str) -> None:
     by_raw_sql_alone(statement, alice)
     assert desk.post("/posts/", {"text": "still here"}).status_code == 302
     assert Post.objects.count() == 0
 
 
-def test_a_demotion_holds_at_once(root: Client) -> None:
+def test_a_demotion_takes_effect_at_once(root: Client) -> None:
     by_raw_sql_alone("UPDATE accounts_user SET is_staff = false WHERE id = %s", User.objects.get(username="root"))
     assert root.get("/admin/").status_code == 302
 
 
-def test_pages_of_readers_need_no_sql_and_those_of_staff_one_statement(alice: User, desk: Client) -> None:
+def test_pages_of_readers_need_no_sql_and_pages_of_staff_one_query(alice: User, desk: Client) -> None:
     desk.get("/healthz")
     drain_all()
     with record() as seen:
@@ -109,7 +109,7 @@ def test_pages_of_readers_need_no_sql_and_those_of_staff_one_statement(alice: Us
     assert len(seen.sql) == 1
 
 
-def test_an_unsafe_request_reads_session_and_user_in_one_statement(desk: Client) -> None:
+def test_an_unsafe_request_reads_session_and_user_in_one_query(desk: Client) -> None:
     drain_all()
     with record() as seen:
         assert desk.post("/who/").json()["user"] == "alice"

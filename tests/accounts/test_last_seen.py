@@ -27,12 +27,12 @@ backup = LastSeenBackup()
 MOMENT = 1_795_000_000_123_456  # microseconds
 
 
-def test_it_is_registered_under_its_name() -> None:
+def test_the_backup_is_registered() -> None:
     assert isinstance(registry.get("last_seen"), LastSeenBackup)
     assert registry.get("last_seen").marks() == keys.recent_marks()
 
 
-def test_both_sides_say_the_same_of_a_touch_to_the_microsecond(redis: Redis) -> None:
+def test_redis_and_sql_agree_to_the_microsecond(redis: Redis) -> None:
     sessions = make_sessions(300)
     for session in sessions:
         tokens.begin(session)
@@ -59,14 +59,14 @@ def test_a_batch_is_one_statement(redis: Redis) -> None:
     assert len(queries) == 1
 
 
-def test_the_greater_time_stays_in_sql() -> None:
+def test_sql_keeps_the_later_time() -> None:
     older, newer = sorted(make_sessions(2))
     backup.save({older: MOMENT, newer: MOMENT})
     backup.save({older: MOMENT - 1, newer: MOMENT + 1})
     assert backup.load([older, newer]) == {older: MOMENT, newer: MOMENT + 1}
 
 
-def test_whole_seconds_are_no_exception() -> None:
+def test_whole_seconds_compare_correctly() -> None:
     """SQLite compares texts, and Django writes no fraction where there is none."""
     (session,) = make_sessions(1)
     second = MOMENT // 10**6 * 10**6
@@ -77,7 +77,7 @@ def test_whole_seconds_are_no_exception() -> None:
     assert backup.load([session]) == {session: second + 1}
 
 
-def test_what_belongs_to_no_session_or_is_gone_is_passed_over(redis: Redis) -> None:
+def test_times_without_a_session_are_skipped(redis: Redis) -> None:
     (session,) = make_sessions(1)
     backup.save({digest(7): MOMENT, session: MOMENT, digest(8): None})
     assert set(LastSeen.objects.values_list("pk", flat=True)) == {session}
@@ -85,7 +85,7 @@ def test_what_belongs_to_no_session_or_is_gone_is_passed_over(redis: Redis) -> N
     backup.save({})
 
 
-def test_a_session_that_was_never_touched_was_seen_when_it_was_made() -> None:
+def test_an_untouched_session_counts_as_seen_at_its_creation() -> None:
     (session,) = make_sessions(1)
     created = Session.objects.get().created_at
     assert backup.load([session]) == {
@@ -93,7 +93,7 @@ def test_a_session_that_was_never_touched_was_seen_when_it_was_made() -> None:
     }
 
 
-def test_a_newer_time_in_redis_stays_and_a_claim_too(redis: Redis) -> None:
+def test_a_restore_keeps_newer_times_and_claims(redis: Redis) -> None:
     newer, older, claimed, absent = (digest(n) for n in range(4))
     redis.zadd(keys.recent(), {newer: 2000, older: 500, claimed: 0})
     backup.put_back(redis, dict.fromkeys([newer, older, claimed, absent], 1000 * 10**6))
@@ -107,7 +107,7 @@ def test_a_claimed_session_has_no_value(redis: Redis) -> None:
     assert backup.read(redis, [digest(1), digest(2)]) == {}
 
 
-def test_every_session_comes_once_in_ascending_order() -> None:
+def test_every_session_is_listed_once_in_ascending_order() -> None:
     sessions = make_sessions(7)
     found: list[str] = []
     after = None
@@ -116,7 +116,7 @@ def test_every_session_comes_once_in_ascending_order() -> None:
     assert found == sorted(sessions)
 
 
-def test_redis_is_read_in_pieces(redis: Redis) -> None:
+def test_redis_is_scanned_in_batches(redis: Redis) -> None:
     sessions = [digest(n) for n in range(3000)]
     age(redis, sessions)
     pieces = list(backup.scan(redis))
@@ -154,7 +154,7 @@ def _beside(work: Callable[[], object]) -> Iterator[None]:
 
 @pytest.mark.on_postgres
 @pytest.mark.django_db(transaction=True)
-def test_a_session_that_is_just_being_deleted_is_passed_over() -> None:
+def test_a_session_that_is_being_deleted_is_skipped() -> None:
     going, staying = make_sessions(2)
     with _beside(lambda: backup.save({going: MOMENT, staying: MOMENT})):
         Session.objects.filter(pk=going).delete()
@@ -163,7 +163,7 @@ def test_a_session_that_is_just_being_deleted_is_passed_over() -> None:
 
 @pytest.mark.on_postgres
 @pytest.mark.django_db(transaction=True)
-def test_a_session_that_was_just_flushed_can_be_ended() -> None:
+def test_a_session_can_end_during_a_flush() -> None:
     going, staying = make_sessions(2)
     with _beside(lambda: ending.delete([going])):
         backup.save({going: MOMENT, staying: MOMENT})
@@ -172,7 +172,7 @@ def test_a_session_that_was_just_flushed_can_be_ended() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_flush_takes_what_was_touched_in_batches_of_few_statements(redis: Redis, settings: Settings) -> None:
+def test_a_flush_writes_one_statement_per_batch(redis: Redis, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "BATCH": 400}
     sessions = make_sessions(1200)
     for session in sessions:
@@ -189,7 +189,7 @@ def test_a_flush_takes_what_was_touched_in_batches_of_few_statements(redis: Redi
 
 
 @pytest.mark.django_db(transaction=True)
-def test_redis_emptied_has_every_session_again_as_sql_knows_it(redis: Redis) -> None:
+def test_a_restore_brings_back_every_session_of_sql(redis: Redis) -> None:
     seen, unseen = make_sessions(20), make_sessions(5, start=20)
     for session in seen:
         tokens.begin(session)
@@ -206,7 +206,7 @@ def test_redis_emptied_has_every_session_again_as_sql_knows_it(redis: Redis) -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_session_ended_between_touch_and_flush_fails_nothing(redis: Redis) -> None:
+def test_a_session_ended_before_the_flush_causes_no_failure(redis: Redis) -> None:
     ended, other = make_sessions(2)
     tokens.begin(ended)
     tokens.begin(other)

@@ -40,7 +40,7 @@ def killed(server: RedisServer) -> Generator[None, None, None]:
 
 
 @pytest.mark.parametrize("trouble", [full, killed])
-def test_sessions_of_a_bad_time_are_put_right_by_the_sweep(
+def test_the_sweep_corrects_sessions_of_a_failed_redis(
     trouble: Callable[[RedisServer], Generator[None, None, None]], redis_server: RedisServer, alice: User
 ) -> None:
     restore(backup)
@@ -57,7 +57,7 @@ def test_sessions_of_a_bad_time_are_put_right_by_the_sweep(
     assert verify(backup) == []
 
 
-def test_session_of_a_killed_process_is_known_after_the_sweep(redis: Redis) -> None:
+def test_the_sweep_adds_the_session_of_a_killed_process(redis: Redis) -> None:
     begun, ended = make_sessions(2)  # past every method of the engine
     age(redis, [ended])
     ending.delete([ended])
@@ -67,7 +67,7 @@ def test_session_of_a_killed_process_is_known_after_the_sweep(redis: Redis) -> N
     assert verify(backup) == []
 
 
-def test_sweep_changes_neither_times_nor_claims(redis: Redis) -> None:
+def test_the_sweep_changes_neither_times_nor_claims(redis: Redis) -> None:
     seen, claimed = make_sessions(2)
     tokens.begin(seen)
     redis.zadd(keys.recent(), {claimed: 0})

@@ -58,7 +58,7 @@ def rank_of(pk: int) -> int:
     return 1 + sum(times > mine for times, _ in board)
 
 
-def test_it_works() -> None:
+def test_the_page_shows_ranks_neighbours_and_last_logins() -> None:
     users = make_people([3, 9, 1])
     warm()
     page = both(users[0].pk)
@@ -73,13 +73,13 @@ def test_it_works() -> None:
     assert (page.next_url, page.previous_url, page.count) == (None, None, 3)
 
 
-def test_equal_counts_have_equal_ranks_and_the_next_is_counted_on() -> None:
+def test_equal_counts_share_a_rank_and_the_next_rank_skips() -> None:
     make_people([7, 7, 3, 3, 3, 1])
     warm()
     assert [p.rank for p in both().most] == [1, 1, 3, 3, 3, 6]
 
 
-def test_ranks_go_on_in_the_middle_of_a_tie() -> None:
+def test_ranks_continue_inside_a_tie_across_pages() -> None:
     users = make_people([5] * 30 + [2] * 5)
     warm()
     second = both(at=at_of(both().next_url))
@@ -94,7 +94,7 @@ def test_ties_are_ordered_by_the_id_as_text_descending() -> None:
     assert [p.id for p in both().most] == [9, 2, 11, 100, 10]
 
 
-def test_only_who_is_active_and_has_logged_in_is_on_it() -> None:
+def test_the_board_has_only_active_users_with_logins() -> None:
     users = make_people([5, 0, 4])
     make_people([9], is_active=False)
     warm()
@@ -104,7 +104,7 @@ def test_only_who_is_active_and_has_logged_in_is_on_it() -> None:
     assert {p.id for p in page.last} == {users[0].pk, users[2].pk}
 
 
-def test_nobody_has_logged_in_yet() -> None:
+def test_an_empty_board_costs_one_round_trip() -> None:
     warm()
     with record() as seen:
         page = leaderboard(None)
@@ -133,7 +133,7 @@ def test_every_page_can_be_reached_in_both_directions(most: int) -> None:
     assert all(len(page.most) == PAGE for page in back[1:])
 
 
-def test_everybody_finds_themselves_with_their_neighbours() -> None:
+def test_each_user_finds_the_own_place_and_neighbours() -> None:
     chance = random.Random(1)
     make_people(chance.randint(1, 12) for _ in range(45))
     warm()
@@ -153,7 +153,7 @@ def test_everybody_finds_themselves_with_their_neighbours() -> None:
         assert [p.id for p in page.neighbours] == [other for _, other in beside if other != pk]
 
 
-def test_who_is_not_on_the_board_has_no_rank() -> None:
+def test_a_user_outside_the_board_has_no_rank() -> None:
     users = make_people([0, 3])
     make_people([5], is_active=False)
     warm()
@@ -163,13 +163,13 @@ def test_who_is_not_on_the_board_has_no_rank() -> None:
             assert selectors.rank_of(pk) is None
 
 
-def test_a_stranger_has_no_place_of_their_own() -> None:
+def test_an_anonymous_visitor_has_no_place() -> None:
     make_people([1] * 25)
     warm()
     assert shown(both(None, "me"))[:6] == shown(both(None))[:6]
 
 
-def test_a_place_that_nobody_has_is_a_place_in_the_order() -> None:
+def test_a_vacant_place_is_a_valid_cursor() -> None:
     users = make_people(n % 5 + 1 for n in range(50))
     warm()
     for times in range(7):
@@ -178,7 +178,7 @@ def test_a_place_that_nobody_has_is_a_place_in_the_order() -> None:
                 both(at=Cursor(kind, Place(times, pk)).text())
 
 
-def test_a_place_whose_owner_moved_on_is_where_it_was() -> None:
+def test_a_cursor_keeps_its_place_when_its_user_moves() -> None:
     users = make_people([9] * 25)
     warm()
     page = both()
@@ -190,14 +190,14 @@ def test_a_place_whose_owner_moved_on_is_where_it_was() -> None:
     assert len({*(p.id for p in page.most), *(p.id for p in rest.most)}) == len(users)
 
 
-def test_who_fell_to_right_after_their_own_old_place_is_not_left_out() -> None:
+def test_a_user_that_fell_behind_the_cursor_is_not_skipped() -> None:
     users = make_people([4, 3])
     warm()
     page = both(at=Cursor("after", Place(9, users[0].pk)).text())
     assert [p.id for p in page.most] == [user.pk for user in users]
 
 
-def test_a_cursor_that_was_tampered_with_is_the_first_page() -> None:
+def test_a_forged_cursor_gives_the_first_page() -> None:
     make_people(range(1, 50))
     warm()
     first = both()
@@ -209,14 +209,14 @@ def test_a_cursor_that_was_tampered_with_is_the_first_page() -> None:
     assert SALT.startswith("accounts.leaderboard")
 
 
-def test_past_the_end_is_the_first_page() -> None:
+def test_a_cursor_past_the_end_gives_the_first_page() -> None:
     make_people([3, 2])
     warm()
     assert both(at=Cursor("after", Place(1, 1)).text()).most == both().most
 
 
 @pytest.mark.parametrize(("asked", "given"), [(0, 1), (-5, 1), (1, 1), (7, 7), (100, 100), (100_000, 100)])
-def test_how_many_of_the_last_are_shown_is_bounded(asked: int, given: int) -> None:
+def test_the_number_of_last_logins_is_bounded(asked: int, given: int) -> None:
     make_people([1] * 120)
     warm()
     page = both(last=asked)
@@ -232,7 +232,7 @@ def test_times_are_iso_8601_in_utc() -> None:
     assert last.time == NOON
 
 
-def test_the_box_of_the_last_logins_is_one_round_trip_while_nobody_new_comes() -> None:
+def test_unchanged_last_logins_cost_one_round_trip() -> None:
     users = make_people([1] * 8)
     warm()
     selectors._expected = []
@@ -256,7 +256,7 @@ def test_the_box_of_the_last_logins_is_one_round_trip_while_nobody_new_comes() -
     assert by_sql == last_logins(5)
 
 
-def test_somebody_who_goes_between_the_round_trips_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_deactivated_between_the_round_trips_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     users = make_people([3, 2])
     warm()
     read_people = selectors._people
@@ -271,7 +271,7 @@ def test_somebody_who_goes_between_the_round_trips_is_not_shown(monkeypatch: pyt
     assert [p.id for p in page.most] == [p.id for p in page.last] == [users[1].pk]
 
 
-def test_a_redis_that_has_lost_the_list_is_answered_by_sql() -> None:
+def test_sql_answers_for_an_emptied_redis() -> None:
     users = make_people([3, 2])
     warm()
     redis_client().flushdb()
@@ -281,7 +281,7 @@ def test_a_redis_that_has_lost_the_list_is_answered_by_sql() -> None:
     assert [p.id for p in page.most] == [users[0].pk, users[1].pk]
 
 
-def test_it_is_read_in_few_commands_whatever_its_size() -> None:
+def test_a_page_needs_few_commands_for_any_size() -> None:
     users = make_people(n // 3 + 1 for n in range(300))
     warm()
     with record() as seen:

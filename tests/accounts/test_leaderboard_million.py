@@ -54,7 +54,7 @@ def _work(redis: Redis) -> dict[str, int]:
     return {name: said["calls"] for name, said in redis.info("commandstats").items()}
 
 
-def test_every_page_of_a_million_is_two_round_trips_of_few_steps(redis: Redis, board: Board) -> None:
+def test_every_page_of_a_million_needs_two_round_trips_and_few_commands(redis: Redis, board: Board) -> None:
     def look(number: int, cursor: Cursor | None) -> Leaderboard:
         """The page of the person at that place, who is also the one who asks."""
         times, pk = board[number]

@@ -29,7 +29,7 @@ def page_of(client: Client, query: str = "") -> str:
     return client.get(BOARD + query).content.decode()
 
 
-def test_it_works(client: Client, people: list[User]) -> None:
+def test_the_page_shows_users_and_links(client: Client, people: list[User]) -> None:
     page = page_of(client)
     assert "reader 29" in page
     assert "reader 9<" not in page.partition("Last here")[0]
@@ -40,7 +40,7 @@ def test_it_works(client: Client, people: list[User]) -> None:
     assert what_the_policy_forbids(page) == []
 
 
-def test_the_json_says_the_same(client: Client, people: list[User]) -> None:
+def test_the_json_has_the_same_data(client: Client, people: list[User]) -> None:
     found = client.get(BOARD, headers=JSON).json()
     assert found.keys() == {"count", "most", "me", "neighbours", "last", "next", "previous"}
     assert found["count"] == 30
@@ -55,9 +55,7 @@ def test_the_json_says_the_same(client: Client, people: list[User]) -> None:
     assert client.get(found["next"]).content.decode().count("<tr><td>") == 10
 
 
-def test_a_stranger_costs_two_round_trips_and_a_reader_one_more_for_the_session(
-    client: Client, people: list[User]
-) -> None:
+def test_a_visitor_costs_two_round_trips_and_a_reader_three(client: Client, people: list[User]) -> None:
     client.get(BOARD)
     with record() as seen:
         client.get(BOARD)
@@ -77,7 +75,7 @@ def warm_all(client: Client) -> None:
     client.get(BOARD)
 
 
-def test_one_sees_oneself_between_ones_neighbours(client: Client, people: list[User]) -> None:
+def test_a_reader_sees_the_own_place_and_neighbours(client: Client, people: list[User]) -> None:
     client.force_login(people[2])  # which counts: the third has come four times now, as the fourth
     page = page_of(client)
     assert "Your place" in page
@@ -90,19 +88,21 @@ def test_one_sees_oneself_between_ones_neighbours(client: Client, people: list[U
 
 
 @pytest.mark.parametrize(("asked", "given"), [("3", 3), ("0", 1), ("999", 30), ("x", 10), ("-1", 10), ("", 10)])
-def test_how_many_of_the_last_is_up_to_who_asks(client: Client, people: list[User], asked: str, given: int) -> None:
+def test_the_visitor_chooses_the_number_of_last_logins(
+    client: Client, people: list[User], asked: str, given: int
+) -> None:
     found = client.get(f"{BOARD}?last={asked}", headers=JSON).json()
     assert [p["name"] for p in found["last"]] == [f"reader {29 - n}" for n in range(given)]
 
 
-def test_paging_keeps_how_many_of_the_last_were_asked_for(client: Client, people: list[User]) -> None:
+def test_paging_keeps_the_number_of_last_logins(client: Client, people: list[User]) -> None:
     found = client.get(f"{BOARD}?last=30", headers=JSON).json()
     assert "last=30" in found["next"]
     assert "?last=100" in page_of(client)
 
 
 @pytest.mark.parametrize("query", ["?at=x", "?at=1:2:3", "?at=%00", "?at=%ff", "?at=" + "a" * 3000, "?last=1e9"])
-def test_what_is_no_cursor_is_the_first_page(client: Client, people: list[User], query: str) -> None:
+def test_an_invalid_cursor_gives_the_first_page(client: Client, people: list[User], query: str) -> None:
     assert client.get(BOARD + query, headers=JSON).json()["most"][0]["name"] == "reader 29"
     with sql_only():
         assert client.get(BOARD + query, headers=JSON).json()["most"][0]["name"] == "reader 29"
@@ -117,7 +117,7 @@ def test_sql_gives_the_same_page(client: Client, people: list[User]) -> None:
     assert len(seen.sql) < 20
 
 
-def test_names_are_text(client: Client) -> None:
+def test_names_are_escaped(client: Client) -> None:
     user = User.objects.create(username="<b>bold</b>")
     client.force_login(user)
     warm()
@@ -125,18 +125,18 @@ def test_names_are_text(client: Client) -> None:
         assert "<b>bold" not in client.get(path).content.decode()
 
 
-def test_before_anybody_came_it_says_so(client: Client) -> None:
+def test_an_empty_board_shows_a_message(client: Client) -> None:
     warm()
     assert "Nobody has logged in yet" in page_of(client)
     assert "Last here" not in client.get("/").content.decode()
 
 
-def test_it_can_only_be_read(client: Client) -> None:
+def test_only_safe_methods_are_allowed(client: Client) -> None:
     for method in (client.post, client.put, client.delete):
         assert method(BOARD).status_code == 405
 
 
-def test_the_front_page_shows_the_last_five(client: Client, people: list[User]) -> None:
+def test_the_front_page_shows_the_last_five_logins(client: Client, people: list[User]) -> None:
     page = client.get("/").content.decode()
     assert [f"reader {n}" in page for n in (29, 25, 24)] == [True, True, False]
     assert NOON.strftime("%Y-%m-%dT12:29:00+00:00") in page
@@ -147,7 +147,7 @@ def location(client: Client, path: str) -> Any:
     return client.get(path).headers["Location"]
 
 
-def test_staff_log_in_by_the_sites_own_page_and_come_where_they_wanted(client: Client) -> None:
+def test_staff_log_in_on_the_sites_own_page(client: Client) -> None:
     wanted = location(client, "/admin/accounts/user/")
     assert wanted == "/admin/login/?next=/admin/accounts/user/"
     door = location(client, wanted)
@@ -161,7 +161,7 @@ def test_staff_log_in_by_the_sites_own_page_and_come_where_they_wanted(client: C
     assert location(client, "/admin/login/") == "/admin/"
 
 
-def test_who_is_no_staff_is_told_so_and_goes_round_in_no_circle(client: Client) -> None:
+def test_readers_get_403_in_the_admin_without_a_redirect_loop(client: Client) -> None:
     client.force_login(User.objects.create_user("alice"))
     response = client.get("/admin/", follow=True)
     assert response.status_code == 403
@@ -170,13 +170,13 @@ def test_who_is_no_staff_is_told_so_and_goes_round_in_no_circle(client: Client) 
 
 
 @pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:x"])
-def test_nobody_is_sent_to_another_site(client: Client, elsewhere: str) -> None:
+def test_next_never_redirects_to_another_site(client: Client, elsewhere: str) -> None:
     assert location(client, f"/admin/login/?next={elsewhere}") == "/accounts/login/?next=/admin/"
     client.force_login(User.objects.create_superuser("carol"))
     assert location(client, f"/admin/login/?next={elsewhere}") == "/admin/"
 
 
-def test_the_admins_own_form_is_not_to_be_had(client: Client) -> None:
+def test_the_admins_own_login_form_is_disabled(client: Client) -> None:
     User.objects.create_superuser("carol", password="a quiet bookshop")
     response = client.post("/admin/login/", {"username": "carol", "password": "a quiet bookshop"})
     assert response.status_code == 405

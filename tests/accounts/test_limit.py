@@ -34,7 +34,7 @@ def receiving(receiver: Callable[[list[str]], None]) -> Iterator[None]:
         sessions_ending.disconnect(receive)
 
 
-def test_the_newest_stay_and_the_oldest_go_from_both_sides(redis: Redis) -> None:
+def test_the_oldest_sessions_are_removed_from_redis_and_sql(redis: Redis) -> None:
     user = User.objects.create_user("alice", password="x")
     sessions = make_sessions(250)
     Session.objects.update(user=user)
@@ -52,25 +52,25 @@ def test_the_newest_stay_and_the_oldest_go_from_both_sides(redis: Redis) -> None
     assert {mark.decode() for mark in redis.zrange(keys.recent_marks(), 0, -1)} == set(sessions[100:120])
 
 
-def test_within_the_limit_nothing_is_done(redis: Redis) -> None:
+def test_nothing_is_removed_within_the_limit(redis: Redis) -> None:
     sessions = make_sessions(3)
     age(redis, sessions)
     assert clean(3).removed == 0
     assert left(redis) == rows() == set(sessions)
 
 
-def test_a_limit_of_none_at_all_ends_everybody(redis: Redis) -> None:
+def test_a_limit_of_zero_ends_all_sessions(redis: Redis) -> None:
     age(redis, make_sessions(3))
     assert clean(0).removed == 3
     assert left(redis) == rows() == set()
 
 
-def test_no_limit_is_below_nothing() -> None:
+def test_a_negative_limit_is_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
         clean(-1)
 
 
-def test_more_than_a_slice_is_removed_in_slices(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_sessions_are_removed_in_slices(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleaning, "SLICE", 200)
     sessions = make_sessions(1000)
     age(redis, sessions)
@@ -80,7 +80,7 @@ def test_more_than_a_slice_is_removed_in_slices(redis: Redis, monkeypatch: pytes
     assert left(redis) == rows() == set(sessions[650:])
 
 
-def test_time_that_is_over_ends_a_run_between_two_slices(redis: Redis) -> None:
+def test_a_run_stops_when_its_budget_is_spent(redis: Redis) -> None:
     sessions = make_sessions(10)
     age(redis, sessions)
     assert clean(5).removed == 5  # restores first
@@ -88,7 +88,7 @@ def test_time_that_is_over_ends_a_run_between_two_slices(redis: Redis) -> None:
     assert (done.removed, done.left, done.over) == (0, 5, 3)
 
 
-def test_who_was_not_flushed_yet_goes_with_when_they_were_last_seen(redis: Redis) -> None:
+def test_an_unflushed_session_is_removed_with_its_times(redis: Redis) -> None:
     old, new = make_sessions(2)
     tokens.begin(old)
     LastSeen.objects.create(session_id=old, seen_at=timezone.now())
@@ -98,7 +98,7 @@ def test_who_was_not_flushed_yet_goes_with_when_they_were_last_seen(redis: Redis
     assert redis.zrange(keys.recent_marks(), 0, -1) == [new.encode()]
 
 
-def test_expired_sessions_end_even_if_they_were_seen_just_now(redis: Redis) -> None:
+def test_expired_sessions_end_even_if_just_seen(redis: Redis) -> None:
     expired, others = make_sessions(30, expired=True), make_sessions(5, start=30)
     age(redis, others)
     for session in expired:
@@ -109,7 +109,7 @@ def test_expired_sessions_end_even_if_they_were_seen_just_now(redis: Redis) -> N
     assert redis.zcard(keys.recent_marks()) == 0
 
 
-def test_who_is_given_more_time_at_the_last_moment_stays(redis: Redis) -> None:
+def test_a_session_prolonged_at_the_last_moment_stays(redis: Redis) -> None:
     first, second = make_sessions(2, expired=True)
     age(redis, [first, second])
 
@@ -121,7 +121,7 @@ def test_who_is_given_more_time_at_the_last_moment_stays(redis: Redis) -> None:
     assert left(redis) == rows() == {first}
 
 
-def test_a_digest_without_a_session_takes_nobodys_place(redis: Redis) -> None:
+def test_strays_do_not_count_toward_the_limit(redis: Redis) -> None:
     sessions = make_sessions(3)
     age(redis, [*(digest(n) for n in range(10, 15)), *sessions])
     done = clean(3)
@@ -129,7 +129,7 @@ def test_a_digest_without_a_session_takes_nobodys_place(redis: Redis) -> None:
     assert left(redis) == rows() == set(sessions)
 
 
-def test_what_hangs_on_sessions_is_seen_to_while_they_are_there(redis: Redis) -> None:
+def test_receivers_run_while_the_rows_still_exist(redis: Redis) -> None:
     sessions = make_sessions(4)
     age(redis, sessions)
     seen: list[tuple[set[str], set[str], list[bool]]] = []
@@ -142,7 +142,7 @@ def test_what_hangs_on_sessions_is_seen_to_while_they_are_there(redis: Redis) ->
     assert seen == [(set(sessions[:3]), set(sessions), [False] * 3)]
 
 
-def test_a_receiver_that_fails_keeps_the_sessions_for_the_next_run(redis: Redis) -> None:
+def test_a_failed_receiver_keeps_the_sessions_for_the_next_run(redis: Redis) -> None:
     sessions = make_sessions(4)
     age(redis, sessions)
 
@@ -156,7 +156,7 @@ def test_a_receiver_that_fails_keeps_the_sessions_for_the_next_run(redis: Redis)
     assert rows() == left(redis) == {sessions[3]}
 
 
-def test_after_a_loss_nobody_is_the_oldest_for_want_of_memory(redis: Redis) -> None:
+def test_after_a_loss_of_redis_the_times_in_sql_decide(redis: Redis) -> None:
     """Redis came back empty, and only the oldest had a request since."""
     sessions = make_sessions(6)
     for number, session in enumerate(sessions):
@@ -167,7 +167,7 @@ def test_after_a_loss_nobody_is_the_oldest_for_want_of_memory(redis: Redis) -> N
     assert left(redis) == rows() == {sessions[0], *sessions[3:]}
 
 
-def test_redis_emptied_half_way_leaves_nobody_half(redis: Redis) -> None:
+def test_redis_emptied_during_a_run_leaves_no_half_removed_session(redis: Redis) -> None:
     sessions = make_sessions(300)
     relay.drain_all()
     age(redis, sessions)
@@ -183,7 +183,7 @@ def test_redis_emptied_half_way_leaves_nobody_half(redis: Redis) -> None:
     assert rows() in (set(sessions), set(sessions[200:]))
 
 
-def test_nothing_is_left_to_the_relay(redis: Redis) -> None:
+def test_a_run_leaves_no_pending_changes(redis: Redis) -> None:
     age(redis, make_sessions(50))
     relay.drain_all()
     clean(10)

@@ -24,7 +24,7 @@ ROWS_LEFT = {"claim", "what hangs on them", "half of the transaction"}
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_it_is_finished_by_the_next(redis: Redis, environment: dict[str, str], step: str) -> None:
+def test_the_next_run_finishes_a_killed_one(redis: Redis, environment: dict[str, str], step: str) -> None:
     user = User.objects.create_user("alice", password="x")
     sessions = make_sessions(2500)
     Session.objects.update(user=user)

@@ -83,7 +83,7 @@ def plain_clean(redis: Redis, limit: int, between: Callable[[], object] = lambda
         tokens.remove(redis, oldest)
 
 
-def test_nobody_who_was_acknowledged_is_removed(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_acknowledged_sessions_are_never_removed(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleaning, "SLICE", 100)
     sessions, crowd = make_sessions(COUNT), Crowd()
     age(redis, sessions)
@@ -104,7 +104,7 @@ def test_nobody_who_was_acknowledged_is_removed(redis: Redis, monkeypatch: pytes
     assert (done.removed, len(rows())) == (COUNT - LIMIT, LIMIT)
 
 
-def test_the_plain_way_removes_some_who_were_acknowledged(redis: Redis) -> None:
+def test_the_naive_method_removes_acknowledged_sessions(redis: Redis) -> None:
     sessions, crowd = make_sessions(COUNT), Crowd()
     age(redis, sessions)
     with crowd.at_work():
@@ -112,7 +112,7 @@ def test_the_plain_way_removes_some_who_were_acknowledged(redis: Redis) -> None:
     assert crowd.acknowledged - rows()
 
 
-def test_a_touch_between_list_and_delete_is_lost_the_plain_way(redis: Redis) -> None:
+def test_the_naive_method_loses_a_touch_between_its_steps(redis: Redis) -> None:
     sessions = make_sessions(150)
     age(redis, sessions)
     acknowledged = []
@@ -151,7 +151,7 @@ def test_a_touch_between_any_two_steps_is_kept_or_refused(
     assert len(rows()) == 50
 
 
-def test_two_cleaners_at_once_remove_no_more_than_one(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_concurrent_runs_remove_no_more_than_one(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleaning, "SLICE", 200)
     sessions = make_sessions(COUNT)
     age(redis, sessions)

@@ -33,7 +33,7 @@ def counted_in(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_after_five_failures_the_sixth_try_is_not_made(client: Client, alice: User, counted_in: str) -> None:
+def test_the_attempt_after_five_failures_is_refused(client: Client, alice: User, counted_in: str) -> None:
     assert fail() == [200] * 5
     with hashing() as runs:
         response = log_in(client, "alice")
@@ -42,7 +42,7 @@ def test_after_five_failures_the_sixth_try_is_not_made(client: Client, alice: Us
     assert not is_in(client)
 
 
-def test_who_is_locked_out_is_told_for_how_long(client: Client, alice: User, counted_in: str) -> None:
+def test_the_response_states_the_duration_of_the_lock_out(client: Client, alice: User, counted_in: str) -> None:
     fail()
     response = log_in(client, "alice")
     assert 14 * 60 < int(response.headers["Retry-After"]) <= 15 * 60
@@ -52,32 +52,32 @@ def test_who_is_locked_out_is_told_for_how_long(client: Client, alice: User, cou
     assert PASSWORD not in page
 
 
-def test_a_name_that_nobody_has_is_locked_alike(client: Client, alice: User, counted_in: str) -> None:
+def test_an_unknown_name_is_locked_out_alike(client: Client, alice: User, counted_in: str) -> None:
     assert fail("nobody at all") == fail("alice")
     pages = [log_in(Client(), name) for name in ("alice", "nobody at all")]
     assert [page.status_code for page in pages] == [429, 429]
     assert pages[0].content == pages[1].content
 
 
-def test_the_case_of_the_name_makes_no_difference(alice: User) -> None:
+def test_all_spellings_of_a_name_share_a_counter(alice: User) -> None:
     assert [fail(name, 1) for name in ("alice", "ALICE", "Alice", "ａｌｉｃｅ", "aLice")] == [[200]] * 5
     assert fail("alicE", 1) == [429]
 
 
-def test_locking_one_name_locks_no_other_at_the_same_address(client: Client, alice: User, counted_in: str) -> None:
+def test_a_lock_out_of_one_name_affects_no_other_name(client: Client, alice: User, counted_in: str) -> None:
     User.objects.create_user("bob", password=PASSWORD)
     fail("alice", 6)
     log_in(client, "bob")
     assert is_in(client)
 
 
-def test_the_owner_gets_in_at_another_address(client: Client, alice: User, counted_in: str) -> None:
+def test_the_owner_can_log_in_from_another_address(client: Client, alice: User, counted_in: str) -> None:
     fail("alice", 6, address=ELSEWHERE)
     log_in(client, "alice", address=HOME)
     assert is_in(client)
 
 
-def test_the_owner_gets_in_with_a_browser_that_was_in_before(client: Client, alice: User, counted_in: str) -> None:
+def test_the_owner_can_log_in_with_a_known_device(client: Client, alice: User, counted_in: str) -> None:
     """Also at the attacker's address, as in a school."""
     log_in(client, "alice")
     client.post("/accounts/logout/")
@@ -87,26 +87,26 @@ def test_the_owner_gets_in_with_a_browser_that_was_in_before(client: Client, ali
     assert is_in(client)
 
 
-def test_a_known_browser_cannot_try_for_ever(client: Client, alice: User, counted_in: str) -> None:
+def test_attempts_of_a_known_device_are_limited(client: Client, alice: User, counted_in: str) -> None:
     log_in(client, "alice")
     client.post("/accounts/logout/")
     assert [log_in(client, "alice", "wrong").status_code for _ in range(6)] == [200] * 5 + [429]
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "eyJhIjoxfQ:1abc:xyz"])
-def test_nobody_makes_themselves_known(client: Client, alice: User, cookie: str) -> None:
+def test_a_forged_cookie_is_no_known_device(client: Client, alice: User, cookie: str) -> None:
     client.cookies["device"] = cookie
     assert [log_in(client, "alice", "wrong").status_code for _ in range(6)] == [200] * 5 + [429]
 
 
-def test_being_known_as_one_helps_nothing_as_another(client: Client, alice: User) -> None:
+def test_a_device_known_for_one_user_is_unknown_for_another(client: Client, alice: User) -> None:
     User.objects.create_user("mallory", password=PASSWORD)
     log_in(client, "mallory")
     client.post("/accounts/logout/")
     assert [log_in(client, "alice", "wrong").status_code for _ in range(6)] == [200] * 5 + [429]
 
 
-def test_a_name_is_locked_everywhere_only_after_very_many_failures(
+def test_a_name_is_locked_from_all_addresses_after_very_many_failures(
     client: Client, alice: User, counted_in: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "NAME", limits.NAME._replace(allowed=12))
@@ -116,7 +116,7 @@ def test_a_name_is_locked_everywhere_only_after_very_many_failures(
     assert fail("bob", 1, address=HOME) == [200]
 
 
-def test_many_names_from_one_address_meet_a_limit(
+def test_attempts_from_one_address_are_limited(
     client: Client, alice: User, counted_in: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "ADDRESS", limits.ADDRESS._replace(allowed=8))
@@ -126,14 +126,16 @@ def test_many_names_from_one_address_meet_a_limit(
     assert is_in(client)
 
 
-def test_one_who_mistypes_does_not_fill_the_address(alice: User) -> None:
+def test_one_name_cannot_fill_the_counter_of_an_address(alice: User) -> None:
     fail("bob", 30)
     address = FailedLogins.objects.get(kind="address")
     assert address.count == 5
     assert address.allowed == 100
 
 
-def test_success_does_not_count_for_the_address(alice: User, counted_in: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_successful_logins_do_not_count_for_the_address(
+    alice: User, counted_in: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "ADDRESS", limits.ADDRESS._replace(allowed=2))
     clients = [Client() for _ in range(4)]
     for client in clients:
@@ -141,14 +143,14 @@ def test_success_does_not_count_for_the_address(alice: User, counted_in: str, mo
     assert all(map(is_in, clients))
 
 
-def test_success_begins_anew(client: Client, alice: User, counted_in: str) -> None:
+def test_a_successful_login_resets_the_counter(client: Client, alice: User, counted_in: str) -> None:
     fail("alice", 4)
     log_in(client, "alice")
     assert is_in(client)
     assert fail("alice", 6) == [200] * 5 + [429]
 
 
-def test_waiting_ends(alice: User, redis: Redis) -> None:
+def test_a_lock_out_ends(alice: User, redis: Redis) -> None:
     fail("alice", 6)
     FailedLogins.objects.update(ends_at="2020-01-01T00:00Z")
     for key in redis.scan_iter(keys.tries("*")):
@@ -158,7 +160,7 @@ def test_waiting_ends(alice: User, redis: Redis) -> None:
     assert fail("alice", 6) == [200] * 5 + [429]
 
 
-def test_who_is_refused_does_not_wait_longer_for_having_asked(alice: User, redis: Redis) -> None:
+def test_refused_attempts_do_not_prolong_a_lock_out(alice: User, redis: Redis) -> None:
     fail("alice", 5)
     (pair,) = [key for key in redis.scan_iter(keys.tries("*")) if redis.get(key) == b"5" and redis.pttl(key) < 901_000]
     redis.pexpire(pair, 60_000)
@@ -167,7 +169,7 @@ def test_who_is_refused_does_not_wait_longer_for_having_asked(alice: User, redis
     assert FailedLogins.objects.get(kind="pair").count == 5
 
 
-def test_an_emptied_redis_forgets_no_failure(alice: User, redis: Redis) -> None:
+def test_failures_survive_an_emptied_redis(alice: User, redis: Redis) -> None:
     assert fail("alice", 3) == [200] * 3
     redis.flushdb()
     assert fail("alice", 3) == [200, 200, 429]
@@ -175,7 +177,7 @@ def test_an_emptied_redis_forgets_no_failure(alice: User, redis: Redis) -> None:
     assert fail("alice", 1) == [429]
 
 
-def test_failures_while_redis_is_away_count_when_it_is_back(alice: User, redis_server: RedisServer) -> None:
+def test_failures_without_redis_count_after_its_return(alice: User, redis_server: RedisServer) -> None:
     from mirror.redis import breaker
 
     assert fail("alice", 2) == [200] * 2
@@ -186,7 +188,7 @@ def test_failures_while_redis_is_away_count_when_it_is_back(alice: User, redis_s
     assert fail("alice", 2) == [200, 429]
 
 
-def test_no_key_in_redis_says_who_it_was(alice: User, redis: Redis) -> None:
+def test_keys_in_redis_reveal_neither_name_nor_address(alice: User, redis: Redis) -> None:
     fail("alice")
     found = b" ".join(redis.scan_iter("*"))
     assert b"tries:{login}:" in found
@@ -194,7 +196,7 @@ def test_no_key_in_redis_says_who_it_was(alice: User, redis: Redis) -> None:
     assert HOME.encode() not in found
 
 
-def test_rows_that_are_over_go_away_by_themselves(alice: User) -> None:
+def test_expired_rows_are_deleted(alice: User) -> None:
     fail("bob", 1, ELSEWHERE)
     FailedLogins.objects.update(ends_at="2020-01-01T00:00Z")
     fail("alice", 1)
@@ -211,7 +213,7 @@ def test_rows_that_are_over_go_away_by_themselves(alice: User) -> None:
         (["--address", ELSEWHERE], [429, 429]),
     ],
 )
-def test_the_command_unlocks(
+def test_the_command_ends_lock_outs(
     alice: User, counted_in: str, arguments: list[str], freed: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     fail("alice")
@@ -220,12 +222,12 @@ def test_the_command_unlocks(
     assert [fail(name, 1)[0] for name in ("alice", "bob")] == freed
 
 
-def test_code_without_a_request_is_not_counted(alice: User) -> None:
+def test_logins_without_a_request_are_not_counted(alice: User) -> None:
     fail("alice")
     assert Client().login(username="alice", password=PASSWORD)
 
 
-def test_a_forwarded_address_is_believed_only_behind_a_proxy_of_ours(alice: User, settings: Settings) -> None:
+def test_a_forwarded_address_counts_only_behind_a_trusted_proxy(alice: User, settings: Settings) -> None:
     def one(forwarded: str) -> int:
         given = {"username": "alice", "password": "wrong"}
         status: int = Client().post(LOGIN, given, HTTP_X_FORWARDED_FOR=forwarded).status_code
@@ -238,7 +240,7 @@ def test_a_forwarded_address_is_believed_only_behind_a_proxy_of_ours(alice: User
 
 
 @pytest.mark.django_db(transaction=True)
-def test_fifty_tries_at_once_are_no_more_than_five(alice: User, counted_in: str) -> None:
+def test_fifty_concurrent_attempts_check_five_passwords(alice: User, counted_in: str) -> None:
     def one(_: int) -> int:
         try:
             return fail("alice", 1)[0]
@@ -254,7 +256,7 @@ def test_fifty_tries_at_once_are_no_more_than_five(alice: User, counted_in: str)
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.on_postgres
-def test_many_names_at_many_addresses_at_once_do_not_wait_in_a_circle(counted_in: str) -> None:
+def test_concurrent_attempts_do_not_deadlock(counted_in: str) -> None:
     def one(n: int) -> Any:
         try:
             return fail(f"reader {n % 3}", 1, address=f"192.0.2.{n % 5}")[0]

@@ -20,7 +20,7 @@ def staff(client: Client) -> Client:
     return client
 
 
-def test_the_list_says_who_is_locked_out(staff: Client) -> None:
+def test_the_list_filters_lock_outs(staff: Client) -> None:
     fail("alice", 5)
     fail("robert", 1)
     everybody = staff.get(PATH).content.decode()
@@ -31,7 +31,7 @@ def test_the_list_says_who_is_locked_out(staff: Client) -> None:
     assert "robert" not in locked  # of a token "bob" may be a part
 
 
-def test_staff_let_somebody_try_again(staff: Client) -> None:
+def test_staff_can_end_a_lock_out(staff: Client) -> None:
     fail("alice", 5)
     row = FailedLogins.objects.get(kind="pair")
     page = staff.post(PATH, {"action": "unlock", "_selected_action": [row.pk]}, follow=True).content.decode()
@@ -41,7 +41,7 @@ def test_staff_let_somebody_try_again(staff: Client) -> None:
     assert is_in(browser)
 
 
-def test_nothing_is_added_changed_or_deleted_there(staff: Client) -> None:
+def test_rows_cannot_be_added_or_deleted(staff: Client) -> None:
     fail("alice", 1)
     row = FailedLogins.objects.get(kind="pair")
     assert staff.get(PATH + "add/").status_code == 403

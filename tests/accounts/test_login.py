@@ -26,7 +26,7 @@ def answer(client: Client, name: str, password: str) -> str:
     return "|".join(str(error) for error in form.non_field_errors())
 
 
-def test_it_works(client: Client, alice: User) -> None:
+def test_a_right_password_logs_in(client: Client, alice: User) -> None:
     response = client.post(LOGIN, {"username": "alice", "password": PASSWORD})
     assert response.headers["Location"] == "/"
     assert client.session["_auth_user_id"] == str(alice.pk)
@@ -43,18 +43,18 @@ def test_a_login_is_counted_once(client: Client, alice: User) -> None:
     assert LoginStats.objects.get(user=alice).login_times == 1
 
 
-def test_passwords_are_hashed_as_owasp_asks(dear_hashes: None) -> None:
+def test_passwords_are_hashed_as_owasp_recommends(dear_hashes: None) -> None:
     bob = User.objects.create_user("bob", password=PASSWORD)
     assert bob.password.startswith("argon2$argon2id$v=19$m=19456,t=2,p=1$")
 
 
-def test_what_makes_a_browser_known_is_sent_to_the_log_in_page_alone(client: Client, alice: User) -> None:
+def test_the_device_cookie_is_sent_only_to_the_login_page(client: Client, alice: User) -> None:
     cookie = client.post(LOGIN, {"username": "alice", "password": PASSWORD}).cookies["device"]
     assert (cookie["path"], cookie["httponly"], cookie["samesite"]) == (LOGIN, True, "Lax")
     assert "alice" not in cookie.value
 
 
-def test_the_cursor_is_where_something_is_to_be_mended(client: Client, alice: User) -> None:
+def test_the_first_field_with_an_error_has_the_focus(client: Client, alice: User) -> None:
     def focused(**given: str) -> list[str]:
         page = client.post(LOGIN, given).content.decode()
         return re.findall(r'<input[^>]* name="(\w+)"[^>]* autofocus', page)
@@ -64,14 +64,14 @@ def test_the_cursor_is_where_something_is_to_be_mended(client: Client, alice: Us
     assert focused(username="alice", password="wrong") == ["username"]
 
 
-def test_fields_say_what_they_are_for(client: Client) -> None:
+def test_fields_have_autocomplete_attributes(client: Client) -> None:
     page = client.get(LOGIN).content.decode()
     assert 'autocomplete="username"' in page
     assert 'autocomplete="current-password"' in page
     assert 'autocapitalize="none"' in page
 
 
-def test_whether_a_name_exists_is_not_told(client: Client, alice: User) -> None:
+def test_the_error_does_not_reveal_existing_names(client: Client, alice: User) -> None:
     User.objects.create_user("bob", password=PASSWORD, is_active=False)
     wrong = answer(client, "alice", "wrong")
     assert wrong
@@ -79,13 +79,13 @@ def test_whether_a_name_exists_is_not_told(client: Client, alice: User) -> None:
     assert answer(client, "bob", PASSWORD) == wrong
 
 
-def test_the_error_is_announced(client: Client, alice: User) -> None:
+def test_the_error_is_announced_to_screen_readers(client: Client, alice: User) -> None:
     page = client.post(LOGIN, {"username": "alice", "password": "wrong"}).content.decode()
     assert 'role="alert"' in page
     assert "wrong" not in page
 
 
-def test_the_page_that_was_wanted_comes_next(client: Client, alice: User) -> None:
+def test_login_redirects_to_next(client: Client, alice: User) -> None:
     page = client.get(LOGIN, {"next": "/books/?q=ruby"}).content.decode()
     assert '<input type="hidden" name="next" value="/books/?q=ruby">' in page
     asked = {"username": "alice", "password": PASSWORD, "next": "/books/?q=ruby"}
@@ -93,12 +93,12 @@ def test_the_page_that_was_wanted_comes_next(client: Client, alice: User) -> Non
 
 
 @pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example", "/\\evil.example"])
-def test_nobody_is_sent_to_another_site(client: Client, alice: User, elsewhere: str) -> None:
+def test_next_never_redirects_to_another_site(client: Client, alice: User, elsewhere: str) -> None:
     asked = {"username": "alice", "password": PASSWORD, "next": elsewhere}
     assert client.post(LOGIN, asked).headers["Location"] == "/"
 
 
-def test_logging_in_takes_a_new_session(client: Client, alice: User) -> None:
+def test_login_starts_a_new_session(client: Client, alice: User) -> None:
     client.get("/")
     session = client.session
     session["planted"] = "1"
@@ -108,12 +108,12 @@ def test_logging_in_takes_a_new_session(client: Client, alice: User) -> None:
     assert client.session.session_key != before
 
 
-def test_who_is_in_is_not_asked_again(client: Client, alice: User) -> None:
+def test_a_logged_in_user_is_redirected(client: Client, alice: User) -> None:
     client.force_login(alice)
     assert client.get(LOGIN).headers["Location"] == "/"
 
 
-def test_logging_out_is_a_post(client: Client, alice: User) -> None:
+def test_logout_requires_post(client: Client, alice: User) -> None:
     client.force_login(alice)
     assert client.get(LOGOUT).status_code == 405
     assert "_auth_user_id" in client.session
@@ -123,7 +123,7 @@ def test_logging_out_is_a_post(client: Client, alice: User) -> None:
     assert "You are logged out." in client.get("/").content.decode()
 
 
-def test_another_site_cannot_log_one_out(alice: User) -> None:
+def test_another_site_cannot_log_users_out(alice: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(alice)
     assert client.post(LOGOUT).status_code == 403

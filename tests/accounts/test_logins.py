@@ -51,7 +51,7 @@ def board(client: Client, query: str = "") -> dict[str, Any]:
     return found
 
 
-def test_it_shows_in_redis_as_the_contract_says(alice: User, redis: Redis) -> None:
+def test_a_login_is_mirrored_to_redis(alice: User, redis: Redis) -> None:
     warm()
     services.record_login(alice, NOON)
     services.record_login(alice, NOON + timedelta(hours=1))
@@ -70,7 +70,7 @@ def test_it_shows_in_redis_as_the_contract_says(alice: User, redis: Redis) -> No
     assert_exact()
 
 
-def test_an_earlier_login_counts_and_leaves_the_last_as_it_is(alice: User) -> None:
+def test_an_earlier_login_counts_but_does_not_replace_the_last_one(alice: User) -> None:
     services.record_login(alice, NOON)
     services.record_login(alice, NOON - timedelta(days=1))
     assert LoginStats.objects.values_list("login_times", "last_login_time").get() == (2, NOON)
@@ -78,7 +78,7 @@ def test_an_earlier_login_counts_and_leaves_the_last_as_it_is(alice: User) -> No
     assert LoginStats.objects.get().last_login_time == NOON + timedelta(microseconds=1)
 
 
-def test_first_logins_at_the_same_moment_all_count(alice: User) -> None:
+def test_concurrent_first_logins_all_count(alice: User) -> None:
     start = threading.Barrier(8)
 
     def run() -> None:
@@ -92,7 +92,7 @@ def test_first_logins_at_the_same_moment_all_count(alice: User) -> None:
     assert_exact()
 
 
-def test_each_way_in_counts_once(client: Client, alice: User) -> None:
+def test_each_kind_of_login_counts_once(client: Client, alice: User) -> None:
     log_in(client)
     assert count_of(alice) == 1
     client.get("/")
@@ -112,7 +112,7 @@ def test_a_wrong_password_does_not_count(client: Client, alice: User) -> None:
     assert count_of(alice) == 0
 
 
-def test_it_shows_at_the_next_request(client: Client, alice: User) -> None:
+def test_the_next_request_shows_the_login(client: Client, alice: User) -> None:
     make_people([3, 1])
     warm()
     log_in(client)
@@ -144,7 +144,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("where", ["session", "count", "afterwards"])
-def test_when_it_fails_nothing_is_counted_and_nobody_is_logged_in(alice: User, failing: Any, where: str) -> None:
+def test_a_failed_login_leaves_neither_count_nor_session(alice: User, failing: Any, where: str) -> None:
     warm()
     client = Client(raise_request_exception=False)
     failing(where)
@@ -157,7 +157,7 @@ def test_when_it_fails_nothing_is_counted_and_nobody_is_logged_in(alice: User, f
 
 
 @pytest.mark.parametrize("where", ["session", "count", "afterwards"])
-def test_who_catches_the_failure_has_the_session_of_before(alice: User, failing: Any, where: str) -> None:
+def test_a_failed_login_restores_the_previous_session(alice: User, failing: Any, where: str) -> None:
     bob = User.objects.create_user("bob", password=PASSWORD)
     client = Client()
     log_in(client, "bob")
@@ -173,7 +173,7 @@ def test_who_catches_the_failure_has_the_session_of_before(alice: User, failing:
     assert client.get("/accounts/leaderboard/").context["user"] == bob
 
 
-def test_the_count_is_one_statement(alice: User) -> None:
+def test_a_login_is_counted_in_one_statement(alice: User) -> None:
     with record() as seen:
         services.record_login(alice)
     inserts = [
@@ -182,7 +182,7 @@ def test_the_count_is_one_statement(alice: User) -> None:
     assert len(inserts) == 1
 
 
-def test_who_is_deactivated_or_deleted_disappears_and_comes_back(client: Client, alice: User) -> None:
+def test_inactive_and_deleted_users_leave_the_leaderboard(client: Client, alice: User) -> None:
     people = make_people([5, 4])
     warm()
     log_in(client)
@@ -195,9 +195,7 @@ def test_who_is_deactivated_or_deleted_disappears_and_comes_back(client: Client,
     assert [p["name"] for p in board(client)["most"]] == [people[0].username, "alice"]
 
 
-def test_when_redis_is_emptied_people_stay_and_their_counters_are_right(
-    client: Client, alice: User, redis: Redis
-) -> None:
+def test_an_emptied_redis_loses_neither_users_nor_counts(client: Client, alice: User, redis: Redis) -> None:
     make_people([7, 1])
     warm()
     log_in(client)
@@ -214,7 +212,7 @@ def test_when_redis_is_emptied_people_stay_and_their_counters_are_right(
 
 
 @pytest.mark.parametrize("fault", ["kill", "freeze"])
-def test_without_redis_people_log_in_and_the_page_answers(redis_server: RedisServer, alice: User, fault: str) -> None:
+def test_login_and_leaderboard_work_without_redis(redis_server: RedisServer, alice: User, fault: str) -> None:
     make_people([7, 1])
     warm()
     client = Client()
@@ -226,12 +224,12 @@ def test_without_redis_people_log_in_and_the_page_answers(redis_server: RedisSer
 
 @pytest.mark.slow(30)
 @pytest.mark.on_postgres  # which writes for all of them at the same time
-def test_five_hundred_logins_by_fifty_threads_all_count(redis: Redis, settings: Settings) -> None:
+def test_five_hundred_concurrent_logins_all_count(redis: Redis, settings: Settings) -> None:
     all_count(500, redis, settings)
 
 
 @pytest.mark.on_sqlite  # which writes for one after the other, however many they are
-def test_two_hundred_logins_by_fifty_threads_all_count(redis: Redis, settings: Settings) -> None:
+def test_two_hundred_concurrent_logins_all_count(redis: Redis, settings: Settings) -> None:
     all_count(200, redis, settings)
 
 

@@ -79,7 +79,7 @@ def test_a_name_that_looks_like_a_reserved_one_is_refused(name: str) -> None:
         "j.r.r.tolkien",
     ],
 )
-def test_names_of_people_are_taken(name: str) -> None:
+def test_ordinary_names_are_accepted(name: str) -> None:
     User.objects.create_user("Elia")
     User.objects.create_user("reader 1")
     assert not is_refused(name)
@@ -87,7 +87,7 @@ def test_names_of_people_are_taken(name: str) -> None:
     assert not is_refused("reader 2")
 
 
-def test_staff_see_why_a_look_alike_is_refused_and_old_names_stay(client: Client) -> None:
+def test_staff_see_the_reason_for_a_refused_lookalike(client: Client) -> None:
     client.force_login(User.objects.create_superuser("root"))
     User.objects.create_user("paypal")
     given = {"user_type": "client", "usable_password": "false"}
@@ -96,12 +96,12 @@ def test_staff_see_why_a_look_alike_is_refused_and_old_names_stay(client: Client
         assert "looks like another one" in page.content.decode()
 
 
-def test_names_that_were_given_before_are_no_mistake_in_the_admin() -> None:
+def test_existing_misleading_names_stay_valid_in_the_admin() -> None:
     old = User.objects.create_user("p\u0430ypal")
     assert "username" not in UserChangeForm({"username": "P\u0410YPAL"}, instance=old).errors
 
 
-def test_the_skeleton_is_written_however_a_name_is() -> None:
+def test_every_write_of_a_name_writes_its_skeleton() -> None:
     one, two = User.objects.bulk_create(User(username=name) for name in ("adm1n one", "two"))
     assert User.objects.get(pk=one.pk).name_skeleton == skeleton("admln one")
     User.objects.filter(pk=two.pk).update(username="paypa1")
@@ -111,7 +111,7 @@ def test_the_skeleton_is_written_however_a_name_is() -> None:
     assert User.objects.get(pk=one.pk).name_skeleton == "linus"
 
 
-def test_the_migration_fills_what_was_there_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_migration_fills_existing_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     migration = import_module("accounts.migrations.0010_fill_name_skeleton")
     monkeypatch.setattr(migration, "BATCH", 2)
     User.objects.bulk_create(User(username=f"reader {n}") for n in range(5))

@@ -31,14 +31,14 @@ def ken() -> User:
     return User.objects.create_user("Ken Thompson")
 
 
-def test_what_is_equal_after_folding_is_one_name() -> None:
+def test_spellings_fold_to_one_name() -> None:
     assert {fold(name) for name in SAME} == {"ken thompson"}
     assert fold("STRASSE") == fold("straße")
     assert fold("\u212b") == fold("Å") == fold("a\u030a")  # the sign, the letter, the letter and its ring
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_every_spelling_leads_to_who_has_the_name_in_one_round_trip(ken: User, name: str) -> None:
+def test_every_spelling_finds_the_user_in_one_round_trip(ken: User, name: str) -> None:
     with record() as seen:
         assert user_id_of(name) == ken.pk
     assert (seen.round_trips, seen.sql) == (1, [])
@@ -47,20 +47,20 @@ def test_every_spelling_leads_to_who_has_the_name_in_one_round_trip(ken: User, n
 
 
 @pytest.mark.parametrize("name", ["nobody", "", "ken", "ken thompson:id", "login_times", "\0", "\ud800", "x" * 5000])
-def test_nobody_has_another_name(ken: User, name: str) -> None:
+def test_other_names_find_no_user(ken: User, name: str) -> None:
     assert user_id_of(name) is None
     with sql_only():
         assert user_id_of(name) is None
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_registering_it_is_refused(ken: User, name: str) -> None:
+def test_registering_another_spelling_is_refused(ken: User, name: str) -> None:
     with pytest.raises(ValidationError):
         registration.register(name, STRONG)
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_no_way_of_writing_takes_it(ken: User, name: str) -> None:
+def test_no_kind_of_write_can_take_the_name(ken: User, name: str) -> None:
     other = User.objects.create_user("other")
     other.username = name
     ways: list[Any] = [
@@ -78,7 +78,7 @@ def test_no_way_of_writing_takes_it(ken: User, name: str) -> None:
     assert_exact()
 
 
-def test_a_name_that_only_sql_could_work_out_is_refused(ken: User) -> None:
+def test_a_name_computed_in_sql_is_refused(ken: User) -> None:
     for name in (F("email"), Concat(F("username"), Value("x"))):
         with pytest.raises(TypeError):
             User.objects.update(username=name)
@@ -98,7 +98,7 @@ def test_a_rename_moves_the_name(ken: User, redis: Redis) -> None:
     assert [user_id_of(name) for name in ("joe", "ROB")] == [None, ken.pk]
 
 
-def test_people_can_exchange_their_names(ken: User) -> None:
+def test_users_can_exchange_their_names(ken: User) -> None:
     rob = User.objects.create_user("Rob")
     with transaction.atomic():
         User.objects.filter(pk=ken.pk).update(username="in between")
@@ -108,7 +108,7 @@ def test_people_can_exchange_their_names(ken: User) -> None:
     assert (user_id_of("ken thompson"), user_id_of("rob")) == (rob.pk, ken.pk)
 
 
-def test_a_name_that_was_given_up_can_be_had(ken: User) -> None:
+def test_the_name_of_a_deleted_user_is_available(ken: User) -> None:
     ken.delete()
     assert user_id_of("ken thompson") is None
     heir = User.objects.create_user("KEN THOMPSON")
@@ -116,7 +116,7 @@ def test_a_name_that_was_given_up_can_be_had(ken: User) -> None:
     assert_exact()
 
 
-def test_names_that_look_like_other_keys_are_in_nobodys_way(redis: Redis) -> None:
+def test_names_that_look_like_keys_cause_no_conflict(redis: Redis) -> None:
     warm()
     for name in ("login_times", "last_login_times", "5", "1.id"):
         user = User.objects.create(username=name)

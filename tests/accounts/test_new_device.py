@@ -19,7 +19,7 @@ def alice() -> User:
     return User.objects.create_user("alice", email="alice@example.org", password=PASSWORD)
 
 
-def test_a_new_device_is_told_of_once(client: Client, alice: User) -> None:
+def test_a_new_device_is_reported_once(client: Client, alice: User) -> None:
     given = {"username": "alice", "password": PASSWORD}
     client.post("/accounts/login/", given, REMOTE_ADDR=HOME, HTTP_USER_AGENT=FIREFOX)
     (letter,) = delivered()
@@ -32,7 +32,7 @@ def test_a_new_device_is_told_of_once(client: Client, alice: User) -> None:
     assert len(delivered()) == 1
 
 
-def test_with_a_second_factor_it_is_told_when_the_factor_was_right(client: Client, alice: User) -> None:
+def test_a_new_device_is_reported_after_the_second_factor(client: Client, alice: User) -> None:
     secret = add_app(alice)
     log_in(client, "alice")
     assert delivered() == []
@@ -41,12 +41,12 @@ def test_with_a_second_factor_it_is_told_when_the_factor_was_right(client: Clien
     assert client.cookies["device"]["path"] == "/accounts/login/"
 
 
-def test_a_wrong_password_tells_nothing(alice: User) -> None:
+def test_a_wrong_password_sends_no_email(alice: User) -> None:
     fail("alice", 1)
     assert delivered() == []
 
 
-def test_a_new_account_is_told_of_no_device(client: Client) -> None:
+def test_registration_reports_no_new_device(client: Client) -> None:
     given = {"username": "carol", "email": "carol@example.org", "password1": PASSWORD, "password2": PASSWORD}
     client.post("/accounts/register/", given)
     assert [letter.subject for letter in delivered()] == ["Is this your e-mail address?"]
@@ -56,7 +56,7 @@ def test_a_new_account_is_told_of_no_device(client: Client) -> None:
     assert delivered() == []
 
 
-def test_a_browser_is_known_until_the_password_changes(client: Client, alice: User) -> None:
+def test_a_device_is_known_until_the_password_changes(client: Client, alice: User) -> None:
     other = Client()
     for each in (client, other):
         log_in(each, "alice")
@@ -71,7 +71,7 @@ def test_a_browser_is_known_until_the_password_changes(client: Client, alice: Us
     assert delivered() == []
 
 
-def test_a_reset_makes_all_browsers_strangers(client: Client, alice: User) -> None:
+def test_a_password_reset_makes_all_devices_unknown(client: Client, alice: User) -> None:
     log_in(client, "alice")
     alice.refresh_from_db()
     assert passwords.reset(alice, NEW, passwords.reset_tokens.make_token(alice))

@@ -55,7 +55,7 @@ def test_a_passkey_is_added_and_used(alice: User, key: SecurityKey) -> None:
     assert row.used_at is not None
 
 
-def test_a_signature_is_good_once(key: SecurityKey) -> None:
+def test_a_signature_is_valid_once(key: SecurityKey) -> None:
     client = asked()
     credential = key.get(options(client, FACTOR))
     other = asked()
@@ -68,7 +68,7 @@ def test_a_signature_is_good_once(key: SecurityKey) -> None:
     assert not is_in(client)
 
 
-def test_without_a_counter_the_challenge_is_good_once(alice: User, key: SecurityKey) -> None:
+def test_the_challenge_is_valid_once_for_keys_without_a_counter(alice: User, key: SecurityKey) -> None:
     client = Client()
     client.force_login(alice)
     key.count = -1  # it says 0 then, as keys without a counter do
@@ -84,7 +84,7 @@ def test_a_copy_of_a_key_is_refused_by_its_counter(key: SecurityKey) -> None:
     assert again.post(FACTOR, {"credential": key.get(options(again, FACTOR))}).status_code == 200
 
 
-def test_another_site_gets_no_good_signature(key: SecurityKey) -> None:
+def test_a_signature_for_another_site_is_refused(key: SecurityKey) -> None:
     key.origin = "https://evil.example"
     client = asked()
     assert client.post(FACTOR, {"credential": key.get(options(client, FACTOR))}).status_code == 200
@@ -104,7 +104,7 @@ def test_the_passkey_of_another_user_is_refused(alice: User, key: SecurityKey) -
     assert 'id="id_name-errors"' in add(again, key).content.decode()  # it is Alice's
 
 
-def test_a_key_that_is_known_is_not_offered_again(alice: User, key: SecurityKey) -> None:
+def test_a_known_key_is_excluded_from_registration(alice: User, key: SecurityKey) -> None:
     client = Client()
     client.force_login(alice)
     excluded = json.loads(options(client, ADD))["excludeCredentials"]
@@ -136,7 +136,7 @@ def test_a_passkey_is_a_recent_proof(alice: User, key: SecurityKey) -> None:
      '{"id": "YQ", "rawId": "YQ", "type": "public-key", "response": {"clientDataJSON": "YQ"}}',
      '{"id": "YQ", "rawId": "YQ", "type": "public-key", "response": {"authenticatorData": "YQ", "signature": "YQ"}}'],
 )  # fmt: skip
-def test_nonsense_is_refused(alice: User, key: SecurityKey, credential: str) -> None:
+def test_malformed_credentials_are_refused(alice: User, key: SecurityKey, credential: str) -> None:
     client = asked()
     options(client, FACTOR)
     assert client.post(FACTOR, {"credential": credential}).status_code == 200
@@ -149,18 +149,18 @@ def test_nonsense_is_refused(alice: User, key: SecurityKey, credential: str) -> 
     assert client.post(FACTOR, {"credential": json.dumps(real)}).status_code == 200
 
 
-def test_at_an_ip_address_no_passkey_is_offered(alice: User, key: SecurityKey) -> None:
+def test_passkeys_are_not_offered_at_an_ip_address(alice: User, key: SecurityKey) -> None:
     client = Client(headers={"host": "127.0.0.1:8000"})
     client.force_login(alice)
     assert "open the site by its name" in client.get(ADD).content.decode()
     assert options(client, CONFIRM) == ""
 
 
-def test_the_browser_may_use_passkeys_here(client: Client) -> None:
+def test_the_permissions_policy_allows_passkeys(client: Client) -> None:
     assert "publickey-credentials-get=(self)" in client.get("/").headers["Permissions-Policy"]
 
 
-def test_without_redis_it_works_as_well(alice: User, key: SecurityKey, redis_server: RedisServer) -> None:
+def test_passkeys_work_without_redis(alice: User, key: SecurityKey, redis_server: RedisServer) -> None:
     redis_server.kill()
     client = asked()
     assert client.post(FACTOR, {"credential": key.get(options(client, FACTOR))}).status_code == 302

@@ -38,7 +38,7 @@ def change(client: Client, old: str = PASSWORD, new: str = NEW) -> Any:
     return client.post(PATH, {"old_password": old, "new_password1": new, "new_password2": new})
 
 
-def test_it_works(here: Client, alice: User) -> None:
+def test_the_password_is_changed(here: Client, alice: User) -> None:
     response = change(here)
     assert response.headers["Location"] == "/accounts/"
     page = here.get("/accounts/").content.decode()
@@ -47,7 +47,7 @@ def test_it_works(here: Client, alice: User) -> None:
     assert alice.check_password(NEW)
 
 
-def test_all_other_sessions_end_and_this_one_goes_on_under_a_new_token(here: Client, alice: User) -> None:
+def test_other_sessions_end_and_this_one_gets_a_new_token(here: Client, alice: User) -> None:
     elsewhere, token = logged_in(alice), here.cookies["sessionid"].value
     change(here)
     assert Session.objects.filter(user=alice).count() == 1
@@ -59,13 +59,13 @@ def test_all_other_sessions_end_and_this_one_goes_on_under_a_new_token(here: Cli
     assert stale.get("/accounts/").status_code == 302
 
 
-def test_nobody_else_is_logged_out(here: Client) -> None:
+def test_sessions_of_other_users_continue(here: Client) -> None:
     other = logged_in(User.objects.create_user("bob"))
     change(here)
     assert other.get("/accounts/").status_code == 200
 
 
-def test_the_owner_is_told(here: Client, settings: Settings) -> None:
+def test_the_owner_gets_an_email(here: Client, settings: Settings) -> None:
     change(here)
     (letter,) = delivered()
     assert letter.to == ["alice@example.org"]
@@ -73,7 +73,7 @@ def test_the_owner_is_told(here: Client, settings: Settings) -> None:
     assert f"{settings.SITE_URL}/accounts/password_reset/" in str(letter.body)
 
 
-def test_who_has_no_address_is_told_nothing(alice: User, here: Client) -> None:
+def test_a_user_without_an_address_gets_no_email(alice: User, here: Client) -> None:
     User.objects.filter(pk=alice.pk).update(email="")
     assert change(here).status_code == 302
     assert delivered() == []
@@ -82,7 +82,7 @@ def test_who_has_no_address_is_told_nothing(alice: User, here: Client) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "field"), [("wrong", NEW, "old_password"), (PASSWORD, "12345678", "new_password2")]
 )
-def test_a_mistake_is_said_beside_its_field_and_changes_nothing(
+def test_invalid_input_is_a_field_error_and_changes_nothing(
     here: Client, alice: User, old: str, new: str, field: str
 ) -> None:
     elsewhere = logged_in(alice)
@@ -94,7 +94,7 @@ def test_a_mistake_is_said_beside_its_field_and_changes_nothing(
     assert delivered() == []
 
 
-def test_the_password_cannot_be_found_by_trying(here: Client, alice: User) -> None:
+def test_password_attempts_are_limited(here: Client, alice: User) -> None:
     for _ in range(10):
         assert change(here, "wrong").status_code == 200
     response = change(here)
@@ -105,7 +105,7 @@ def test_the_password_cannot_be_found_by_trying(here: Client, alice: User) -> No
     assert alice.check_password(PASSWORD)
 
 
-def test_a_change_made_meanwhile_is_not_overwritten(here: Client, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_concurrent_change_is_not_overwritten(here: Client, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     hashing = make_password
 
     def late(password: str) -> str:
@@ -119,13 +119,13 @@ def test_a_change_made_meanwhile_is_not_overwritten(here: Client, alice: User, m
     assert alice.check_password("somebody was faster")
 
 
-def test_it_stops_a_change_of_address(here: Client, alice: User) -> None:
+def test_a_new_password_cancels_a_change_of_address(here: Client, alice: User) -> None:
     EmailChange.objects.create(user=alice, email="eve@example.org")
     change(here)
     assert not EmailChange.objects.exists()
 
 
-def test_only_the_password_is_written(here: Client, alice: User) -> None:
+def test_only_the_password_column_is_written(here: Client, alice: User) -> None:
     here.get("/accounts/")
     User.objects.filter(pk=alice.pk).update(email="new@example.org", is_staff=True)
     change(here)
@@ -133,18 +133,18 @@ def test_only_the_password_is_written(here: Client, alice: User) -> None:
     assert (alice.email, alice.is_staff) == ("new@example.org", True)
 
 
-def test_strangers_log_in_first() -> None:
+def test_anonymous_visitors_are_redirected_to_login() -> None:
     response = Client().get(PATH)
     assert response.headers["Location"] == f"/accounts/login/?next={PATH}"
 
 
-def test_a_form_without_token_changes_nothing(alice: User) -> None:
+def test_a_form_without_csrf_token_is_refused(alice: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(alice)
     assert change(client).status_code == 403
 
 
-def test_without_redis_it_works_as_well(alice: User, redis_server: RedisServer) -> None:
+def test_the_change_works_without_redis(alice: User, redis_server: RedisServer) -> None:
     here, elsewhere = logged_in(alice), logged_in(alice)
     redis_server.kill()
     assert change(here).status_code == 302

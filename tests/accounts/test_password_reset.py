@@ -67,7 +67,7 @@ def is_good(link: str) -> bool:
     return Client().get(link).status_code == 302
 
 
-def test_it_works(client: Client, alice: User) -> None:
+def test_the_link_in_the_email_sets_a_new_password(client: Client, alice: User) -> None:
     response = client.post(PATH, {"email": ADDRESS})
     assert response.headers["Location"] == DONE
     assert "a letter with a link is on its way" in client.get(DONE).content.decode()
@@ -91,7 +91,7 @@ def seen_while_asking(email: str) -> tuple[Any, Recording]:
     return response, seen
 
 
-def test_known_or_not_the_request_does_the_same_and_looks_nobody_up(alice: User) -> None:
+def test_the_request_is_the_same_for_known_and_unknown_addresses(alice: User) -> None:
     User.objects.create_user("bob", email="bob@example.org", password=PASSWORD, is_active=False)
     User.objects.create_user("carol", email="carol@example.org")
     seen_while_asking("warm@example.org")
@@ -106,7 +106,7 @@ def test_known_or_not_the_request_does_the_same_and_looks_nobody_up(alice: User)
     assert [name for name, _ in hinted()] == ["accounts.tasks.send_reset_links"] * 5
 
 
-def test_only_who_is_active_and_has_a_password_gets_a_letter(alice: User) -> None:
+def test_only_active_users_with_a_password_get_an_email(alice: User) -> None:
     User.objects.create_user("bob", email="bob@example.org", password=PASSWORD, is_active=False)
     User.objects.create_user("carol", email="carol@example.org")  # without a password that could be used
     for email in ("bob@example.org", "carol@example.org", "nobody@example.org"):
@@ -114,19 +114,19 @@ def test_only_who_is_active_and_has_a_password_gets_a_letter(alice: User) -> Non
     assert delivered() == []
 
 
-def test_an_address_is_found_in_any_case_and_the_letter_goes_to_the_one_that_is_known(alice: User) -> None:
+def test_the_email_goes_to_the_stored_spelling_of_the_address(alice: User) -> None:
     Client().post(PATH, {"email": "ALICE@Example.ORG"})
     (letter,) = delivered()
     assert letter.to == [ADDRESS]
 
 
-def test_an_address_that_only_looks_alike_is_another_one(alice: User) -> None:
+def test_a_similar_address_is_a_different_address(alice: User) -> None:
     User.objects.create_user("mike", email="mike@example.org", password=PASSWORD)
     assert [user.username for user in passwords.users_of("mike@example.org")] == ["mike"]
     assert passwords.users_of("m\u0131ke@example.org") == []
 
 
-def test_squatters_of_an_address_do_not_crowd_out_its_owner() -> None:
+def test_many_accounts_with_one_address_do_not_displace_the_owner() -> None:
     for n in range(25):
         User.objects.create_user(f"squatter {n}", email=ADDRESS, password=PASSWORD)
     alice = User.objects.create_user("alice", email=ADDRESS, password=PASSWORD)
@@ -144,7 +144,7 @@ def test_squatters_of_an_address_do_not_crowd_out_its_owner() -> None:
     assert alice.check_password(NEW)
 
 
-def test_a_link_goes_only_to_the_address_as_its_account_spells_it(alice: User) -> None:
+def test_a_link_goes_only_to_the_spelling_of_its_account(alice: User) -> None:
     for n, spelling in enumerate(("Alice@example.org", "ALICE@example.org", "aLICE@example.org")):
         User.objects.create_user(f"other {n}", email=spelling, password=PASSWORD)
     Client().post(PATH, {"email": ADDRESS})
@@ -155,7 +155,7 @@ def test_a_link_goes_only_to_the_address_as_its_account_spells_it(alice: User) -
     assert all(names[user.email] == [user.username] for user in User.objects.filter(email__in=names))
 
 
-def test_one_address_is_registered_so_often_only() -> None:
+def test_registrations_with_one_address_are_limited() -> None:
     given = {"password1": PASSWORD, "password2": PASSWORD}
     statuses = [
         Client().post("/accounts/register/", given | {"username": f"reader {n}", "email": ADDRESS.upper()}).status_code
@@ -181,14 +181,14 @@ def test_addresses_are_found_by_an_index(alice: User) -> None:
 
 
 @pytest.mark.parametrize("typed", ["", "alice", "alice@example.org\nBcc: eve@example.org", "a@b\r\nTo: c@d.org"])
-def test_what_is_no_address_is_refused(client: Client, alice: User, typed: str) -> None:
+def test_invalid_addresses_are_refused(client: Client, alice: User, typed: str) -> None:
     response = client.post(PATH, {"email": typed})
     assert response.status_code == 200
     assert 'id="id_email-errors"' in response.content.decode()
     assert hinted() == []
 
 
-def test_nobody_can_choose_the_host_of_the_link(client: Client, alice: User, settings: Settings) -> None:
+def test_a_forged_host_never_appears_in_the_link(client: Client, alice: User, settings: Settings) -> None:
     assert client.post(PATH, {"email": ADDRESS}, headers={"host": "evil.example"}).status_code == 400
     assert hinted() == []
     client.post(PATH, {"email": ADDRESS}, headers={"x-forwarded-host": "evil.example"})
@@ -197,7 +197,7 @@ def test_nobody_can_choose_the_host_of_the_link(client: Client, alice: User, set
     assert f"{settings.SITE_URL}/accounts/reset/" in str(letter.body)
 
 
-def test_a_link_is_good_once(alice: User) -> None:
+def test_a_link_is_valid_once(alice: User) -> None:
     link = link_for()
     use(Client(), link)
     assert not is_good(link)
@@ -206,7 +206,7 @@ def test_a_link_is_good_once(alice: User) -> None:
     assert 'href="/accounts/password_reset/"' in page
 
 
-def test_a_form_that_was_opened_before_the_link_was_used_is_no_longer_good(alice: User) -> None:
+def test_a_form_opened_before_the_link_was_used_is_refused(alice: User) -> None:
     link, slow = link_for(), Client()
     form = slow.get(link).headers["Location"]
     use(Client(), link)
@@ -216,7 +216,7 @@ def test_a_form_that_was_opened_before_the_link_was_used_is_no_longer_good(alice
     assert alice.check_password(NEW)
 
 
-def test_of_two_that_set_at_once_one_wins(alice: User) -> None:
+def test_a_token_sets_only_one_password(alice: User) -> None:
     token = link_for().split("/")[-2]
     again = User.objects.get(pk=alice.pk)
     assert passwords.reset(alice, NEW, token)
@@ -225,7 +225,7 @@ def test_of_two_that_set_at_once_one_wins(alice: User) -> None:
 
 
 @pytest.mark.parametrize("what", ["password", "email", "secret", "login"])
-def test_a_link_dies_of_what_happens_to_its_account(alice: User, what: str) -> None:
+def test_changes_of_the_account_invalidate_the_link(alice: User, what: str) -> None:
     link = link_for()
     assert is_good(link)
     match what:
@@ -241,14 +241,14 @@ def test_a_link_dies_of_what_happens_to_its_account(alice: User, what: str) -> N
     assert not is_good(link)
 
 
-def test_a_link_dies_after_three_hours(alice: User, settings: Settings) -> None:
+def test_a_link_expires_after_three_hours(alice: User, settings: Settings) -> None:
     assert settings.PASSWORD_RESET_TIMEOUT == 3 * 3600
     link = link_for()
     settings.PASSWORD_RESET_TIMEOUT = -1  # any link is older
     assert not is_good(link)
 
 
-def test_a_link_of_one_person_is_none_of_another(alice: User) -> None:
+def test_a_link_of_one_user_is_invalid_for_another(alice: User) -> None:
     bob = User.objects.create_user("bob", email="bob@example.org", password=PASSWORD)
     one, other = link_for().split("/"), link_for("bob@example.org").split("/")
     one[3] = other[3]
@@ -257,7 +257,7 @@ def test_a_link_of_one_person_is_none_of_another(alice: User) -> None:
 
 
 @pytest.mark.parametrize("link", ["MQ/abc-def", "%00/x-y", "OTk5OTk5/abc-0123", "MQ/set-password", "x" * 300 + "/a-b"])
-def test_made_up_links_get_a_clear_page(client: Client, alice: User, link: str) -> None:
+def test_forged_links_show_an_explanation(client: Client, alice: User, link: str) -> None:
     response = client.get(f"/accounts/reset/{link}/")
     assert response.status_code == 200
     assert "This link is no longer good" in response.content.decode()
@@ -270,14 +270,14 @@ def test_following_a_link_changes_nothing(alice: User) -> None:
     assert is_good(link)
 
 
-def test_a_weak_password_is_refused_and_the_link_stays_good(client: Client, alice: User) -> None:
+def test_a_weak_password_is_refused_and_the_link_stays_valid(client: Client, alice: User) -> None:
     link = link_for()
     response = use(client, link, "12345678")
     assert 'id="id_new_password2-errors"' in response.content.decode()
     assert use(client, link).headers["Location"] == "/accounts/reset/done/"
 
 
-def test_every_session_ends_also_the_one_that_set_the_password(alice: User) -> None:
+def test_a_reset_ends_every_session_including_its_own(alice: User) -> None:
     here, elsewhere = logged_in(alice), logged_in(alice)
     bob = User.objects.create_user("bob", password=PASSWORD)
     other = logged_in(bob)
@@ -289,20 +289,20 @@ def test_every_session_ends_also_the_one_that_set_the_password(alice: User) -> N
     assert other.get("/accounts/").status_code == 200
 
 
-def test_somebody_else_who_is_logged_in_here_stays_so(alice: User) -> None:
+def test_another_user_in_the_same_browser_stays_logged_in(alice: User) -> None:
     bob = User.objects.create_user("bob", password=PASSWORD)
     client = logged_in(bob)
     assert use(client, link_for()).status_code == 302
     assert "bob" in client.get("/accounts/").content.decode()
 
 
-def test_it_stops_a_change_of_address(alice: User) -> None:
+def test_a_reset_cancels_a_change_of_address(alice: User) -> None:
     EmailChange.objects.create(user=alice, email="eve@example.org")
     use(Client(), link_for())
     assert not EmailChange.objects.exists()
 
 
-def test_who_was_locked_out_may_try_again_at_once(client: Client, alice: User, settings: Settings) -> None:
+def test_a_reset_ends_the_lock_out(client: Client, alice: User, settings: Settings) -> None:
     def try_to_log_in(password: str) -> bool:
         client.post("/accounts/login/", {"username": "alice", "password": password})
         return "_auth_user_id" in client.session
@@ -314,7 +314,7 @@ def test_who_was_locked_out_may_try_again_at_once(client: Client, alice: User, s
     assert try_to_log_in(NEW)
 
 
-def test_one_address_cannot_be_flooded_and_known_or_not_the_answer_is_the_same(alice: User) -> None:
+def test_emails_are_limited_alike_for_known_and_unknown_addresses(alice: User) -> None:
     answers = []
     for email in (ADDRESS, "nobody@example.org"):
         for n in range(5):
@@ -329,14 +329,14 @@ def test_one_address_cannot_be_flooded_and_known_or_not_the_answer_is_the_same(a
     assert answers == [(429, answers[0][1])] * 2
 
 
-def test_the_loss_of_redis_lifts_no_limit(alice: User, redis: Redis) -> None:
+def test_a_loss_of_redis_keeps_the_limit(alice: User, redis: Redis) -> None:
     for _ in range(5):
         Client().post(PATH, {"email": ADDRESS})
     redis.flushall()
     assert Client().post(PATH, {"email": ADDRESS}).status_code == 429
 
 
-def test_what_was_counted_names_nobody_and_goes_when_it_is_over(alice: User) -> None:
+def test_counters_store_no_names_and_expire(alice: User) -> None:
     Client().post(PATH, {"email": ADDRESS})
     assert {(row.kind, row.name, row.address) for row in FailedLogins.objects.all()} == {("form", "", "")}
     FailedLogins.objects.update(ends_at=timezone.now() - timedelta(seconds=1))
@@ -344,23 +344,21 @@ def test_what_was_counted_names_nobody_and_goes_when_it_is_over(alice: User) -> 
     assert FailedLogins.objects.filter(ends_at__lt=timezone.now()).count() == 0
 
 
-def test_one_visitor_cannot_ask_for_everybody(alice: User) -> None:
+def test_requests_of_one_visitor_are_limited(alice: User) -> None:
     for n in range(20):
         assert Client().post(PATH, {"email": f"reader{n}@example.org"}).status_code == 302
     assert Client().post(PATH, {"email": "reader20@example.org"}).status_code == 429
     assert Client().post(PATH, {"email": "reader20@example.org"}, REMOTE_ADDR="192.0.2.1").status_code == 302
 
 
-def test_without_a_broker_the_letter_is_sent_all_the_same_after_the_response(
-    alice: User, redis_server: RedisServer
-) -> None:
+def test_without_a_broker_the_email_is_sent_after_the_response(alice: User, redis_server: RedisServer) -> None:
     redis_server.kill()  # state and cache are gone with it
     assert Client().post(PATH, {"email": ADDRESS}).status_code == 302
     wait_until(lambda: len(mail.outbox) == 1, "the letter")
     assert is_good(link_in(mail.outbox[0]))  # type: ignore[arg-type]
 
 
-def test_without_a_broker_nothing_is_looked_up_while_anybody_waits(
+def test_without_a_broker_the_request_looks_up_no_user(
     alice: User, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submitted: list[Any] = []
@@ -378,7 +376,7 @@ def test_without_a_broker_nothing_is_looked_up_while_anybody_waits(
     assert [args[2][0] for args in submitted] == [ADDRESS, "nobody@example.org"]
 
 
-def test_what_waits_without_a_broker_is_bounded(
+def test_tasks_waiting_without_a_broker_are_bounded(
     alice: User, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(letters._waiting, "acquire", lambda blocking: False)
@@ -387,13 +385,13 @@ def test_what_waits_without_a_broker_is_bounded(
     assert "one is lost" in caplog.text
 
 
-def test_letters_speak_the_language_of_who_asked(alice: User) -> None:
+def test_emails_use_the_language_of_the_request(alice: User) -> None:
     Client().post(PATH, {"email": ADDRESS}, headers={"accept-language": "zh-hans"})
     ((_, arguments),) = hinted()
     assert arguments[-1] == "zh-hans"
 
 
-def test_a_name_cannot_write_into_the_letter(alice: User) -> None:
+def test_names_are_escaped_in_the_html_email(alice: User) -> None:
     User.objects.filter(pk=alice.pk).update(username="<b>x</b>")
     Client().post(PATH, {"email": ADDRESS})
     (letter,) = delivered()

@@ -18,7 +18,7 @@ JANUARY, MARCH = datetime(2011, 1, 1, tzinfo=UTC), datetime(2011, 3, 1, tzinfo=U
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_people_are_found_by_name_and_made_where_they_are_missing() -> None:
+def test_existing_users_are_found_and_missing_ones_created() -> None:
     ken = User.objects.create_user("Ken Thompson", password="a quiet bookshop")
     found = people(["ken thompson", "dennis ritchie", "DENNIS RITCHIE", "Joe Armstrong"], user_type="office")
     assert found["ken thompson"] == ken.pk
@@ -31,17 +31,17 @@ def test_people_are_found_by_name_and_made_where_they_are_missing() -> None:
     assert User.objects.get(pk=ken.pk).check_password("a quiet bookshop")
 
 
-def test_what_is_no_name_is_refused_and_nobody_is_made() -> None:
+def test_an_invalid_name_is_refused_and_creates_no_user() -> None:
     with pytest.raises(ValidationError):
         people(["alice", " bob "])
     assert not User.objects.exists()
 
 
-def test_a_name_of_letters_of_any_width_is_one_persons() -> None:
+def test_spellings_of_one_name_give_one_user() -> None:
     assert len(set(people(["alice", "Alice", "\uff41\uff4c\uff49\uff43\uff45"]).values())) == 1
 
 
-def test_logins_are_seen_to_once() -> None:
+def test_a_repeated_import_changes_nothing() -> None:
     warm()
     ids = people(f"reader {n}" for n in range(20))
     logins = {pk: Logins(n + 1, JANUARY) for n, pk in enumerate(ids.values())}
@@ -54,7 +54,7 @@ def test_logins_are_seen_to_once() -> None:
     assert not Change.objects.exists()
 
 
-def test_more_logins_and_later_ones_win_each_for_itself() -> None:
+def test_greater_count_and_later_time_are_kept_separately() -> None:
     (pk,) = people(["alice"]).values()
     see_to_logins({pk: Logins(5, JANUARY)})
     assert see_to_logins({pk: Logins(2, MARCH)}) == 1
@@ -63,12 +63,12 @@ def test_more_logins_and_later_ones_win_each_for_itself() -> None:
     assert LoginStats.objects.values_list("login_times", "last_login_time").get(pk=pk) == (6, MARCH)
 
 
-def test_somebody_who_does_not_exist_cannot_have_logged_in() -> None:
+def test_an_unknown_id_is_refused() -> None:
     with pytest.raises(IntegrityError):
         see_to_logins({987654: Logins(1, JANUARY)})
 
 
-def test_it_takes_few_statements_however_many_there_are() -> None:
+def test_an_import_needs_few_statements() -> None:
     people(["alice"])
     with record() as seen:
         ids = people(f"reader {n}" for n in range(1000))
@@ -76,7 +76,7 @@ def test_it_takes_few_statements_however_many_there_are() -> None:
     assert len(seen.sql) < 25  # SQLite takes 90 people a statement
 
 
-def test_what_was_imported_is_in_redis() -> None:
+def test_imported_users_are_mirrored() -> None:
     warm()
     ids = people(["alice", "bob"])
     see_to_logins({ids["alice"]: Logins(2, MARCH), ids["bob"]: Logins(1, JANUARY)})

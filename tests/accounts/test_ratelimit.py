@@ -18,14 +18,14 @@ def limit_keys(redis: Redis) -> list[bytes]:
     return list(redis.scan_iter(keys.limit("*", "*")))
 
 
-def test_so_many_are_allowed_and_then_one_has_to_wait(redis: Redis) -> None:
+def test_events_above_the_limit_must_wait(redis: Redis) -> None:
     assert [allow("knock", "alice", 3, 3600) for _ in range(3)] == [0, 0, 0]
     assert 0 < allow("knock", "alice", 3, 3600) <= 3600
     assert allow("knock", "bob", 3, 3600) == 0
     assert allow("ring", "alice", 3, 3600) == 0
 
 
-def test_waiting_ends_and_the_counter_with_it(redis: Redis) -> None:
+def test_a_limit_ends_with_its_period(redis: Redis) -> None:
     allow("knock", "alice", 1, 3600)
     (counter,) = limit_keys(redis)
     assert 0 < redis.pttl(counter) <= 3_600_000
@@ -38,7 +38,7 @@ def test_waiting_ends_and_the_counter_with_it(redis: Redis) -> None:
     assert allow("knock", "alice", 1, 3600) == 0
 
 
-def test_it_costs_one_round_trip_and_no_key_tells_who_it_was(redis: Redis) -> None:
+def test_counting_costs_one_round_trip_and_keys_hide_the_subject(redis: Redis) -> None:
     allow("knock", "alice@example.org", 3, 3600)
     with record() as seen:
         allow("knock", "alice@example.org", 3, 3600)
@@ -46,18 +46,18 @@ def test_it_costs_one_round_trip_and_no_key_tells_who_it_was(redis: Redis) -> No
     assert all(b"alice" not in key for key in limit_keys(redis))
 
 
-def test_at_once_from_many_threads_no_one_too_many_is_allowed() -> None:
+def test_concurrent_events_never_exceed_the_limit() -> None:
     with ThreadPoolExecutor(8) as pool:
         waits = list(pool.map(lambda _: allow("knock", "alice", 20, 3600), range(200)))
     assert waits.count(0) == 20
 
 
-def test_without_redis_a_process_counts_by_itself(redis_server: RedisServer) -> None:
+def test_a_process_counts_on_its_own_without_redis(redis_server: RedisServer) -> None:
     redis_server.kill()
     assert [allow("knock", "alice", 2, 3600) == 0 for _ in range(4)] == [True, True, False, False]
 
 
-def test_a_key_of_another_kind_is_no_reason_to_fail(redis: Redis) -> None:
+def test_a_key_of_another_type_causes_no_failure(redis: Redis) -> None:
     allow("knock", "alice", 1, 3600)
     (counter,) = limit_keys(redis)
     redis.delete(counter)
@@ -65,7 +65,7 @@ def test_a_key_of_another_kind_is_no_reason_to_fail(redis: Redis) -> None:
     assert allow("knock", "alice", 1, 3600) == 0
 
 
-def test_what_a_process_keeps_in_mind_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_counters_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ratelimit, "MOST_SUBJECTS", 3)
     counters = LocalCounters()
     for n in range(10):
@@ -74,14 +74,14 @@ def test_what_a_process_keeps_in_mind_is_bounded(monkeypatch: pytest.MonkeyPatch
     assert counters.allow("visitor 9", 1, 3600) > 0
 
 
-def test_a_local_limit_ends_as_well() -> None:
+def test_a_local_limit_ends_with_its_period() -> None:
     counters = LocalCounters()
     assert counters.allow("alice", 1, 0) == 0
     assert counters.allow("alice", 1, 0) == 0
 
 
 @pytest.mark.parametrize("away", [False, True], ids=["with redis", "without"])
-def test_what_was_not_what_is_limited_is_given_back(away: bool, redis_server: RedisServer) -> None:
+def test_an_event_can_be_given_back(away: bool, redis_server: RedisServer) -> None:
     if away:
         redis_server.kill()
     give_back("knock", "alice")

@@ -43,7 +43,7 @@ def give(client: Client, code: str) -> Any:
     return client.post(FACTOR, {"code": code}, REMOTE_ADDR=HOME)
 
 
-def test_a_right_password_alone_is_no_session(client: Client, secret: bytes) -> None:
+def test_a_right_password_alone_begins_no_session(client: Client, secret: bytes) -> None:
     response = log_in(client, "alice", next="/home/")
     assert response.headers["Location"] == FACTOR
     assert not is_in(client)
@@ -57,14 +57,14 @@ def test_a_right_password_alone_is_no_session(client: Client, secret: bytes) -> 
     assert LoginStats.objects.get().login_times == 1
 
 
-def test_a_login_goes_on_under_another_token(client: Client, secret: bytes) -> None:
+def test_the_second_factor_rotates_the_token(client: Client, secret: bytes) -> None:
     log_in(client, "alice")
     before = client.session.session_key
     give(client, present_code(secret))
     assert client.session.session_key != before
 
 
-def test_a_code_is_good_once(client: Client, alice: User, secret: bytes, settings: Settings, redis: Redis) -> None:
+def test_a_code_is_valid_once(client: Client, alice: User, secret: bytes, settings: Settings, redis: Redis) -> None:
     code = present_code(secret)
     log_in(client, "alice")
     assert give(client, code).status_code == 302
@@ -95,14 +95,14 @@ def tried_at_once(use: Callable[[], bool]) -> list[bool]:
         return list(pool.map(one, range(8)))
 
 
-def test_of_many_at_once_one_uses_a_code(alice: User, secret: bytes) -> None:
+def test_concurrent_uses_of_a_code_succeed_once(alice: User, secret: bytes) -> None:
     code = present_code(secret)
     assert sum(tried_at_once(lambda: app_codes.use(alice.pk, code))) == 1
     recovery_code = recovery.renew(alice.pk)[0]
     assert sum(tried_at_once(lambda: recovery.use(alice.pk, recovery_code))) == 1
 
 
-def test_a_recovery_code_is_good_once_and_stored_as_a_digest(client: Client, alice: User, secret: bytes) -> None:
+def test_a_recovery_code_is_valid_once_and_stored_as_a_digest(client: Client, alice: User, secret: bytes) -> None:
     codes = recovery.renew(alice.pk)
     stored = " ".join(RecoveryCode.objects.values_list("digest", flat=True))
     assert len(set(codes)) == 10
@@ -124,7 +124,7 @@ def test_a_recovery_code_of_another_user_is_refused(client: Client, alice: User,
     assert not is_in(client)
 
 
-def test_codes_cannot_be_found_by_trying(client: Client, alice: User, secret: bytes, redis: Redis) -> None:
+def test_attempts_with_codes_are_limited(client: Client, alice: User, secret: bytes, redis: Redis) -> None:
     log_in(client, "alice")
     assert [give(client, "000000").status_code for _ in range(6)] == [200] * 5 + [429]
     redis.flushall()
@@ -138,14 +138,14 @@ def test_codes_cannot_be_found_by_trying(client: Client, alice: User, secret: by
     assert give(again, present_code(secret)).status_code == 302
 
 
-def test_right_codes_do_not_count(client: Client, alice: User, secret: bytes) -> None:
+def test_right_codes_do_not_count_as_attempts(client: Client, alice: User, secret: bytes) -> None:
     for code in recovery.renew(alice.pk)[:7]:
         again = Client()
         log_in(again, "alice")
         assert give(again, code).status_code == 302
 
 
-def test_right_passwords_without_a_factor_cause_no_lockout(alice: User, secret: bytes) -> None:
+def test_right_passwords_without_a_factor_cause_no_lock_out(alice: User, secret: bytes) -> None:
     for _ in range(7):
         assert log_in(Client(), "alice").status_code == 302
     assert fail("alice", 1) == [200]
@@ -181,7 +181,7 @@ def test_the_secret_is_stored_encrypted(client: Client, alice: User, secret: byt
     assert app_codes.secret_text(secret).replace(" ", "") not in AuthenticatorApp.objects.get().secret
 
 
-def test_a_secret_outlives_a_change_of_the_secret_key(alice: User, secret: bytes, settings: Settings) -> None:
+def test_a_secret_survives_a_change_of_the_secret_key(alice: User, secret: bytes, settings: Settings) -> None:
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "another key of the site, long enough for Django"
     assert app_codes.use(alice.pk, present_code(secret))
@@ -189,7 +189,7 @@ def test_a_secret_outlives_a_change_of_the_secret_key(alice: User, secret: bytes
     assert not app_codes.use(alice.pk, app_codes.make_code(secret, app_codes.present_step() + 1))
 
 
-def test_an_account_that_is_kept_asks_for_the_factor_too(client: Client, alice: User, secret: bytes) -> None:
+def test_keeping_an_account_requires_the_factor(client: Client, alice: User, secret: bytes) -> None:
     deletion.ask(alice)
     page = log_in(client, "alice")
     response = client.post("/accounts/keep/", {"token": page.context["token"]})
@@ -198,14 +198,14 @@ def test_an_account_that_is_kept_asks_for_the_factor_too(client: Client, alice: 
     assert give(client, present_code(secret)).headers["Location"] == "/accounts/"
 
 
-def test_a_form_without_token_is_refused(alice: User, secret: bytes) -> None:
+def test_a_form_without_csrf_token_is_refused(alice: User, secret: bytes) -> None:
     strict = Client(enforce_csrf_checks=True)
     for path in (FACTOR, "/accounts/confirm/", "/accounts/factors/remove/", "/accounts/factors/codes/"):
         assert strict.post(path).status_code == 403
 
 
 @pytest.mark.parametrize("code", ["", " ", "x" * 41, "０００００００", "\0", "12345\u0660"])
-def test_nonsense_is_refused(client: Client, secret: bytes, code: str) -> None:
+def test_malformed_codes_are_refused(client: Client, secret: bytes, code: str) -> None:
     log_in(client, "alice")
     response = give(client, code)
     assert response.status_code == 200

@@ -30,7 +30,7 @@ __all__ = ["alice", "desk", "whole"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]
 
 
-def test_redis_emptied_logs_nobody_out(desk: Client, redis: Redis) -> None:
+def test_an_emptied_redis_ends_no_session(desk: Client, redis: Redis) -> None:
     redis.flushall()
     assert who(desk) == "alice"
     rebuild(["session"])
@@ -39,13 +39,13 @@ def test_redis_emptied_logs_nobody_out(desk: Client, redis: Redis) -> None:
     assert seen.sql == []
 
 
-def test_a_record_that_is_lost_logs_nobody_out(desk: Client, redis: Redis) -> None:
+def test_a_lost_record_ends_no_session(desk: Client, redis: Redis) -> None:
     redis.delete(keys.session(digest_in(desk)))
     assert who(desk) == "alice"
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_without_redis_one_logs_in_and_out_as_ever(harm: str, redis_server: RedisServer, alice: User) -> None:
+def test_login_and_logout_work_without_redis(harm: str, redis_server: RedisServer, alice: User) -> None:
     rebuild(["session"])
     desk = log_in(alice)
     getattr(redis_server, harm)()
@@ -57,7 +57,7 @@ def test_without_redis_one_logs_in_and_out_as_ever(harm: str, redis_server: Redi
     assert (who(desk), who(phone)) == ("", "alice")
 
 
-def test_what_happened_without_redis_shows_at_the_next_request_when_it_is_back(
+def test_events_without_redis_show_at_the_first_request_after_its_return(
     redis_server: RedisServer, alice: User
 ) -> None:
     """Nothing has been brought to Redis yet: what it says of the one is old, and of the other nothing."""
@@ -73,9 +73,7 @@ def test_what_happened_without_redis_shows_at_the_next_request_when_it_is_back(
     assert who(phone) == "alice"
 
 
-def test_a_session_shows_at_the_next_request_though_there_was_no_time_to_drain(
-    alice: User, settings: Settings, redis: Redis
-) -> None:
+def test_an_undrained_session_shows_at_the_next_request(alice: User, settings: Settings, redis: Redis) -> None:
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0.0}
     client = log_in(alice)
     assert redis.exists(keys.session(digest_in(client))) == 0
@@ -85,17 +83,17 @@ def test_a_session_shows_at_the_next_request_though_there_was_no_time_to_drain(
     assert kept(client) == {"colour": "blue"}
 
 
-def test_the_middleware_that_saves_sessions_is_inside_the_one_that_looks_for_writes() -> None:
+def test_sessions_are_saved_inside_the_middleware_that_drains() -> None:
     order = site.MIDDLEWARE
     assert order.index("mirror.middleware.ReadYourWrites") < order.index("accounts.middleware.SessionMiddleware")
 
 
-def test_a_stranger_without_a_cookie_costs_nothing() -> None:
+def test_a_visitor_without_a_cookie_costs_nothing() -> None:
     with record() as seen:
         assert who(Client()) == ""
     assert (seen.round_trips, seen.sql) == (0, [])
 
 
-def test_a_cold_mirror_is_no_stranger(desk: Client, redis: Redis) -> None:
+def test_a_cold_mirror_ends_no_session(desk: Client, redis: Redis) -> None:
     redis.delete(naming.marker("session"))
     assert who(desk) == "alice"

@@ -65,14 +65,14 @@ def told() -> Iterator[Told]:
     sessions_ending.disconnect(ending)
 
 
-def test_it_works() -> None:
+def test_a_session_is_read_in_one_round_trip() -> None:
     session = stored(colour="blue")
     with record() as seen:
         assert again(session)["colour"] == "blue"
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
-def test_by_sql_it_works_as_well() -> None:
+def test_a_session_can_be_read_from_sql() -> None:
     session = stored(colour="blue")
     with sql_only():
         assert again(session)["colour"] == "blue"
@@ -84,12 +84,12 @@ def test_only_the_digest_is_stored() -> None:
     assert len(session.session_key or "") == 32
 
 
-def test_tokens_are_not_guessed() -> None:
+def test_tokens_are_random() -> None:
     assert len({SessionStore()._get_new_session_key() for _ in range(100)}) == 100
 
 
 @pytest.mark.parametrize("token", ["x" * 32, "short", "", "\0" * 20, "☂" * 20, "\udcff" * 10, "a" * 10_000])
-def test_a_token_that_is_none_is_no_session(token: str) -> None:
+def test_an_invalid_token_gives_an_empty_session(token: str) -> None:
     session = SessionStore(token)
     assert session.get("colour") is None
     assert session.session_key is None
@@ -97,12 +97,12 @@ def test_a_token_that_is_none_is_no_session(token: str) -> None:
     assert Session.objects.count() == 0
 
 
-def test_the_digest_is_no_token() -> None:
+def test_the_digest_is_not_accepted_as_a_token() -> None:
     digest = stored(colour="blue").digest
     assert SessionStore(digest).get("colour") is None
 
 
-def test_an_expired_session_is_none_by_redis_and_by_sql() -> None:
+def test_an_expired_session_is_empty_from_redis_and_from_sql() -> None:
     session = stored(colour="blue")
     Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
     rebuild(["session"])
@@ -111,7 +111,7 @@ def test_an_expired_session_is_none_by_redis_and_by_sql() -> None:
         assert "colour" not in again(session)
 
 
-def test_a_session_that_has_not_arrived_in_redis_is_believed_to_sql(redis: Redis) -> None:
+def test_a_session_missing_in_redis_is_read_from_sql(redis: Redis) -> None:
     session = stored(colour="blue")
     redis.delete(keys.session(session.digest or ""))
     assert again(session)["colour"] == "blue"
@@ -127,7 +127,7 @@ def test_expiry_can_be_chosen(value: timedelta | int | None) -> None:
     assert again(session).get_expire_at_browser_close() == (value == 0)
 
 
-def test_expired_sessions_are_cleared_and_others_stay(told: Told, redis: Redis) -> None:
+def test_clearing_ends_only_expired_sessions(told: Told, redis: Redis) -> None:
     old, new = stored(a=1), stored(b=1)
     Session.objects.filter(pk=old.digest).update(expire_date=timezone.now() - timedelta(days=1))
     SessionStore.clear_expired()
@@ -136,7 +136,7 @@ def test_expired_sessions_are_cleared_and_others_stay(told: Told, redis: Redis) 
     assert redis.zrange(keys.recent(), 0, -1) == [(new.digest or "").encode()]
 
 
-def test_flush_takes_everything_away(told: Told, redis: Redis) -> None:
+def test_flush_removes_everything(told: Told, redis: Redis) -> None:
     session = stored(colour="blue")
     before = session.digest
     session.flush()
@@ -147,7 +147,7 @@ def test_flush_takes_everything_away(told: Told, redis: Redis) -> None:
     assert told == [("ending", before)]
 
 
-def test_cycle_key_keeps_the_data_under_another_token(told: Told, redis: Redis) -> None:
+def test_cycle_key_keeps_the_data_under_a_new_token(told: Told, redis: Redis) -> None:
     session = again(stored(colour="blue"))
     before, token = session.digest, session.session_key
     session.cycle_key()
@@ -158,7 +158,7 @@ def test_cycle_key_keeps_the_data_under_another_token(told: Told, redis: Redis) 
     assert redis.zrange(keys.recent(), 0, -1) == [(session.digest or "").encode()]
 
 
-def test_a_sessions_beginning_and_device_survive_a_new_token() -> None:
+def test_start_time_and_device_survive_a_new_token() -> None:
     alice = User.objects.create_user("alice")
     session = SessionStore()
     session.user_agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -173,7 +173,7 @@ def test_a_sessions_beginning_and_device_survive_a_new_token() -> None:
     assert after.user == alice
 
 
-def test_saving_again_leaves_beginning_and_device(redis: Redis) -> None:
+def test_saving_again_keeps_start_time_and_device(redis: Redis) -> None:
     session = stored(colour="blue")
     Session.objects.update(device="Opera on Linux", created_at="2001-01-01T00:00:00Z")
     session["colour"] = "red"
@@ -183,7 +183,7 @@ def test_saving_again_leaves_beginning_and_device(redis: Redis) -> None:
     assert again(session)["colour"] == "red"
 
 
-def test_what_is_committed_already_is_not_written_again() -> None:
+def test_committed_data_is_not_written_again() -> None:
     session = stored(colour="blue")
     with record() as seen:
         session.save()
@@ -195,7 +195,7 @@ def test_what_is_committed_already_is_not_written_again() -> None:
 
 
 @pytest.mark.parametrize("change", [SessionStore.save, SessionStore.cycle_key, SessionStore.flush, SessionStore.delete])
-def test_what_is_rolled_back_never_was(change: Callable[[SessionStore], object], redis: Redis) -> None:
+def test_rolled_back_changes_leave_no_trace(change: Callable[[SessionStore], object], redis: Redis) -> None:
     session = again(stored(colour="blue"))
     first, row = session.digest, Session.objects.values().get()
     seen = redis.zrange(keys.recent(), 0, -1, withscores=True)
@@ -209,7 +209,7 @@ def test_what_is_rolled_back_never_was(change: Callable[[SessionStore], object],
     assert redis.zrange(keys.recent(), 0, -1, withscores=True) == seen
 
 
-def test_a_new_session_that_is_rolled_back_leaves_nothing(redis: Redis) -> None:
+def test_a_rolled_back_new_session_leaves_no_trace(redis: Redis) -> None:
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         stored(colour="blue")
         raise ZeroDivisionError
@@ -218,7 +218,7 @@ def test_a_new_session_that_is_rolled_back_leaves_nothing(redis: Redis) -> None:
     assert redis.keys(keys.session("*")) == []
 
 
-def test_saving_what_was_ended_meanwhile_fails_and_brings_nothing_back(redis: Redis) -> None:
+def test_saving_an_ended_session_fails(redis: Redis) -> None:
     session = again(stored(colour="blue"))
     session["colour"] = "red"
     Session.objects.all().delete()
@@ -228,7 +228,7 @@ def test_saving_what_was_ended_meanwhile_fails_and_brings_nothing_back(redis: Re
     assert redis.keys(keys.session("*")) == []
 
 
-def test_somebodys_session_that_was_ended_meanwhile_does_not_go_on_under_another_token(told: Told) -> None:
+def test_an_ended_session_gets_no_new_token(told: Told) -> None:
     session = again(stored(_auth_user_id=str(User.objects.create_user("alice").pk)))
     token = session.session_key
     assert session["_auth_user_id"]
@@ -240,7 +240,7 @@ def test_somebodys_session_that_was_ended_meanwhile_does_not_go_on_under_another
     assert told == []
 
 
-def test_a_token_that_is_taken_is_never_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_taken_token_is_never_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     session = stored(colour="blue")
     given = iter([session.session_key, "another-token-altogether"])
     monkeypatch.setattr(SessionStore, "_get_new_session_key", lambda self: next(given))
@@ -248,7 +248,7 @@ def test_a_token_that_is_taken_is_never_shared(monkeypatch: pytest.MonkeyPatch) 
     assert again(session)["colour"] == "blue"
 
 
-def test_a_session_that_cannot_be_made_says_so_and_does_not_try_for_ever() -> None:
+def test_a_session_that_cannot_be_created_raises_an_error() -> None:
     """As when its user has gone: the database refuses each new token alike."""
     session = SessionStore()
     session["_auth_user_id"] = "987654321"
@@ -256,7 +256,7 @@ def test_a_session_that_cannot_be_made_says_so_and_does_not_try_for_ever() -> No
         session.create()
 
 
-def test_a_session_that_is_being_removed_is_over(redis: Redis) -> None:
+def test_a_session_that_is_being_removed_is_empty(redis: Redis) -> None:
     session = stored(colour="blue")
     redis.zadd(keys.recent(), {session.digest or "": 0})
     assert again(session).get("colour") is None
@@ -264,7 +264,7 @@ def test_a_session_that_is_being_removed_is_over(redis: Redis) -> None:
         assert again(session).get("colour") is None
 
 
-def test_using_a_session_is_noted_once_a_minute(redis: Redis) -> None:
+def test_the_use_of_a_session_is_recorded_once_a_minute(redis: Redis) -> None:
     session = stored(colour="blue")
     digest = session.digest or ""
     with record() as seen:
@@ -275,14 +275,14 @@ def test_using_a_session_is_noted_once_a_minute(redis: Redis) -> None:
     assert tokens.last_seen([digest])[digest] > 1
 
 
-def test_data_of_other_hands_is_an_empty_session() -> None:
+def test_forged_data_gives_an_empty_session() -> None:
     session = stored(colour="blue")
     Session.objects.all().update(session_data="nonsense")
     rebuild(["session"])
     assert again(session).get("colour") is None
 
 
-def test_whose_a_session_is_is_a_column_of_its_own() -> None:
+def test_the_user_of_a_session_is_stored_in_a_column() -> None:
     alice = User.objects.create_user("alice")
     session = stored()
     assert Session.objects.get().user is None
@@ -292,19 +292,19 @@ def test_whose_a_session_is_is_a_column_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("user", ["x", "", None, "-1", "１"])
-def test_an_odd_user_is_nobody(user: object) -> None:
+def test_an_invalid_user_id_gives_an_anonymous_session(user: object) -> None:
     stored(_auth_user_id=user)
     assert Session.objects.get().user is None
 
 
-def test_a_session_whose_time_was_flushed_to_sql_can_end() -> None:
+def test_a_session_with_a_flushed_time_can_end() -> None:
     session = stored(colour="blue")
     LastSeen.objects.create(session_id=session.digest or "", seen_at=timezone.now())
     session.flush()
     assert (Session.objects.count(), LastSeen.objects.count()) == (0, 0)
 
 
-def test_its_asynchronous_methods_do_the_same() -> None:
+def test_asynchronous_methods_work() -> None:
     async def story() -> None:
         session = SessionStore()
         await session.aset("colour", "blue")
@@ -324,12 +324,12 @@ def test_its_asynchronous_methods_do_the_same() -> None:
     assert Session.objects.count() == 0
 
 
-def test_it_is_the_engine_of_the_site() -> None:
+def test_the_model_names_this_engine() -> None:
     assert Session.get_session_store_class() is sessions.SessionStore
 
 
 @pytest.mark.parametrize("change", [SessionStore.save, SessionStore.cycle_key])
-def test_whatever_comes_at_the_same_moment_what_was_ended_stays_ended(
+def test_an_ended_session_stays_ended_despite_concurrent_writes(
     change: Callable[[SessionStore], object], redis: Redis
 ) -> None:
     alice = User.objects.create_user("alice")

@@ -47,7 +47,7 @@ def said(redis: Redis, digest: str) -> Any:
     return orjson.loads(raw) if raw else None
 
 
-def test_a_session_has_a_record_a_field_and_a_place_among_its_users(redis: Redis, alice: User) -> None:
+def test_a_session_has_a_record_and_entries_of_its_user(redis: Redis, alice: User) -> None:
     _, digest = logged_in(alice)
     found = said(redis, digest)
     assert found["user"]["name"] == "alice"
@@ -57,7 +57,7 @@ def test_a_session_has_a_record_a_field_and_a_place_among_its_users(redis: Redis
     assert verify(["session"]) == []
 
 
-def test_a_strangers_session_is_nobodys(redis: Redis) -> None:
+def test_an_anonymous_session_has_no_user_entries(redis: Redis) -> None:
     client = Client()
     session = client.session
     session["cart"] = 1
@@ -68,14 +68,14 @@ def test_a_strangers_session_is_nobodys(redis: Redis) -> None:
     assert verify(["session"]) == []
 
 
-def test_what_ended_leaves_nothing(redis: Redis, alice: User) -> None:
+def test_an_ended_session_leaves_nothing(redis: Redis, alice: User) -> None:
     client, digest = logged_in(alice)
     client.logout()
     assert said(redis, digest) is None
     assert redis.exists(keys.tokens(), keys.sessions_of(alice.pk)) == 0
 
 
-def test_an_expired_session_stays_until_its_row_goes(redis: Redis, alice: User) -> None:
+def test_an_expired_session_stays_until_its_row_is_deleted(redis: Redis, alice: User) -> None:
     """Else verify would find a difference that no change ever caused."""
     _, digest = logged_in(alice)
     Session.objects.update(expire_date="2001-01-01T00:00:00Z")
@@ -93,7 +93,7 @@ def test_an_expired_session_stays_until_its_row_goes(redis: Redis, alice: User) 
         ("password", "x", "auth"),
     ],
 )
-def test_raw_sql_on_the_user_shows_in_each_of_their_sessions(
+def test_raw_sql_on_a_user_updates_each_of_the_sessions(
     column: str, value: str | bool, name: str, redis: Redis, alice: User
 ) -> None:
     digests = [logged_in(alice)[1], logged_in(alice)[1]]
@@ -136,7 +136,7 @@ def test_rights_follow_staff_groups_and_permissions(redis: Redis, alice: User) -
     assert verify(["session"]) == []
 
 
-def test_any_number_of_sessions_costs_the_same_queries(alice: User) -> None:
+def test_a_rebuild_needs_the_same_queries_for_any_number_of_sessions(alice: User) -> None:
     alice.groups.add(Group.objects.create(name="buyers"))
     logged_in(alice)
     with record() as few:
@@ -148,7 +148,7 @@ def test_any_number_of_sessions_costs_the_same_queries(alice: User) -> None:
     assert len(many.sql) == len(few.sql)
 
 
-def test_a_user_who_goes_takes_their_sessions_along(redis: Redis, alice: User) -> None:
+def test_deleting_a_user_deletes_the_sessions(redis: Redis, alice: User) -> None:
     _, digest = logged_in(alice)
     alice.delete()
     assert said(redis, digest) is None
@@ -156,7 +156,7 @@ def test_a_user_who_goes_takes_their_sessions_along(redis: Redis, alice: User) -
     assert verify(["session"]) == []
 
 
-def test_logins_at_the_same_moment_are_not_in_one_anothers_way(redis: Redis, alice: User) -> None:
+def test_concurrent_logins_do_not_restart_a_drain(redis: Redis, alice: User) -> None:
     """They all write the hash of tokens: a drain that watched it would start over each time."""
     _, digest = logged_in(alice)
     steps = []

@@ -66,7 +66,7 @@ def test_the_token_is_stored_nowhere(desk: Client, redis: Redis) -> None:
     assert token_in(desk) not in said
 
 
-def test_logging_in_takes_a_new_token_and_what_a_stranger_kept_comes_along(alice: User) -> None:
+def test_login_rotates_the_token_and_keeps_anonymous_data(alice: User) -> None:
     client = Client()
     client.get("/keep/?colour=blue")
     before = token_in(client)
@@ -77,14 +77,14 @@ def test_logging_in_takes_a_new_token_and_what_a_stranger_kept_comes_along(alice
     assert Session.objects.count() == 1
 
 
-def test_a_token_that_somebody_planted_is_not_taken_over(alice: User) -> None:
+def test_a_planted_token_is_not_adopted(alice: User) -> None:
     client = with_token("planted-by-somebody-else-0123456")
     client.post("/accounts/login/", {"username": "alice", "password": PASSWORD})
     assert who(client) == "alice"
     assert who(with_token("planted-by-somebody-else-0123456")) == ""
 
 
-def test_logging_in_again_takes_a_new_token_too(alice: User, desk: Client) -> None:
+def test_a_repeated_login_rotates_the_token(alice: User, desk: Client) -> None:
     before = token_in(desk)
     desk.force_login(alice)
     assert token_in(desk) != before
@@ -92,7 +92,7 @@ def test_logging_in_again_takes_a_new_token_too(alice: User, desk: Client) -> No
     assert who(with_token(before)) == ""
 
 
-def test_logging_out_ends_the_session_and_takes_the_cookie_away(desk: Client) -> None:
+def test_logout_ends_the_session_and_replaces_the_cookie(desk: Client) -> None:
     before = token_in(desk)
     desk.get("/keep/?colour=blue")
     response = desk.post("/accounts/logout/")
@@ -102,7 +102,7 @@ def test_logging_out_ends_the_session_and_takes_the_cookie_away(desk: Client) ->
     assert not Session.objects.filter(user__isnull=False).exists()
 
 
-def test_somebody_elses_login_in_the_same_browser_begins_with_an_empty_session(alice: User, desk: Client) -> None:
+def test_login_as_another_user_begins_with_an_empty_session(alice: User, desk: Client) -> None:
     desk.get("/keep/?colour=blue")
     before = token_in(desk)
     desk.force_login(User.objects.create_user("bob"))
@@ -110,14 +110,14 @@ def test_somebody_elses_login_in_the_same_browser_begins_with_an_empty_session(a
     assert who(with_token(before)) == ""
 
 
-def test_a_request_that_saves_what_was_ended_meanwhile_is_refused_and_brings_nothing_back(desk: Client) -> None:
+def test_a_request_cannot_save_a_session_that_ended_meanwhile(desk: Client) -> None:
     before = token_in(desk)
     assert desk.get("/ended-meanwhile/").status_code == 400
     assert who(with_token(before)) == ""
     assert Session.objects.count() == 0
 
 
-def test_more_rights_take_a_new_token_and_everything_stays(alice: User, desk: Client) -> None:
+def test_more_rights_rotate_the_token_and_keep_the_data(alice: User, desk: Client) -> None:
     desk.get("/keep/?colour=blue")
     before, row = token_in(desk), Session.objects.get()
     User.objects.filter(pk=alice.pk).update(is_staff=True, is_superuser=True)
@@ -133,7 +133,7 @@ def test_more_rights_take_a_new_token_and_everything_stays(alice: User, desk: Cl
 
 
 @pytest.mark.parametrize("what", ["staff", "group", "permission"])
-def test_fewer_rights_take_a_new_token_too(what: str, alice: User) -> None:
+def test_fewer_rights_rotate_the_token(what: str, alice: User) -> None:
     group = Group.objects.create(name="buyers")
     User.objects.filter(pk=alice.pk).update(is_staff=True)
     alice.groups.add(group)
@@ -153,9 +153,7 @@ def test_fewer_rights_take_a_new_token_too(what: str, alice: User) -> None:
     assert token_in(desk) != before
 
 
-def test_two_requests_that_notice_at_once_rotate_once(
-    alice: User, desk: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_requests_rotate_the_token_once(alice: User, desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     User.objects.filter(pk=alice.pk).update(is_staff=True)
     drain_all()
     late = with_token(token_in(desk))
@@ -174,7 +172,7 @@ def test_two_requests_that_notice_at_once_rotate_once(
     assert who(desk) == "alice"
 
 
-def test_a_password_that_one_changes_oneself_ends_all_other_sessions(alice: User, desk: Client) -> None:
+def test_changing_the_own_password_ends_all_other_sessions(alice: User, desk: Client) -> None:
     phone, bob = log_in(alice), log_in(User.objects.create_user("bob"))
     desk.get("/keep/?colour=blue")
     before = token_in(desk)
@@ -185,14 +183,14 @@ def test_a_password_that_one_changes_oneself_ends_all_other_sessions(alice: User
     assert Session.objects.filter(user=alice).count() == 1
 
 
-def test_a_password_that_another_changes_ends_every_session(alice: User, desk: Client) -> None:
+def test_a_password_changed_elsewhere_ends_every_session(alice: User, desk: Client) -> None:
     alice.set_password("a noisy bookshop")
     alice.save()
     assert Session.objects.count() == 0
     assert who(desk) == ""
 
 
-def test_a_password_that_is_only_hashed_anew_ends_nothing(alice: User, desk: Client, settings: Settings) -> None:
+def test_a_rehashed_password_ends_no_session(alice: User, desk: Client, settings: Settings) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher", *settings.PASSWORD_HASHERS]
     assert User.objects.get(pk=alice.pk).check_password(PASSWORD)
     assert User.objects.get(pk=alice.pk).password.startswith("pbkdf2")

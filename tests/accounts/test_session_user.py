@@ -22,13 +22,13 @@ __all__ = ["alice", "desk", "whole"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]
 
 
-def test_session_and_user_are_one_round_trip_and_no_sql(desk: Client) -> None:
+def test_session_and_user_need_one_round_trip_and_no_sql(desk: Client) -> None:
     with record() as seen:
         assert who(desk) == "alice"
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
-def test_the_book_list_for_somebody_logged_in_is_two_round_trips_and_no_sql(desk: Client) -> None:
+def test_the_book_list_of_a_reader_needs_two_round_trips_and_no_sql(desk: Client) -> None:
     copy.forget()
     make_book("The Book of Sand", tags="fantasy")
     rebuild()
@@ -42,7 +42,7 @@ def test_the_book_list_for_somebody_logged_in_is_two_round_trips_and_no_sql(desk
     assert b"alice" in page.content
 
 
-def test_a_login_writes_its_session_once_and_at_the_answer_no_more(alice: User) -> None:
+def test_a_login_writes_its_session_only_in_its_transaction(alice: User) -> None:
     client = Client()
     with record() as seen:
         client.post("/accounts/login/", {"username": "alice", "password": PASSWORD})
@@ -51,13 +51,13 @@ def test_a_login_writes_its_session_once_and_at_the_answer_no_more(alice: User) 
     assert who(client) == "alice"
 
 
-def test_a_page_that_only_reads_writes_nothing(desk: Client) -> None:
+def test_a_read_only_page_does_not_write_the_session(desk: Client) -> None:
     row = Session.objects.values().get()
     who(desk)
     assert Session.objects.values().get() == row
 
 
-def test_the_user_is_a_user_whose_other_fields_are_asked_for_when_wanted(alice: User, rf: RequestFactory) -> None:
+def test_other_fields_of_the_user_are_deferred(alice: User, rf: RequestFactory) -> None:
     User.objects.filter(pk=alice.pk).update(email="alice@example.org")
     request = rf.get("/")
     request.session = SessionStore(token_in(log_in(alice)))
@@ -83,7 +83,7 @@ def test_staff_have_their_permissions(alice: User) -> None:
     assert client.get("/admin/auth/group/").status_code == 403
 
 
-def test_asked_asynchronously_it_is_the_same_user(desk: Client) -> None:
+def test_the_asynchronous_user_is_the_same(desk: Client) -> None:
     def ask() -> None:
         assert desk.get("/awho/").json()["user"] == "alice"
         assert Client().get("/awho/").json()["user"] == ""
@@ -93,43 +93,41 @@ def test_asked_asynchronously_it_is_the_same_user(desk: Client) -> None:
 
 
 @pytest.mark.parametrize(("column", "value"), [("session_secret", "another"), ("password", "another")])
-def test_a_secret_that_was_changed_by_raw_sql_ends_every_session(
-    column: str, value: str, alice: User, desk: Client
-) -> None:
+def test_raw_sql_on_secret_or_password_ends_every_session(column: str, value: str, alice: User, desk: Client) -> None:
     phone = log_in(alice)
     by_raw_sql(column, value, alice)
     assert (who(desk), who(phone)) == ("", "")
     assert Session.objects.count() == 0  # each of them found out, and was flushed
 
 
-def test_sql_is_asked_as_strictly(alice: User, desk: Client) -> None:
+def test_the_fallback_checks_the_secret_too(alice: User, desk: Client) -> None:
     by_raw_sql("session_secret", "another", alice)
     with sql_only():
         assert who(desk) == ""
 
 
-def test_logging_out_everywhere_is_one_write(alice: User, desk: Client) -> None:
+def test_ending_all_sessions_affects_only_their_user(alice: User, desk: Client) -> None:
     bob = log_in(User.objects.create_user("bob"))
     end_all_sessions(alice)
     assert (who(desk), who(bob)) == ("", "bob")
 
 
-def test_who_was_deactivated_is_nobody(alice: User, desk: Client) -> None:
+def test_a_deactivated_user_is_anonymous(alice: User, desk: Client) -> None:
     by_raw_sql("is_active", False, alice)
     assert who(desk) == ""
 
 
-def test_a_user_who_was_deleted_is_nobody(alice: User, desk: Client) -> None:
+def test_a_deleted_user_is_anonymous(alice: User, desk: Client) -> None:
     alice.delete()
     assert who(desk) == ""
 
 
-def test_a_back_end_that_is_no_more_lets_nobody_in(desk: Client, settings: Settings) -> None:
+def test_a_removed_backend_ends_its_sessions(desk: Client, settings: Settings) -> None:
     settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.RemoteUserBackend"]
     assert who(desk) == ""
 
 
-def test_a_new_secret_key_keeps_those_in_whom_the_old_one_let_in(desk: Client, settings: Settings) -> None:
+def test_sessions_survive_a_new_secret_key_with_a_fallback(desk: Client, settings: Settings) -> None:
     settings.SECRET_KEY_FALLBACKS = [site.SECRET_KEY]
     settings.SECRET_KEY = "x" * 50
     rebuild(["session"])
@@ -140,6 +138,6 @@ def test_a_new_secret_key_keeps_those_in_whom_the_old_one_let_in(desk: Client, s
     assert who(desk) == "alice"
 
 
-def test_a_new_secret_key_without_the_old_one_lets_nobody_in(desk: Client, settings: Settings) -> None:
+def test_a_new_secret_key_without_a_fallback_ends_all_sessions(desk: Client, settings: Settings) -> None:
     settings.SECRET_KEY = "x" * 50
     assert who(desk) == ""

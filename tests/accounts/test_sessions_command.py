@@ -44,7 +44,7 @@ def from_shell(*arguments: str) -> Ran:
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
-def test_it_says_what_it_did(redis: Redis) -> None:
+def test_the_command_reports_its_result(redis: Redis) -> None:
     sessions, expired = make_sessions(5), make_sessions(2, start=5, expired=True)
     age(redis, [digest(99), *sessions, *expired])
     assert run("clean", "--limit", "3") == Ran(
@@ -53,19 +53,19 @@ def test_it_says_what_it_did(redis: Redis) -> None:
     assert left(redis) == rows() == set(sessions[2:])
 
 
-def test_it_reports_in_json(redis: Redis) -> None:
+def test_the_command_reports_in_json(redis: Redis) -> None:
     age(redis, make_sessions(5))
     found = run("clean", "--limit", "3", "--json")
     assert json.loads(found.out) == {"limit": 3, "removed": 2, "expired": 0, "strays": 0, "left": 3, "over": 0}
 
 
-def test_without_a_limit_it_is_the_settings(redis: Redis, settings: Settings) -> None:
+def test_the_default_limit_comes_from_the_settings(redis: Redis, settings: Settings) -> None:
     settings.SESSION_LIMIT = 4
     age(redis, make_sessions(5))
     assert json.loads(run("clean", "--json").out)["removed"] == 1
 
 
-def test_ten_million_are_kept_unless_it_is_said_otherwise() -> None:
+def test_the_default_setting_keeps_ten_million_sessions() -> None:
     assert site.SESSION_LIMIT == 10_000_000
 
 
@@ -83,19 +83,19 @@ def test_a_dry_run_changes_nothing(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("limit", ["-1", "many", "1.5", "", "٣"])
-def test_a_limit_is_a_number(limit: str) -> None:
+def test_an_invalid_limit_raises_an_error(limit: str) -> None:
     with pytest.raises(ArgumentTypeError, match="no number of sessions"):
         a_limit(limit)
 
 
 @pytest.mark.parametrize("limit", ["-1", "many"])
-def test_a_limit_that_is_no_number_is_one_line(limit: str) -> None:
+def test_an_invalid_limit_prints_one_line(limit: str) -> None:
     found = from_shell("clean", f"--limit={limit}")
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
     assert f"{limit!r} is no number of sessions" in found.err
 
 
-def test_an_action_is_needed_and_help_tells_which() -> None:
+def test_a_missing_action_is_an_error_and_help_lists_actions() -> None:
     found = from_shell()
     assert (found.code, found.err.count("\n")) == (2, 1)
     assert "clean" in from_shell("--help").out
@@ -103,7 +103,7 @@ def test_an_action_is_needed_and_help_tells_which() -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--dry-run"], ["--json"]])
-def test_without_redis_it_is_one_line(redis_server: RedisServer, arguments: list[str]) -> None:
+def test_the_error_without_redis_is_one_line(redis_server: RedisServer, arguments: list[str]) -> None:
     sessions = make_sessions(3)
     redis_server.kill()
     found = run("clean", "--limit", "1", *arguments)
@@ -121,7 +121,7 @@ def test_the_task_keeps_the_limit(redis: Redis, settings: Settings) -> None:
     assert tasks.clean_sessions() == 0
 
 
-def test_the_task_leaves_it_to_whoever_is_at_it(redis: Redis, settings: Settings) -> None:
+def test_the_task_skips_while_another_process_holds_the_lease(redis: Redis, settings: Settings) -> None:
     settings.SESSION_LIMIT = 2
     age(redis, make_sessions(5))
     with lease(relay_client(), "sessions", 3600):
@@ -129,7 +129,7 @@ def test_the_task_leaves_it_to_whoever_is_at_it(redis: Redis, settings: Settings
     assert tasks.clean_sessions() == 3
 
 
-def test_the_task_catches_up_in_its_time_and_goes_on_the_next(
+def test_the_task_continues_in_the_next_run_when_its_budget_is_spent(
     redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.SESSION_LIMIT = 0
@@ -141,7 +141,7 @@ def test_the_task_catches_up_in_its_time_and_goes_on_the_next(
     assert tasks.clean_sessions() == 300
 
 
-def test_the_task_waits_while_redis_is_away(redis_server: RedisServer, settings: Settings) -> None:
+def test_the_task_skips_while_redis_is_away(redis_server: RedisServer, settings: Settings) -> None:
     settings.SESSION_LIMIT = 0
     make_sessions(3)
     redis_server.kill()
@@ -150,5 +150,5 @@ def test_the_task_waits_while_redis_is_away(redis_server: RedisServer, settings:
     assert tasks.clean_sessions() == 3
 
 
-def test_beat_asks_for_it() -> None:
+def test_beat_schedules_the_task() -> None:
     assert site.CELERY_BEAT_SCHEDULE["clean-sessions"]["task"] == tasks.clean_sessions.name

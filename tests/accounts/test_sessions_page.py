@@ -46,7 +46,7 @@ def is_in(client: Client) -> bool:
     return client.get(PATH).status_code == 200
 
 
-def test_it_works(desk: Client, phone: Client) -> None:
+def test_the_page_lists_sessions_in_three_round_trips(desk: Client, phone: Client) -> None:
     with record() as seen:
         page = desk.get(PATH)
     assert [(s.device, s.is_present) for s in page.context["sessions"]] == [
@@ -60,14 +60,14 @@ def test_it_works(desk: Client, phone: Client) -> None:
     assert page.headers["Cache-Control"] == "private, no-cache"
 
 
-def test_no_token_and_no_whole_digest_is_on_the_page(desk: Client, phone: Client) -> None:
+def test_the_page_has_neither_tokens_nor_whole_digests(desk: Client, phone: Client) -> None:
     html = desk.get(PATH).content.decode()
     for client in (desk, phone):
         assert client.cookies["sessionid"].value not in html
         assert digest_in(client) not in html
 
 
-def test_redis_and_sql_say_the_same(desk: Client, phone: Client, alice: User, redis: Redis) -> None:
+def test_redis_and_sql_give_the_same_list(desk: Client, phone: Client, alice: User, redis: Redis) -> None:
     drain_all()
     for client in (desk, phone):
         moment = redis.zscore(keys.recent(), digest_in(client)) or 0.0
@@ -79,7 +79,7 @@ def test_redis_and_sql_say_the_same(desk: Client, phone: Client, alice: User, re
     assert len(by_redis) == 2
 
 
-def test_when_a_session_was_last_used_is_said(desk: Client, phone: Client, redis: Redis) -> None:
+def test_the_page_shows_the_last_use_of_a_session(desk: Client, phone: Client, redis: Redis) -> None:
     hour_ago = redis.time()[0] - 3600.0
     redis.zadd(keys.recent(), {digest_in(phone): hour_ago})
     assert "last used 1\xa0hour ago" in desk.get(PATH).content.decode()
@@ -87,7 +87,7 @@ def test_when_a_session_was_last_used_is_said(desk: Client, phone: Client, redis
     assert "not known when last used" in desk.get(PATH).content.decode()
 
 
-def test_one_can_be_ended_and_is_out_at_its_next_click(desk: Client, phone: Client) -> None:
+def test_an_ended_session_is_logged_out_at_its_next_request(desk: Client, phone: Client) -> None:
     response = desk.post(PATH, {"end": handle_of(digest_in(phone))})
     assert response.headers["Location"] == PATH
     assert "The session was ended." in desk.get(PATH).content.decode()
@@ -95,7 +95,7 @@ def test_one_can_be_ended_and_is_out_at_its_next_click(desk: Client, phone: Clie
     assert is_in(desk)
 
 
-def test_all_others_can_be_ended(desk: Client, phone: Client, alice: User) -> None:
+def test_all_other_sessions_can_be_ended(desk: Client, phone: Client, alice: User) -> None:
     third = log_in(alice, "")
     bob = log_in(User.objects.create_user("bob"), FIREFOX)
     page = desk.post(PATH, {"others": "1"}, follow=True).content.decode()
@@ -104,14 +104,14 @@ def test_all_others_can_be_ended(desk: Client, phone: Client, alice: User) -> No
     assert [is_in(c) for c in (desk, phone, third, bob)] == [True, False, False, True]
 
 
-def test_the_present_one_can_be_ended_too(desk: Client, phone: Client) -> None:
+def test_the_current_session_can_be_ended(desk: Client, phone: Client) -> None:
     response = desk.post(PATH, {"end": handle_of(digest_in(desk))})
     assert response.headers["Location"] == "/"
     assert not is_in(desk)
     assert is_in(phone)
 
 
-def test_what_ended_is_gone_from_redis_as_well(desk: Client, phone: Client, alice: User, redis: Redis) -> None:
+def test_an_ended_session_is_removed_from_redis(desk: Client, phone: Client, alice: User, redis: Redis) -> None:
     digest = digest_in(phone)
     desk.post(PATH, {"end": handle_of(digest)})
     assert redis.exists(keys.session(digest)) == 0
@@ -120,7 +120,7 @@ def test_what_ended_is_gone_from_redis_as_well(desk: Client, phone: Client, alic
     assert redis.zscore(keys.sessions_of(alice.pk), digest) is None
 
 
-def test_others_sessions_are_not_found(desk: Client) -> None:
+def test_sessions_of_other_users_are_not_found(desk: Client) -> None:
     bob = log_in(User.objects.create_user("bob"), FIREFOX)
     assert desk.post(PATH, {"end": handle_of(digest_in(bob))}).status_code == 404
     assert desk.post(PATH, {"end": digest_in(bob)}).status_code == 404
@@ -128,24 +128,24 @@ def test_others_sessions_are_not_found(desk: Client) -> None:
 
 
 @pytest.mark.parametrize("handle", ["", "%", "x" * 16, "_" * 16, "%" * 16, "\0" * 16, "☂" * 16, "a" * 5000])
-def test_a_made_up_handle_is_not_found(handle: str, desk: Client, phone: Client) -> None:
+def test_an_invalid_handle_is_not_found(handle: str, desk: Client, phone: Client) -> None:
     assert desk.post(PATH, {"end": handle}).status_code == 404
     assert Session.objects.count() == 2
 
 
-def test_a_stranger_is_asked_to_log_in() -> None:
+def test_anonymous_visitors_are_redirected_to_login() -> None:
     for ask in (Client().get, Client().post):
         assert ask(PATH).headers["Location"] == f"/accounts/login/?next={PATH}"
 
 
-def test_another_site_cannot_end_anything(alice: User) -> None:
+def test_another_site_cannot_end_sessions(alice: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(alice)
     assert client.post(PATH, {"others": "1"}).status_code == 403
 
 
 @pytest.mark.parametrize("method", ["put", "delete", "patch"])
-def test_nothing_else_can_be_done(method: str, desk: Client) -> None:
+def test_other_methods_are_not_allowed(method: str, desk: Client) -> None:
     assert getattr(desk, method)(PATH).status_code == 405
 
 
@@ -157,7 +157,7 @@ def test_an_expired_session_is_not_shown(desk: Client, phone: Client) -> None:
         assert len(desk.get(PATH).context["sessions"]) == 1
 
 
-def test_what_a_browser_calls_itself_is_shown_as_text(alice: User) -> None:
+def test_the_name_of_a_device_is_escaped(alice: User) -> None:
     client = log_in(alice, "<script>alert(1)</script>" * 100)
     Session.objects.update(device="<b>bold</b>")
     drain_all()
@@ -167,7 +167,7 @@ def test_what_a_browser_calls_itself_is_shown_as_text(alice: User) -> None:
 
 
 @pytest.mark.parametrize("by", [lambda f: f(), lambda f: _by_sql(f)], ids=["redis", "sql"])
-def test_of_many_the_newest_are_shown_and_the_present_one_always(
+def test_the_page_shows_the_newest_sessions_and_the_current_one(
     by: Callable[[Callable[[], Any]], Any], desk: Client, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session_list, "MOST", 3)
@@ -185,7 +185,7 @@ def _by_sql(ask: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_without_redis_it_is_the_same_page(harm: str, redis_server: RedisServer, alice: User) -> None:
+def test_the_page_works_without_redis(harm: str, redis_server: RedisServer, alice: User) -> None:
     rebuild(["session"])
     desk, phone = log_in(alice, FIREFOX), log_in(alice, SAFARI)
     getattr(redis_server, harm)()

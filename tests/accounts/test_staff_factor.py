@@ -46,7 +46,7 @@ def pending_secret(client: Client) -> bytes:
     return secret
 
 
-def test_staff_without_a_factor_add_one_before_they_are_in(client: Client, staff: User) -> None:
+def test_staff_without_a_factor_must_add_one_to_log_in(client: Client, staff: User) -> None:
     given = {"username": "staff", "password": PASSWORD, "next": ADMIN}
     response = client.post("/accounts/login/", given, follow=True)
     assert response.redirect_chain[-1][0] == "/accounts/factors/"
@@ -68,14 +68,14 @@ def test_staff_without_a_factor_add_one_before_they_are_in(client: Client, staff
     ]
 
 
-def test_the_key_is_the_same_until_the_app_is_added(client: Client, staff: User) -> None:
+def test_the_secret_stays_the_same_until_the_app_is_added(client: Client, staff: User) -> None:
     log_in(client, "staff")
     shown = [client.get(APP).context["secret"] for _ in range(2)]
     shown.append(client.post(APP, {"code": "000000"}).context["secret"])
     assert len(set(shown)) == 1
 
 
-def test_the_password_alone_adds_no_second_factor_to_a_first_one(client: Client, staff: User) -> None:
+def test_the_password_alone_cannot_add_another_factor(client: Client, staff: User) -> None:
     add_app(staff)
     log_in(client, "staff")
     for path in ("/accounts/factors/", APP, "/accounts/factors/passkey/", "/accounts/factors/codes/", REMOVE):
@@ -93,7 +93,7 @@ def test_a_session_of_staff_without_a_factor_is_anonymous(client: Client, settin
     assert client.get("/accounts/").status_code == 200
 
 
-def test_readers_need_none(client: Client) -> None:
+def test_readers_need_no_second_factor(client: Client) -> None:
     User.objects.create_user("alice", password=PASSWORD)
     log_in(client, "alice")
     assert is_in(client)
@@ -108,7 +108,7 @@ def logged_in(user: User) -> Client:
 
 
 @pytest.mark.parametrize("proof", ["password", "code"])
-def test_the_admin_asks_again_after_a_while(staff: User, settings: Settings, proof: str) -> None:
+def test_the_admin_requires_a_recent_proof(staff: User, settings: Settings, proof: str) -> None:
     client = logged_in(staff)
     page = f"{ADMIN}?q=a"
     assert client.get(page).status_code == 200
@@ -130,7 +130,7 @@ def test_the_admin_asks_again_after_a_while(staff: User, settings: Settings, pro
     assert client.session.session_key != token
 
 
-def test_a_form_of_the_admin_may_be_sent_for_as_long_again(staff: User, settings: Settings) -> None:
+def test_a_form_of_the_admin_may_be_sent_for_twice_the_time(staff: User, settings: Settings) -> None:
     client = logged_in(staff)
     session = client.session
     session["_authenticated_at"] -= settings.RECENT_LOGIN_SECONDS + 5
@@ -139,19 +139,19 @@ def test_a_form_of_the_admin_may_be_sent_for_as_long_again(staff: User, settings
     assert client.post(ADMIN, {"action": ""}).headers.get("Location", "").startswith("/admin/login") is False
 
 
-def test_confirming_leads_nowhere_else(staff: User) -> None:
+def test_the_confirm_page_never_redirects_to_another_site(staff: User) -> None:
     client = logged_in(staff)
     response = client.post(CONFIRM, {"password": PASSWORD, "next": "https://evil.example/"})
     assert response.headers["Location"] == "/accounts/"
 
 
-def test_the_password_cannot_be_found_by_confirming(staff: User) -> None:
+def test_attempts_on_the_confirm_page_are_limited(staff: User) -> None:
     client = logged_in(staff)
     assert [client.post(CONFIRM, {"password": "wrong"}).status_code for _ in range(11)] == [200] * 10 + [429]
     assert [client.post(CONFIRM, {"code": "000000"}).status_code for _ in range(6)] == [200] * 5 + [429]
 
 
-def test_factors_are_changed_only_with_a_recent_proof(staff: User, settings: Settings) -> None:
+def test_factors_can_be_changed_only_with_a_recent_proof(staff: User, settings: Settings) -> None:
     client = logged_in(staff)
     settings.RECENT_LOGIN_SECONDS = 0
     for path in ("/accounts/factors/", APP, "/accounts/factors/passkey/", "/accounts/factors/codes/", REMOVE):
@@ -159,7 +159,7 @@ def test_factors_are_changed_only_with_a_recent_proof(staff: User, settings: Set
     assert AuthenticatorApp.objects.exists()
 
 
-def test_the_last_factor_of_staff_stays(staff: User, settings: Settings) -> None:
+def test_staff_cannot_remove_their_last_factor(staff: User, settings: Settings) -> None:
     client = logged_in(staff)
     client.post(REMOVE, {"app": "1"})
     assert AuthenticatorApp.objects.exists()
@@ -174,13 +174,13 @@ def test_the_last_factor_of_staff_stays(staff: User, settings: Settings) -> None
 
 
 @pytest.mark.parametrize("number", ["", "x", "-1", "9" * 30, "\u0663"])
-def test_a_wrong_number_of_a_passkey_removes_nothing(staff: User, number: str) -> None:
+def test_an_invalid_passkey_id_removes_nothing(staff: User, number: str) -> None:
     client = logged_in(staff)
     assert client.post(REMOVE, {"passkey": number}).headers["Location"] == "/accounts/factors/"
     assert AuthenticatorApp.objects.exists()
 
 
-def test_the_factors_of_other_users_stay(staff: User) -> None:
+def test_factors_of_other_users_stay(staff: User) -> None:
     alice = User.objects.create_user("alice", password=PASSWORD)
     secret = add_app(alice)
     client = logged_in(staff)
@@ -188,7 +188,7 @@ def test_the_factors_of_other_users_stay(staff: User) -> None:
     assert app_codes.use(alice.pk, present_code(secret))
 
 
-def test_new_codes_end_the_old_ones(staff: User) -> None:
+def test_new_recovery_codes_replace_the_old_ones(staff: User) -> None:
     client = logged_in(staff)
     (old, *_rest) = recovery.renew(staff.pk)
     codes = client.post("/accounts/factors/codes/").context["codes"]
@@ -197,7 +197,7 @@ def test_new_codes_end_the_old_ones(staff: User) -> None:
     assert codes[0] not in client.get("/accounts/factors/").content.decode()
 
 
-def test_a_superuser_removes_the_factors_after_a_loss(staff: User) -> None:
+def test_a_superuser_can_remove_lost_factors(staff: User) -> None:
     lost = User.objects.create_user("lost", email="lost@example.org", password=PASSWORD, is_staff=True)
     there = logged_in(lost)
     client = logged_in(staff)
@@ -212,7 +212,7 @@ def test_a_superuser_removes_the_factors_after_a_loss(staff: User) -> None:
     assert (event.actor, event.object) == (staff, "lost")
 
 
-def test_other_staff_do_not(staff: User) -> None:
+def test_other_staff_cannot_remove_factors(staff: User) -> None:
     support = User.objects.create_user("support", password=PASSWORD, is_staff=True)
     make_roles(Group, Permission)
     support.groups.add(Group.objects.get(name="support"))
@@ -223,7 +223,7 @@ def test_other_staff_do_not(staff: User) -> None:
     assert AuthenticatorApp.objects.filter(pk=alice.pk).exists()
 
 
-def test_a_command_lets_in_the_only_superuser(staff: User) -> None:
+def test_the_command_removes_the_factors_of_the_only_superuser(staff: User) -> None:
     add_app(staff)
     call_command("accounts", "remove-factors", "STAFF")
     assert not AuthenticatorApp.objects.exists()

@@ -74,7 +74,7 @@ def register(name: str, password: str = PASSWORD) -> Seen:
     ("name", "password"),
     [("nobody at all", "wrong"), ("bob", PASSWORD), ("bob", "wrong"), ("carol", "wrong"), ("dan", "wrong")],
 )
-def test_a_wrong_password_and_an_unknown_name_are_answered_alike_after_the_same_work(
+def test_wrong_password_and_unknown_name_give_the_same_response_and_work(
     away: bool, name: str, password: str, redis_server: RedisServer, settings: Settings
 ) -> None:
     log_in("warm up", "wrong")
@@ -89,7 +89,7 @@ def test_a_wrong_password_and_an_unknown_name_are_answered_alike_after_the_same_
     assert log_in(name, password) == wrong
 
 
-def test_who_is_locked_out_is_answered_alike_after_the_same_work() -> None:
+def test_lock_outs_of_known_and_unknown_names_give_the_same_response_and_work() -> None:
     for name in ("alice", "nobody at all", "bob"):
         fail(name)
     locked = log_in("alice", PASSWORD)
@@ -100,7 +100,7 @@ def test_who_is_locked_out_is_answered_alike_after_the_same_work() -> None:
 
 
 @pytest.mark.parametrize("name", ["ALICE", "bob", "admin", "Ad-Min", "a/b", "two  blanks", "-", "\u200b"])
-def test_every_name_that_cannot_be_had_is_refused_alike_after_the_same_work(name: str) -> None:
+def test_all_unavailable_names_give_the_same_response_and_work(name: str) -> None:
     register("warm-up")
     taken = register("alice")
     assert (taken.status, taken.hashes) == (200, 1)
@@ -109,7 +109,7 @@ def test_every_name_that_cannot_be_had_is_refused_alike_after_the_same_work(name
 
 
 @pytest.mark.parametrize("name", ["alice", "bob", "admin", "a/b"])
-def test_a_name_is_not_looked_at_before_all_else_is_right(name: str) -> None:
+def test_the_name_is_checked_only_after_all_other_fields_are_valid(name: str) -> None:
     """Or a weak password would ask for the name without making anybody of it."""
     register("warm-up", "short")
     free = register("nobody yet", "short")
@@ -118,7 +118,7 @@ def test_a_name_is_not_looked_at_before_all_else_is_right(name: str) -> None:
     assert register(name, "short") == free
 
 
-def test_an_address_that_somebody_has_is_taken_without_a_word() -> None:
+def test_a_known_address_is_accepted_like_a_new_one() -> None:
     given = {"password1": PASSWORD, "password2": PASSWORD}
     one = send(REGISTER, username="dave", email="alice@example.org", **given)
     two = send(REGISTER, username="erin", email="erin@example.org", **given)
@@ -139,7 +139,7 @@ def test_an_old_hash_is_renewed_at_login(client: Client, hasher: str, monkeypatc
     assert client.get(LOGIN).status_code == 302, "still logged in"
 
 
-def test_a_failure_is_noted_for_whoever_it_was() -> None:
+def test_failures_are_counted_for_known_and_unknown_names() -> None:
     log_in("alice", "wrong")
     log_in("nobody at all", "wrong")
     assert set(FailedLogins.objects.filter(kind="pair").values_list("name", "count")) == {

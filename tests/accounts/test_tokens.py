@@ -20,7 +20,7 @@ def _seconds(redis: Redis) -> float:
     return float(seconds) + float(micros) / 1e6
 
 
-def test_a_touch_notes_the_time_of_redis_and_marks_it(redis: Redis) -> None:
+def test_a_touch_records_and_marks_the_time_of_redis(redis: Redis) -> None:
     (session,) = make_sessions(1)
     before = _seconds(redis)
     assert tokens.touch(session, None)
@@ -28,7 +28,7 @@ def test_a_touch_notes_the_time_of_redis_and_marks_it(redis: Redis) -> None:
     assert redis.zrange(keys.recent_marks(), 0, -1) == [session.encode()]
 
 
-def test_a_touch_is_one_round_trip_and_no_sql(redis: Redis) -> None:
+def test_a_touch_needs_one_round_trip_and_no_sql(redis: Redis) -> None:
     (session,) = make_sessions(1)
     tokens.begin(session)
     age(redis, [session])
@@ -38,7 +38,7 @@ def test_a_touch_is_one_round_trip_and_no_sql(redis: Redis) -> None:
     assert (recording.round_trips, recording.sql) == (1, [])
 
 
-def test_a_time_that_is_new_enough_is_left_and_nothing_asked(redis: Redis) -> None:
+def test_a_recent_time_costs_no_round_trip(redis: Redis) -> None:
     (session,) = make_sessions(1)
     tokens.begin(session)
     seen = redis.zscore(keys.recent(), session)
@@ -47,7 +47,7 @@ def test_a_time_that_is_new_enough_is_left_and_nothing_asked(redis: Redis) -> No
     assert (recording.round_trips, recording.sql) == (0, [])
 
 
-def test_requests_that_come_together_write_once(redis: Redis) -> None:
+def test_concurrent_requests_write_once(redis: Redis) -> None:
     (session,) = make_sessions(1)
     age(redis, [session])
     old = redis.zscore(keys.recent(), session)
@@ -58,7 +58,7 @@ def test_requests_that_come_together_write_once(redis: Redis) -> None:
     assert first != old
 
 
-def test_a_time_never_goes_back(redis: Redis, settings: Settings) -> None:
+def test_a_time_never_decreases(redis: Redis, settings: Settings) -> None:
     settings.SESSION_TOUCH_SECONDS = 0
     (session,) = make_sessions(1)
     age(redis, [session], seconds=-3600)  # Redis' clock was ahead once
@@ -67,7 +67,7 @@ def test_a_time_never_goes_back(redis: Redis, settings: Settings) -> None:
     assert redis.zscore(keys.recent(), session) == ahead
 
 
-def test_a_claimed_session_has_ended_whether_or_not_redis_is_asked(redis: Redis) -> None:
+def test_a_claimed_session_cannot_be_touched(redis: Redis) -> None:
     (session,) = make_sessions(1)
     redis.zadd(keys.recent(), {session: 0})
     assert not tokens.touch(session, 0.0)
@@ -78,13 +78,13 @@ def test_a_claimed_session_has_ended_whether_or_not_redis_is_asked(redis: Redis)
     assert redis.zcard(keys.recent_marks()) == 0
 
 
-def test_a_removed_session_does_not_come_back_by_a_late_touch(redis: Redis) -> None:
+def test_a_late_touch_does_not_bring_back_a_removed_session(redis: Redis) -> None:
     assert not tokens.touch(digest(1), 1.0)
     assert not tokens.touch(digest(1), None)
     assert left(redis) == set()
 
 
-def test_a_session_that_redis_lost_is_there_again_after_a_touch(redis: Redis) -> None:
+def test_a_touch_brings_back_a_session_that_redis_lost(redis: Redis) -> None:
     (session,) = make_sessions(1)
     with CaptureQueriesContext(connection) as queries:
         assert tokens.touch(session, None)
@@ -93,7 +93,7 @@ def test_a_session_that_redis_lost_is_there_again_after_a_touch(redis: Redis) ->
     assert redis.zcard(keys.recent_marks()) == 1
 
 
-def test_forgotten_sessions_leave_no_mark(redis: Redis) -> None:
+def test_removed_sessions_leave_no_mark(redis: Redis) -> None:
     sessions = make_sessions(2500)
     for session in sessions[:10]:
         tokens.begin(session)
@@ -104,7 +104,7 @@ def test_forgotten_sessions_leave_no_mark(redis: Redis) -> None:
     assert redis.zrange(keys.recent_marks(), 0, -1) == [sessions[9].encode()]
 
 
-def test_last_seen_leaves_out_the_claimed_and_the_unknown(redis: Redis) -> None:
+def test_last_seen_omits_claimed_and_unknown_sessions(redis: Redis) -> None:
     a, b, c = make_sessions(3)
     redis.zadd(keys.recent(), {a: 12.5, b: 0})
     assert tokens.last_seen([a, b, c]) == {a: 12.5}
@@ -112,7 +112,7 @@ def test_last_seen_leaves_out_the_claimed_and_the_unknown(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_without_redis_nobodys_session_ends(redis_server: RedisServer, harm: str) -> None:
+def test_no_session_ends_without_redis(redis_server: RedisServer, harm: str) -> None:
     (session,) = make_sessions(1)
     tokens.begin(session)
     getattr(redis_server, harm)()
@@ -123,6 +123,6 @@ def test_without_redis_nobodys_session_ends(redis_server: RedisServer, harm: str
     tokens.forget([session])
 
 
-def test_both_keys_are_in_one_slot_of_a_cluster() -> None:
+def test_both_keys_share_a_cluster_slot() -> None:
     recent, marks = tokens.both()
     assert marks[marks.index("{") + 1 : marks.index("}")] == with_prefix(recent)

@@ -48,7 +48,7 @@ def alice() -> User:
     [("session", lambda alice: "d" * 64), ("user", lambda alice: str(alice.pk)), ("last_logins", lambda alice: "")],
     ids=["session", "user", "last_logins"],
 )
-def test_a_column_is_watched_if_it_changes_what_the_record_says_and_only_then(
+def test_exactly_the_columns_that_change_the_record_are_watched(
     field: Field, mirror: str, key: Callable[[User], str], alice: User
 ) -> None:
     before = said(mirror, key(alice))
@@ -57,14 +57,14 @@ def test_a_column_is_watched_if_it_changes_what_the_record_says_and_only_then(
     assert Change.objects.filter(mirror=mirror).exists() is is_other
 
 
-def test_a_new_user_concerns_nobodys_session_and_no_list(alice: User) -> None:
+def test_a_new_user_changes_neither_sessions_nor_lists(alice: User) -> None:
     User.objects.create(username="bob")
     told = set(Change.objects.values_list("mirror", flat=True))
     # Search finds them. Nobody reads their timeline: its change does nothing, and is deleted with the user.
     assert told == {"user", "indexed_reader", "timeline"}
 
 
-def test_a_user_who_is_deleted_is_gone_from_all_of_them(alice: User) -> None:
+def test_a_deleted_user_is_removed_from_all_mirrors(alice: User) -> None:
     pk = str(alice.pk)
     alice.delete()
     told = set(Change.objects.filter(source="").values_list("mirror", "key"))
