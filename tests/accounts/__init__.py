@@ -1,1 +1,1 @@
-"""People."""
+"""Tests of accounts."""

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of accounts."""
+"""Fixtures for the tests of accounts."""
 
 import pytest
 
@@ -8,6 +8,6 @@ from tests.support import hashes
 
 @pytest.fixture
 def dear_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Passwords cost what they cost on the site."""
+    """Hash passwords with the parameters of the site, which are slower than those of tests."""
     for name, value in hashes.SITE.items():
         monkeypatch.setattr(Argon2PasswordHasher, name, value)

@@ -1,4 +1,4 @@
-"""What is sent by those who mean no good, or by accident: refused in words, never an error."""
+"""Malicious or malformed input to login and registration gets an explanation and never a server error."""
 
 from typing import Any
 from unittest.mock import patch
@@ -74,7 +74,7 @@ def test_invalid_bytes_show_the_form_again(client: Client, path: str, raw: bytes
 @pytest.mark.parametrize("path", [LOGIN, REGISTER, "/accounts/logout/"])
 @pytest.mark.parametrize("encoding", ["utf-7", "utf-16", "nonsense", "idna", "unicode_escape", "base64"])
 def test_forms_in_other_encodings_are_refused(client: Client, path: str, encoding: str) -> None:
-    """Half a character, as UTF-7 writes it, could neither be stored nor shown again."""
+    """A lone surrogate, which UTF-7 can encode, could neither be stored nor rendered."""
     part = '--x\r\nContent-Disposition: form-data; name="username"\r\n\r\n+2AA-\r\n--x--\r\n'
     for kind in ("multipart/form-data; boundary=x", FORM):
         response = client.generic("POST", path, part, content_type=f"{kind}; charset={encoding}")
@@ -128,7 +128,7 @@ def test_login_never_redirects_back_to_a_login_page(client: Client, alice: User,
 
 @pytest.mark.parametrize("path", [LOGIN, REGISTER])
 def test_forms_of_other_sites_cannot_log_visitors_in(alice: User, path: str) -> None:
-    """Nobody is made to work under somebody else's name."""
+    """Such a form could make a visitor act in the account of an attacker."""
     client = Client(enforce_csrf_checks=True)
     given = {"username": "alice", "password": PASSWORD, "password1": PASSWORD, "password2": PASSWORD}
     with hashing() as runs:

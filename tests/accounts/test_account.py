@@ -1,4 +1,4 @@
-"""One's own page."""
+"""The account page."""
 
 import pytest
 from django.test import Client

@@ -30,7 +30,7 @@ def staff(client: Client) -> Client:
 
 
 def clerk(*permissions: str) -> Client:
-    """Somebody of the staff with these permissions and no others."""
+    """Return a logged-in browser of a staff user with only these permissions."""
     user = User.objects.create_user("dora", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     client = Client()
@@ -62,7 +62,7 @@ def fields(name: str, **more: str) -> dict[str, str]:
 
 
 def stats_form(user: User) -> dict[str, str]:
-    """What the page of a user sends, unchanged."""
+    """Return the unchanged form data of the page of a user."""
     joined = user.date_joined
     return {
         "username": user.username,
@@ -86,7 +86,7 @@ def test_the_list_shows_and_filters_types(staff: Client) -> None:
     User.objects.create_user("robert")
     page = staff.get(USERS, {"user_type__exact": "office"}).content.decode()
     assert "alice" in page
-    assert "robert" not in page  # of a token "bob" may be a part
+    assert "robert" not in page  # a short name such as "bob" could be part of a token
 
 
 def test_the_list_is_searched_by_name_and_address(staff: Client) -> None:
@@ -316,7 +316,7 @@ def test_deleting_a_session_ends_it(staff: Client, way: str) -> None:
     assert tokens.last_seen([digest]) == {}
 
 
-# --- who may ---------------------------------------------------------------------------------------------------
+# --- permissions -----------------------------------------------------------------------------------------------
 
 
 def test_staff_with_view_permissions_can_change_nothing() -> None:

@@ -1,4 +1,4 @@
-"""The audit log: what is noted, in which transaction, who may read it, and for how long it is kept."""
+"""The audit log: its events, their transactions, read access and retention."""
 
 from datetime import timedelta
 from typing import Any
@@ -38,7 +38,7 @@ def staff(client: Client, carol: User) -> Client:
 
 
 def events(*kinds: str) -> list[tuple[Any, ...]]:
-    """Who did what to which object, oldest first."""
+    """Return actor, kind, object and address of the events, oldest first."""
     found = AuditEvent.objects.order_by("pk")
     if kinds:
         found = found.filter(kind__in=kinds)
@@ -65,7 +65,7 @@ def test_admin_actions_are_recorded_with_the_address(staff: Client) -> None:
     assert events() == [("carol", Kind.STAFF, name, "192.0.2.7") for name in ("alice", "bob")]
     staff.post(USERS, asked | {"action": "delete_selected", "post": "yes"}, REMOTE_ADDR="192.0.2.7")
     assert not User.objects.filter(username="bob").exists()
-    assert events()[2:] == [("carol", Kind.STAFF, "", "192.0.2.7")] * 2  # the names have gone with the users
+    assert events()[2:] == [("carol", Kind.STAFF, "", "192.0.2.7")] * 2  # deleting a user removes the name from the log
     group = {"name": "shelves", "permissions": []}
     assert staff.post("/admin/auth/group/add/", group).status_code == 302
     assert events()[-1] == ("carol", Kind.STAFF, "shelves", "127.0.0.1")

@@ -1,4 +1,4 @@
-"""What other applications ask beside a session."""
+"""Companions: reads of other applications in the round trip of the session."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 @pytest.fixture(autouse=True)
 def two(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two applications: one asks two things, the other one."""
+    """Register two companions, with two commands and with one."""
     monkeypatch.setattr(companions, "_registered", {})
     companions.register("first", 2, ask_two)
     companions.register("second", 1, lambda pipe, digest: pipe.get(key(f"c:{digest}")))

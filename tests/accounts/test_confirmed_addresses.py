@@ -1,4 +1,4 @@
-"""An address that is not confirmed gets only the link that confirms it."""
+"""An unverified address gets no email except the link that verifies it."""
 
 import re
 from datetime import timedelta
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 def register(name: str = "alice", email: str = ADDRESS) -> tuple[Client, Any]:
-    """Register. Returns the browser, which is logged in then, and the answer."""
+    """Register a user. Return the logged-in browser and the response."""
     client = Client()
     given = {"username": name, "email": email, "password1": PASSWORD, "password2": PASSWORD}
     return client, client.post(REGISTER, given)
@@ -98,7 +98,7 @@ def test_the_link_is_sent_again_up_to_a_limit() -> None:
     FailedLogins.objects.update(ends_at=timezone.now() - timedelta(seconds=1))
     client.post(links[0])
     assert User.objects.get().email == ADDRESS
-    assert client.post(AGAIN).status_code == 302  # nothing waits
+    assert client.post(AGAIN).status_code == 302  # no address waits for verification
     assert delivered() == []
 
 

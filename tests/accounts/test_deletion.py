@@ -1,4 +1,4 @@
-"""Deleting an account: hidden at once, gone after a grace period, and nothing of the person is left anywhere."""
+"""Deletion of an account: hidden at once, deleted after a grace period, without any personal data left."""
 
 import gzip
 from collections.abc import Iterator
@@ -42,13 +42,13 @@ from tests.support.shop.make import make_order, make_product
 from tests.support.whole import rebuild
 
 PATH = "/accounts/delete/"
-# Found nowhere by chance.
+# Values that occur nowhere else by chance.
 USER_ID, NAME, EMAIL = 987_654_321, "quillfeather", "quill@feather.example"
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Clock:
-    """The site's clock, which a test sets."""
+    """A clock of the site that a test can set."""
 
     def __init__(self) -> None:
         self.ahead = timedelta()
@@ -81,7 +81,7 @@ def quill(clock: Clock, folder: Path) -> User:
 
 
 class Life:
-    """quill has left something in every application. ``secrets`` tell the person from all others."""
+    """Data of the user quill in every application. secrets: texts that identify the user."""
 
     def __init__(self, quill: User) -> None:
         self.quill, self.other = quill, User.objects.create_user("other", password=PASSWORD)
@@ -132,7 +132,7 @@ def ask(client: Client, password: str = PASSWORD) -> Any:
 
 
 def finish(clock: Clock, days: float = 15) -> None:
-    """The grace period is over; what follows a deletion within days has followed."""
+    """End the grace period, and run everything that follows a deletion within days."""
     clock.ahead = timedelta(days=days)
     delete_accounts()
     clock.ahead += timedelta(days=3)
@@ -145,7 +145,7 @@ def finish(clock: Clock, days: float = 15) -> None:
 
 
 def in_sql() -> Iterator[str]:
-    """Every row of every table. The outbox keeps ids for ten minutes, to replay them."""
+    """Yield every row of every table except the outbox, which keeps ids for ten minutes for a replay."""
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):
             if table != Change._meta.db_table:
@@ -154,7 +154,7 @@ def in_sql() -> Iterator[str]:
 
 
 def in_redis(redis: Redis) -> Iterator[str]:
-    """Every key with its value, of all types that the site uses. Limits have digests, and end by themselves."""
+    """Yield every key with its value, of all types that the site uses. Rate limits use digests, and expire."""
     read = {
         "string": lambda key: redis.get(key),
         "hash": lambda key: redis.hgetall(key),
@@ -164,7 +164,7 @@ def in_redis(redis: Redis) -> Iterator[str]:
         "stream": lambda key: redis.xrange(key),
     }
     for key in redis.scan_iter(count=1000):
-        if b":once:" not in key:  # half an hour
+        if b":once:" not in key:  # expires after half an hour
             yield f"Redis {key!r}: {read[redis.type(key).decode()](key)!r}"
 
 
@@ -215,7 +215,7 @@ def test_an_unsent_order_delays_the_end_of_the_deletion(life: Life, clock: Clock
 
 
 class Killed(BaseException):
-    """The process ended here."""
+    """Simulates the end of the process."""
 
 
 def test_a_deletion_killed_at_any_query_is_completed_later(
@@ -282,7 +282,7 @@ def test_the_user_is_hidden_and_logged_out_at_once(quill: User, clock: Clock) ->
     reader, here, elsewhere = log_in(other), log_in(quill), log_in(quill)
     written = post(quill.pk, "Good morning")
     assert reader.get(f"/posts/{written.pk}/").status_code == 200
-    delivered()  # of logins with new devices
+    delivered()  # discard emails about new devices
     response = ask(here)
     assert response.headers["Location"] == "/accounts/login/"
     assert "Your account will be deleted on" in here.get("/accounts/login/").content.decode()

@@ -1,4 +1,4 @@
-"""What browsers call themselves, in words."""
+"""Names of devices from ``User-Agent`` headers."""
 
 import pytest
 from django.utils import translation

@@ -1,4 +1,4 @@
-"""Download of one's own data: a file with everything that is stored about a person, and nothing of others."""
+"""The download of personal data: a file with all data about the user, and none about other users."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Another e-mail address: only who reads what is sent there can make it theirs, and only who asked."""
+"""A change of the e-mail address requires the link that is sent there and the session of the requesting user."""
 
 import re
 from typing import Any
@@ -39,7 +39,7 @@ def ask(client: Client, email: str = NEW, password: str = PASSWORD) -> Any:
 
 
 def link(client: Client, email: str = NEW) -> str:
-    """The link of the letter to a new address."""
+    """Request a new address and return the link from the email."""
     assert ask(client, email).status_code == 302
     (letter,) = [letter for letter in delivered() if letter.subject == "Is this your e-mail address?"]
     assert letter.to == [email]
@@ -125,7 +125,7 @@ def test_ending_all_sessions_invalidates_the_link(here: Client, alice: User, wha
 def test_a_link_expires_after_three_hours(here: Client, alice: User, settings: Settings) -> None:
     assert settings.PASSWORD_RESET_TIMEOUT == 3 * 3600
     path = link(here)
-    settings.PASSWORD_RESET_TIMEOUT = -1  # any link is older
+    settings.PASSWORD_RESET_TIMEOUT = -1  # every link is older
     assert is_refused(here, path)
     assert address_of(alice) == OLD
 

@@ -1,4 +1,4 @@
-"""Whoever can write to Redis gains no power: staff pages and unsafe requests ask SQL for the session and its user."""
+"""Forged records in Redis grant no rights: staff pages and unsafe requests read session and user from SQL."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,22 +25,22 @@ Forge = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
 
 @pytest.fixture
 def root(whole: None) -> Client:
-    """A browser in which a superuser is logged in."""
+    """Return a browser with the session of a superuser."""
     return log_in(User.objects.create_superuser("root"))
 
 
 def set_flags(record: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """The record of the reader, with flags that SQL does not have."""
+    """Return the record of the reader with flags that SQL does not have."""
     return record | {"user": record["user"] | {"is_staff": True, "is_superuser": True, "rights": "forged"}}
 
 
 def copy(record: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """The record of the superuser, under the digest of the reader."""
+    """Return the record of the superuser with the digest of the reader."""
     return other | {"digest": record["digest"]}
 
 
 def copy_data_alone(record: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """The superuser's data without a word of the user, so that the user has to be looked up."""
+    """Return the data of the superuser without the user's fields, so that the user must be looked up."""
     return other | {"digest": record["digest"], "user": None}
 
 
@@ -70,7 +70,7 @@ def test_a_forged_record_changes_nothing(redis: Redis, desk: Client, root: Clien
 
 
 def by_raw_sql_alone(statement: str, user: User) -> None:
-    """Another program changes the user while no process drains: Redis still has the old record."""
+    """Change the user by another program while no process drains, so that Redis keeps the old record."""
     drain_all()
     with connection.cursor() as cursor:
         cursor.execute(statement, [user.pk])
@@ -102,7 +102,7 @@ def test_pages_of_readers_need_no_sql_and_pages_of_staff_one_query(alice: User, 
         desk.get("/accounts/sessions/")
     assert seen.sql == []
     by_raw_sql("is_staff", True, alice)
-    desk.get("/accounts/sessions/")  # with a new token, for the new rights
+    desk.get("/accounts/sessions/")  # rotates the token for the new rights
     drain_all()
     with record() as seen:
         desk.get("/accounts/sessions/")

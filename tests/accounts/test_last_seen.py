@@ -1,4 +1,4 @@
-"""The backup of last-seen times, as what flushes and restores it uses it."""
+"""The backup of last-seen times, with its flush and restore."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +45,7 @@ def test_redis_and_sql_agree_to_the_microsecond(redis: Redis) -> None:
     redis.delete(keys.recent())
     backup.put_back(redis, backup.load(sessions))
     assert redis.zrange(keys.recent(), 0, -1, withscores=True) == scores
-    assert redis.zcard(keys.recent_marks()) == 300  # put_back and read leave the marks alone
+    assert redis.zcard(keys.recent_marks()) == 300  # put_back and read do not change the marks
 
 
 def test_a_batch_is_one_statement(redis: Redis) -> None:
@@ -67,7 +67,7 @@ def test_sql_keeps_the_later_time() -> None:
 
 
 def test_whole_seconds_compare_correctly() -> None:
-    """SQLite compares texts, and Django writes no fraction where there is none."""
+    """SQLite compares times as texts, and Django omits the fraction of whole seconds."""
     (session,) = make_sessions(1)
     second = MOMENT // 10**6 * 10**6
     LastSeen.objects.create(session_id=session, seen_at=datetime.fromtimestamp(second // 10**6, tz=UTC))
@@ -136,7 +136,7 @@ def test_a_digest_without_a_session_is_a_stray(redis: Redis) -> None:
 
 @contextmanager
 def _beside(work: Callable[[], object]) -> Iterator[None]:
-    """``work`` in a thread of its own, which by the end of the block waits for what the block has locked."""
+    """Run ``work`` in a thread after the block, while the block's transaction still holds its locks."""
 
     def run() -> object:
         try:
@@ -178,7 +178,7 @@ def test_a_flush_writes_one_statement_per_batch(redis: Redis, settings: Settings
     for session in sessions:
         tokens.begin(session)
     times = backup.read(redis, sessions)
-    flush(backup, items=sessions[:1])  # which begins the epoch
+    flush(backup, items=sessions[:1])  # the first flush begins the epoch
     with CaptureQueriesContext(connection) as queries:
         assert flush(backup).items == 1199
     written = [query["sql"] for query in queries if "accounts_lastseen" in query["sql"]]
@@ -196,7 +196,7 @@ def test_a_restore_brings_back_every_session_of_sql(redis: Redis) -> None:
     times = tokens.last_seen(seen)
     flush(backup)
     redis.flushall()
-    tokens.touch(seen[0], None)  # somebody comes before it is restored
+    tokens.touch(seen[0], None)  # a request before the restore
     times |= tokens.last_seen(seen[:1])
     restore(backup)
     made = {session: value / 1e6 for session, value in backup.load(unseen).items()}

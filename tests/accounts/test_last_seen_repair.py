@@ -1,4 +1,4 @@
-"""The sweep brings ``recent:`` what requests could not: it refused writes, was away, or their process was killed."""
+"""The sweep corrects ``recent:`` after Redis refused writes or was away, and after a process was killed."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ backup = LastSeenBackup()
 
 @contextmanager
 def full(server: RedisServer) -> Generator[None, None, None]:
-    """Redis refuses writes for want of memory."""
+    """Make Redis refuse writes because its memory is full."""
     with server.client() as state:
         state.config_set("maxmemory", 1)
         yield
@@ -33,7 +33,7 @@ def full(server: RedisServer) -> Generator[None, None, None]:
 
 @contextmanager
 def killed(server: RedisServer) -> Generator[None, None, None]:
-    """Redis is away."""
+    """Kill Redis during the block."""
     server.kill()
     yield
     server.start()
@@ -58,7 +58,7 @@ def test_the_sweep_corrects_sessions_of_a_failed_redis(
 
 
 def test_the_sweep_adds_the_session_of_a_killed_process(redis: Redis) -> None:
-    begun, ended = make_sessions(2)  # past every method of the engine
+    begun, ended = make_sessions(2)  # rows without any call of the engine
     age(redis, [ended])
     ending.delete([ended])
     assert left(redis) == {ended}

@@ -1,4 +1,4 @@
-"""Who logs in most often: ranks, pages, neighbours; the same from Redis and from SQL."""
+"""The leaderboard: ranks, pages and neighbours, with the same answers from Redis and from SQL."""
 
 import random
 from typing import Any
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def both(me: int | None = None, at: str = "", last: int = 10) -> Leaderboard:
-    """The page, having checked that Redis gave it in two round trips, and that SQL gives the same."""
+    """Return the page, after checks that Redis needs two round trips and that SQL gives the same page."""
     with record() as seen:
         page = leaderboard(me, at, last)
     assert (seen.round_trips, seen.sql) == (2, [])
@@ -34,25 +34,25 @@ def both(me: int | None = None, at: str = "", last: int = 10) -> Leaderboard:
 
 
 def shown(page: Leaderboard) -> tuple[Any, ...]:
-    """All that a template can see."""
+    """Return everything that templates read from a page."""
     urls = page.next_url, page.previous_url, page.first_url, page.my_url, page.choices
     return page.found, page.most, page.me, page.neighbours, page.around, page.last, urls
 
 
 def at_of(url: str | None) -> str:
-    """The cursor in a page's address."""
+    """Return the cursor in the URL of a page."""
     assert url is not None
     return url.partition("at=")[2].partition("&")[0].replace("%3A", ":")
 
 
 def expected() -> list[tuple[int, int]]:
-    """Everybody on the board as (times, id), worked out in Python alone."""
+    """Return the whole board as (times, id), sorted in Python."""
     rows = LoginStats.objects.filter(user__is_active=True, login_times__gt=0).values_list("login_times", "user_id")
     return sorted(rows, key=lambda row: (row[0], str(row[1])), reverse=True)
 
 
 def rank_of(pk: int) -> int:
-    """1 + how many have logged in more often."""
+    """Return 1 plus the number of users with more logins."""
     board = expected()
     mine = next(times for times, other in board if other == pk)
     return 1 + sum(times > mine for times, _ in board)
@@ -288,6 +288,6 @@ def test_a_page_needs_few_commands_for_any_size() -> None:
         leaderboard(users[150].pk, "me", 5)
     names = [command.name for command in seen.commands if command.name != "MGET"]
     assert names[:2] == ["EVAL", "LRANGE"]
-    assert names[2:] == ["HMGET"] * (len(names) - 3) + ["SMISMEMBER"]  # who is hidden from whom
+    assert names[2:] == ["HMGET"] * (len(names) - 3) + ["SMISMEMBER"]  # hidden users
     assert len(names) <= 2 + PAGE + 2 * BESIDE + 1 + 5 + 1
     assert {k for c in seen.commands if c.name == "EVAL" for k in c.args if k == keys.login_times()}

@@ -1,4 +1,4 @@
-"""A million people: a page takes the same two round trips, and what the server does grows with the logarithm."""
+"""A leaderboard of a million users: a page needs two round trips, and O(log n) work of the server."""
 
 import random
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.
 
 @pytest.fixture
 def board(redis: Redis) -> Iterator[Board]:
-    """(count, id) of a million, best first; half of them have logged in once. Whole in Redis as far as anybody can
-    tell: SQL is empty, and whatever asked it would see nobody.
+    """Yield (count, id) of a million users, best first; half of them have logged in once. The warm marker is set, and
+    SQL is empty, so that an answer from SQL would be noticed.
     """
     warm()
     chance = random.Random(8)
     people = [(int(1 / (1 - chance.random())), str(pk)) for pk in range(1, MILLION + 1)]
-    with Session(relay_client()) as session:  # in a quarter of the time that redis-py's own way takes
+    with Session(relay_client()) as session:  # takes a quarter of the time of redis-py
         for start in range(0, MILLION, CHUNK):
             pairs = people[start : start + CHUNK]
             session.ask([("ZADD", keys.login_times(), *(part for pair in pairs for part in pair))])
@@ -42,7 +42,7 @@ def board(redis: Redis) -> Iterator[Board]:
 
 
 def _write_records(redis: Redis, pks: Any) -> None:
-    """Of those who will be shown: a million records would prove nothing more."""
+    """Write the records of the users that pages show; the others are not needed."""
     pipe = redis.pipeline(transaction=False)
     for pk in pks:
         pipe.hset(keys.login(pk), mapping={"name": f"reader {pk}", "is_active": "1", "last_login_time": ""})
@@ -50,13 +50,13 @@ def _write_records(redis: Redis, pks: Any) -> None:
 
 
 def _work(redis: Redis) -> dict[str, int]:
-    """How often each command was called since the last reset, also by scripts."""
+    """Return the number of calls of each command since the last reset, including calls by scripts."""
     return {name: said["calls"] for name, said in redis.info("commandstats").items()}
 
 
 def test_every_page_of_a_million_needs_two_round_trips_and_few_commands(redis: Redis, board: Board) -> None:
     def look(number: int, cursor: Cursor | None) -> Leaderboard:
-        """The page of the person at that place, who is also the one who asks."""
+        """Return the page around a place, with the user at this place as the viewer."""
         times, pk = board[number]
         near = board[max(0, number - 2 * PAGE) : number + 2 * PAGE]
         _write_records(redis, [other for _, other in near])

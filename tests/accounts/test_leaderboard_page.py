@@ -1,4 +1,4 @@
-"""The leaderboard as a page and in JSON; how staff get into the admin."""
+"""The leaderboard in HTML and in JSON, and the login page of the admin."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 @pytest.fixture
 def people() -> list[User]:
-    """A page and a half; the last has come most often."""
+    """Make users for a page and a half. The last one has the most logins."""
     made = make_people(range(1, PAGE + 11))
     warm()
     return made
@@ -68,7 +68,7 @@ def test_a_visitor_costs_two_round_trips_and_a_reader_three(client: Client, peop
 
 
 def warm_all(client: Client) -> None:
-    """The sessions too, and what a first request does."""
+    """Warm all mirrors, including sessions, and make a first request."""
     from tests.support.whole import rebuild
 
     rebuild()
@@ -76,7 +76,7 @@ def warm_all(client: Client) -> None:
 
 
 def test_a_reader_sees_the_own_place_and_neighbours(client: Client, people: list[User]) -> None:
-    client.force_login(people[2])  # which counts: the third has come four times now, as the fourth
+    client.force_login(people[2])  # this login counts: the third user has four logins now, like the fourth
     page = page_of(client)
     assert "Your place" in page
     assert page.count('class="me"') == 1

@@ -1,4 +1,4 @@
-"""The limit on sessions: the oldest go, whole, and nobody who is here."""
+"""The limit on sessions removes the oldest sessions completely, and none that is in use."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @contextmanager
 def receiving(receiver: Callable[[list[str]], None]) -> Iterator[None]:
-    """``receiver`` is told of sessions that are ending."""
+    """Connect ``receiver`` to the signal of ending sessions during the block."""
 
     def receive(digests: list[str], **kwargs: Any) -> None:
         receiver(digests)
@@ -83,7 +83,7 @@ def test_many_sessions_are_removed_in_slices(redis: Redis, monkeypatch: pytest.M
 def test_a_run_stops_when_its_budget_is_spent(redis: Redis) -> None:
     sessions = make_sessions(10)
     age(redis, sessions)
-    assert clean(5).removed == 5  # restores first
+    assert clean(5).removed == 5  # the first run restores the times
     done = clean(2, seconds=0)
     assert (done.removed, done.left, done.over) == (0, 5, 3)
 
@@ -157,7 +157,7 @@ def test_a_failed_receiver_keeps_the_sessions_for_the_next_run(redis: Redis) -> 
 
 
 def test_after_a_loss_of_redis_the_times_in_sql_decide(redis: Redis) -> None:
-    """Redis came back empty, and only the oldest had a request since."""
+    """Redis came back empty, and only the oldest session had a request since then."""
     sessions = make_sessions(6)
     for number, session in enumerate(sessions):
         seen_at = timezone.now() - timedelta(hours=6 - number)

@@ -1,4 +1,4 @@
-"""A clean that is killed after any of its steps is finished by the next one."""
+"""A run of ``clean`` that is killed after any of its steps is finished by the next run."""
 
 import signal
 import subprocess
@@ -19,7 +19,7 @@ from tests.support.accounts.killed import STEPS
 pytestmark = pytest.mark.on_postgres
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# What is left of the sessions beyond the limit after the kill: in SQL, and in Redis.
+# Steps after which the rows of the removed sessions are still in SQL.
 ROWS_LEFT = {"claim", "what hangs on them", "half of the transaction"}
 
 

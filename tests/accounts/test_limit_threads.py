@@ -1,6 +1,6 @@
-"""Who is here while the limit is enforced stays: eight threads touch the oldest sessions all the while.
+"""Sessions in use survive the limit: eight threads touch the oldest sessions while it is enforced.
 
-The same is done with the plain way (list the oldest, then delete them), which loses some.
+For comparison, the naive method (list the oldest, then delete them) loses some sessions.
 """
 
 import random
@@ -25,9 +25,10 @@ COUNT, LIMIT, THREADS, AT_MOST = 3000, 1500, 8, 1000
 
 
 class Crowd:
-    """Threads that touch sessions among the oldest. acknowledged: those that were told that they are still here.
+    """Threads that touch old sessions. acknowledged: the sessions for which ``touch`` returned True.
 
-    They begin when they are first waited for: all that they may touch could be touched before the limit is looked at.
+    The threads begin at the first call of ``wait_for_touches``: otherwise all their touches could happen before the
+    limit is enforced.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,7 @@ class Crowd:
         self._begin, self._stop = threading.Event(), threading.Event()
 
     def touch(self, seed: int) -> None:
-        """Touch until told to stop, or until so many were touched that the limit would reach them."""
+        """Touch sessions until the end, or until the limit would reach touched sessions."""
         picked = random.Random(seed)
         self._begin.wait()
         while not self._stop.is_set() and len(self.acknowledged) < AT_MOST:
@@ -45,7 +46,7 @@ class Crowd:
             (self.acknowledged if tokens.touch(session, 1.0) else self.refused).add(session)
 
     def wait_for_touches(self, *args: Any, **kwargs: Any) -> None:
-        """Until a few more sessions have been touched, or none is any more."""
+        """Wait until a few more sessions are touched, or no thread touches any more."""
         self._begin.set()
         before = len(self.acknowledged) + len(self.refused)
         wait_until(
@@ -55,7 +56,7 @@ class Crowd:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """The threads work during the block."""
+        """Run the threads during the block."""
 
         def run(seed: int) -> None:
             try:
@@ -75,7 +76,7 @@ class Crowd:
 
 
 def plain_clean(redis: Redis, limit: int, between: Callable[[], object] = lambda: None) -> None:
-    """List the oldest hundred, then delete them: as it is written in books."""
+    """List the 100 oldest sessions, then delete them: the naive method."""
     while (beyond := redis.zcard(keys.recent()) - limit) > 0:
         oldest = [digest.decode() for digest in redis.zrange(keys.recent(), 0, min(beyond, 100) - 1)]
         between()

@@ -1,4 +1,4 @@
-"""Who fails too often waits; nobody else does."""
+"""The lock-out affects names and addresses with too many failures, and no others."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -27,7 +27,7 @@ def alice() -> User:
 
 @pytest.fixture(params=["redis", "sql"])
 def counted_in(request: pytest.FixtureRequest) -> str:
-    """The test runs twice: with Redis, and with a Redis that is away."""
+    """Run the test twice: with Redis, and while Redis is away."""
     if request.param == "sql":
         request.getfixturevalue("redis_server").kill()
     return str(request.param)
@@ -78,7 +78,7 @@ def test_the_owner_can_log_in_from_another_address(client: Client, alice: User, 
 
 
 def test_the_owner_can_log_in_with_a_known_device(client: Client, alice: User, counted_in: str) -> None:
-    """Also at the attacker's address, as in a school."""
+    """This holds even at the attacker's address, for example in a school."""
     log_in(client, "alice")
     client.post("/accounts/logout/")
     fail("alice", 6)

@@ -1,4 +1,4 @@
-"""Who is locked out, in the admin, and letting them in."""
+"""Lock-outs in the admin, and the action that ends them."""
 
 import pytest
 from django.test import Client
@@ -28,7 +28,7 @@ def test_the_list_filters_lock_outs(staff: Client) -> None:
     assert "robert" in everybody
     locked = staff.get(PATH, {"locked": "yes"}).content.decode()
     assert "alice" in locked
-    assert "robert" not in locked  # of a token "bob" may be a part
+    assert "robert" not in locked  # a short name such as "bob" could be part of a token
 
 
 def test_staff_can_end_a_lock_out(staff: Client) -> None:

@@ -1,4 +1,4 @@
-"""Coming and going."""
+"""Login and logout."""
 
 import re
 
@@ -19,7 +19,7 @@ def alice() -> User:
 
 
 def answer(client: Client, name: str, password: str) -> str:
-    """The page that a failed try gets, without what changes from page to page."""
+    """Return the errors on the page after a failed login."""
     response = client.post(LOGIN, {"username": name, "password": password})
     assert response.status_code == 200
     form = response.context["form"]

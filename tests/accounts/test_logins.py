@@ -1,4 +1,4 @@
-"""A login counts once, in SQL, together with its session, and shows at the next request."""
+"""A login counts once, in the SQL transaction of its session, and the next request shows it."""
 
 import threading
 from datetime import timedelta
@@ -35,18 +35,18 @@ def alice() -> User:
 
 
 def log_in(client: Client, name: str = "alice") -> HttpResponse:
-    """Send the form."""
+    """Submit the login form and return the response."""
     response: HttpResponse = client.post(LOGIN, {"username": name, "password": PASSWORD})  # type: ignore[assignment]
     return response
 
 
 def count_of(user: User) -> int:
-    """How often SQL says."""
+    """Return the number of logins in SQL."""
     return LoginStats.objects.filter(user=user).values_list("login_times", flat=True).first() or 0
 
 
 def board(client: Client, query: str = "") -> dict[str, Any]:
-    """The page in JSON."""
+    """Return the leaderboard as JSON."""
     found: dict[str, Any] = client.get(BOARD + query, headers={"Accept": "application/json"}).json()
     return found
 
@@ -126,7 +126,7 @@ def test_the_next_request_shows_the_login(client: Client, alice: User) -> None:
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Has the transaction of a login fail: at the session, after the count, or at whatever hangs on it."""
+    """Return a function that makes the transaction of a login fail: at the session, at the count, or afterwards."""
 
     def fail(where: str) -> None:
         def broken(*args: Any, **kwargs: Any) -> None:
@@ -165,7 +165,7 @@ def test_a_failed_login_restores_the_previous_session(alice: User, failing: Any,
     request.session = SessionStore(client.session.session_key)
     request.user = auth.get_user(request)
     failing(where)
-    with pytest.raises(Exception):  # noqa: B017, PT011  whatever it was
+    with pytest.raises(Exception):  # noqa: B017, PT011  any error
         services.log_in(request, alice, backend=BACKEND)
     assert request.user == auth.get_user(request) == bob
     assert not request.session.modified
@@ -223,22 +223,22 @@ def test_login_and_leaderboard_work_without_redis(redis_server: RedisServer, ali
 
 
 @pytest.mark.slow(30)
-@pytest.mark.on_postgres  # which writes for all of them at the same time
+@pytest.mark.on_postgres  # PostgreSQL writes concurrently
 def test_five_hundred_concurrent_logins_all_count(redis: Redis, settings: Settings) -> None:
     all_count(500, redis, settings)
 
 
-@pytest.mark.on_sqlite  # which writes for one after the other, however many they are
+@pytest.mark.on_sqlite  # SQLite writes one at a time
 def test_two_hundred_concurrent_logins_all_count(redis: Redis, settings: Settings) -> None:
     all_count(200, redis, settings)
 
 
 def all_count(logins: int, redis: Redis, settings: Settings) -> None:
-    """Through the form, over forty people, on whom they fall unevenly; ranking and list are as SQL has them.
+    """Log in through the form, unevenly distributed over 40 users, and compare the leaderboard with SQL.
 
-    Each from an address of its own: more than five tries at once of one name at one address would be too many.
+    Each login has its own address, because more than five concurrent attempts of one name at one address are refused.
     """
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # what counts is the counting
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # fast: this test is about counts
     people = [User(username=f"reader {n}") for n in range(PEOPLE)]
     for user in people:
         user.set_password(PASSWORD)

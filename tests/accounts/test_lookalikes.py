@@ -1,4 +1,4 @@
-"""Names that look like other names, or like addresses, are not to be had."""
+"""Names that look like other names, or like web addresses, are refused."""
 
 from importlib import import_module
 from types import SimpleNamespace
@@ -29,15 +29,15 @@ def is_refused(name: str) -> bool:
 @pytest.mark.parametrize(
     "name",
     [
-        "alice\u3164",  # a filler, which is a letter
+        "alice\u3164",  # a Hangul filler, which counts as a letter
         "\u115f\u1160",
         "ali\u034fce",
         "p\u0430ypal",  # Latin with a Cyrillic a
-        "\u03b1lpha",  # and with a Greek one
+        "\u03b1lpha",  # Latin with a Greek alpha
         "\u4e8c\u0430",
         "www.evil.photography",
         "evil.com",
-        "\ufdfa" * 60,  # which folds to a thousand letters
+        "\ufdfa" * 60,  # folds to a thousand letters
     ],
 )
 def test_misleading_names_are_refused(name: str) -> None:
@@ -51,7 +51,7 @@ def test_misleading_names_are_refused(name: str) -> None:
         ("linus", "Iinus"),  # a capital I
         ("modern", "modem"),
         ("coco", "\u0441\u043e\u0441\u043e"),  # all Cyrillic
-        ("\u03bf\u03c1", "op"),  # and all Greek
+        ("\u03bf\u03c1", "op"),  # all Greek
         ("demo staff", "dem0 staff"),
     ],
 )

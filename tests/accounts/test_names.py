@@ -1,4 +1,4 @@
-"""No two people can claim one name, by whatever way they try; and a name leads to who has it now."""
+"""No two users can have one name, by any kind of write, and a name finds its current user."""
 
 import unicodedata
 from typing import Any
@@ -34,7 +34,9 @@ def ken() -> User:
 def test_spellings_fold_to_one_name() -> None:
     assert {fold(name) for name in SAME} == {"ken thompson"}
     assert fold("STRASSE") == fold("straße")
-    assert fold("\u212b") == fold("Å") == fold("a\u030a")  # the sign, the letter, the letter and its ring
+    assert (
+        fold("\u212b") == fold("Å") == fold("a\u030a")
+    )  # the Angstrom sign, the letter, and the letter with a combining ring
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -131,7 +133,7 @@ def test_without_redis_names_are_looked_up_in_sql(redis_server: RedisServer) -> 
 
 
 def test_no_long_text_is_normalised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A form may bring megabytes, and sorting the marks on one letter takes the square of their number."""
+    """A form may send megabytes, and sorting the marks on one letter takes quadratic time."""
     seen: list[int] = []
     normalise = unicodedata.normalize
 

@@ -1,4 +1,4 @@
-"""A login with a browser that is not known is told by mail. A browser is known until the password changes."""
+"""A login with a new device is reported by email. A device is known until the password changes."""
 
 import pytest
 from django.test import Client
@@ -66,8 +66,8 @@ def test_a_device_is_known_until_the_password_changes(client: Client, alice: Use
         each.post("/accounts/logout/")
     delivered()
     fail("alice", 5)
-    assert log_in(other, "alice", NEW).status_code == 429  # as any browser at this address
-    assert log_in(client, "alice", NEW).status_code == 302  # the one that changed it
+    assert log_in(other, "alice", NEW).status_code == 429  # like any device at this address
+    assert log_in(client, "alice", NEW).status_code == 302  # the device that changed the password
     assert delivered() == []
 
 

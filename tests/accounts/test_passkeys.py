@@ -1,4 +1,4 @@
-"""Passkeys as a second factor, with a security key made of software. A browser: ``tests/browser/test_passkeys.py``."""
+"""Passkeys as a second factor, with a simulated key. ``tests/browser/test_passkeys.py`` tests them in a browser."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ def alice() -> User:
 
 @pytest.fixture
 def key(alice: User) -> SecurityKey:
-    """Alice has a passkey on this security key."""
+    """Return a security key with a passkey of Alice."""
     client, key = Client(), SecurityKey()
     client.force_login(alice)
     assert len(add(client, key).context["codes"]) == 10
@@ -39,7 +39,7 @@ def add(client: Client, key: SecurityKey, name: str = "Blue key") -> Any:
 
 
 def asked(name: str = "alice") -> Client:
-    """Return a browser that is asked for the second factor."""
+    """Return a browser after a right password, with the second factor pending."""
     client = Client()
     log_in(client, name)
     return client
@@ -64,14 +64,14 @@ def test_a_signature_is_valid_once(key: SecurityKey) -> None:
     client.post(FACTOR, {"credential": credential})
     client.post("/accounts/logout/")
     log_in(client, "alice")
-    assert client.post(FACTOR, {"credential": credential}).status_code == 200  # no page has asked
+    assert client.post(FACTOR, {"credential": credential}).status_code == 200  # without a challenge
     assert not is_in(client)
 
 
 def test_the_challenge_is_valid_once_for_keys_without_a_counter(alice: User, key: SecurityKey) -> None:
     client = Client()
     client.force_login(alice)
-    key.count = -1  # it says 0 then, as keys without a counter do
+    key.count = -1  # the key sends 0 then, like keys without a counter
     credential = key.get(options(client, CONFIRM))
     assert [client.post(CONFIRM, {"credential": credential}).status_code for _ in range(2)] == [302, 200]
 
@@ -101,7 +101,7 @@ def test_the_passkey_of_another_user_is_refused(alice: User, key: SecurityKey) -
     assert not is_in(client)
     again = Client()
     again.force_login(eve)
-    assert 'id="id_name-errors"' in add(again, key).content.decode()  # it is Alice's
+    assert 'id="id_name-errors"' in add(again, key).content.decode()  # the key belongs to Alice
 
 
 def test_a_known_key_is_excluded_from_registration(alice: User, key: SecurityKey) -> None:

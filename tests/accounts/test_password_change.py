@@ -1,4 +1,4 @@
-"""A new password for who knows the present one: this session goes on, all others end, the owner is told."""
+"""A password change requires the current password, ends all other sessions, and notifies the owner."""
 
 from typing import Any
 

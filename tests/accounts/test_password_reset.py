@@ -1,4 +1,4 @@
-"""A forgotten password: who has an account is not told, and a link is good once, for a while."""
+"""Password resets do not reveal accounts, and a link is valid once, for a limited time."""
 
 import re
 from datetime import timedelta
@@ -43,7 +43,7 @@ def alice() -> User:
 
 
 def link_for(email: str = ADDRESS) -> str:
-    """The link of the one letter that is sent for an address."""
+    """Request a reset for an address and return the link of the single email."""
     assert Client().post(PATH, {"email": email}).headers["Location"] == DONE
     (letter,) = delivered()
     return link_in(letter)
@@ -108,7 +108,7 @@ def test_the_request_is_the_same_for_known_and_unknown_addresses(alice: User) ->
 
 def test_only_active_users_with_a_password_get_an_email(alice: User) -> None:
     User.objects.create_user("bob", email="bob@example.org", password=PASSWORD, is_active=False)
-    User.objects.create_user("carol", email="carol@example.org")  # without a password that could be used
+    User.objects.create_user("carol", email="carol@example.org")  # without a usable password
     for email in ("bob@example.org", "carol@example.org", "nobody@example.org"):
         Client().post(PATH, {"email": email})
     assert delivered() == []
@@ -230,7 +230,7 @@ def test_changes_of_the_account_invalidate_the_link(alice: User, what: str) -> N
     assert is_good(link)
     match what:
         case "password":
-            alice.set_password(PASSWORD)  # the same one, hashed anew
+            alice.set_password(PASSWORD)  # the same password with a new hash
             alice.save()
         case "email":
             User.objects.filter(pk=alice.pk).update(email="elsewhere@example.org")
@@ -244,7 +244,7 @@ def test_changes_of_the_account_invalidate_the_link(alice: User, what: str) -> N
 def test_a_link_expires_after_three_hours(alice: User, settings: Settings) -> None:
     assert settings.PASSWORD_RESET_TIMEOUT == 3 * 3600
     link = link_for()
-    settings.PASSWORD_RESET_TIMEOUT = -1  # any link is older
+    settings.PASSWORD_RESET_TIMEOUT = -1  # every link is older
     assert not is_good(link)
 
 
@@ -265,7 +265,7 @@ def test_forged_links_show_an_explanation(client: Client, alice: User, link: str
 
 def test_following_a_link_changes_nothing(alice: User) -> None:
     link = link_for()
-    for _ in range(2):  # mail scanners do, more than once
+    for _ in range(2):  # mail scanners follow links repeatedly
         Client().get(link, follow=True)
     assert is_good(link)
 
@@ -320,7 +320,7 @@ def test_emails_are_limited_alike_for_known_and_unknown_addresses(alice: User) -
         for n in range(5):
             spelled = email.upper() if n % 2 else email
             assert Client().post(PATH, {"email": spelled}, REMOTE_ADDR=f"192.0.2.{n}").status_code == 302
-        # As if no more than a second had gone by, whatever the machine did.
+        # Pretend that at most a second has passed, even on a slow machine.
         FailedLogins.objects.update(ends_at=timezone.now() + timedelta(seconds=3599))
         response = Client().post(PATH, {"email": email}, REMOTE_ADDR="192.0.2.99")
         answers.append((response.status_code, int(response.headers["Retry-After"]) // 100))
@@ -352,7 +352,7 @@ def test_requests_of_one_visitor_are_limited(alice: User) -> None:
 
 
 def test_without_a_broker_the_email_is_sent_after_the_response(alice: User, redis_server: RedisServer) -> None:
-    redis_server.kill()  # state and cache are gone with it
+    redis_server.kill()  # broker, mirrors and cache are away
     assert Client().post(PATH, {"email": ADDRESS}).status_code == 302
     wait_until(lambda: len(mail.outbox) == 1, "the letter")
     assert is_good(link_in(mail.outbox[0]))  # type: ignore[arg-type]
@@ -402,4 +402,4 @@ def test_names_are_escaped_in_the_html_email(alice: User) -> None:
 def test_workers_know_the_tasks() -> None:
     current_app.loader.import_default_modules()
     assert {"accounts.tasks.send_letter", "accounts.tasks.send_reset_links"} <= set(current_app.tasks)
-    assert accounts_tasks.letter_tasks is letter_tasks  # which is how a worker comes to know them
+    assert accounts_tasks.letter_tasks is letter_tasks  # workers load the tasks by this import

@@ -1,4 +1,4 @@
-"""Importing people and their logins: few statements, seen by the triggers, and nothing the second time."""
+"""Imports of users and logins need few statements, are captured by triggers, and can be repeated without effect."""
 
 from datetime import UTC, datetime
 
@@ -73,7 +73,7 @@ def test_an_import_needs_few_statements() -> None:
     with record() as seen:
         ids = people(f"reader {n}" for n in range(1000))
         see_to_logins({pk: Logins(1, JANUARY) for pk in ids.values()})
-    assert len(seen.sql) < 25  # SQLite takes 90 people a statement
+    assert len(seen.sql) < 25  # on SQLite one statement inserts 90 users
 
 
 def test_imported_users_are_mirrored() -> None:

@@ -1,4 +1,4 @@
-"""Limits: counted exactly, for each subject by itself, also without Redis."""
+"""Rate limits count exactly, per subject, also without Redis."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -31,7 +31,7 @@ def test_a_limit_ends_with_its_period(redis: Redis) -> None:
     assert 0 < redis.pttl(counter) <= 3_600_000
     redis.pexpire(counter, 1_800_000)
     assert allow("knock", "alice", 1, 3600) > 0
-    assert redis.pttl(counter) <= 1_800_000  # who is refused does not wait longer for having asked
+    assert redis.pttl(counter) <= 1_800_000  # refused events do not prolong the period
     redis.pexpire(counter, 1)
     while redis.exists(counter):
         pass

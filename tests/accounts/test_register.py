@@ -1,4 +1,4 @@
-"""Becoming somebody."""
+"""Registration."""
 
 import pytest
 from django.contrib.auth.password_validation import validate_password
@@ -68,7 +68,7 @@ def test_weak_passwords_are_refused(client: Client, password: str) -> None:
         ("8675309867", False),  # digits alone
         ("ken.thompson-1970", False),
         ("ＫＥＮ ＴＨＯＭＰＳＯＮ 1970", False),
-        ("unix.daemon77", False),  # the local part of the address, which Django compares with the domain only
+        ("unix.daemon77", False),  # the local part of the address, which Django compares only together with the domain
         ("unix.daemon rides a bicycle", True),
     ],
 )

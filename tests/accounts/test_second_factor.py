@@ -1,4 +1,4 @@
-"""The second factor of a login: no session begins without it, and each proof is good once."""
+"""The second factor of a login: no session begins without it, and each proof is valid once."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,7 @@ def alice() -> User:
 
 @pytest.fixture
 def secret(alice: User) -> bytes:
-    """Alice has an app."""
+    """Add an authenticator app for Alice and return its secret."""
     return add_app(alice)
 
 

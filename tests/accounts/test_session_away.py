@@ -1,4 +1,4 @@
-"""Sessions while Redis is away, cold, behind, or another one."""
+"""Sessions while Redis is away, cold, outdated, or emptied."""
 
 import pytest
 from django.conf import settings as site
@@ -60,7 +60,7 @@ def test_login_and_logout_work_without_redis(harm: str, redis_server: RedisServe
 def test_events_without_redis_show_at_the_first_request_after_its_return(
     redis_server: RedisServer, alice: User
 ) -> None:
-    """Nothing has been brought to Redis yet: what it says of the one is old, and of the other nothing."""
+    """The changes have not reached Redis yet: it has an outdated record of one session and none of the other."""
     rebuild(["session"])
     desk = log_in(alice)
     drain_all()

@@ -1,4 +1,4 @@
-"""The session engine, by itself: Django's behaviour, and nothing but digests kept."""
+"""The session engine alone: it behaves like Django's and stores only digests of tokens."""
 
 import asyncio
 import threading
@@ -35,7 +35,7 @@ def whole() -> None:
 
 
 def stored(**data: object) -> SessionStore:
-    """A session that is saved."""
+    """Return a saved session with this data."""
     session = SessionStore()
     session.update(data)
     session.save()
@@ -43,13 +43,13 @@ def stored(**data: object) -> SessionStore:
 
 
 def again(session: SessionStore) -> SessionStore:
-    """The same, as the next request has it."""
+    """Return the session as the next request reads it."""
     return SessionStore(session.session_key)
 
 
 @pytest.fixture
 def told() -> Iterator[Told]:
-    """What the signals said."""
+    """Yield a list of the received signals."""
     heard: Told = []
 
     def rotated(old: str, new: str, user_id: int | None, **kwargs: object) -> None:
@@ -249,7 +249,7 @@ def test_a_taken_token_is_never_shared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_session_that_cannot_be_created_raises_an_error() -> None:
-    """As when its user has gone: the database refuses each new token alike."""
+    """For example after the deletion of its user: the database refuses every new token."""
     session = SessionStore()
     session["_auth_user_id"] = "987654321"
     with pytest.raises(CreateError):
@@ -317,9 +317,9 @@ def test_asynchronous_methods_work() -> None:
         assert await session.aget("colour") == "blue"
         await session.aflush()
         assert session.session_key is None
-        await sync_to_async(connections.close_all)()  # of the one thread that did all of this, and lives on
+        await sync_to_async(connections.close_all)()  # connections of the executor thread, which lives on
 
-    with at_once(lambda: asyncio.run(story())):  # not in this thread: a browser's loop may run in it
+    with at_once(lambda: asyncio.run(story())):  # in another thread, because this one may have a browser's event loop
         pass
     assert Session.objects.count() == 0
 

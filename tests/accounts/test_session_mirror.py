@@ -1,4 +1,4 @@
-"""How sessions show in Redis."""
+"""The mirror of sessions."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def alice() -> User:
 
 
 def logged_in(user: User) -> tuple[Client, str]:
-    """A browser in which ``user`` is logged in, and its session's digest."""
+    """Return a browser with a session of ``user``, and the digest of the session."""
     before = set(Session.objects.values_list("pk", flat=True))
     client = Client()
     client.force_login(user)
@@ -41,7 +41,7 @@ def logged_in(user: User) -> tuple[Client, str]:
 
 
 def said(redis: Redis, digest: str) -> Any:
-    """The record in Redis, or None."""
+    """Return the record in Redis, or None."""
     drain_all()
     raw = redis.get(keys.session(digest))
     return orjson.loads(raw) if raw else None
@@ -76,7 +76,7 @@ def test_an_ended_session_leaves_nothing(redis: Redis, alice: User) -> None:
 
 
 def test_an_expired_session_stays_until_its_row_is_deleted(redis: Redis, alice: User) -> None:
-    """Else verify would find a difference that no change ever caused."""
+    """Otherwise ``verify`` would report a difference without a change."""
     _, digest = logged_in(alice)
     Session.objects.update(expire_date="2001-01-01T00:00:00Z")
     assert said(redis, digest)["expires"] == 978307200.0
@@ -157,7 +157,7 @@ def test_deleting_a_user_deletes_the_sessions(redis: Redis, alice: User) -> None
 
 
 def test_concurrent_logins_do_not_restart_a_drain(redis: Redis, alice: User) -> None:
-    """They all write the hash of tokens: a drain that watched it would start over each time."""
+    """All of them write the hash of tokens, so a drain that watched it would start again each time."""
     _, digest = logged_in(alice)
     steps = []
 

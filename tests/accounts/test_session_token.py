@@ -1,4 +1,4 @@
-"""The token: where it is, when it changes, and when it is good no more."""
+"""The token of a session: its storage, its rotation and its end."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ STAFF_PAGE = "/admin/auth/group/"
 
 
 def everything(redis: Redis) -> str:
-    """All that SQL and Redis hold, as text."""
+    """Return the whole content of SQL and Redis as text."""
     found: list[object] = []
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):
@@ -127,7 +127,7 @@ def test_more_rights_rotate_the_token_and_keep_the_data(alice: User, desk: Clien
     assert after != before
     assert kept(desk) == {"colour": "blue"}
     assert who(with_token(before)) == ""
-    assert token_in(desk) == after  # once
+    assert token_in(desk) == after  # it rotates once
     assert (Session.objects.get().device, Session.objects.get().user) == (row.device, alice)
     assert desk.get(STAFF_PAGE).status_code == 200
 
@@ -166,7 +166,7 @@ def test_concurrent_requests_rotate_the_token_once(alice: User, desk: Client, mo
 
     monkeypatch.setattr(middleware, "rotate_for_rights", after_another)
     response = late.get("/who/")
-    assert response.json()["user"] == "alice"  # its request was good when it came
+    assert response.json()["user"] == "alice"  # the session was valid at the start of the request
     assert "sessionid" not in response.cookies
     assert Session.objects.count() == 1
     assert who(desk) == "alice"

@@ -1,4 +1,4 @@
-"""Who is asking: what a request is told of its user, and what that costs."""
+"""The user of a request: its fields, its validity and the cost of reading it."""
 
 import pytest
 from django.conf import settings as site
@@ -88,7 +88,7 @@ def test_the_asynchronous_user_is_the_same(desk: Client) -> None:
         assert desk.get("/awho/").json()["user"] == "alice"
         assert Client().get("/awho/").json()["user"] == ""
 
-    with at_once(ask):  # not in this thread: a browser's loop may run in it
+    with at_once(ask):  # in another thread, because this one may have a browser's event loop
         pass
 
 
@@ -97,7 +97,7 @@ def test_raw_sql_on_secret_or_password_ends_every_session(column: str, value: st
     phone = log_in(alice)
     by_raw_sql(column, value, alice)
     assert (who(desk), who(phone)) == ("", "")
-    assert Session.objects.count() == 0  # each of them found out, and was flushed
+    assert Session.objects.count() == 0  # each request flushed its invalid session
 
 
 def test_the_fallback_checks_the_secret_too(alice: User, desk: Client) -> None:

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def no_progress(settings: Settings) -> None:
-    """A slow command prints no progress."""
+    """Keep slow commands from printing their progress."""
     settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": 3600.0}
 
 
@@ -37,7 +37,7 @@ def run(*arguments: str) -> Ran:
 
 
 def from_shell(*arguments: str) -> Ran:
-    """The command as a shell runs it, without any database that it could use."""
+    """Run the command in a new process, without a usable database."""
     env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.support.settings"}
     command = [sys.executable, "-W", "ignore", "manage.py", "sessions", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)

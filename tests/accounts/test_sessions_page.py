@@ -1,4 +1,4 @@
-"""Where one is logged in, and how to end that."""
+"""The page of the user's own sessions."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -53,7 +53,7 @@ def test_the_page_lists_sessions_in_three_round_trips(desk: Client, phone: Clien
         ("Safari on iPhone", False),
         ("Firefox on Windows", True),
     ]
-    assert (seen.round_trips, seen.sql) == (3, [])  # one of them for the session that asks
+    assert (seen.round_trips, seen.sql) == (3, [])  # one of them reads the session of the request
     html = page.content.decode()
     assert "Safari on iPhone" in html
     assert html.count("This one") == 1

@@ -1,4 +1,4 @@
-"""Staff need a second factor, and the admin asks for a recent proof."""
+"""Staff need a second factor, and the admin requires a recent proof of identity."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def staff() -> User:
 
 
 def add_first_app(client: Client) -> Any:
-    """Add an app on its page. Returns the answer."""
+    """Add an app on its page and return the response."""
     client.get(APP)
     return client.post(APP, {"code": present_code(pending_secret(client))})
 
@@ -100,7 +100,7 @@ def test_readers_need_no_second_factor(client: Client) -> None:
 
 
 def logged_in(user: User) -> Client:
-    """Return a browser in which the user has given password and factor."""
+    """Return a browser with a session of the user that began with password and second factor."""
     client, secret = Client(), add_app(user)
     log_in(client, user.username)
     assert client.post("/accounts/login/factor/", {"code": present_code(secret)}).status_code == 302
@@ -170,7 +170,7 @@ def test_staff_cannot_remove_their_last_factor(staff: User, settings: Settings) 
     assert not RecoveryCode.objects.exists()
     assert client.get("/accounts/").status_code == 200
     settings.SECOND_FACTOR_FOR_STAFF = True
-    assert client.get("/accounts/").status_code == 302  # no session has given a factor any more
+    assert client.get("/accounts/").status_code == 302  # the session has lost its proof
 
 
 @pytest.mark.parametrize("number", ["", "x", "-1", "9" * 30, "\u0663"])

@@ -1,4 +1,4 @@
-"""Whether a name exists is told neither by words nor by work. Work is counted, not timed."""
+"""Neither the text of a response nor the work for it reveals existing names. Work is counted, not timed."""
 
 import re
 from datetime import timedelta
@@ -19,7 +19,7 @@ from tests.support.accounts.lockout import HOME, LOGIN, PASSWORD, fail, hashing
 from tests.support.servers import RedisServer
 
 REGISTER = "/accounts/register/"
-CLOCKS = ("Expires", "Retry-After", "Content-Length")  # and what was typed, which may be longer
+CLOCKS = ("Expires", "Retry-After", "Content-Length")  # Content-Length depends on the typed text
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
@@ -32,12 +32,12 @@ def people(client: Client) -> None:
     dan = User.objects.create_user("dan", password=PASSWORD, is_active=False)
     due_at = timezone.now() + timedelta(days=14)
     AccountDeletion.objects.create(user=dan, asked_at=timezone.now(), due_at=due_at)
-    Change.objects.all().delete()  # nothing is left to be mirrored
-    client.get(LOGIN)  # what is asked once in a process has been asked
+    Change.objects.all().delete()  # no pending changes
+    client.get(LOGIN)  # warm up queries that run once per process
 
 
 class Seen(NamedTuple):
-    """An answer, and the work it took."""
+    """A response and the work for it."""
 
     status: int
     body: str
@@ -52,7 +52,7 @@ def send(path: str, **given: str) -> Seen:
     with hashing() as runs, record() as seen:
         response: Any = client.post(path, given, REMOTE_ADDR=HOME)
     body = response.content.decode()
-    for value in given.values():  # what was typed comes back
+    for value in given.values():  # the page repeats the typed text
         body = body.replace(f'value="{value}"', "")
     body = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", body)
     statements = [re.sub(r'SAVEPOINT "?\w+"?', "SAVEPOINT", statement) for statement, _ in seen.sql]
@@ -80,7 +80,7 @@ def test_wrong_password_and_unknown_name_give_the_same_response_and_work(
     log_in("warm up", "wrong")
     if away:
         redis_server.kill()
-        settings.MIRROR = settings.MIRROR | {"BREAKER_SECONDS": 3600}  # asked once, however slow the machine is
+        settings.MIRROR = settings.MIRROR | {"BREAKER_SECONDS": 3600}  # one attempt, even on a slow machine
         log_in("warm up", "wrong")
     wrong = log_in("alice", "wrong")
     assert wrong.hashes == 1
@@ -110,7 +110,7 @@ def test_all_unavailable_names_give_the_same_response_and_work(name: str) -> Non
 
 @pytest.mark.parametrize("name", ["alice", "bob", "admin", "a/b"])
 def test_the_name_is_checked_only_after_all_other_fields_are_valid(name: str) -> None:
-    """Or a weak password would ask for the name without making anybody of it."""
+    """Otherwise a weak password could probe names without registering them."""
     register("warm-up", "short")
     free = register("nobody yet", "short")
     assert (free.status, free.hashes) == (200, 0)

@@ -1,4 +1,4 @@
-"""When sessions were last seen, in Redis."""
+"""Last-seen times of sessions in Redis."""
 
 import pytest
 from django.db import connection
@@ -61,7 +61,7 @@ def test_concurrent_requests_write_once(redis: Redis) -> None:
 def test_a_time_never_decreases(redis: Redis, settings: Settings) -> None:
     settings.SESSION_TOUCH_SECONDS = 0
     (session,) = make_sessions(1)
-    age(redis, [session], seconds=-3600)  # Redis' clock was ahead once
+    age(redis, [session], seconds=-3600)  # the clock of Redis was ahead
     ahead = redis.zscore(keys.recent(), session)
     assert tokens.touch(session, None)
     assert redis.zscore(keys.recent(), session) == ahead

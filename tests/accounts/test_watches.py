@@ -1,4 +1,4 @@
-"""Columns that no record says anything of are not watched, and all the others are."""
+"""The mirrors of accounts watch exactly the columns that their records depend on."""
 
 import datetime
 from collections.abc import Callable
@@ -17,7 +17,7 @@ COLUMNS = [field for field in User._meta.concrete_fields if not field.primary_ke
 
 
 def another(field: Field, old: Any) -> Any:
-    """A value that a column may have and has not."""
+    """Return another valid value of a column."""
     if isinstance(field, BooleanField):
         return not old
     if isinstance(field, DateTimeField):
@@ -26,7 +26,7 @@ def another(field: Field, old: Any) -> Any:
 
 
 def said(mirror: str, pk: str) -> Any:
-    """What SQL says the record (or the list) should be."""
+    """Return the record (or the list) computed from SQL."""
     declared = registry.get(mirror)
     if isinstance(declared, SummaryMirror):
         return declared.items()
@@ -35,7 +35,7 @@ def said(mirror: str, pk: str) -> Any:
 
 @pytest.fixture
 def alice() -> User:
-    """Somebody who has logged in, so that all columns count."""
+    """Return a user with a login and a session, so that all columns matter."""
     [alice] = make_people([1])
     Session.objects.create(pk="d" * 64, user=alice, session_data="", expire_date=NOON)
     Change.objects.all()._raw_delete("default")
@@ -60,7 +60,7 @@ def test_exactly_the_columns_that_change_the_record_are_watched(
 def test_a_new_user_changes_neither_sessions_nor_lists(alice: User) -> None:
     User.objects.create(username="bob")
     told = set(Change.objects.values_list("mirror", flat=True))
-    # Search finds them. Nobody reads their timeline: its change does nothing, and is deleted with the user.
+    # Search indexes the user. The change of the unread timeline has no effect, and is deleted with the user.
     assert told == {"user", "indexed_reader", "timeline"}
 
 
