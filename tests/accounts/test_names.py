@@ -34,9 +34,8 @@ def ken() -> User:
 def test_spellings_fold_to_one_name() -> None:
     assert {fold(name) for name in SAME} == {"ken thompson"}
     assert fold("STRASSE") == fold("straße")
-    assert (
-        fold("\u212b") == fold("Å") == fold("a\u030a")
-    )  # the Angstrom sign, the letter, and the letter with a combining ring
+    # The Angstrom sign, the letter, and the letter with a combining ring.
+    assert fold("\u212b") == fold("Å") == fold("a\u030a")
 
 
 @pytest.mark.parametrize("name", SAME)
