@@ -1,4 +1,4 @@
-"""What is written to Redis first."""
+"""Structures that are written to Redis first."""
 
 from shop.backups.carts import CartBackup
 from shop.backups.views import ViewBackup

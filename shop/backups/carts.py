@@ -1,4 +1,4 @@
-"""Carts: Redis knows first, SQL within two seconds."""
+"""The backup of carts: written to Redis first, and to SQL within two seconds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,10 +17,11 @@ from shop.models import Cart
 
 @register
 class CartBackup(Backup):
-    """Items are digests of sessions' tokens; values say of each line since when it is so (``shop.carts.content``).
+    """Items are digests of session tokens; values are carts with a version for each line (``shop.carts.content``).
 
-    An emptied cart stays, empty: what an older file says of it is older. Redis has every cart whose session goes on, so
-    that it need ask nobody whether there is one; of the others it has what came late, until SQL has that as well.
+    An emptied cart stays as an empty row, because a copy in an older Redis file must be recognised as older. Redis has
+    every cart of a live session, so a missing key proves an empty cart. Of other carts it has only late writes, until
+    SQL has them too.
     """
 
     name = scripts.BACKUP
@@ -36,7 +37,7 @@ class CartBackup(Backup):
         return {digest: scripts.content_of(state) for digest, state in pairs if state}
 
     def save(self, values: Mapping[str, Content | None]) -> None:
-        """What is gone from Redis says nothing: a cart that was emptied is there, empty."""
+        """Save carts. Keys that are missing in Redis are skipped: an emptied cart still has a value."""
         sql.save({digest: content for digest, content in values.items() if content is not None})
 
     def load(self, items: Sequence[str]) -> Mapping[str, Content]:
@@ -49,7 +50,7 @@ class CartBackup(Backup):
         return self._after(Cart.objects.live(), after, limit)
 
     def items_lost(self, after: str | None, limit: int) -> list[str]:
-        """Also those that are over: an older file has them as they were, and has to be told."""
+        """Include ended carts, because an older Redis file may hold them as they were and must be corrected."""
         return self._after(Cart.objects.all(), after, limit)
 
     def _after(self, rows: QuerySet[Cart], after: str | None, limit: int) -> list[str]:
@@ -66,7 +67,7 @@ class CartBackup(Backup):
                 yield [name[len(start) : -len(end)] for name in names]
 
     def is_stray(self, items: Sequence[str]) -> Sequence[str]:
-        """Those of sessions that are no more."""
+        """Return the digests whose sessions have ended."""
         alive = sql.sessions_of(items)
         return [digest for digest in items if digest not in alive]
 

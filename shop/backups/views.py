@@ -1,4 +1,4 @@
-"""Who looked at what: Redis knows first, SQL within a second or two."""
+"""The backup of views: written to Redis first, and to SQL within two seconds."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from shop.models import View
 
 _EPOCH = datetime.fromtimestamp(0, tz=UTC)
 
-# Books that are gone, and users that are, are left out by the joins. A view without a user is its session's user's.
+# The joins leave out deleted books and users. A view without a user belongs to its session's user.
 _INSERT = """
     INSERT INTO shop_view (visitor, user_id, book_id, seen_at)
     SELECT given.visitor, COALESCE(known.id, s.user_id), b.id, given.seen_at
@@ -33,7 +33,9 @@ _SQLITE = _INSERT.format(
 
 
 class Fact(NamedTuple):
-    """A view as its mark says it. user_id: None where the visitor's session says who it was. micros: since 1970."""
+    """One view, decoded from its mark. user_id: None if the visitor's session tells the user. micros: microseconds
+    since 1970.
+    """
 
     visitor: str
     user_id: int | None
@@ -42,20 +44,21 @@ class Fact(NamedTuple):
 
     @classmethod
     def parse(cls, item: str) -> Self:
-        """The fact that an item is. Raises ValueError."""
+        """Decode an item. Raises ValueError."""
         visitor, user, book, micros = item.split("|")
         return cls(visitor, int(user) if user else None, int(book), int(micros))
 
     @property
     def seen_at(self) -> datetime:
-        """When it was."""
+        """The time of the view."""
         return _EPOCH + timedelta(microseconds=self.micros)
 
 
 @register
 class ViewBackup(Backup):
-    """An item is the fact itself ("visitor|user|book|microseconds"), so nothing else has to be read of it. Redis has
-    no more of a view that SQL has: there is nothing to compare, and nothing to put back.
+    """An item is the whole fact ("visitor|user|book|microseconds"), so it has no separate value.
+
+    Redis drops a view as soon as SQL has it, so views are neither compared nor put back.
     """
 
     name = "view"
@@ -92,7 +95,7 @@ class ViewBackup(Backup):
         return {item: True for item, f in facts.items() if (f.visitor, f.book_id, f.seen_at) in known}
 
     def put_back(self, redis: Any, values: Mapping[str, bool]) -> None:
-        """Nothing: what SQL has Redis need not have."""
+        """Do nothing: Redis does not need views that SQL has."""
 
     def items_after(self, after: str | None, limit: int) -> list[str]:
         return []

@@ -1,12 +1,12 @@
-"""Carts: kept in Redis first, and backed up to SQL.
+"""Carts: written to Redis first and backed up to SQL.
 
-cart        reading them, from Redis or, with the same answer, from SQL
-content     what is in one, since when each line is so, and how two of them are put together
-scripts     the same in Lua, where they are changed
-sql         the rows they are backed up to
-direct      writing to SQL when Redis is away, and seeing it at once
-moves       under another token, at a login, when a session ends
-receivers   when that happens
-settling    telling Redis what SQL moved
-page, link  the cart's page, and the number in the header
+cart        read a cart from Redis, with an equal answer from SQL as the fallback
+content     the value of a cart: its lines and their versions, and the merge of two values
+scripts     the Lua scripts that change carts in Redis
+sql         the rows that back carts up
+direct      writes to SQL while Redis is away
+moves       carts when tokens rotate, users log in and sessions end
+receivers   the signals that start those moves
+settling    send carts that were written to SQL to Redis
+page, link  the cart's page, and the number of copies in the page header
 """

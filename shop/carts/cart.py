@@ -1,4 +1,4 @@
-"""Reading carts: from Redis, or, with the same answer, from SQL."""
+"""Read carts from Redis, with an equal answer from SQL as the fallback."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -15,8 +15,11 @@ logger = logging.getLogger("shop")
 
 
 class CartNow(NamedTuple):
-    """What is in a cart: copies by product id, in the order in which they were put in; when it was last changed
-    (microseconds since 1970; 0: never); and what each cost when it was put in, in cents.
+    """The current content of a cart.
+
+    lines: copies by product id, in the order in which the products were added. version: the time of the last change in
+    microseconds since 1970, or 0 for a cart that was never written. prices: the price of each product when it was
+    added, in cents.
     """
 
     lines: Mapping[int, int] = {}
@@ -25,19 +28,20 @@ class CartNow(NamedTuple):
 
     @property
     def copies(self) -> int:
-        """How many there are of everything."""
+        """The number of copies of all products."""
         return sum(self.lines.values())
 
 
 def backup() -> Backup:
-    """What is said of carts to ``mirror.backup``."""
+    """Return the registered backup of carts."""
     return registry.get(BACKUP)
 
 
 def read(digest: str | None) -> CartNow:
-    """The cart of who has this digest (None: nobody). 1 round trip and no SQL from a Redis that has it.
+    """Return the cart of a session digest; None means that the visitor has no session.
 
-    Redis' errors never get out. After a write that went to SQL because Redis was away, SQL is asked as well.
+    Takes 1 round trip and no SQL while Redis has the cart. Redis errors are never raised. If an earlier request wrote
+    to SQL because Redis was away, SQL is read as well.
     """
     for _ in range(HOPS):
         content = _content(digest) if digest else EMPTY
@@ -48,7 +52,7 @@ def read(digest: str | None) -> CartNow:
 
 
 def cart_now(content: Content) -> CartNow:
-    """What a cart's content says to who reads it."""
+    """Return the public view of a cart's content."""
     lines = content.quantities
     return CartNow(lines, content.version, {product: content.lines[str(product)].price for product in lines})
 
@@ -61,14 +65,17 @@ def _content(digest: str) -> Content:
 
 
 def tell(digest: str) -> None:
-    """Bring Redis what SQL says of a cart, once in a request, if it can be had."""
+    """Send SQL's version of a cart to Redis, at most once per request.
+
+    Nothing happens while Redis is away.
+    """
     known = backup().load([digest])
     if _try(lambda redis: backup().put_back(redis, known)):
         behind().told = True
 
 
 def _try(ask: Callable[[Any], object]) -> bool:
-    """Ask Redis, if it is there. Returns whether it was."""
+    """Call ``ask`` with a Redis client. Return False if Redis is away or fails."""
     if breaker.open():
         return False
     try:

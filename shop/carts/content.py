@@ -1,24 +1,25 @@
-"""What a cart says, and how two tellings of one cart become one.
+"""The value of a cart, and the merge of two values of one cart.
 
-Each line has a version of its own. Of two tellings (Redis' and SQL's, what was known before a loss and what was written
-since) the newer one counts line by line: two tabs, a write that went to SQL while Redis was away, and one that came
-late do not take each other's lines. The order in which they are put together does not matter, nor how often.
+Each line has its own version. When two values meet (Redis' and SQL's, or the ones before and after a loss of data), the
+newer version of each line wins. So changes from two tabs, a write to SQL while Redis was away, and a late write do not
+overwrite each other's lines. The merge gives the same result in any order and when it is repeated.
 """
 
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-ORDER: Final = "order:"  # before the key of an order that took its lines out: the name of a line that says only that
-PARKED: Final = "-"  # where a cart goes on that waits for its user's next login: nowhere yet
-REMOVED: Final = 200  # lines that are remembered as removed
+ORDER: Final = "order:"  # prefix of a line that only records that the order with this key has taken its lines out
+PARKED: Final = "-"  # value of ``moved`` for a cart that waits for its user's next login
+REMOVED: Final = 200  # removed lines that a cart remembers
 
 
 class Line(NamedTuple):
-    """Copies of a product, since when (microseconds since 1970), and at what price they were added (cents).
+    """One product in a cart.
 
-    added: when the product came into the cart, in microseconds; changes of the quantity leave it as it is. 0 in lines
-    that were written without it: their version says it.
+    quantity: copies. version: the time of the last change, in microseconds since 1970. price: the price when the
+    product was added, in cents. added: the time when the product was added, in microseconds since 1970; changes of the
+    quantity keep it. Lines of the old format have 0 here and use their version instead.
     """
 
     quantity: int
@@ -28,15 +29,15 @@ class Line(NamedTuple):
 
     @property
     def first_added(self) -> int:
-        """When the product came into the cart, as far as it is known."""
+        """The time when the product was added, or the best known estimate."""
         return self.added or self.version
 
 
 class Content(NamedTuple):
-    """A cart. lines: by product id, also those that were removed (quantity 0), for they must not come back.
+    """The value of a cart.
 
-    floor: what was removed up to this version is remembered no longer. moved: the digest under which it goes on, or
-    PARKED, or "".
+    lines: by product id. Removed lines stay with quantity 0, so that an older copy does not bring them back. floor:
+    removed lines up to this version are forgotten. moved: the digest of the cart that replaces this one, PARKED, or "".
     """
 
     lines: Mapping[str, Line] = {}
@@ -45,12 +46,12 @@ class Content(NamedTuple):
 
     @property
     def version(self) -> int:
-        """When it was last changed; 0: never."""
+        """The time of the last change, in microseconds since 1970; 0 for a cart that was never written."""
         return max([self.floor, *(line.version for line in self.lines.values())])
 
     @property
     def quantities(self) -> dict[int, int]:
-        """Copies by product id, of those that are there, in the order in which they were first added."""
+        """Copies by product id, without removed lines, in the order in which products were added."""
         there = [(line.first_added, int(name), line.quantity) for name, line in self.lines.items() if line.quantity]
         return {product: quantity for _, product, quantity in sorted(there)}
 
@@ -59,7 +60,9 @@ EMPTY: Final = Content()
 
 
 class Change(NamedTuple):
-    """A line that is to be changed. number: set to, added, or taken out (see ``changed``). price: as of now."""
+    """A change of one line. number: the quantity to set, add or take out (see ``changed``). price: the current price in
+    cents.
+    """
 
     product: str
     number: int
@@ -67,7 +70,7 @@ class Change(NamedTuple):
 
 
 class TooMany(ValueError):
-    """A cart has room for no more. what: "lines" or "copies"."""
+    """Raised when a cart is full. what: the limit that was reached, "lines" or "copies"."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -75,24 +78,24 @@ class TooMany(ValueError):
 
 
 class Limits(NamedTuple):
-    """How many different products, and how many copies of each."""
+    """The largest number of different products, and of copies of each."""
 
     lines: int
     copies: int
 
 
 def next_version(after: int) -> int:
-    """Now, in microseconds since 1970, but later than ``after``."""
+    """Return the current time in microseconds since 1970, or ``after + 1`` if that is later."""
     return max(time.time_ns() // 1000, after + 1)
 
 
 def changed(
     content: Content, mode: str, changes: Sequence[Change], limits: Limits, *, key: str = "", version: int = -1
 ) -> Content:
-    """The cart after a change, as ``lua/cart_change.lua`` makes it in Redis.
+    """Return the cart after a change, computed as ``lua/cart_change.lua`` does in Redis.
 
-    mode: "set", "add", or "take" (out; everything, if the cart's version is still ``version``). key: of the order for
-    which lines are taken out, once. Raises TooMany.
+    mode: "set", "add" or "take". "take" removes the given quantities, or all of each line if the cart still has this
+    ``version``. key: the key of the order that takes lines out; each key takes effect once. Raises TooMany.
     """
     if key and ORDER + key in content.lines:
         return content
@@ -117,7 +120,7 @@ def changed(
 
 
 def merged(one: Content, other: Content) -> Content:
-    """What both say together."""
+    """Return the merge of two values of one cart."""
     lines: dict[str, Line] = {}
     for name in {**one.lines, **other.lines}:
         mine, yours = one.lines.get(name), other.lines.get(name)
@@ -131,7 +134,7 @@ def merged(one: Content, other: Content) -> Content:
 
 
 def pruned(content: Content) -> Content:
-    """Without what was removed long ago, if there is too much of it."""
+    """Return the cart without its oldest removed lines, if there are more than REMOVED of them."""
     gone = sorted((line.version, name) for name, line in content.lines.items() if not line.quantity)
     if len(gone) <= REMOVED:
         return content
@@ -141,9 +144,9 @@ def pruned(content: Content) -> Content:
 
 
 def together(one: Content, others: Sequence[Content], limits: Limits) -> Content:
-    """One cart of several: copies of one product are added up, as far as the limits allow.
+    """Return one cart that holds the copies of several carts, as far as the limits allow.
 
-    Each product keeps the time at which it was first added to any of them.
+    Each product keeps the earliest time at which it was added to any of them.
     """
     lines, now = dict(one.lines), next_version(max(content.version for content in [one, *others]))
     for other in others:

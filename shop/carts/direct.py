@@ -1,6 +1,6 @@
-"""Carts while Redis is away: straight to SQL, and Redis is owed them.
+"""Write carts to SQL while Redis is away.
 
-The same visitor's next requests, whoever serves them, look at SQL too until Redis has been told: a cookie says so
+A cookie makes the visitor's next requests, in any process, read SQL as well until Redis has received the cart
 (``shop.middleware``).
 """
 
@@ -17,12 +17,15 @@ from shop.carts.content import Content
 from shop.carts.sql import locked, sessions_of, write
 
 logger = logging.getLogger("shop")
-HOPS = 5  # from a token to the next
+HOPS = 5  # moves of a cart that one call follows
 
 
 @dataclass
 class Behind:
-    """was: Redis may lack what an earlier request wrote. now: what this one wrote. told: Redis has been told since."""
+    """Whether Redis lacks this visitor's latest writes.
+
+    was: an earlier request wrote to SQL alone. now: this request did. told: Redis has received the cart since.
+    """
 
     was: bool = False
     now: bool = False
@@ -33,13 +36,13 @@ _behind: ContextVar[Behind | None] = ContextVar("cart_behind", default=None)
 
 
 def behind() -> Behind:
-    """How this request stands; outside of one, as if all were well."""
+    """Return the state of the current request, or a state without pending writes outside of requests."""
     return _behind.get() or Behind()
 
 
 @contextmanager
 def request(was: bool) -> Generator[Behind, None, None]:
-    """What the block reads and writes is one visitor's request."""
+    """Run the block as one visitor's request. was: an earlier request wrote to SQL alone."""
     state = Behind(was)
     token = _behind.set(state)
     try:
@@ -49,7 +52,10 @@ def request(was: bool) -> Generator[Behind, None, None]:
 
 
 def write_to_sql(digest: str, change: Callable[[Content], Content]) -> Content:
-    """Change a cart in SQL, wherever it has moved. Returns what it is then. What ``change`` raises gets out."""
+    """Change a cart in SQL and return its new content, following the cart if it has moved.
+
+    Exceptions of ``change`` are raised to the caller. Raises RuntimeError if the cart has moved more than HOPS times.
+    """
     where = digest
     for _ in range(HOPS):
         with transaction.atomic(using=setting("DATABASE")):

@@ -1,7 +1,7 @@
-"""How many copies are in a visitor's cart, for the head of every page: asked with their session, at no cost of its own.
+"""The number of copies in a visitor's cart, for the header of every page.
 
-Where that is not to be had (Redis is away, or was lost and is being restored) the number is left out: SQL is not asked
-on every page of everybody for that.
+The number comes with the round trip that loads the session, so it costs nothing extra. It is left out while Redis is
+away or being restored: one SQL query on every page would be too expensive.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ _NOW = "_cart_now"
 
 
 def register() -> None:
-    """Have it asked."""
+    """Register the number of copies as a companion of the session."""
     companions.register(NAME, 2, _ask)
 
 
@@ -34,12 +34,12 @@ def _ask(pipe: Any, digest: str) -> None:
 
 
 def know(request: HttpRequest, cart: CartNow) -> None:
-    """This request has changed, or read, its visitor's cart: this is what is in it."""
+    """Remember the content of the visitor's cart after this request read or changed it."""
     setattr(request, _NOW, cart)
 
 
 def copies_of(request: HttpRequest) -> int | None:
-    """How many copies are in the visitor's cart; None: not known just now. 0 for who has no session."""
+    """Return the number of copies in the visitor's cart: 0 without a session, None if the number is unknown."""
     now: CartNow | None = getattr(request, _NOW, None)
     if now is not None:
         return now.copies

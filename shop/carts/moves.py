@@ -1,9 +1,8 @@
-"""What happens to a cart when its token is rotated, its session ends, its user logs in, or is erased.
+"""Move carts when a token is rotated, a session ends, a user logs in or a user is erased.
 
-SQL decides, in the transaction in which it happens: either all of it is so, or none of it. A cart under a new token
-begins there, for nobody can have written to one of which they do not know the token yet. Redis is told after the
-commit, or later (``shop.carts.settling``): all that is ever done to it is to put versions together, so doing it again
-changes nothing.
+SQL decides, in the transaction of the event, so a cart moves completely or not at all. The cart of a new token starts
+in SQL, because no visitor can write to a token that is not known yet. Redis is updated after the commit, or later
+(``shop.carts.settling``). Every update of Redis is a merge of versions, so it can be repeated safely.
 """
 
 import logging
@@ -28,14 +27,14 @@ logger = logging.getLogger("shop")
 
 
 def rotate(old: str, new: str, user_id: int | None) -> None:
-    """A session goes on under another token, and its cart with it. Again: changes nothing."""
+    """Move a cart to the session's new token. Does nothing when repeated."""
     content = access.fetch(backup(), [old]).get(old, EMPTY)
     with transaction.atomic(using=setting("DATABASE")):
         known = sql.locked([old])
         if old in known and known[old].moved_to:
-            return  # it went along with another login of the same browser
+            return  # another login of the same browser has moved it
         if not content.version and not known and not breaker.open():
-            return  # there is none; with Redis away there may be one that SQL was not told of yet
+            return  # no cart; while Redis is away there may be one that SQL does not have yet
         rows = sql.locked([], make=[old, new])
         sql.take(rows[old], content)
         sql.take(rows[new], rows[old].content)
@@ -46,16 +45,16 @@ def rotate(old: str, new: str, user_id: int | None) -> None:
 
 
 class Gathered(NamedTuple):
-    """copies: that came back into a cart. left_out: those for which there was no room."""
+    """copies: the copies that came back into the cart. left_out: the copies that did not fit."""
 
     copies: int = 0
     left_out: int = 0
 
 
 def gather(user_id: int, digest: str) -> Gathered:
-    """Put what waited for a user's login into the cart of their new session, each cart once.
+    """Merge a user's parked carts into the cart of the new session, each of them once.
 
-    In the transaction of the login.
+    Call it in the transaction of the login.
     """
     with transaction.atomic(using=setting("DATABASE")):
         parked = Cart.objects.using(setting("DATABASE")).parked().filter(user_id=user_id)
@@ -77,13 +76,13 @@ def gather(user_id: int, digest: str) -> Gathered:
 
 
 def park(digests: Sequence[str]) -> None:
-    """Sessions are about to end: what is in their carts waits for their users. Again: changes nothing."""
+    """Park the carts of sessions that are about to end until their users log in again. Does nothing when repeated."""
     held = _held(digests)
     with transaction.atomic(using=setting("DATABASE")):
         known = Cart.objects.using(setting("DATABASE")).filter(pk__in=digests).values_list("pk", flat=True)
         wanted = {*(held or ()), *known}
         users = sql.sessions_of(wanted if held is not None else digests)
-        if held is None:  # what Redis knows comes later, and has to find whose it was
+        if held is None:  # carts from Redis arrive later and need a row that names their user
             wanted |= {digest for digest, user in users.items() if user}
         rows = [row for row in sql.locked(wanted, make=wanted).values() if not row.moved_to]
         for row in rows:
@@ -95,8 +94,9 @@ def park(digests: Sequence[str]) -> None:
 
 
 def erase(user_id: int) -> None:
-    """A user is about to be deleted, and their carts with them. For two days it is remembered that there was one under
-    these digests, and nothing else of it, so that nothing brings it back.
+    """Erase a user's carts before the user is deleted.
+
+    Empty rows remain for two days, so that no late write or old copy in Redis brings a cart back.
     """
     own = Cart.objects.using(setting("DATABASE")).filter(user_id=user_id).values_list("pk", flat=True)
     digests = sorted({*own, *sql.sessions_of_user(user_id)})
@@ -111,7 +111,7 @@ def erase(user_id: int) -> None:
 
 
 def _over(row: Cart, *, goes_on_as: str = "") -> None:
-    """A cart is parked, or goes on elsewhere; Redis has to be told."""
+    """Mark a cart as parked or moved, and as pending for Redis."""
     row.is_parked, row.moved_to = not goes_on_as, goes_on_as
     row.ended_at, row.is_owed = clock.now(), True
 
@@ -125,7 +125,7 @@ def _tell_redis(digests: Sequence[str]) -> None:
 
 
 def _settle(digests: Sequence[str]) -> None:
-    """Tell Redis now. If it cannot be told, the visitor's next requests look at SQL as well."""
+    """Update Redis now. If it is away, the visitor's next requests read SQL as well."""
     try:
         if breaker.open():
             behind().now = True
@@ -139,7 +139,7 @@ def _settle(digests: Sequence[str]) -> None:
 
 
 def _held(digests: Sequence[str]) -> dict[str, Content] | None:
-    """What Redis has of these carts; None: it is away."""
+    """Return Redis' content of these carts, or None while Redis is away."""
     if breaker.open():
         return None
     try:
@@ -152,7 +152,7 @@ def _held(digests: Sequence[str]) -> dict[str, Content] | None:
 
 
 def _forget(digests: Sequence[str]) -> None:
-    """Redis does at once, whatever it has; or, if it is away, when SQL's floor has passed it."""
+    """Delete erased carts from Redis now. If Redis is away, the floor in SQL removes them later."""
     if breaker.open():
         return
     try:

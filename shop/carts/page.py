@@ -1,4 +1,4 @@
-"""What the page of a cart shows: its lines, what they cost at this moment, and what of them cannot be had."""
+"""The lines of the cart page, with current prices and stock."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +14,10 @@ from shop.selectors import get_products_and_books
 
 @dataclass(frozen=True)
 class CartLine:
-    """So many copies of a book. left: how many can be bought, None if it is not sold any more; before: what one cost
-    when it was put in, in cents (0: not known).
+    """One product on the cart page.
+
+    left: copies that can be bought, or None if the product is not for sale any more. before: the price of one copy when
+    it was added, in cents; 0 if unknown.
     """
 
     product_id: int
@@ -28,7 +30,7 @@ class CartLine:
 
     @property
     def problem(self) -> str:
-        """Why it cannot be bought like this: "gone", "sold_out", "short", or ""."""
+        """The reason why this line cannot be bought: "gone", "sold_out", "short", or "" if it can."""
         if self.left is None:
             return "gone"
         if self.left <= 0:
@@ -37,31 +39,32 @@ class CartLine:
 
     @property
     def is_few(self) -> bool:
-        """Whether it can be bought, and there are few."""
+        """Whether the line can be bought and few copies are left."""
         return not self.problem and (self.left or 0) <= FEW
 
     @property
     def changed(self) -> str:
-        """What happened to the price since it was put in: "rose", "fell", or ""."""
+        """The direction in which the price moved since the product was added: "rose", "fell" or ""."""
         if self.price is None or not self.before or self.price.cents == self.before:
             return ""
         return "rose" if self.price.cents > self.before else "fell"
 
     @property
     def total(self) -> int | None:
-        """What they cost together, in cents; None if they cannot be had."""
+        """The price of the whole line in cents, or None if it cannot be bought."""
         return None if self.price is None or not self.left else self.quantity * self.price.cents
 
     @property
     def most(self) -> int:
-        """The limit of the service, but never fewer than there are in the cart now.
+        """The largest quantity that the page offers: the limit of a cart, or the present quantity if that is greater.
 
-        Not how many are left: copies come back while somebody looks, and the line says if there are too few.
+        The stock is not the limit. Copies may come back while the visitor looks at the page, and the line says when too
+        few are left.
         """
         return max(self.quantity, settings.SHOP_CART_QUANTITY)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the line for the JSON API, with money in cents."""
         return {
             "product": self.product_id,
             "title": self.title,
@@ -84,21 +87,21 @@ class CartPage:
 
     @property
     def total(self) -> int:
-        """What all of it costs that can be had, in cents."""
+        """The price in cents of all lines that can be bought."""
         return sum(line.total or 0 for line in self.lines)
 
     @property
     def copies(self) -> int:
-        """How many books there are in it."""
+        """The number of copies in the cart."""
         return sum(line.quantity for line in self.lines)
 
     @property
     def has_problem(self) -> bool:
-        """Whether something in it cannot be bought like this."""
+        """Whether any line cannot be bought as it is."""
         return any(line.problem for line in self.lines)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs. Money in cents."""
+        """Return the cart for the JSON API, with money in cents."""
         return {
             "lines": [line.as_json() for line in self.lines],
             "copies": self.copies,
@@ -109,9 +112,9 @@ class CartPage:
 
 
 def page_of(cart: CartNow) -> CartPage:
-    """A cart's page. From a warm mirror: 1 round trip and no SQL, and none of either for an empty one.
+    """Return the page of a cart. A book that was deleted is a line without a title.
 
-    A book that is gone altogether is a line without a title.
+    With warm mirrors it takes 1 round trip and no SQL; an empty cart takes neither.
     """
     ids = list(cart.lines)
     products, books = get_products_and_books(ids)

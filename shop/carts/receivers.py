@@ -1,4 +1,4 @@
-"""What carts hang on: a session goes on under another token, or ends; somebody logs in, or is erased."""
+"""Receivers that move carts when tokens rotate, users log in, sessions end or users are deleted."""
 
 from typing import Any
 
@@ -16,19 +16,19 @@ from shop.carts import moves
 
 @receiver(token_rotated, dispatch_uid="shop.take_cart_along")
 def take_cart_along(*, old: str, new: str, user_id: int | None, **kwargs: Any) -> None:
-    """In the transaction of the rotation."""
+    """Move the cart to the new token, in the transaction of the rotation."""
     moves.rotate(old, new, user_id)
 
 
 @receiver(sessions_ending, dispatch_uid="shop.park_carts")
 def park_carts(*, digests: list[str], **kwargs: Any) -> None:
-    """They wait for their users' next logins."""
+    """Park the carts of ending sessions until their users log in again."""
     moves.park(digests)
 
 
 @receiver(user_logged_in, dispatch_uid="shop.gather_carts")
 def gather_carts(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """What waited is in the cart again, and the person is told."""
+    """Put parked copies back into the cart of the new session, and tell the user with a message."""
     digest = getattr(request.session, "digest", None)
     if digest is None:
         return
@@ -51,5 +51,5 @@ def gather_carts(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
 
 @receiver(pre_delete, sender=User, dispatch_uid="shop.erase_carts")
 def erase_carts(*, instance: User, **kwargs: Any) -> None:
-    """SQL's rows go by themselves (cascade)."""
+    """Erase a deleted user's carts from Redis; their rows in SQL go by cascade."""
     moves.erase(instance.pk)

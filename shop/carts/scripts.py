@@ -1,4 +1,4 @@
-"""What is done to carts in Redis, each in one step (``lua/cart_*.lua``), and how their state is read."""
+"""The atomic scripts that change carts in Redis (``lua/cart_*.lua``), and the decoding of their state."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,10 +12,10 @@ from shop.carts.content import PARKED, Change, Content, Limits, Line, next_versi
 
 _LUA: Final = Path(__file__).parents[1] / "lua"
 _LINES: Final = (_LUA / "cart_lines.lua").read_text(encoding="utf-8")
-STEP: Final = 500  # carts in a round trip
-BACKUP: Final = "cart"  # the name under which carts are marked
-WORDS: Final = frozenset({"version", "copies", "floor", "moved"})  # what the state says beside the lines
-MOVED_SECONDS: Final = 86_400  # for which it is remembered under which digest a cart goes on
+STEP: Final = 500  # carts per round trip
+BACKUP: Final = "cart"  # the name of the backup of carts
+WORDS: Final = frozenset({"version", "copies", "floor", "moved"})  # fields of the state that are not lines
+MOVED_SECONDS: Final = 86_400  # how long Redis remembers the new digest of a moved cart
 
 change = Script(_LUA / "cart_change.lua", head=guarded(_LUA / "cart_lines.lua").text)
 put_back = Script(_LUA / "cart_put_back.lua", head=_LINES)
@@ -23,17 +23,20 @@ forget = Script(_LUA / "cart_forget.lua")
 
 
 def both(digest: str) -> list[str]:
-    """The keys of a cart: what is in it, and its state."""
+    """Return the two keys of a cart: its quantities and its state."""
     return [keys.cart(digest), keys.cart_state(digest)]
 
 
 def changing(digest: str, mode: str, changes: Iterable[Change], limits: Limits, key: str, version: int) -> list[Any]:
-    """The arguments of ``change``."""
+    """Return the arguments of the script ``change``."""
     return [digest, mode, key, version, next_version(0), *limits, *(part for line in changes for part in line)]
 
 
 def telling(digest: str, content: Content) -> tuple[Script, list[str], list[Any]]:
-    """What tells Redis of a cart as SQL has it: script, keys, arguments. It answers 0 where that has to wait."""
+    """Return the script, keys and arguments that bring SQL's version of a cart to Redis.
+
+    The script replies 0 if the update has to wait.
+    """
     if content.moved == PARKED:
         return forget, [*both(digest), naming.marks(BACKUP)], [digest, content.version]
     flat = [part for name, line in content.lines.items() for part in (name, *line)]
@@ -41,7 +44,7 @@ def telling(digest: str, content: Content) -> tuple[Script, list[str], list[Any]
 
 
 def tell(redis: Any, contents: Mapping[str, Content]) -> list[str]:
-    """Tell Redis of carts. Returns those of which it could be told. Raises redis-py's errors."""
+    """Send carts to Redis. Return the digests of those that Redis has taken. Raises redis-py's errors."""
     told: list[str] = []
     for script in (put_back, forget):
         script.load(redis)
@@ -57,7 +60,7 @@ def tell(redis: Any, contents: Mapping[str, Content]) -> list[str]:
 
 
 def drop(redis: Any, digests: Sequence[str]) -> None:
-    """Take carts out of Redis, whatever they say, with their marks."""
+    """Delete carts and their marks from Redis, whatever their content."""
     for start in range(0, len(digests), STEP):
         pipe = redis.pipeline(transaction=False)
         for digest in digests[start : start + STEP]:
@@ -67,7 +70,9 @@ def drop(redis: Any, digests: Sequence[str]) -> None:
 
 
 def content_of(said: Mapping[bytes, bytes] | Sequence[bytes]) -> Content:
-    """The cart whose state this is (as HGETALL gives it, or flat as a script does)."""
+    """Return the content that a cart's state describes. ``said`` is a reply of HGETALL, or its flat form from
+    a script.
+    """
     pairs = said.items() if isinstance(said, Mapping) else zip(said[::2], said[1::2], strict=True)
     state = {name.decode(): value.decode() for name, value in pairs}
     words = {word: state.pop(word, "") for word in WORDS}

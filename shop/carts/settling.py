@@ -1,4 +1,7 @@
-"""Redis is told of carts that were written to SQL past it, and of those that are over. Beat asks every few seconds."""
+"""Bring carts from SQL to Redis: those that were written to SQL directly, and those that have ended.
+
+Beat starts it every few seconds.
+"""
 
 import logging
 from collections.abc import Sequence
@@ -15,19 +18,19 @@ from shop.models.cart import Cart, CartQuerySet
 
 logger = logging.getLogger("shop")
 
-STEP: Final = 500  # carts at a time
-SPARED: Final = timedelta(seconds=60)  # a session that is there so long after its cart was parked has not ended
-KEPT: Final = timedelta(days=2)  # carts that are over, and of no user; longer than Redis knows where one went
+STEP: Final = 500  # carts per batch
+SPARED: Final = timedelta(seconds=60)  # a session that still exists this long after its cart was parked did not end
+KEPT: Final = timedelta(days=2)  # how long ended carts stay; longer than Redis remembers their new digest
 
 
 def settle(digests: Sequence[str], *, redis: Any) -> int:
-    """Tell Redis of those of these carts of which it has to be told. Returns how many it was told of.
+    """Send the pending carts among these to Redis. Return how many Redis has taken.
 
-    What it has of one that is over, and SQL has not, waits for the flush. Safe to run twice at once, and to kill.
+    An ended cart with content that SQL does not have yet waits for the flush. Safe to run twice at once and to kill.
     Raises redis-py's errors.
     """
     rows = {str(row.pk): row for row in _rows().owed().filter(pk__in=digests)}
-    # Of a session that is there still: what ends it is under way, or it does not end.
+    # The session still exists: either its end is not committed yet, or it does not end.
     spared = sql.sessions_of([digest for digest, row in rows.items() if row.is_parked])
     told = scripts.tell(redis, {digest: row.content for digest, row in rows.items() if digest not in spared})
     for row in map(rows.__getitem__, told):
@@ -37,7 +40,7 @@ def settle(digests: Sequence[str], *, redis: Any) -> int:
 
 
 def settle_carts() -> int:
-    """As ``settle_all``; while Redis is away nothing is done, and nothing lost."""
+    """Run ``settle_all``. While Redis is away, return 0; all carts stay pending."""
     try:
         return settle_all()
     except RedisError as error:
@@ -48,7 +51,7 @@ def settle_carts() -> int:
 
 
 def settle_all(*, redis: Any = None) -> int:
-    """Tell Redis of all of them, and clear away what nobody can come back to. Returns of how many it was told."""
+    """Send all pending carts to Redis and delete ended carts after two days. Return how many Redis has taken."""
     redis, now, total, after = redis or relay_client(), clock.now(), 0, ""
     _wake(now)
     while digests := list(_rows().owed().filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:STEP]):
@@ -58,14 +61,14 @@ def settle_all(*, redis: Any = None) -> int:
 
 
 def _wake(now: datetime) -> None:
-    """A session that was to end, and was given more time, has its cart back."""
+    """Return parked carts to sessions that were about to end but were extended."""
     spared = _rows().parked().owed().filter(ended_at__lt=now - SPARED)
     if sessions := sql.sessions_of(spared.values_list("pk", flat=True)[:STEP]):
         _rows().parked().filter(pk__in=sessions).update(is_parked=False, ended_at=None)
 
 
 def _clear_away(now: datetime) -> None:
-    """Carts that went on elsewhere, and parked ones that are empty or nobody's, are kept for two days."""
+    """Delete carts two days after they moved, or after they were parked empty or without a user."""
     over = Q(is_owed=False, ended_at__lt=now - KEPT) & (~Q(moved_to="") | Q(user=None) | Q(lines={}))
     digests = list(_rows().filter(over).order_by("ended_at").values_list("pk", flat=True)[:STEP])
     if digests:

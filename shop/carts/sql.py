@@ -1,4 +1,4 @@
-"""Carts in SQL: what is written there is put together with what is there, line by line."""
+"""Carts in SQL. Writes are merged with the stored rows, line by line."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,14 +12,14 @@ _FIELDS = ["user", "lines", "versions", "version", "is_parked", "moved_to", "end
 
 
 def contents(digests: Sequence[str]) -> dict[str, Content]:
-    """What SQL says of these carts; left out: nothing. One query."""
+    """Return the stored carts by digest, without those that SQL does not have. One query."""
     return {row.pk: row.content for row in Cart.objects.using(setting("DATABASE")).filter(pk__in=digests)}
 
 
 def locked(digests: Iterable[str], *, make: Iterable[str] = ()) -> dict[str, Cart]:
-    """The rows of these carts, locked in the order in which everybody locks them. make: those to be made if need be.
+    """Lock the rows of these carts, always in the order of their digests, and return them by digest.
 
-    In a transaction.
+    make: digests whose rows are created if they are missing. Call it in a transaction.
     """
     rows, made = Cart.objects.using(setting("DATABASE")), set(make)
     if made:
@@ -29,7 +29,7 @@ def locked(digests: Iterable[str], *, make: Iterable[str] = ()) -> dict[str, Car
 
 
 def write(rows: Iterable[Cart]) -> None:
-    """Write rows that are locked, or new. One statement."""
+    """Write new or locked rows in one statement."""
     ordered = sorted(rows, key=lambda row: str(row.pk))
     if ordered:
         Cart.objects.using(setting("DATABASE")).bulk_create(
@@ -38,10 +38,10 @@ def write(rows: Iterable[Cart]) -> None:
 
 
 def save(values: Mapping[str, Content]) -> None:
-    """Put what Redis says together with what SQL says. In a transaction; five statements.
+    """Merge carts from Redis into SQL. Call it in a transaction; it takes five statements.
 
-    A cart goes to its session's user. One whose session SQL does not know stays as it is, or begins as parked and
-    nobody's. What was written to a cart after it had moved goes where it went.
+    A cart belongs to the user of its session. If SQL does not know the session, an existing cart stays as it is and a
+    new one is parked without a user. Writes to a cart that has moved are passed on to the new cart.
     """
     sessions, now = sessions_of(values), clock.now()
     rows = locked({*values, *_where_to(values)}, make=values)
@@ -53,21 +53,21 @@ def save(values: Mapping[str, Content]) -> None:
             row.user_id = sessions[digest] or row.user_id
         elif not row.version and not row.ended_at:
             row.is_parked, row.ended_at = True, now
-        row.is_owed |= row.is_parked  # and has to forget it
+        row.is_owed |= row.is_parked  # Redis must delete it
         take(row, values[digest])
         changed[digest] = row
     write([*changed.values(), *_carried(changed, rows)])
 
 
 def take(row: Cart, content: Content) -> bool:
-    """Put ``content`` into a row. Returns whether that changed it."""
+    """Merge ``content`` into a row. Return whether that changed the row."""
     before = row.content
     row.content = merged(before, content._replace(moved=""))
     return row.content != before
 
 
 def _where_to(digests: Iterable[str]) -> set[str]:
-    """Under which digests these have gone on, and those under which they have, and so on."""
+    """Return the digests that these carts have moved to, directly or over several moves."""
     rows, found, last = Cart.objects.using(setting("DATABASE")), set[str](), set(digests)
     while last:
         last = set(rows.filter(pk__in=last).exclude(moved_to="").values_list("moved_to", flat=True)) - found
@@ -76,7 +76,7 @@ def _where_to(digests: Iterable[str]) -> set[str]:
 
 
 def _carried(changed: Mapping[str, Cart], rows: Mapping[str, Cart]) -> list[Cart]:
-    """The rows to which these have moved, and those to which they have, with what came late; Redis is owed them."""
+    """Pass late writes on to the carts that these have moved to. Return the changed rows, now pending for Redis."""
     found, waiting = dict[str, Cart](), list(changed.values())
     while waiting:
         row = waiting.pop()
@@ -88,11 +88,11 @@ def _carried(changed: Mapping[str, Cart], rows: Mapping[str, Cart]) -> list[Cart
 
 
 def sessions_of(digests: Iterable[str]) -> dict[str, int | None]:
-    """Those of these digests that have a session, each with its user."""
+    """Return the user ids of those digests that have a session; None is a session without a user."""
     rows = Session.objects.using(setting("DATABASE")).filter(pk__in=list(digests))
     return dict(rows.values_list("pk", "user_id"))
 
 
 def sessions_of_user(user_id: int) -> list[str]:
-    """The digests of a user's sessions."""
+    """Return the digests of a user's sessions."""
     return list(Session.objects.using(setting("DATABASE")).filter(user_id=user_id).values_list("pk", flat=True))

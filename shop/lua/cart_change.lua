@@ -1,7 +1,9 @@
--- KEYS: the cart, its state, the marks. ARGV: digest, mode (set, add, take), key of an order or "", version at which
--- everything is taken, when it was asked for (microseconds), most lines, most copies; then product, number, price, ...
--- Returns {"ok", state}, {"moved", where}, {"lines"} or {"copies"} (there is no room, nothing was changed). As
--- shop.carts.content.changed. A cart that is not there is empty: Redis has all there are.
+-- Changes lines of a cart, as shop.carts.content.changed does.
+-- KEYS: the cart, its state, the marks. ARGV: digest, mode (set, add, take), key of an order or "", the version at which
+-- "take" empties the lines, time of the request (microseconds), largest number of lines, largest number of copies; then
+-- product, number, price, ...
+-- Returns {"ok", state}, {"moved", digest}, or {"lines"} or {"copies"} for the limit that refused the change.
+-- A missing cart is empty, because Redis has all live carts.
 local cart, state, mode = KEYS[1], KEYS[2], ARGV[2]
 local moved = redis.call('HGET', state, 'moved')
 if moved then
@@ -12,11 +14,11 @@ if ARGV[3] ~= '' and redis.call('HEXISTS', state, order) == 1 then
   return {'ok', redis.call('HGETALL', state)}
 end
 local before = number_of(state, 'version')
--- Not Redis' time: what a server that hung carries out late must not be newer than what was said meanwhile.
+-- Not Redis' time: a server that hung may run this late, and must not outdate changes made meanwhile.
 local now = math.max(tonumber(ARGV[5]), before + 1)
 local whole = mode == 'take' and tonumber(ARGV[4]) == before
 local count, changes = redis.call('HLEN', cart), {}
-for i = 8, #ARGV - 2, 3 do -- the last two are the guard's
+for i = 8, #ARGV - 2, 3 do -- the last two belong to the fence
   local had, since, price, added = read_line(redis.call('HGET', state, ARGV[i]))
   local number, quantity = tonumber(ARGV[i + 1]), 0
   if mode == 'set' then

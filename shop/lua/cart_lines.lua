@@ -1,6 +1,6 @@
--- What the scripts of carts share. The cart: product -> quantity. Its state: name -> "quantity version price added" (of
--- products, and of orders that took their lines out), and version, copies, floor, moved. Lines without "added" are read
--- as well.
+-- Shared functions of the cart scripts. The cart maps product to quantity. Its state maps a name (a product, or an order
+-- that took its lines out) to "quantity version price added", and has version, copies, floor and moved. "added" may be
+-- missing.
 local REMOVED = 200
 local WORDS = {version = true, copies = true, floor = true, moved = true}
 
@@ -22,7 +22,7 @@ local function number_of(state, word)
   return tonumber(redis.call('HGET', state, word) or 0)
 end
 
--- Forgets what was removed long ago, if there is too much of it.
+-- Forgets the oldest removed lines, if there are more than REMOVED.
 local function prune(state, lines)
   local gone = {}
   for name, text in pairs(lines) do
@@ -44,7 +44,7 @@ local function prune(state, lines)
   redis.call('HSET', state, 'floor', string.format('%.0f', math.max(number_of(state, 'floor'), gone[last][1])))
 end
 
--- The state's lines, by name.
+-- Returns the lines of a state by name.
 local function lines_of(state)
   local flat, lines = redis.call('HGETALL', state), {}
   for i = 1, #flat, 2 do
@@ -55,7 +55,7 @@ local function lines_of(state)
   return lines
 end
 
--- After every change: how many copies there are, and since when it is so.
+-- Updates the number of copies and the version after a change.
 local function sum_up(cart, state)
   local lines = lines_of(state)
   prune(state, lines)

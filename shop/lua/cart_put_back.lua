@@ -1,5 +1,6 @@
--- KEYS: the cart, its state. ARGV: floor, where it was moved to or "", seconds for which that is remembered; then name,
--- quantity, version, price, added, ...: as SQL has it. Marks nothing. As shop.carts.content.merged.
+-- Merges SQL's version of a cart into Redis, as shop.carts.content.merged does, and marks nothing.
+-- KEYS: the cart, its state. ARGV: floor, new digest of a moved cart or "", seconds to remember that digest; then name,
+-- quantity, version, price, added, ...
 local cart, state, floor = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local own, own_floor, given = lines_of(state), number_of(state, 'floor'), {}
 for i = 4, #ARGV, 5 do

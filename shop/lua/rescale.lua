@@ -1,7 +1,6 @@
--- One step towards halving "viewed:" for every period that is over. Whoever asks, and however often: each period once.
--- KEYS: viewed:, the period it is right for. ARGV: how many seconds a period has, how many books are kept, how many
--- are trimmed in one call at most, the smallest score that is kept.
--- Returns {periods that it was halved for, books removed, 1 if there is more to trim first}.
+-- Halves "viewed:" once for every period that has passed, after trimming it in slices. Any number of callers is safe.
+-- KEYS: viewed:, its period. ARGV: seconds per period, books to keep, books to trim per call, smallest score to keep.
+-- Returns {periods halved, books removed, 1 if more books must be trimmed first}.
 local now = math.floor(redis.call('TIME')[1] / tonumber(ARGV[1]))
 local period = tonumber(redis.call('GET', KEYS[2]))
 if not period then

@@ -1,6 +1,6 @@
--- Takes rows that are due: until the claim runs out nobody else does. Whoever dies after that delays them, no more.
--- KEYS: schedule:. ARGV: how many at most, for how many seconds.
--- Returns {the time, what the claimed are scored with, ids ...}.
+-- Claims rows that are due. Other workers skip them until the claim expires, so a killed worker only delays its rows.
+-- KEYS: schedule:. ARGV: largest number of rows, seconds of the claim.
+-- Returns {the time, the score of claimed rows, ids ...}.
 local clock = redis.call('TIME')
 local now = string.format('%d.%06d', clock[1], clock[2])
 local held = string.format('%.6f', tonumber(now) + tonumber(ARGV[2]))

@@ -1,6 +1,5 @@
--- Says when claimed rows are due next; what was scheduled anew meanwhile, or taken away, stays as it is.
--- KEYS: schedule:. ARGV: what they were scored with when they were claimed, then id, seconds, id, seconds, ...
--- (0: never again).
+-- Schedules claimed rows again. Rows that were rescheduled or removed during the claim stay as they are.
+-- KEYS: schedule:. ARGV: the score of the claim, then id, seconds, id, seconds, ... (0 seconds: remove the row).
 local clock = redis.call('TIME')
 local held = tonumber(ARGV[1])
 for i = 2, #ARGV, 2 do

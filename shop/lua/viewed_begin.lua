@@ -1,5 +1,5 @@
--- What Redis counted before it was lost cannot be believed: "viewed:" counts anew from this moment on.
--- KEYS: viewed:, the period, since when it counts, whether it is whole. ARGV: how many seconds a period has, a token.
+-- Starts to count views from zero after Redis has lost data: the old counts cannot be trusted.
+-- KEYS: viewed:, the period, the token of the rebuild, the marker of completeness. ARGV: seconds per period, a token.
 -- Returns {microseconds since 1970, the period}.
 local clock = redis.call('TIME')
 local micros = string.format('%d%06d', clock[1], clock[2])

@@ -1,6 +1,6 @@
--- What SQL had counted before that moment is added to what was counted since, if nobody has begun anew.
--- KEYS: viewed:, the period, since when it counts, whether it is whole, what SQL had counted.
--- ARGV: the token of the beginning, its period, what "whole" is to say. Returns whether it was done.
+-- Adds SQL's counts from before the start of a rebuild to the counts since, unless another rebuild has started.
+-- KEYS: viewed:, the period, the token of the rebuild, the marker of completeness, SQL's counts.
+-- ARGV: the token, the period at the start, the marker. Returns 1 if it was done, else 0.
 if redis.call('GET', KEYS[3]) ~= ARGV[1] then
   redis.call('UNLINK', KEYS[5])
   return 0
