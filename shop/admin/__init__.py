@@ -1,3 +1,3 @@
-"""The shop in the admin."""
+"""Admin pages of the shop."""
 
-from shop.admin import looked, orders, payments, products, sales  # noqa: F401  (each registers its pages)
+from shop.admin import looked, orders, payments, products, sales  # noqa: F401  (each module registers its pages)

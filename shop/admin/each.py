@@ -1,4 +1,4 @@
-"""Actions on many rows: each is done for itself, and staff are told which were not, and why."""
+"""Admin actions that handle each selected row separately and report the rows that failed."""
 
 import logging
 from collections import defaultdict
@@ -18,16 +18,16 @@ T = TypeVar("T")
 
 
 class Undone(NamedTuple):
-    """A row that stays as it was."""
+    """A row that an action left unchanged. why: the reason, in the language of the staff member."""
 
     row: Any
     why: str
 
 
 def for_each(rows: Iterable[T], do: Callable[[T], Any], standing: Callable[[T], str]) -> tuple[list[T], list[Undone]]:
-    """Do it to each, in a transaction of its own. With which it was done, and the others.
+    """Call ``do`` with each row, in its own transaction. Return the rows that succeeded and those that did not.
 
-    standing: how a row is now, in words: why it was refused.
+    standing: returns the present state of a refused row in words, as the reason.
     """
     done, undone = [], []
     for row in rows:
@@ -35,7 +35,7 @@ def for_each(rows: Iterable[T], do: Callable[[T], Any], standing: Callable[[T], 
             do(row)
         except Refused:
             undone.append(Undone(row, standing(row)))
-        except Exception as error:  # its own fault: the others go on
+        except Exception as error:  # one failed row does not stop the others
             logger.exception("%r: an action of the admin failed", row)
             ledger = isinstance(error, LedgerError)
             why = gettext("the stock does not have its copies") if ledger else gettext("an error: see the log")
@@ -46,7 +46,7 @@ def for_each(rows: Iterable[T], do: Callable[[T], Any], standing: Callable[[T], 
 
 
 def say(admin: ModelAdmin, request: HttpRequest, undone: Iterable[Undone]) -> None:
-    """Tell staff what was not done."""
+    """Show a warning that lists the unchanged rows and the reasons."""
     reasons = defaultdict(list)
     for row, why in undone:
         reasons[why].append(str(row))

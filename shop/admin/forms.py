@@ -1,4 +1,4 @@
-"""Forms of the shop's admin: money is typed in whole units, and kept in cents."""
+"""Forms of the shop's admin. Staff type money in whole units; the database keeps cents."""
 
 from decimal import Decimal
 from typing import Any
@@ -21,7 +21,7 @@ PRICE = format_lazy(_("Price in {currency}"), currency=settings.SHOP_CURRENCY)
 
 
 class MoneyField(forms.DecimalField):
-    """Typed and shown as "12.50", and 1250 outside of the form."""
+    """A price that is typed and shown as "12.50" and is 1250 outside of the form."""
 
     def __init__(self, **options: Any) -> None:
         widget = UnfoldAdminDecimalFieldWidget(attrs={"step": "0.01"})
@@ -35,14 +35,14 @@ class MoneyField(forms.DecimalField):
         return None if units is None else int(units.scaleb(2))
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Against cents, or against what a hidden field says was shown."""
+        """Compare the typed price with cents, or with the text of the hidden field."""
         return super().has_changed(self.to_python(self.prepare_value(initial)), data)
 
 
 class ProductForm(ShownForm):
-    """Price and stock, and whether it is for sale.
+    """Price, stock and the switch that offers a product for sale.
 
-    Who changes the stock says how many more or less than were shown: meanwhile some may be sold.
+    A new stock is applied as the difference from the number that the page showed, because copies may be sold meanwhile.
     """
 
     counted = ("stock",)
@@ -54,7 +54,7 @@ class ProductForm(ShownForm):
         widget=UnfoldAdminIntegerFieldWidget(),
         help_text=_("All copies in the house, those that are set aside for orders too."),
     )
-    more = 0  # copies, against what was shown
+    more = 0  # copies to add to the stock that the page showed
 
     class Meta:
         model = Product
@@ -73,7 +73,7 @@ class ProductForm(ShownForm):
         return left
 
     def _shown(self) -> int:
-        """The stock as the page showed it."""
+        """Return the stock that the page showed."""
         name, field = self.add_initial_prefix("stock"), self.fields["stock"]
         try:
             shown = field.to_python(field.hidden_widget().value_from_datadict(self.data, self.files, name))
@@ -83,7 +83,7 @@ class ProductForm(ShownForm):
 
 
 class SaleItemForm(ShownForm):
-    """A product and what it costs in a sale. Which product it is does not change: that would be another line."""
+    """A product and its price in a sale. The product of an existing line cannot be changed."""
 
     price = MoneyField(label=PRICE)
 
@@ -95,14 +95,14 @@ class SaleItemForm(ShownForm):
         super().__init__(*args, **options)
         item = self.instance
         if item.pk is not None:
-            # Not the widget that looks its one choice up, each by itself.
+            # The autocomplete widget would run one query per line.
             product = self.fields["product"]
             product.disabled, product.show_hidden_initial = True, False
             product.widget = UnfoldAdminSelectWidget(choices=[(item.product_id, str(item.product))])
 
 
 class CopiesForm(ActionForm):
-    """An action, and the copies that it is about: the action says what is wrong with the number."""
+    """The form of list actions, with a number of copies. The action itself reports a wrong number."""
 
     copies = forms.CharField(
         label="",

@@ -1,4 +1,4 @@
-"""Pages of the ledger, and of what else the shop writes by itself."""
+"""Admin pages for rows that only the shop itself writes."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from accounts.admin_base import Bounded
 
 
 class Ledger(Bounded):
-    """Rows that are written by the shop alone, and stay."""
+    """Rows that only the shop adds and that cannot be deleted."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
 
 class ReadOnly(Ledger):
-    """To be looked at."""
+    """Rows that staff can only view."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""Carts, views and recommendations in the admin: what the shop notes by itself, to be looked at."""
+"""Read-only admin pages for carts, views and recommendations."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -23,14 +23,14 @@ def _titles(ids: Sequence[int]) -> dict[int, str]:
 
 
 def _list(words: Sequence[tuple[Any, ...]]) -> SafeString | str:
-    """Each on a line of its own."""
+    """Return one line per item."""
     return format_html_join("", "<div>{}</div>", words) or "–"
 
 
 class _OfSomebody(ReadOnly):
-    """Found by whose it is."""
+    """Rows that staff find by the name of their user."""
 
-    search_fields = ["pk"]  # so that there is a field to search in
+    search_fields = ["pk"]  # without it the admin shows no search box
     search_help_text = _("the whole name of a user")
     list_select_related: Any = ["user"]
 
@@ -44,7 +44,7 @@ class _OfSomebody(ReadOnly):
 
 @admin.register(Cart)
 class CartAdmin(_OfSomebody):
-    """Carts, as SQL knows them."""
+    """Carts as SQL has them."""
 
     list_display = ["visitor", "user", "copies", "standing"]
     list_filter = ["is_parked"]
@@ -75,7 +75,7 @@ class CartAdmin(_OfSomebody):
 
 @admin.register(View)
 class ViewAdmin(_OfSomebody):
-    """Who looked at what."""
+    """Views of books."""
 
     list_display = ["book", "by_visitor", "user", "seen_at"]
     list_select_related = ["user", "book"]
@@ -88,7 +88,7 @@ class ViewAdmin(_OfSomebody):
 
 @admin.register(Recommendation)
 class RecommendationAdmin(ReadOnly):
-    """What is recommended with a product, and why."""
+    """The recommendations of a product, with their scores."""
 
     list_display = ["product", "bought_count", "viewbuy_count", "built_at"]
     search_fields = ["product__book__title"]

@@ -1,4 +1,4 @@
-"""Orders in the admin. What becomes of an order the services do, and nothing is deleted."""
+"""Orders in the admin. Services change their state; no order is deleted."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
@@ -27,12 +27,12 @@ from shop.money import money
 from shop.services.orders import cancel, send
 
 Act = Callable[[int, Any], Order]
-SEARCHED: Final = 50_000  # newest orders whose addresses are searched
+SEARCHED: Final = 50_000  # number of newest orders that a search for an address covers
 STATES: Final = {"reserved": "warning", "paid": "info", "sent": "success", "cancelled": "danger", "expired": "danger"}
 
 
 class _OfOrder(TabularInline):
-    """What belongs to an order: to be looked at by those who may see orders."""
+    """Read-only rows of an order, for staff with a permission on orders."""
 
     extra = 0
     can_delete = False
@@ -49,7 +49,7 @@ class _OfOrder(TabularInline):
 
 
 class LineInline(_OfOrder):
-    """Its books, at the prices of then."""
+    """The books of an order, at the prices of that time."""
 
     model = OrderLine
     verbose_name_plural = _("books")
@@ -65,7 +65,7 @@ class LineInline(_OfOrder):
 
 
 class PaymentInline(_OfOrder):
-    """The tries to be paid for it."""
+    """The attempts to pay for an order."""
 
     model = Payment
     ordering: ClassVar[Any] = ["pk"]
@@ -81,7 +81,7 @@ class PaymentInline(_OfOrder):
 
 
 class EventInline(_OfOrder):
-    """What happened to it, step by step."""
+    """The steps of an order."""
 
     model = OrderEvent
     verbose_name_plural = _("what happened")
@@ -97,7 +97,7 @@ class EventInline(_OfOrder):
 
 @admin.register(Order)
 class OrderAdmin(OneAtATime, Ledger):
-    """Orders: found, sent, cancelled. Where one goes may be put right."""
+    """Search, send and cancel orders, and correct their addresses."""
 
     form = ShownForm
     list_display = ["number", "customer", "standing", "sum", "created_at", "paid_at"]
@@ -115,7 +115,7 @@ class OrderAdmin(OneAtATime, Ledger):
     actions = ["mark_sent", "cancel_orders"]
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """Each by an index; addresses by looking through the newest orders, not through all."""
+        """Search by number or customer through an index, and by address among the newest orders only."""
         term = search_term.strip().removeprefix("#")
         if not term:
             return queryset, False
@@ -129,10 +129,12 @@ class OrderAdmin(OneAtATime, Ledger):
         return queryset.filter(about, pk__gt=newest - SEARCHED), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        return lookup == "user__id__exact" or super().lookup_allowed(lookup, value, request)  # the list links so
+        return lookup == "user__id__exact" or super().lookup_allowed(
+            lookup, value, request
+        )  # the customer column links here
 
     def save_model(self, request: HttpRequest, obj: Order, form: Any, change: bool) -> None:
-        # Only what was typed: the rest may have changed since it was read.
+        # Save only edited fields; the others may have changed since the page was shown.
         obj.save(update_fields=form.changed_data)
 
     @display(description=_("order"), ordering="pk")
@@ -170,7 +172,7 @@ class OrderAdmin(OneAtATime, Ledger):
         return None
 
     def _asked(self, request: HttpRequest, rows: QuerySet[Order]) -> HttpResponse | None:
-        """Whether one really wants to: it cannot be undone."""
+        """Return the confirmation page. A cancellation cannot be undone."""
         found = self.chosen(request, rows)
         context = {
             **self.admin_site.each_context(request),
@@ -183,7 +185,9 @@ class OrderAdmin(OneAtATime, Ledger):
         return TemplateResponse(request, "admin/shop/cancel_orders.html", context) if found else None
 
     def _each(self, request: HttpRequest, rows: QuerySet[Order], do: Act, state: State, said: str) -> int:
-        """Do to each what gives it this state, and say with which it was not done; with how many it was."""
+        """Move each selected order to this state and report the orders that stay unchanged. Return the number of moved
+        orders.
+        """
         found = self.chosen(request, rows)
         done, undone = for_each(
             [order for order in found if order.state != state], lambda order: do(order.pk, request.user), _standing
@@ -194,6 +198,6 @@ class OrderAdmin(OneAtATime, Ledger):
 
 
 def _standing(order: Order) -> str:
-    """How far it is by now."""
+    """Return the current state of an order in words."""
     now = Order.objects.filter(pk=order.pk).first()
     return now.get_state_display() if now else gettext("it is gone")

@@ -1,4 +1,4 @@
-"""Payments in the admin, and the fake provider's books."""
+"""Payments in the admin, and the charges of the fake provider."""
 
 from typing import Any, ClassVar, Final
 
@@ -22,7 +22,7 @@ MONEY: Final = {
 
 @admin.register(Payment)
 class PaymentAdmin(ReadOnly):
-    """What the provider was asked for, and what became of it."""
+    """Requests to the payment provider and their results."""
 
     list_display = ["order_number", "standing", "sum", "reference", "created_at", "updated_at"]
     list_filter = ["state"]
@@ -58,7 +58,7 @@ class PaymentAdmin(ReadOnly):
 
 @admin.register(FakeCharge)
 class FakeChargeAdmin(ReadOnly):
-    """The fake provider's own books."""
+    """The fake provider's own charges."""
 
     list_display = ["key", "sum", "succeeds", "reason", "answers_at", "refunded_at"]
     ordering: ClassVar[Any] = ["-created_at"]

@@ -1,4 +1,4 @@
-"""Products in the admin: price and stock."""
+"""Products in the admin: price, stock and sale."""
 
 from typing import Any, Final
 
@@ -22,11 +22,11 @@ from shop.models import Product
 from shop.money import money
 from shop.services import products as services
 
-MOST_AT_ONCE: Final = 100_000  # copies that one action adds
+MOST_AT_ONCE: Final = 100_000  # copies that one action may add
 
 
 class LeftFilter(admin.SimpleListFilter):
-    """By how many can be bought."""
+    """Filter products by the number of copies that can be bought."""
 
     title = _("can be bought")
     parameter_name = "left"
@@ -44,7 +44,7 @@ class LeftFilter(admin.SimpleListFilter):
 
 @admin.register(Product)
 class ProductAdmin(OneAtATime, Bounded):
-    """What is sold, for how much, and how many there are. What has been sold is not deleted: it is not for sale."""
+    """Products with price and stock. Products are not deleted but withdrawn from sale."""
 
     form = ProductForm
     action_form = CopiesForm

@@ -1,4 +1,4 @@
-"""Sales in the admin: when, and what costs how much."""
+"""Sales in the admin, with their periods and prices."""
 
 from typing import Any, ClassVar, Final
 
@@ -18,7 +18,7 @@ from shop.admin.forms import SaleItemForm
 from shop.admin.shown import OneAtATime, ShownForm
 from shop.models import Sale, SaleItem
 
-NAMED: Final = 5  # products that a warning names
+NAMED: Final = 5  # largest number of products that a warning names
 
 
 class ItemInline(TabularInline):
@@ -60,14 +60,14 @@ class SaleAdmin(OneAtATime, Bounded):
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
-        """The sales, and how many products: not each of them."""
+        """Return the sales by name, and only the number of their products."""
         count = SaleItem.objects.filter(sale__in=[sale.pk for sale in objs]).count()
         counts = {str(Sale._meta.verbose_name_plural): len(objs), str(SaleItem._meta.verbose_name_plural): count}
         lacking = set() if self.has_delete_permission(request) else {str(Sale._meta.verbose_name)}
         return [str(sale) for sale in objs], counts, lacking, []
 
     def save_model(self, request: HttpRequest, obj: Sale, form: Any, change: bool) -> None:
-        # Only what was typed: the rest may have changed since it was shown.
+        # Save only edited fields; the others may have changed since the page was shown.
         obj.save(update_fields=form.changed_data if change else None)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
@@ -81,7 +81,7 @@ class SaleAdmin(OneAtATime, Bounded):
 
     @display(description=_("state"), label={"on": "success", "to come": "info", "over": "danger"})
     def standing(self, sale: Sale) -> tuple[str, Any]:
-        """Whether it is on."""
+        """Return whether the sale is on, to come or over."""
         now = clock.now()
         if sale.starts_at > now:
             return "to come", _("to come")

@@ -1,4 +1,4 @@
-"""Two of the staff at one row: nobody puts back what another has changed since the page was opened."""
+"""Concurrent edits of one row in the admin: no save silently reverts another."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -10,13 +10,13 @@ from unfold.admin import ModelAdmin
 
 
 class ShownForm(forms.ModelForm):
-    """A form that knows what its page showed, by hidden fields.
+    """A form with hidden fields that hold the values which its page showed.
 
-    What was not touched is left as it is now. What was touched, and somebody else has changed too, is refused once, and
-    said how it is now; who saves again means it.
+    Untouched fields keep their present value. An edited field that was also changed elsewhere is refused once, with its
+    present value; saving again overwrites it.
     """
 
-    counted: ClassVar[Sequence[str]] = ()  # fields in which both changes count
+    counted: ClassVar[Sequence[str]] = ()  # fields to which both changes are applied
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -35,13 +35,13 @@ class ShownForm(forms.ModelForm):
         return self.cleaned_data
 
     def _was_changed(self, name: str) -> bool:
-        """Whether somebody else has made something else of it than what was shown, and than what was typed."""
+        """Return whether the stored value differs from both the shown and the typed value."""
         bound, now = self[name], self._as_shown(name)
         is_same = all(_lines(self.data.get(key, value)) == _lines(value) for key, value in now.items())
         return not is_same and self.fields[name].has_changed(bound.initial, bound.data)
 
     def _as_shown(self, name: str) -> dict[str, str]:
-        """The hidden fields of a page that shows it as it is now: names and values."""
+        """Return the names and values of the hidden fields that a page with the present value would have."""
         bound, field = self[name], self.fields[name]
         value = field.prepare_value(bound.initial)
         widget = field.hidden_widget().get_context(bound.html_initial_name, value, {})["widget"]
@@ -58,12 +58,12 @@ class ShownForm(forms.ModelForm):
 
 
 def _lines(text: str) -> str:
-    """With the ends of lines as everywhere but in what browsers send."""
+    """Replace the line endings that browsers send (CR LF) with those of stored text (LF)."""
     return text.replace("\r\n", "\n")
 
 
 class OneAtATime(ModelAdmin):
-    """Whoever saves a row while another saves it waits for that, and finds what it has become."""
+    """Serialise saves of one row. The second save waits for the first and starts from its result."""
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         found = super().get_object(request, object_id, from_field)

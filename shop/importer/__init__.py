@@ -1,11 +1,12 @@
-"""Reading the goodbooks-10k files as the history of a shop: what readers want to read they looked at, and what they
-rated they bought.
+"""Read the goodbooks-10k files as the history of a shop.
 
-invented     prices, stock, and when somebody looked and bought: made up, and always the same
-files        to_read.csv and ratings.csv, with what can be wrong with them
+A book that a reader wants to read becomes a view; a rated book becomes a purchase.
+
+invented     prices, stock and times: made up, but equal in every run
+files        to_read.csv and ratings.csv, with tolerance for bad rows
 products     a product for each book
-history      readers, looks and orders
-put          many rows of a model in one statement
+history      readers, views, orders and shelves
+put          insert many rows of a model in one statement
 
-It only ever adds what is missing, in slices, so that the site goes on meanwhile; stopped half way, it goes on.
+The import only adds missing rows, in slices, while the site runs. An interrupted import can be continued.
 """

@@ -1,4 +1,4 @@
-"""to_read.csv and ratings.csv: pairs of a reader and a book. Either may be missing."""
+"""to_read.csv and ratings.csv: pairs of a reader and a book. Either file may be missing."""
 
 from array import array
 from collections.abc import Iterator, Mapping
@@ -14,11 +14,11 @@ COLUMNS: Final = ("user_id", "book_id")
 VIEWS: Final = "to_read.csv"
 PURCHASES: Final = "ratings.csv"
 RATING: Final = "rating"  # a column of ratings.csv
-STEP: Final = 5000  # rows between two movements of the bar
+STEP: Final = 5000  # rows between two updates of the progress bar
 
 
 class Pair(NamedTuple):
-    """Their numbers in the files. stars: the rating; 0: none, or none that can be used."""
+    """A reader and a book by their numbers in the files. stars: the rating, or 0 without a usable one."""
 
     user: int
     book: int
@@ -26,13 +26,13 @@ class Pair(NamedTuple):
 
 
 class Pairs:
-    """Those of a file that can be used, reader by reader: 17 bytes each."""
+    """The usable pairs of a file, ordered by reader. Each takes 17 bytes."""
 
     def __init__(self) -> None:
         self._users, self._books, self._stars = array("q"), array("q"), array("b")
 
     def add(self, user: int, book: int, stars: int = 0) -> None:
-        """One more."""
+        """Add one pair."""
         self._users.append(user)
         self._books.append(book)
         self._stars.append(stars)
@@ -41,7 +41,7 @@ class Pairs:
         return len(self._users)
 
     def users(self) -> set[int]:
-        """Each reader once."""
+        """Return the numbers of all readers."""
         return set(self._users)
 
     def __iter__(self) -> Iterator[Pair]:
@@ -50,13 +50,13 @@ class Pairs:
 
 
 def table(folder: Path, name: str) -> Table | None:
-    """The file; None if there is none. Raises BadFile."""
+    """Return the file, or None if it does not exist. Raises BadFile."""
     columns = (*COLUMNS, RATING) if name == PURCHASES else COLUMNS
     return Table(folder, name, columns) if (folder / name).exists() else None
 
 
 def read(file: Table, kind: str, books: Mapping[int, int], tally: Tally, progress: Progress) -> Pairs:
-    """The pairs whose book is among ``books``. kind: what they are called, as "views"."""
+    """Return the pairs whose book is in ``books``. kind: the name of the pairs in reports, such as "views"."""
     found, seen = Pairs(), set[tuple[int, int]]()
     for count, (line, cells) in enumerate(file.rows(tally.dirt), 1):
         user, book = (clean.number(cell, most=2**63 - 1) for cell in cells[:2])
@@ -77,7 +77,7 @@ def read(file: Table, kind: str, books: Mapping[int, int], tally: Tally, progres
 
 
 def _stars(cell: str, file: Table, line: int, tally: Tally) -> int:
-    """Return a rating; 0 for one that cannot be used."""
+    """Return a rating, or 0 for an unusable one."""
     stars = clean.number(cell)
     if stars in STARS:
         return int(stars or 0)

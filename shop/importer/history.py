@@ -1,4 +1,4 @@
-"""Readers, what they looked at, what they bought, and their shelves."""
+"""Import readers, their views, purchases and shelves."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -23,19 +23,21 @@ T = TypeVar("T")
 
 
 class Known(NamedTuple):
-    """From the files' numbers to primary keys."""
+    """Primary keys by the numbers of the files."""
 
     users: Mapping[int, int]
     books: Mapping[int, int]
 
 
 def name(user: int) -> str:
-    """What a reader of the files is called on the site."""
+    """Return the user name of a reader of the files."""
     return f"goodbooks reader {user}"
 
 
 def import_readers(users: Iterable[int], told: Told) -> tuple[dict[int, int], int]:
-    """From each number to the user's id; and how many were new. Nobody can log in as one of them."""
+    """Create missing readers, without the means to log in. Return user ids by reader number, and the number of new
+    users.
+    """
     found: dict[int, int] = {}
     new = 0
     for some in slices(sorted(users)):
@@ -49,12 +51,12 @@ def import_readers(users: Iterable[int], told: Told) -> tuple[dict[int, int], in
 
 
 def import_views(pairs: Iterable[Pair], known: Known, told: Told) -> int:
-    """Add the looks that are missing. Returns how many."""
+    """Add missing views. Return the number of new rows."""
     return sum(_slice(_add_views, some, known, told) for some in slices(pairs))
 
 
 def _add_views(some: Sequence[Pair], known: Known) -> int:
-    """What is older than looks are kept is left out, or it would come and go."""
+    """Add missing views, without those that are already too old to be kept."""
     since = kept_since()
     visitors = {f"goodbooks:{pair.user}" for pair in some}
     there = set(View.objects.filter(visitor__in=visitors).values_list("visitor", "book_id"))
@@ -73,12 +75,14 @@ def _add_views(some: Sequence[Pair], known: Known) -> int:
 
 
 def import_purchases(pairs: Iterable[Pair], known: Known, told: Told) -> int:
-    """Add the orders that are missing: one for each rating, sent long ago. Returns how many."""
+    """Add missing orders, one for each rating, as sent long ago. Return the number of new rows."""
     return sum(_slice(_add_orders, some, known, told) for some in slices(pairs))
 
 
 def import_shelves(wanted: Iterable[Pair], rated: Iterable[Pair], known: Known, told: Told) -> int:
-    """Shelve what is on no shelf of its reader: rated books as read, wanted ones as such. Return how many are new."""
+    """Shelve rated books as read and wanted books as such, unless their reader has shelved them. Return the number of
+    rows.
+    """
     pairs = chain(((Shelf.READ, pair) for pair in rated), ((Shelf.WANT, pair) for pair in wanted))
     return sum(_slice(_add_entries, some, known, told) for some in slices(pairs))
 
@@ -104,7 +108,7 @@ def _entry(shelf: Shelf, pair: Pair, known: Known) -> ShelfEntry:
 def _slice(add: Callable[[Sequence[T], Known], int], some: Sequence[T], known: Known, told: Told) -> int:
     with transaction.atomic():
         new = add(some, known)
-    reset_queries()  # with DEBUG all that was written is kept
+    reset_queries()  # with DEBUG, Django keeps every statement
     told(len(some))
     return new
 
@@ -119,8 +123,8 @@ def _add_orders(some: Sequence[Pair], known: Known) -> int:
     titles = dict(Product.objects.filter(pk__in=products).values_list("pk", "book__title"))
     new = {key: pair for key, pair in new.items() if known.books[pair.book] in titles}
     orders = sorted((_order(key, pair, known) for key, pair in new.items()), key=lambda order: order.created_at)
-    put(Order, orders)  # in the order of time, as ids are everywhere
-    # Asked for, because SQLite before 3.35 does not tell the keys of what is inserted.
+    put(Order, orders)  # sorted by time, so that ids rise with time as they do elsewhere
+    # SQLite before 3.35 does not return the keys of inserted rows.
     ids = dict(Order.objects.filter(key__in=new).values_list("key", "pk"))
     lines = (
         OrderLine(
@@ -136,7 +140,7 @@ def _add_orders(some: Sequence[Pair], known: Known) -> int:
 
 
 def _order(key: str, pair: Pair, known: Known) -> Order:
-    """An order that is over and done with: nobody is written to."""
+    """Return a completed order, for which no email is sent."""
     at = invented.bought_at(pair.user, pair.book)
     return Order(
         user_id=known.users[pair.user],

@@ -1,4 +1,4 @@
-"""A product for each book that was imported."""
+"""Create a product for each imported book."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from shop.models import Product
 
 
 def import_products(books: Mapping[int, int], tally: Tally, progress: Progress) -> None:
-    """Add those that are missing. books: from the file's number of a book to its primary key."""
+    """Add missing products. books: primary keys by the numbers of the file."""
     for some in slices(books.items()):
         with transaction.atomic():
             ids = [pk for _, pk in some]

@@ -1,5 +1,7 @@
-"""Writing many rows of a model in one statement with one parameter (or one a column): some times faster than
-``bulk_create``, and more where DEBUG has each parameter written down. What is there already is left alone.
+"""Insert many rows in one statement with one parameter, or one per column.
+
+This is several times faster than ``bulk_create``, and even more with DEBUG, which records every parameter. Existing
+rows stay as they are.
 """
 
 import json
@@ -11,8 +13,9 @@ from django.db.models import AutoField, Field, Model
 
 
 def put(model: type[Model], rows: Iterable[Model]) -> int:
-    """Write these rows (with keys of the database's, where the model has such), in their order; returns how many were
-    new: one that would break a unique constraint is none.
+    """Insert rows in their order and return the number of new ones.
+
+    Rows that would break a unique constraint are skipped. Automatic primary keys come from the database.
     """
     fields = [
         field for field in model._meta.concrete_fields if not isinstance(field, AutoField) and not field.generated
@@ -34,4 +37,4 @@ def _source(fields: "list[Field[Any, Any]]") -> str:
     if connection.vendor == "postgresql":
         return f"SELECT * FROM unnest({', '.join(f'%s::{field.db_type(connection)}[]' for field in fields)})"
     values = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(len(fields)))
-    return f"SELECT {values} FROM json_each(%s) WHERE true"  # or "ON" is taken for the condition of a join
+    return f"SELECT {values} FROM json_each(%s) WHERE true"  # else "ON" would start a join's condition
