@@ -1,4 +1,4 @@
-"""The filters of the list of books that the shop adds: by price, and by what is in stock."""
+"""The filters that the shop adds to the list of books: by price and by stock."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -17,7 +17,10 @@ FOR_SALE: Final = Q(product__is_active=True)
 
 
 def register() -> None:
-    """Have the catalogue offer them. Prices are the usual ones, as in the order by price: a sale's pass."""
+    """Register the filters with the catalogue.
+
+    Prices are the usual ones, as in the order by price, because sales end.
+    """
     filters.register("price", filters.Filter(_price_fields, _narrow_prices, _describe_prices))
     filters.register("stock", filters.Filter(_stock_fields, _narrow_to_stock, lambda values: gettext("In stock")))
 

@@ -1,4 +1,4 @@
-"""Books by their ids, for pages that show several: in the round trip of something else, or in one of their own."""
+"""Read several books by id, in another read's round trip or in their own."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,17 +12,20 @@ from mirror.shapes import shape_of
 
 
 def ask_books(pipe: Any, ids: Sequence[int]) -> None:
-    """Add the one command that reads these books (of none: nothing sensible). The mirror is "book"."""
+    """Queue the one command that reads these books from the mirror "book".
+
+    Without ids it reads a key that does not exist.
+    """
     pipe.mget([keys.book(pk) for pk in ids] or [keys.book(0)])
 
 
 def books_said(ids: Sequence[int], reply: Sequence[bytes | None]) -> dict[int, BookRecord]:
-    """What the reply to ``ask_books`` says, by id."""
+    """Decode the reply to ``ask_books``. Return the found books by id."""
     return {pk: BookRecord(raw) for pk, raw in zip(ids, reply, strict=False) if raw is not None}
 
 
 def get_books(ids: Sequence[int]) -> dict[int, BookRecord]:
-    """The books among ``ids``, by id. From a warm mirror: 1 round trip and no SQL."""
+    """Return the existing books by id. With a warm mirror it takes 1 round trip and no SQL."""
     if not ids:
         return {}
     reading = read(["book"], lambda pipe: ask_books(pipe, ids))
@@ -30,11 +33,11 @@ def get_books(ids: Sequence[int]) -> dict[int, BookRecord]:
 
 
 def books_by_sql(ids: Sequence[int]) -> dict[int, BookRecord]:
-    """As ``get_books``, the same bytes, from SQL."""
+    """Return the same as ``get_books``, byte for byte, from SQL."""
     encode = shape_of(registry.get("book")).encode
     return {record["id"]: BookRecord(encode(record)) for record in book_records(list(ids))}
 
 
 def in_order(ids: Iterable[int], found: Mapping[int, BookRecord]) -> list[BookRecord]:
-    """Those that were found, in the order of ``ids``."""
+    """Return the found books in the order of ``ids``."""
     return [found[pk] for pk in ids if pk in found]

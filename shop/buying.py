@@ -1,4 +1,4 @@
-"""The buy box: what a book costs now, whether there is one, and the way into the cart."""
+"""The buy box of a book: its price, its stock and the button that adds it to the cart."""
 
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -11,23 +11,28 @@ from django.utils.safestring import SafeString
 from shop.results import ProductRecord
 from shop.selectors import get_product
 
-FEW: Final = 5  # copies: so many are few
+FEW: Final = 5  # copies; at most this many count as few
 
 
 def render_buy_box(request: HttpRequest, book_id: int) -> SafeString:
-    """The box of a book, whoever shows it; nothing if it is not for sale. From a warm mirror: 1 round trip."""
+    """Render the buy box of a book, or nothing if the book is not for sale. With a warm mirror it takes 1
+    round trip.
+    """
     return render_box(request, get_product(book_id))
 
 
 def render_box(request: HttpRequest, product: ProductRecord | None) -> SafeString:
-    """The box of a product that has been read already."""
+    """Render the buy box of a product that has been read already."""
     if product is None or not product["is_active"]:
         return SafeString()
     return render_to_string("shop/_buy_box.html", box_of(product), request)
 
 
 def box_of(product: ProductRecord) -> dict[str, Any]:
-    """What its template says. ends: when the sale is over that makes the price; most: copies that a cart may have."""
+    """Return the template context of a buy box.
+
+    ends: the end of the sale that sets the price, or None. most: the largest quantity that a cart takes.
+    """
     now, left = product.now, product["available"]
     return {
         "product": product,

@@ -1,4 +1,4 @@
-"""What the checkout page shows: the lines of a cart, and what they cost at this moment."""
+"""The lines of the checkout page, at current prices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from shop.selectors import get_products_and_books
 
 @dataclass(frozen=True)
 class Line:
-    """So many copies of a product. left: how many can be bought."""
+    """One product on the checkout page. left: copies that can be bought."""
 
     product_id: int
     title: str
@@ -21,40 +21,43 @@ class Line:
 
     @property
     def total(self) -> int:
-        """What they cost together, in cents."""
+        """The price of the line, in cents."""
         return self.quantity * self.price.cents
 
     @property
     def is_short(self) -> bool:
-        """Whether there are too few."""
+        """Whether fewer copies are left than the line needs."""
         return self.left < self.quantity
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A cart as the page shows it. version: the cart's; total: in cents."""
+    """A cart as the checkout page shows it. version: the version of the cart."""
 
     version: int
     lines: list[Line]
 
     @property
     def total(self) -> int:
-        """What the cart costs, in cents."""
+        """The price of the cart, in cents."""
         return sum(line.total for line in self.lines)
 
     @property
     def is_free(self) -> bool:
-        """Whether it costs nothing: then no card is asked for."""
+        """Whether the cart costs nothing, so that no card is needed."""
         return self.total == 0
 
     @property
     def is_short(self) -> bool:
-        """Whether there are too few of anything."""
+        """Whether any line has too few copies left."""
         return any(line.is_short for line in self.lines)
 
 
 def show(quantities: Mapping[int, int], version: int, left: Mapping[int, int] | None = None) -> Shown:
-    """The lines of a cart. left: what is known better than Redis says. From warm mirrors: 1 round trip, no SQL."""
+    """Return the cart as the checkout page shows it. With warm mirrors it takes 1 round trip and no SQL.
+
+    left: stock by product id that is more recent than Redis'.
+    """
     ids = list(quantities)
     products, books = get_products_and_books(ids)
     known, lines = left or {}, []
@@ -67,7 +70,7 @@ def show(quantities: Mapping[int, int], version: int, left: Mapping[int, int] | 
 
 
 def address_of(user: User) -> dict[str, str]:
-    """What is known of where somebody's order may go: where the last one went."""
+    """Return the initial address of the form: that of the user's last order, or the user's name and e-mail address."""
     last = Order.objects.of(user.pk).first()
     if last is None:
         return {"name": user.username, "email": user.email}

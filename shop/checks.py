@@ -1,4 +1,4 @@
-"""System checks for settings of the shop that are dangerous."""
+"""System checks for dangerous settings of the shop."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ FAKE = "shop.payments.fake.FakeProvider"
 
 @register("shop")
 def check_provider(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """PAYMENT_PROVIDER names something that is there."""
+    """Check that PAYMENT_PROVIDER can be imported."""
     try:
         import_string(settings.PAYMENT_PROVIDER)
     except ImportError as error:
@@ -23,7 +23,7 @@ def check_provider(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> li
 
 @register("shop", deploy=True)
 def check_money(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """In production somebody takes the money, and copies are kept for longer than a page waits for an answer."""
+    """Check that production has a real provider, and that reservations outlast the wait for its answer."""
     found: list[CheckMessage] = []
     if settings.PAYMENT_PROVIDER == FAKE:
         hint = "Set PAYMENT_PROVIDER to a class as shop.payments.Provider describes it."

@@ -1,4 +1,4 @@
-"""What the shop says on the page of a book, in its JSON, and on the cards of books."""
+"""Prices, stock and recommendations on book pages, in their JSON and on book cards."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,11 +17,11 @@ from shop.recommend import page
 from shop.results import ProductRecord
 from shop.selectors import products_by_sql
 
-REMEMBERED: Final = 4096  # different words on cards
+REMEMBERED: Final = 4096  # rendered prices that are cached
 
 
 def register() -> None:
-    """Have the catalogue say it."""
+    """Register the shop's extras with the catalogue."""
     extras.register(
         extras.Extra(
             name="product",
@@ -50,7 +50,10 @@ def _products(ids: Sequence[int]) -> list[ProductRecord | None]:
 
 
 def price_and_stock(product: ProductRecord | None) -> dict[str, Any]:
-    """price: in cents (None: not for sale); was: its usual price, if that is higher; stock: copies left."""
+    """Return the JSON fields of a product.
+
+    price: in cents, None if it is not for sale. was: the usual price if it is higher, else None. stock: copies left.
+    """
     if product is None or not product["is_active"]:
         return {"price": None, "was": None, "stock": 0}
     now = product.now
@@ -58,7 +61,7 @@ def price_and_stock(product: ProductRecord | None) -> dict[str, Any]:
 
 
 def price_on_card(product: ProductRecord | None) -> SafeString:
-    """What a card says of it; nothing where it is not for sale."""
+    """Render the price on a book's card, or nothing if the book is not for sale."""
     if product is None or not product["is_active"]:
         return SafeString()
     said = product.fields
@@ -68,7 +71,7 @@ def price_on_card(product: ProductRecord | None) -> SafeString:
 
 @lru_cache(maxsize=REMEMBERED)
 def _price(cents: int, was: int | None, is_left: bool, language: str) -> SafeString:
-    """In the language, which is active."""
+    """Render a price. ``language`` must be the active language; it is part of the cache key."""
     before = format_html(
         ' <s class="was"><span class="sr-only">{} </span>{}</s>', gettext("instead of"), money(was)
     ) if was else ""  # fmt: skip

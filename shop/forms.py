@@ -10,18 +10,18 @@ from accounts.words import check_line, check_words
 from shop.models import Order
 from shop.payments import Card, provider
 
-LONGEST_CARD: Final = 30  # with blanks
+LONGEST_CARD: Final = 30  # characters, with spaces
 
 
 class CardInput(forms.TextInput):
-    """A number that no page says again."""
+    """An input for a card number, which is never shown again."""
 
     def format_value(self, value: Any) -> str | None:
         return None
 
 
 class CardField(forms.CharField):
-    """The number of a card. Gives a ``Card``; None for none, where none is required."""
+    """A card number. The cleaned value is a ``Card``, or None if the optional field is empty."""
 
     def __init__(self) -> None:
         attrs = {"autocomplete": "cc-number", "inputmode": "numeric", "list": "test-cards", "spellcheck": "false"}
@@ -39,13 +39,16 @@ class CardField(forms.CharField):
 
 
 def adds_up(digits: str) -> bool:
-    """Luhn's check: from the right, every second digit doubled, the digits of all that add up to tens."""
+    """Return whether the digits pass Luhn's check.
+
+    Counted from the right, every second number is doubled; the sum of all digits must be a multiple of 10.
+    """
     doubled = [int(d) if n % 2 == 0 else sum(divmod(2 * int(d), 10)) for n, d in enumerate(reversed(digits))]
     return sum(doubled) % 10 == 0
 
 
 class PayForm(forms.Form):
-    """A card, to try to pay with."""
+    """The card for an attempt to pay."""
 
     card = CardField()
 
@@ -56,14 +59,16 @@ class PayForm(forms.Form):
             self.fields["card"].widget.attrs["value"] = self.test_cards[0].number
 
     def full_clean(self) -> None:
-        """The cursor is in the first field with a mistake."""
+        """Validate, and focus the first field with an error."""
         super().full_clean()
         for name in [name for name in self.fields if name in self.errors][:1]:
             self.fields[name].widget.attrs["autofocus"] = True
 
 
 class CheckoutForm(PayForm):
-    """Where an order goes, and a card, unless it costs nothing. version, total: of the cart as it was shown."""
+    """The address of an order, and a card unless the order is free. version, total: of the cart that the page
+    showed.
+    """
 
     name = forms.CharField(
         label=pgettext_lazy("of who gets a parcel", "Name"),

@@ -1,9 +1,9 @@
-"""A hold in front of SQL: what a checkout just found too little of is not asked for again, for a moment.
+"""A cache of shortages that keeps hopeless checkouts away from SQL.
 
-SQL decides what is sold. Redis only spares it those who cannot win: when too few copies were left for somebody, it
-remembers for ``settings.SHOP_HOLD_SECONDS`` how many there were. It is never asked whether something may be sold, so it
-cannot oversell; and what it remembers is gone after that time, or as soon as copies come back, so it does not
-undersell for longer. Without Redis all of this does nothing.
+SQL alone decides about sales. When a checkout finds too few copies, Redis remembers the number of copies for
+``settings.SHOP_HOLD_SECONDS``, and checkouts that need more are refused without SQL. Redis never permits a sale, so it
+cannot oversell. Entries expire, and are deleted when copies come back, so they cannot block sales for longer. Without
+Redis this module does nothing.
 """
 
 import logging
@@ -22,21 +22,21 @@ T = TypeVar("T")
 
 
 def short(wanted: Mapping[int, int]) -> dict[int, int]:
-    """Those products of which, as was found a moment ago, fewer than wanted were left: how many. 1 round trip."""
+    """Return the products with a remembered shortage, and the number of copies left. 1 round trip."""
     found = _ask(lambda pipe: [pipe.get(keys.hold(pk)) for pk in wanted], [None] * len(wanted))
     known = {pk: int(said) for pk, said in zip(wanted, found, strict=True) if said is not None}
     return {pk: left for pk, left in known.items() if left < wanted[pk]}
 
 
 def remember(left: Mapping[int, int], asked: float) -> None:
-    """So many copies were left at ``asked`` (``time.monotonic()``, before SQL was asked)."""
+    """Remember how many copies were left. asked: the ``time.monotonic()`` from before SQL was read."""
     life = int((settings.SHOP_HOLD_SECONDS - (time.monotonic() - asked)) * 1000)
     if left and life > 0:
         _ask(lambda pipe: [pipe.set(keys.hold(pk), count, px=life) for pk, count in left.items()], [])
 
 
 def forget(product_ids: Iterable[int]) -> None:
-    """There may be more of these now."""
+    """Forget shortages of products that may have more copies now."""
     _ask(lambda pipe: [pipe.delete(keys.hold(pk)) for pk in product_ids], [])
 
 

@@ -1,11 +1,11 @@
-"""Letters to buyers: text, in the language of the request that ordered.
+"""Emails to buyers: plain text in the language of the request that ordered.
 
-That an order is paid is told at least once (``shop.services.confirming``); that it is cancelled or sent, as soon as it
-is committed, by a worker that tries for a while.
+The confirmation of a paid order is delivered at least once (``shop.services.confirming``). A worker sends notices of
+cancelled and sent orders after the commit and retries for a while.
 
-The buyer types name and address freely, so a letter could carry anybody's words to anybody. Orders that were never paid
-cause none, and one address gets a limited number in a day. An address that the buyer's account has not
-confirmed gets the receipt alone.
+Buyers choose the name and the address, so these emails could be abused to send text to strangers. Therefore unpaid
+orders cause no email, each address gets a limited number per day, and an address that the account has not verified gets
+only the confirmation.
 """
 
 import logging
@@ -28,7 +28,7 @@ ABOUT: Final = ("confirmed", "cancelled", "sent")
 
 
 def write(about: str, order: Order) -> EmailMessage:
-    """A letter about an order, not sent yet, from ``shop/letters/<about>``: one query, for its lines."""
+    """Return an unsent email about an order, rendered from ``shop/letters/<about>``. One query, for its lines."""
     assert about in ABOUT, about
     context: dict[str, Any] = {"order": order, "lines": list(order.lines.order_by("pk"))}
     with override(order.language or settings.LANGUAGE_CODE):
@@ -38,21 +38,21 @@ def write(about: str, order: Order) -> EmailMessage:
 
 
 def confirm(order: Order) -> int:
-    """Tell its buyer that an order is paid. Returns and raises as ``tell``."""
+    """Send the confirmation of a paid order. Returns and raises like ``tell``."""
     return _send("confirmed", order)
 
 
 def tell(about: str, order_id: int) -> int:
-    """Send a letter about an order; none for an order that is gone or was never paid. Returns how many were sent.
+    """Send an email about an order, unless the order is gone or was never paid. Return the number of sent emails.
 
-    Raises OSError (as smtplib's errors are) when the mail server does not take it.
+    Raises OSError, the base of smtplib's errors, if the mail server refuses it.
     """
     order = Order.objects.filter(pk=order_id).select_related("user").first()
     return _send(about, order) if order and (about == "confirmed" or _is_confirmed(order)) else 0
 
 
 def _is_confirmed(order: Order) -> bool:
-    """Whether the order's address is the one that its buyer has confirmed."""
+    """Return whether the order's address is the buyer's verified address."""
     return order.user is not None and fold(order.user.email) == fold(order.email)
 
 
@@ -71,5 +71,5 @@ def _send(about: str, order: Order) -> int:
 
 
 def tell_soon(about: str, order_id: int) -> None:
-    """Have a worker tell it after the commit. Never raises, never waits for the mail server."""
+    """Let a worker send the email after the commit. Never raises and never waits for the mail server."""
     after_commit(post, "shop.tasks.tell", about, order_id)

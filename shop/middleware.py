@@ -1,4 +1,4 @@
-"""Seeing one's own cart, also when it was written to SQL because Redis was away (``shop.carts.direct``)."""
+"""Show visitors their own cart even if Redis was away when they changed it (``shop.carts.direct``)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -9,11 +9,11 @@ from django.http import HttpRequest, HttpResponse
 from shop.carts import direct
 
 COOKIE: Final = f"{settings.COOKIE_PREFIX}cart_behind"
-COOKIE_SECONDS: Final = 3600  # or until a request has told Redis
+COOKIE_SECONDS: Final = 3600  # or until Redis has received the cart
 
 
 class CartBehind:
-    """The middleware. Until Redis has been told, the visitor's requests look at SQL as well; a cookie says so."""
+    """The middleware. A cookie makes the visitor's requests read SQL as well until Redis has received the cart."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""Money: whole cents everywhere, and text only for people."""
+"""Amounts of money: whole cents in the code, text only for readers."""
 
 from django.conf import settings
 from django.utils.formats import number_format
@@ -8,7 +8,7 @@ SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "CNY": "¥"}
 
 
 def money(cents: int) -> str:
-    """1250 -> "€12.50", in the language of the moment."""
+    """Format an amount of cents in the active language: 1250 becomes "€12.50"."""
     sign = SIGNS.get(settings.SHOP_CURRENCY, f"{settings.SHOP_CURRENCY} ")
     amount = f"{number_format(abs(cents) // 100, use_l10n=True, force_grouping=True)}{_point()}{abs(cents) % 100:02d}"
     text = gettext("%(sign)s%(amount)s") % {"sign": sign, "amount": amount}

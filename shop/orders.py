@@ -1,4 +1,4 @@
-"""Reading orders: from SQL alone, and for their customer alone. They are the ledger: never copied, never cached."""
+"""Read orders from SQL, for their customer only. Orders are the ledger and are never mirrored or cached."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from config import clock
 from shop.models import Order, OrderLine, Payment, State
 from shop.models.payment import PaymentState
 
-PAGE: Final = 20  # orders
+PAGE: Final = 20  # orders per page
 LARGEST_ID: Final = 2**63 - 1
 
 
 class Step(NamedTuple):
-    """How far an order came, and when."""
+    """A step that an order has reached, and its time."""
 
     words: str | Promise
     at: datetime
@@ -36,41 +36,41 @@ class OrderView:
 
     @property
     def copies(self) -> int:
-        """How many books, all in all."""
+        """The number of copies of all books."""
         return sum(line.quantity for line in self.lines)
 
     @property
     def can_be_cancelled(self) -> bool:
-        """Whether it is not too late, as far as can be known."""
+        """Whether the order can still be cancelled, as of the time when it was read."""
         return self.order.state in (State.RESERVED, State.PAID)
 
     @property
     def is_asking(self) -> bool:
-        """Whether the provider has been asked for the money, and has not answered."""
+        """Whether the provider has not answered a payment request yet."""
         return any(payment.state == PaymentState.STARTED for payment in self.payments)
 
     @cached_property
     def seconds_left(self) -> int:
-        """For how long its copies are still set aside; 0: no longer."""
+        """The seconds until the reservation ends; 0 if it has ended."""
         if self.order.state != State.RESERVED:
             return 0
         return max(0, int((self.order.reserved_until - self.moment).total_seconds()))
 
     @property
     def can_be_paid(self) -> bool:
-        """Whether another try to pay makes sense."""
+        """Whether the customer can try to pay again."""
         return self.seconds_left > 0 and not self.is_asking
 
     @property
     def time_left(self) -> str:
-        """The same in words, never more than it is: "9 minutes"."""
+        """The remaining time in words, rounded down: "9 minutes"."""
         if self.seconds_left < 60:
             return ngettext("%d second", "%d seconds", self.seconds_left) % self.seconds_left
         return ngettext("%d minute", "%d minutes", self.seconds_left // 60) % (self.seconds_left // 60)
 
     @property
     def steps(self) -> list[Step]:
-        """What happened to it, in order."""
+        """The steps that the order has passed, in order."""
         order = self.order
         is_expired = order.state == State.EXPIRED
         times = (
@@ -83,7 +83,7 @@ class OrderView:
         return [Step(words, at) for words, at in times if at is not None]
 
     def brief(self) -> dict[str, Any]:
-        """As JSON in a list. Money in cents, times as ISO 8601."""
+        """Return the JSON of an order in a list, with money in cents and times in ISO 8601."""
         order = self.order
         return {
             "id": order.pk,
@@ -97,7 +97,7 @@ class OrderView:
         }
 
     def full(self) -> dict[str, Any]:
-        """All of it as JSON."""
+        """Return the complete JSON of an order."""
         order = self.order
         return self.brief() | {
             "name": order.name,
@@ -116,14 +116,14 @@ class OrderView:
 
 
 class OrderPage(NamedTuple):
-    """Orders, newest first. after: where the next page begins; None: this is the last."""
+    """A page of orders, newest first. after: the cursor of the next page, or None on the last page."""
 
     orders: list[OrderView]
     after: int | None
 
 
 def orders_of(user_id: int, after: int | None = None) -> OrderPage:
-    """A person's orders that are older than order ``after``: two queries, however many."""
+    """Return a page of a user's orders that are older than order ``after``. Two queries, for any number of orders."""
     found = Order.objects.of(user_id).prefetch_related("lines")
     if after is not None:
         found = found.filter(pk__lt=after)
@@ -133,7 +133,7 @@ def orders_of(user_id: int, after: int | None = None) -> OrderPage:
 
 
 def order_of(user_id: int, order_id: int) -> OrderView | None:
-    """One of a person's orders; None if it is none of theirs. Three queries."""
+    """Return one of a user's orders, or None if the user has no such order. Three queries."""
     if not 0 < order_id <= LARGEST_ID:
         return None
     order = Order.objects.of(user_id).filter(pk=order_id).first()
@@ -143,5 +143,5 @@ def order_of(user_id: int, order_id: int) -> OrderView | None:
 
 
 def _lines(order: Order) -> list[OrderLine]:
-    """Those that were fetched with the order."""
+    """Return the prefetched lines of an order, sorted by id."""
     return sorted(order.lines.all(), key=lambda line: line.pk)

@@ -1,4 +1,4 @@
-"""The data about a person that the shop keeps. Orders outlive the account, without the person."""
+"""The personal data that the shop keeps. Orders stay after the account is deleted, without personal data."""
 
 from django.db import transaction
 
@@ -21,7 +21,7 @@ def register_parts() -> None:
 
 
 def _anonymise_orders(user_id: int) -> bool:
-    """Take the person out of one slice of orders. Raise NotYet while an order has to be paid for or sent."""
+    """Remove personal data from one slice of orders. Raise NotYet while an order must still be paid for or sent."""
     orders = Order.objects.filter(user_id=user_id)
     with transaction.atomic():
         ids = list(orders.exclude(state__in=OPEN).values_list("pk", flat=True)[:SLICE])

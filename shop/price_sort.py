@@ -1,4 +1,4 @@
-"""The order by price: the catalogue's, with what the shop knows."""
+"""The order of books by price, which the shop adds to the catalogue."""
 
 from django.db.models import Case, F, When
 from django.db.models.expressions import Combinable
@@ -9,7 +9,10 @@ from shop import keys
 
 
 def register() -> None:
-    """Have the catalogue offer it: cheapest first, what is not for sale last. By usual prices: a sale's pass."""
+    """Register the order: cheapest first, and books that are not for sale last.
+
+    It uses the usual prices, because sales end.
+    """
     sorts.register(sorts.Sort("price", _("By price"), _("Most expensive first"), keys.prices, _price, mirror="product"))
 
 

@@ -1,4 +1,4 @@
-"""What a product costs at a moment."""
+"""The price of a product at a given time."""
 
 from typing import Any, NamedTuple
 
@@ -6,8 +6,8 @@ from mirror.declare import Record
 
 
 class Price(NamedTuple):
-    """cents: what one costs now. was: its usual price, if that is higher. sale, ends: the sale that makes it so, and
-    when that ends (seconds since 1970).
+    """cents: the current price of one copy. was: the usual price, if it is higher. sale, ends: the sale that lowers the
+    price, and its end in seconds since 1970.
     """
 
     cents: int
@@ -17,8 +17,9 @@ class Price(NamedTuple):
 
 
 def price_at(product: Record | Any, moment: float) -> Price:
-    """The price of a product (its record) at ``moment``, seconds since 1970: the lowest of the sales that are on, if
-    that is lower than its own.
+    """Return the price of a product (a record) at ``moment``, in seconds since 1970.
+
+    It is the lowest price of the current sales, if that is below the usual price.
     """
     on = [sale for sale in product["sales"] if sale["starts"] <= moment < sale["ends"]]
     best = min(on, key=lambda sale: (sale["price"], sale["ends"]), default=None)

@@ -1,4 +1,4 @@
-"""Products and sales as they are shown: records, built from SQL alike for Redis and for what SQL answers."""
+"""Records of products and sales, built from SQL for both Redis and the fallback."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from shop.models import Product, Sale, SaleItem
 
 
 class SalePrice(NamedTuple):
-    """What a product costs in a sale. starts, ends: seconds since 1970."""
+    """The price of a product in one sale, in cents. starts, ends: seconds since 1970."""
 
     sale: int
     price: int
@@ -19,7 +19,7 @@ class SalePrice(NamedTuple):
 
 
 class ProductRow(NamedTuple):
-    """A product's values as the database gives them, and the sales it is, was or will be in."""
+    """A product's columns, and its past, current and future sales."""
 
     id: int
     price: int
@@ -30,7 +30,7 @@ class ProductRow(NamedTuple):
 
 
 class SaleRow(NamedTuple):
-    """A sale's values. products: ids, in the order in which they were put there, with their prices."""
+    """A sale's columns. products: product ids with prices, in the order in which they were added."""
 
     id: int
     name: str
@@ -40,12 +40,12 @@ class SaleRow(NamedTuple):
 
 
 def numbers(pks: Sequence[str]) -> list[int]:
-    """Primary keys as numbers; what is none is no row's."""
+    """Return primary keys as numbers, without those that are not numeric."""
     return [int(pk) for pk in pks if pk.isascii() and pk.isdecimal()]
 
 
 def load_products(ids: Sequence[int]) -> Mapping[str, ProductRow]:
-    """The products among ``ids``, by id: two queries."""
+    """Return the existing products by id. Two queries."""
     database = setting("DATABASE")
     found = Product.objects.using(database).filter(pk__in=ids)
     rows = list(found.values_list("pk", "price", "stock", "reserved", "is_active"))
@@ -59,7 +59,10 @@ def load_products(ids: Sequence[int]) -> Mapping[str, ProductRow]:
 
 
 def product_record(row: ProductRow) -> Record:
-    """What ``product:<id>`` says. Prices in cents; available: copies that can be bought; times: seconds since 1970."""
+    """Return the record under ``product:<id>``.
+
+    Prices are in cents, times in seconds since 1970; available: copies that can be bought.
+    """
     return {
         "id": row.id,
         "price": row.price,
@@ -70,7 +73,7 @@ def product_record(row: ProductRow) -> Record:
 
 
 def load_sales(ids: Sequence[int]) -> Mapping[str, SaleRow]:
-    """The sales among ``ids``, by id: two queries."""
+    """Return the existing sales by id. Two queries."""
     database = setting("DATABASE")
     rows = list(Sale.objects.using(database).filter(pk__in=ids))
     products: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -84,7 +87,7 @@ def load_sales(ids: Sequence[int]) -> Mapping[str, SaleRow]:
 
 
 def sale_record(row: SaleRow) -> Record:
-    """What ``sale:<id>`` says. Times in seconds since 1970, prices in cents."""
+    """Return the record under ``sale:<id>``. Times are in seconds since 1970, prices in cents."""
     return {
         "id": row.id,
         "name": row.name,

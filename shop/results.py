@@ -1,4 +1,4 @@
-"""What templates and services are given: a product as its record says it."""
+"""Products as templates and services receive them: views of their records."""
 
 from config import clock
 from mirror.raw import RawRecord
@@ -12,10 +12,10 @@ class ProductRecord(RawRecord):
 
     @property
     def now(self) -> Price:
-        """What it costs at this moment."""
+        """The current price."""
         return price_at(self, clock.now().timestamp())
 
     @property
     def can_be_bought(self) -> bool:
-        """Whether it is for sale and there is one left."""
+        """Whether the product is for sale and has a copy left."""
         return bool(self["is_active"]) and self["available"] > 0

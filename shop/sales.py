@@ -1,4 +1,4 @@
-"""The sales there are and will be, with what is left of each product: from the row cache, or from SQL."""
+"""Current and coming sales with the stock of each product, from the row cache or from SQL."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,17 @@ from shop.records import load_sales, sale_record
 from shop.rowcache.rows import LIVES, OF_BOOK, load_rows
 from shop.selectors import get_products_and_books
 
-SALES: Final = 6  # that are shown, the first to end first
-PRODUCTS: Final = 60  # of a sale that are shown
+SALES: Final = 6  # shown sales, ordered by their end
+PRODUCTS: Final = 60  # shown products per sale
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A product in a sale. book: its title, authors and their ids. left: copies; as_of: when that was so (seconds since
-    1970). Prices in cents: cents now, was before (if that is more), later when the sale begins.
+    """A product in a sale.
+
+    book: title, authors and author ids of its book. left: copies that can be bought. as_of: the time of that stock, in
+    seconds since 1970. cents: the current price. was: the usual price, if it is higher. later: the price once a coming
+    sale begins. Prices are in cents.
     """
 
     id: int
@@ -42,28 +45,30 @@ class Offer:
 
     @property
     def is_few(self) -> bool:
-        """Whether it has to be said how few are left."""
+        """Whether few copies are left, so that the page shows their number."""
         return 0 < self.left <= FEW
 
     @property
     def title(self) -> str:
-        """The book's."""
+        """The title of the book."""
         return str(self.book["title"])
 
     @property
     def authors(self) -> list[str]:
-        """Their names."""
+        """The names of the authors."""
         return list(self.book["authors"])
 
     @property
     def author(self) -> str:
-        """The first one."""
+        """The first author."""
         return self.authors[0] if self.authors else ""
 
 
 @dataclass(frozen=True)
 class SaleShown:
-    """A sale as pages show it, at the time ``now``. Times in seconds since 1970. more: products not shown."""
+    """A sale as pages show it at the time ``now``. Times are in seconds since 1970. more: the number of products not
+    shown.
+    """
 
     id: int
     name: str
@@ -75,45 +80,45 @@ class SaleShown:
 
     @property
     def is_on(self) -> bool:
-        """Whether it has begun."""
+        """Whether the sale has begun."""
         return self.starts <= self.now
 
     @property
     def next_at(self) -> datetime:
-        """When it ends; of one to come, when it starts."""
+        """The end of a current sale, or the start of a coming one."""
         return datetime.fromtimestamp(self.ends if self.is_on else self.starts, UTC)
 
     @property
     def seconds_left(self) -> int:
-        """Until then."""
+        """The seconds until ``next_at``."""
         return max(0, round(self.next_at.timestamp() - self.now))
 
     @property
     def as_of(self) -> datetime:
-        """Since when all of its stock is known to be so."""
+        """The time of the oldest stock among the offers."""
         return datetime.fromtimestamp(min((offer.as_of for offer in self.offers), default=self.now), UTC)
 
     @property
     def age(self) -> float:
-        """How many seconds ago that was."""
+        """The age of the oldest stock, in seconds."""
         return round(self.now - self.as_of.timestamp(), 1)
 
     @property
     def delay(self) -> float:
-        """Every how many seconds its rows are cached."""
+        """The period in which the rows of this sale are cached, in seconds."""
         return float(settings.SHOP_SALE_ROW_SECONDS if self.is_on else settings.SHOP_ROW_SECONDS)
 
     @property
     def stale_after(self) -> float:
-        """How old its stock may be, in seconds, before that has to be said."""
+        """The age of the stock, in seconds, from which the page warns of it."""
         return LIVES * self.delay
 
 
 def sales_shown() -> list[SaleShown]:
-    """The sales that are on, and those to come, the first to end first.
+    """Return current and coming sales, ordered by their end.
 
-    From warm mirrors and cached rows: one round trip as long as the same sales and products are shown, else three, and
-    no SQL. Rows that nobody has cached lately cost one more; with Redis away all of it is asked of SQL.
+    With warm mirrors and cached rows it takes no SQL, and one round trip if the same sales and products were shown last
+    time, else three. Missing rows cost one more. While Redis is away, all data comes from SQL.
     """
     moment = clock.now().timestamp()
     found = _by_redis(moment)
@@ -121,16 +126,22 @@ def sales_shown() -> list[SaleShown]:
 
 
 def version_of(sales: Sequence[SaleShown]) -> str:
-    """Changes with everything on the page but numbers: then it has to be made anew."""
+    """Return a digest of everything on the page except counts. When it changes, the page must be reloaded."""
     said = [(s.id, s.is_on, s.ends, [(o.id, o.cents, o.later, o.left > 0) for o in s.offers]) for s in sales]
     return sha256(repr(said).encode()).hexdigest()[:16]
 
 
-_guess: tuple[list[int], list[int]] = ([], [])  # the sales and products that were shown last: they still will be
+_guess: tuple[list[int], list[int]] = (
+    [],
+    [],
+)  # the sales and products that were shown last, and are likely to be shown again
 
 
 def _by_redis(moment: float) -> list[SaleShown] | None:
-    """None: Redis does not know. Asks for what was shown last time, until that is what there is."""
+    """Return the sales, or None if Redis cannot answer.
+
+    Each attempt reads the sales and products that the previous one found, until they are complete.
+    """
     global _guess
     sales, products = _guess
     for _ in range(4):
@@ -157,7 +168,7 @@ def _ask(moment: float, sales: Sequence[int], products: Sequence[int], pipe: Any
 
 
 def _products(records: Any) -> list[int]:
-    """The ids of what is shown of these sales, each once."""
+    """Return the ids of the shown products of these sales, without duplicates."""
     return list(dict.fromkeys(item["id"] for record in records for item in record["products"][:PRODUCTS]))
 
 
@@ -171,7 +182,7 @@ def _by_sql(moment: float) -> list[SaleShown]:
 
 
 def _shown(records: Sequence[Record], cached: Mapping[int, Record], moment: float) -> list[SaleShown]:
-    """Sales with their offers. What has no row in the cache (or one too old) is read where it is known now."""
+    """Return sales with their offers. Products without a recent cached row are read from their mirrors."""
     wanted = _products(records)
     rows = {
         pk: row

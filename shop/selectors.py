@@ -1,4 +1,4 @@
-"""Reading products: from Redis, or, with the same answer, from SQL."""
+"""Read products from Redis, with an equal answer from SQL as the fallback."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from shop.results import ProductRecord
 
 
 def get_products(ids: Sequence[int]) -> dict[int, ProductRecord]:
-    """The products among ``ids``, for sale or not. From a warm mirror: 1 round trip and no SQL."""
+    """Return the existing products by id, for sale or not. With a warm mirror it takes 1 round trip and no SQL."""
     if not ids:
         return {}
     reading = read(["product"], lambda pipe: _ask(pipe, ids))
@@ -22,12 +22,12 @@ def get_products(ids: Sequence[int]) -> dict[int, ProductRecord]:
 
 
 def get_product(pk: int) -> ProductRecord | None:
-    """One product, or None."""
+    """Return one product, or None."""
     return get_products([pk]).get(pk)
 
 
 def get_products_and_books(ids: Sequence[int]) -> tuple[dict[int, ProductRecord], dict[int, BookRecord]]:
-    """The products among ``ids``, and the books. From warm mirrors: 1 round trip and no SQL (of none: neither)."""
+    """Return the existing products and books by id. With warm mirrors it takes 1 round trip and no SQL."""
     if not ids:
         return {}, {}
 
@@ -51,6 +51,6 @@ def _said(ids: Sequence[int], reply: Sequence[bytes | None]) -> dict[int, Produc
 
 
 def products_by_sql(ids: Sequence[int]) -> dict[int, ProductRecord]:
-    """As ``get_products``, the same bytes, from SQL: two queries."""
+    """Return the same as ``get_products``, byte for byte, from SQL. Two queries."""
     encode = shape_of(registry.get("product")).encode
     return {row.id: ProductRecord(encode(product_record(row))) for row in load_products(ids).values()}

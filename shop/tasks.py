@@ -1,4 +1,4 @@
-"""Celery's side of the shop."""
+"""Celery tasks of the shop."""
 
 import logging
 
@@ -16,14 +16,14 @@ from shop.services import settle as settling
 from shop.viewing import halving, keeping
 
 logger = logging.getLogger("shop")
-EXPIRE_SECONDS = 60  # for which views are deleted in one go
+EXPIRE_SECONDS = 60  # budget of one run
 
 
 @shared_task(name="shop.tasks.settle")
 def settle() -> list[int]:
-    """Open payments, run-out reservations, due refunds, letters: how many of each. Beat asks every few seconds.
+    """Settle payments, reservations, refunds and emails. Return how many of each. Beat starts it every few seconds.
 
-    One at a time, as long as Redis can say so: a provider that hangs must not hold up all workers.
+    A lease in Redis lets one run at a time, so that a hanging provider does not block all workers.
     """
     try:
         with lease(relay_client(), "shop-settle") as mine:
@@ -34,19 +34,21 @@ def settle() -> list[int]:
 
 @shared_task(name="shop.tasks.confirm", autoretry_for=(OSError,), retry_backoff=10, max_retries=3)
 def confirm(order_id: int) -> bool:
-    """Write to the customer of a paid order."""
+    """Send the confirmation of a paid order."""
     return confirming.confirm(order_id)
 
 
 @shared_task(name="shop.tasks.recommend")
 def recommend() -> dict[str, int]:
-    """Work out all recommendations. Beat asks once a day."""
+    """Compute all recommendations. Beat starts it once a day."""
     return build.rebuild().as_dict()
 
 
 @shared_task(name="shop.tasks.rescale_views")
 def rescale_views() -> int:
-    """Trim and halve how often books were looked at, if it is due. Beat asks every few seconds. Returns the periods."""
+    """Trim and halve the popularity of books if it is due. Return the number of periods. Beat starts it every few
+    seconds.
+    """
     try:
         return halving.settle().periods
     except RedisError as error:
@@ -56,13 +58,13 @@ def rescale_views() -> int:
 
 @shared_task(name="shop.tasks.expire_views")
 def expire_views() -> int:
-    """Delete views that nothing is made of any more, for a minute at most. Beat asks every hour. Returns how many."""
+    """Delete expired views for at most a minute. Return their number. Beat starts it every hour."""
     return keeping.expire(seconds=EXPIRE_SECONDS)
 
 
 @shared_task(name="shop.tasks.cache_rows")
 def cache_rows() -> int:
-    """Cache the rows that are due. Beat asks every second. Returns how many."""
+    """Cache the rows that are due. Return their number. Beat starts it every second."""
     try:
         return daemon.run_once(look=False)
     except RedisError as error:
@@ -72,11 +74,11 @@ def cache_rows() -> int:
 
 @shared_task(name="shop.tasks.tell", autoretry_for=(OSError,), retry_backoff=10, max_retries=6)
 def tell(about: str, order_id: int) -> int:
-    """Write to the customer of an order that it is cancelled, or sent. Returns how many letters."""
+    """Tell the buyer that an order is cancelled or sent. Return the number of sent emails."""
     return letters.tell(about, order_id)
 
 
 @shared_task(name="shop.tasks.settle_carts")
 def settle_carts() -> int:
-    """Redis is told of carts that SQL got past it, and of those that are over. Beat asks every few seconds."""
+    """Bring carts from SQL to Redis. Return their number. Beat starts it every few seconds."""
     return cart_settling.settle_carts()

@@ -1,4 +1,4 @@
-"""Who a visitor is to the shop: their session's token, by its digest."""
+"""Identify a visitor by the digest of the session's token."""
 
 from typing import Any
 
@@ -7,17 +7,20 @@ from django.http import HttpRequest
 
 
 def digest_of(request: HttpRequest) -> str | None:
-    """By what the visitor's cart is known; None: they have no session. Makes none, and sets no cookie."""
+    """Return the digest of the visitor's session, or None without one. Creates no session and sets no cookie."""
     session: Any = request.session
     if not session.session_key:
         return None
-    session.get(SESSION_KEY)  # reads it, if nobody has: a token that is over is forgotten
+    session.get(SESSION_KEY)  # loads the session, which drops an expired token
     digest: str | None = session.digest
     return digest
 
 
 def ensure_digest(request: HttpRequest) -> str:
-    """As ``digest_of``; who has no session gets one. After this the answer sets the session's cookie."""
+    """Return the digest of the visitor's session, and create the session if there is none.
+
+    The response then sets the session cookie.
+    """
     digest = digest_of(request)
     if digest is None:
         request.session.create()

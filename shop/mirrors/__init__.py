@@ -1,4 +1,4 @@
-"""How the shop shows in Redis."""
+"""Mirrors of the shop."""
 
 from shop.mirrors.products import ProductMirror
 from shop.mirrors.recommendations import RecommendationMirror

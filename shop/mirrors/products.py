@@ -1,4 +1,4 @@
-"""How products show in Redis."""
+"""The mirror of products."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from shop.records import ProductRow, load_products, numbers, product_record
 
 
 def products_in_sales(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ids of products in these sales, each once."""
+    """Return the next ids of products in these sales, without duplicates."""
     found = SaleItem._base_manager.using(setting("DATABASE")).filter(sale_id__in=numbers(values))
     if after is not None:
         found = found.filter(product_id__gt=after)
@@ -23,7 +23,9 @@ def products_in_sales(values: Sequence[str], after: str | None, limit: int) -> l
 
 @mirror.register
 class ProductMirror(Mirror):
-    """A product's record, its place by price among those that are for sale, and whether copies are left."""
+    """A product's record, its entry in the order by price while it is for sale, and its entry among products
+    in stock.
+    """
 
     name = "product"
     version = 2
@@ -57,5 +59,5 @@ class ProductMirror(Mirror):
         )
 
     def feed(self) -> str:
-        """The catalogue's: its copies in the processes sort by price as well."""
+        """Return the catalogue's feed, because the catalogue's index in each process also sorts by price."""
         return catalog_keys.changes()

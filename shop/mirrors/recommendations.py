@@ -1,4 +1,4 @@
-"""How recommendations show in Redis."""
+"""The mirror of recommendations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from shop.records import numbers
 
 @mirror.register
 class RecommendationMirror(Mirror):
-    """What is recommended with a product: the record with its reasons, and the two rankings."""
+    """The recommendations for a product: a record with their reasons, and the two rankings."""
 
     name = "recommendation"
     model = Recommendation

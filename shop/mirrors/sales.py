@@ -1,4 +1,4 @@
-"""How sales show in Redis."""
+"""The mirror of sales."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from shop.records import SaleRow, load_sales, numbers, sale_record
 
 @mirror.register
 class SaleMirror(Mirror):
-    """A sale's record, and its place by when it ends."""
+    """A sale's record, and its entry in the order by end."""
 
     name = "sale"
     model = Sale

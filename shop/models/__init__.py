@@ -1,4 +1,4 @@
-"""What is sold, to whom, and what was looked at. All money is in cents of ``settings.SHOP_CURRENCY``."""
+"""Products, carts, orders, payments and views. All money is in cents of ``settings.SHOP_CURRENCY``."""
 
 from shop.models.cart import Cart
 from shop.models.event import EventKind, OrderEvent

@@ -1,4 +1,4 @@
-"""Carts as SQL knows them: Redis has them first (``shop.backups``)."""
+"""The backup of carts in SQL; Redis has carts first (``shop.backups``)."""
 
 from typing import Any, Self
 
@@ -13,31 +13,30 @@ FLOOR = "floor"
 
 
 class CartQuerySet(models.QuerySet["Cart"]):
-    """Carts."""
+    """Queries for carts."""
 
     def live(self) -> Self:
-        """Those of sessions that go on."""
+        """Carts of live sessions."""
         return self.filter(is_parked=False, moved_to="")
 
     def parked(self) -> Self:
-        """Those that wait for their user's next login."""
+        """Carts that wait for their user's next login."""
         return self.filter(is_parked=True, moved_to="")
 
     def owed(self) -> Self:
-        """Those of which Redis has to be told."""
+        """Carts with changes that Redis does not have yet."""
         return self.filter(is_owed=True)
 
 
 class Cart(models.Model):
-    """What a visitor means to buy.
+    """A visitor's cart.
 
-    digest: of the token of the session whose cart it is. lines: how many of which product ({"7": 2}). version: when it
-    was last changed, in microseconds since 1970, each greater than the one before. versions: the same of each line,
-    removed ones too, with its price in cents at that time and the time at which the product was first added
-    ({"7": [1763750000000000, 1250, 1763740000000000]}), and the floor (``shop.carts.content``). user: whose session it
-    was; a cart whose session has ended waits for its user's next login. moved_to: the digest under which it goes on,
-    when its token was rotated or it was merged into another.
-    ended_at: when it was parked or moved. is_owed: Redis does not know yet what was written here past it.
+    digest: of the session's token. lines: quantity by product id ({"7": 2}). version: the time of the last change, in
+    microseconds since 1970; it only rises. versions: for each line, removed ones too, its version, its price in cents
+    at that time and the time when the product was added ({"7": [1763750000000000, 1250, 1763740000000000]}), and the
+    floor (``shop.carts.content``). user: the user of the session; after the session has ended, the cart waits for this
+    user's next login. moved_to: the digest of the cart that replaces this one, after the token was rotated or the cart
+    was merged. ended_at: the time when the cart was parked or moved. is_owed: Redis does not have all changes yet.
     """
 
     digest = models.CharField(_("session"), max_length=64, primary_key=True)
@@ -72,7 +71,7 @@ class Cart(models.Model):
 
     @property
     def content(self) -> Content:
-        """What it says."""
+        """The value of the cart."""
         versions: dict[str, Any] = dict(self.versions)
         floor = versions.pop(FLOOR, 0)
         lines = {name: Line(quantity, self.version) for name, quantity in self.lines.items()}

@@ -1,4 +1,4 @@
-"""What happened to an order, step by step: for staff, and for who has to find out why."""
+"""The steps of an order, kept for staff and for the investigation of errors."""
 
 from django.conf import settings
 from django.db import models
@@ -11,7 +11,7 @@ from shop.models.payment import Payment
 
 
 class EventKind(models.TextChoices):
-    """What can happen to an order."""
+    """Kinds of steps of an order."""
 
     ORDERED = "ordered", _("ordered, and its copies set aside")
     ASKED = "asked", _("the payment provider was asked for the money")
@@ -28,9 +28,10 @@ class EventKind(models.TextChoices):
 
 
 class OrderEvent(models.Model):
-    """One step. It is written with what it tells of, in one transaction, and never changed.
+    """One step of an order, written in the same transaction as the change and never modified.
 
-    by: who did it, where it was somebody. payment: the one it is about. note: the provider's words, or why.
+    by: the user who caused it, if any. payment: the payment that it concerns. note: the provider's message or the
+    reason.
     """
 
     order = models.ForeignKey(
@@ -63,5 +64,5 @@ class OrderEvent(models.Model):
 
     @property
     def why(self) -> str:
-        """The note, in the reader's language where the words are known."""
+        """The note, translated into the reader's language if it is a known text."""
         return translated(self.note) if self.note else ""

@@ -1,4 +1,6 @@
-"""The books of the fake payment provider: what a provider keeps on its own machines (``shop.payments.fake``)."""
+"""The charges of the fake payment provider, which a real provider keeps on its own machines
+(``shop.payments.fake``).
+"""
 
 from django.db import models
 from django.utils import timezone
@@ -6,9 +8,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class FakeCharge(models.Model):
-    """What was asked of the fake provider under one key. Nothing of a card is in here.
+    """A charge under one key. It holds nothing of the card.
 
-    succeeds: how it ends. answers_at: from when on the provider says so; before that it is still at it.
+    succeeds: the final outcome. answers_at: the time from which the provider reports it; until then the charge is
+    pending.
     """
 
     key = models.CharField(_("key"), max_length=64, primary_key=True)

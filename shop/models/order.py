@@ -1,4 +1,4 @@
-"""Orders: the shop's ledger. It is in SQL alone."""
+"""Orders: the shop's ledger, kept in SQL only."""
 
 from datetime import datetime
 from typing import Self
@@ -13,10 +13,10 @@ from shop.models.product import Product
 
 
 class State(models.TextChoices):
-    """How far an order is.
+    """The states of an order.
 
-    reserved -> paid -> sent (paid at once, if it costs nothing); reserved -> expired (and -> paid after all, if the
-    money came and copies are left); reserved or paid -> cancelled.
+    reserved -> paid -> sent (a free order is paid at once); reserved -> expired (and -> paid if the payment arrives
+    late and copies are left); reserved or paid -> cancelled.
     """
 
     RESERVED = "reserved", _("waiting for payment")
@@ -27,25 +27,25 @@ class State(models.TextChoices):
 
 
 class OrderQuerySet(models.QuerySet["Order"]):
-    """Orders."""
+    """Queries for orders."""
 
     def of(self, user_id: int) -> Self:
-        """A person's, newest first."""
+        """A user's orders, newest first."""
         return self.filter(user_id=user_id).order_by("-pk")
 
     def run_out(self, moment: datetime) -> Self:
-        """Those whose reservation is over, and which were not paid."""
+        """Unpaid orders whose reservation has ended."""
         return self.filter(state=State.RESERVED, reserved_until__lte=moment)
 
     def to_confirm(self) -> Self:
-        """Those that are paid, and whose buyer has not been told."""
+        """Paid orders whose confirmation has not been sent."""
         return self.filter(state__in=(State.PAID, State.SENT), confirmed_at=None, paid_at__isnull=False)
 
 
 class Order(models.Model):
-    """What somebody bought, or is about to: while it is ``reserved`` its copies are set aside until ``reserved_until``.
+    """A purchase. In the state ``reserved`` its copies are held until ``reserved_until``.
 
-    key: of the checkout that made it; the same checkout sent again is the same order.
+    key: identifies the checkout that created it; repeating the checkout gives the same order.
     """
 
     user = models.ForeignKey(
@@ -67,11 +67,11 @@ class Order(models.Model):
     paid_at = models.DateTimeField(_("paid"), null=True, blank=True)
     sent_at = models.DateTimeField(_("sent"), null=True, blank=True)
     cancelled_at = models.DateTimeField(_("cancelled"), null=True, blank=True)
-    # How its buyer is written to: in the language of the request that ordered, with links to where it was made
-    # ("https://host"). Empty: in the site's language, without links.
+    # For emails to the buyer: the language of the request that ordered, and the site for links ("https://host").
+    # Empty: the site's default language, and no links.
     language = models.CharField(_("language"), max_length=10, blank=True, editable=False)
     site = models.CharField(_("site"), max_length=200, blank=True, editable=False)
-    # When its buyer was written to; empty: not yet.
+    # None until the confirmation is sent.
     confirmed_at = models.DateTimeField(_("confirmation sent"), null=True, blank=True, editable=False)
 
     objects = OrderQuerySet.as_manager()
@@ -96,7 +96,7 @@ class Order(models.Model):
 
 
 class OrderLine(models.Model):
-    """So many copies of a product in an order, at what each cost then, in cents."""
+    """The quantity of one product in an order, and the price of one copy at that time, in cents."""
 
     order = models.ForeignKey(
         Order, verbose_name=_("order"), on_delete=models.CASCADE, related_name="lines", db_index=False
@@ -121,5 +121,5 @@ class OrderLine(models.Model):
 
     @property
     def total(self) -> int:
-        """What they cost together, in cents."""
+        """The price of the line, in cents."""
         return self.quantity * self.price

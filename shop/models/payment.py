@@ -1,4 +1,4 @@
-"""What was asked of the payment provider, and what became of it."""
+"""Requests to the payment provider and their results."""
 
 from django.db import models
 from django.db.models import Q
@@ -10,7 +10,7 @@ from shop.models.order import Order
 
 
 class PaymentState(models.TextChoices):
-    """How far a payment is. started: asked for, and no answer is known yet."""
+    """The states of a payment. started: requested, and the result is not known yet."""
 
     STARTED = "started", _("waiting for the payment provider")
     SUCCEEDED = "succeeded", _("paid")
@@ -20,7 +20,7 @@ class PaymentState(models.TextChoices):
 
 
 class Payment(models.Model):
-    """One try to be paid for an order. key: what the provider knows it by, so that it charges once."""
+    """One attempt to pay for an order. key: identifies the charge to the provider, so that it charges once."""
 
     order = models.ForeignKey(Order, verbose_name=_("order"), on_delete=models.PROTECT, related_name="payments")
     key = models.CharField(_("key"), max_length=64, unique=True, editable=False)
@@ -42,7 +42,7 @@ class Payment(models.Model):
             models.UniqueConstraint(fields=["order"], condition=Q(state="started"), name="shop_payment_one_try"),
         ]
         indexes = [
-            # One for each state: SQLite sees only that the same comparison is the same.
+            # One index for each state: SQLite uses a partial index only if the query repeats its condition.
             models.Index(fields=["ask_at"], condition=Q(state="started"), name="shop_payment_started"),
             models.Index(fields=["ask_at"], condition=Q(state="refund due"), name="shop_payment_refund"),
         ]
@@ -52,5 +52,5 @@ class Payment(models.Model):
 
     @property
     def why(self) -> str:
-        """Why it failed, in the reader's language where the words are known."""
+        """The reason of a failure, translated into the reader's language if it is a known text."""
         return translated(self.reason) if self.reason else ""

@@ -1,4 +1,4 @@
-"""What can be bought: a book, its price, and how many there are."""
+"""Products: a book, its price and its stock."""
 
 from typing import Self
 
@@ -10,18 +10,18 @@ from catalog.models import Book
 
 
 class ProductQuerySet(models.QuerySet["Product"]):
-    """Products."""
+    """Queries for products."""
 
     def for_sale(self) -> Self:
-        """Those that are offered, whether or not any are left."""
+        """Products for sale, even if none are left."""
         return self.filter(is_active=True)
 
 
 class Product(models.Model):
-    """A book as the shop sells it. Its id is the book's.
+    """A book as the shop sells it. Its id is the book's id.
 
-    stock: copies in the house. reserved: those of them that are promised to orders not paid yet. What can be bought is
-    the difference; all three change only by conditional updates (``shop.services.stock``).
+    stock: copies in the house. reserved: those of them that are held for unpaid orders. The difference can be bought.
+    Both change only by conditional updates (``shop.services.stock``).
     """
 
     book = models.OneToOneField(
@@ -48,5 +48,5 @@ class Product(models.Model):
 
     @property
     def available(self) -> int:
-        """How many can be bought now."""
+        """The number of copies that can be bought."""
         return self.stock - self.reserved

@@ -1,4 +1,4 @@
-"""What else those who saw or bought a book bought: worked out from SQL history now and then."""
+"""Recommendations for the viewers and buyers of a book, computed from the history in SQL."""
 
 from django.db import models
 from django.utils import timezone
@@ -8,9 +8,9 @@ from shop.models.product import Product
 
 
 class Recommendation(models.Model):
-    """The best 64 of a product, best first, each a list.
+    """The best 64 recommendations of each kind for a product, best first.
 
-    bought: [other, score, buyers of both]. viewbuy: [other, score, percent, viewers].
+    bought: lists of [product, score, buyers of both]. viewbuy: lists of [product, score, percent, viewers].
     """
 
     product = models.OneToOneField(

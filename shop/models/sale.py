@@ -1,4 +1,4 @@
-"""Lower prices for a while."""
+"""Sales: lower prices for a limited time."""
 
 from datetime import datetime
 from typing import Self
@@ -11,19 +11,19 @@ from shop.models.product import Product
 
 
 class SaleQuerySet(models.QuerySet["Sale"]):
-    """Sales."""
+    """Queries for sales."""
 
     def on(self, moment: datetime) -> Self:
-        """Those that are on at this moment: from their start on, until just before their end."""
+        """Sales that are on at this time. The start belongs to the period, the end does not."""
         return self.filter(starts_at__lte=moment, ends_at__gt=moment)
 
     def not_over(self, moment: datetime) -> Self:
-        """Those that are on, or to come."""
+        """Current and coming sales."""
         return self.filter(ends_at__gt=moment)
 
 
 class Sale(models.Model):
-    """A time in which some products cost less."""
+    """A period with lower prices for some products."""
 
     name = models.CharField(_("name"), max_length=100)
     starts_at = models.DateTimeField(_("starts"))
@@ -48,7 +48,7 @@ class Sale(models.Model):
 
 
 class SaleItem(models.Model):
-    """A product in a sale, and what it costs there, in cents."""
+    """A product in a sale, and its price there in cents."""
 
     sale = models.ForeignKey(
         Sale, verbose_name=_("sale"), on_delete=models.CASCADE, related_name="items", db_index=False

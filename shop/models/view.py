@@ -1,4 +1,4 @@
-"""Who looked at which book, and when. Redis knows first (``shop.backups``)."""
+"""Views of books; Redis has them first (``shop.backups``)."""
 
 from django.conf import settings
 from django.db import models
@@ -10,9 +10,9 @@ from catalog.models import Book
 
 
 class View(models.Model):
-    """Somebody looked at a book's page: counted once in half an hour, and kept for a while (``shop.viewing.keeping``).
+    """A view of a book's page, counted once per half hour and kept for a limited time (``shop.viewing.keeping``).
 
-    visitor: the digest of a session's token, or what stands for one where there is no session.
+    visitor: the digest of the session's token, or a stand-in for visitors without a session.
     """
 
     visitor = models.CharField(_("visitor"), max_length=64)

@@ -1,1 +1,1 @@
-"""Commands of the shop."""
+"""Management commands of the shop."""

@@ -1,4 +1,4 @@
-"""``manage.py import_goodbooks``: books, and a shop's history with them, from a folder in goodbooks-10k format."""
+"""``manage.py import_goodbooks``: import books and a made-up shop history from a folder in goodbooks-10k format."""
 
 import time
 from functools import partial
@@ -66,7 +66,9 @@ class Command(ReportingCommand):
 
 
 class _Import:
-    """The files of a folder, and what was done with them. Making one looks at all before anything is written."""
+    """The files of a folder and the progress of their import. The constructor checks the files before anything is
+    written.
+    """
 
     def __init__(self, folder: Path, limit: int | None, *, books_only: bool) -> None:
         self.limit, self.tally = limit, Tally()
@@ -76,12 +78,12 @@ class _Import:
         wanted = {} if books_only else {"views": files.VIEWS, "purchases": files.PURCHASES}
         self.history = {kind: files.table(folder, name) for kind, name in wanted.items()}
         self.missing = [wanted[kind] for kind, table in self.history.items() if table is None]
-        self.numbers: dict[int, int] = {}  # the files' of books, to primary keys
+        self.numbers: dict[int, int] = {}  # primary keys of books by their numbers in the files
         self.pairs: dict[str, files.Pairs] = {}
         self.readers: set[int] = set()
 
     def totals(self) -> dict[str, int]:
-        """About how many rows there are to be read of each kind."""
+        """Return the approximate number of rows to read, by kind."""
         tables = {kind: table for kind, table in self.history.items() if table is not None}
         return {
             "books": self.limit or self.books.lines(),
@@ -91,13 +93,13 @@ class _Import:
         }
 
     def catalogue(self, progress: Progress) -> None:
-        """Books, authors, tags, and which book has which."""
+        """Import books, authors, tags and the tags of books."""
         import_books(self.books, self.limit, self.tally, progress)
         numbers = import_tags(self.tags, self.tally, progress)
         import_links(self.links, numbers, self.tally, progress)
 
     def read_history(self, progress: Progress) -> None:
-        """Who wants to read what, and who rated what."""
+        """Read the lists of wanted and rated books."""
         self.numbers = imported(self.books, self.limit)
         for kind, table in self.history.items():
             self.pairs[kind] = files.read(table, kind, self.numbers, self.tally, progress) if table else files.Pairs()
@@ -105,12 +107,12 @@ class _Import:
         self.tally.read["readers"] = len(self.readers)
 
     def written_totals(self) -> dict[str, int]:
-        """How many rows there are to be written of each kind."""
+        """Return the number of rows to write, by kind."""
         pairs = {kind: len(found) for kind, found in self.pairs.items()}
         return {"products": len(self.numbers), "readers": len(self.readers), **pairs, "shelved": sum(pairs.values())}
 
     def write_history(self, progress: Progress) -> None:
-        """Products, readers, views, purchases, shelves."""
+        """Write products, readers, views, purchases and shelves."""
         added = self.tally.added
         import_products(self.numbers, self.tally, progress)
         users, added["readers"] = import_readers(self.readers, partial(progress, "readers"))

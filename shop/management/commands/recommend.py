@@ -1,4 +1,4 @@
-"""``manage.py recommend``: what goes with a book, worked out from SQL history."""
+"""``manage.py recommend``: compute recommendations from the history in SQL."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from shop.recommend.build import rebuild
 
 
 class Command(ReportingCommand):
-    """One action each: a parser in ``add_arguments``, the work in ``do_<action>``."""
+    """Each action has a parser in ``add_arguments`` and a method ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.description = _("Recommendations: what those who bought or looked at a book bought as well.")

@@ -1,4 +1,4 @@
-"""``manage.py rowcache``: the daemon that caches rows of products, and what it caches."""
+"""``manage.py rowcache``: run the daemon of the row cache, and schedule rows."""
 
 import signal
 from argparse import ArgumentTypeError
@@ -15,25 +15,25 @@ from shop.rowcache.daemon import Daemon, run_once
 
 
 def a_number(text: str) -> int:
-    """The id of a product. Raises ArgumentTypeError."""
+    """Parse the id of a product. Raises ArgumentTypeError."""
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise ArgumentTypeError(_("%(text)s is no id of a product") % {"text": repr(text)})
     return int(text)
 
 
 def some_seconds(text: str) -> float:
-    """Seconds. Raises ArgumentTypeError."""
+    """Parse a number of seconds. Raises ArgumentTypeError."""
     try:
         seconds = float(text)
     except ValueError:
         seconds = float("nan")
-    if not abs(seconds) <= 1e9:  # also what is no number
+    if not abs(seconds) <= 1e9:  # false for NaN too
         raise ArgumentTypeError(_("%(text)s is no number of seconds") % {"text": repr(text)})
     return seconds
 
 
 class Command(ReportingCommand):
-    """``run`` and ``schedule``."""
+    """The actions ``run`` and ``schedule``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.description = _("Rows of products, cached every few seconds for the sale page.")
@@ -60,14 +60,14 @@ class Command(ReportingCommand):
     def _schedule(self, product: int, seconds: float, json: bool) -> None:
         exists = Product.objects.filter(pk=product).exists()
         said = {"id": product, "seconds": seconds, "exists": exists}
-        if seconds > 0 and not exists:  # a product that is gone can still be taken out
+        if seconds > 0 and not exists:  # a deleted product can still be unscheduled
             raise CommandError(_("there is no product with the id %(id)s") % said)
         rows.schedule(product, seconds)
         text = _("row %(id)s: every %(seconds)g seconds") if seconds > 0 else _("row %(id)s: cached no more")
         self.report(said, [text % said], json)
 
     def _serve(self) -> int:
-        """The daemon, until it is asked to stop. Returns how many rows it has cached."""
+        """Run the daemon until a signal stops it. Return the number of cached rows."""
         daemon = Daemon()
         before = {number: signal.signal(number, lambda *_: daemon.stop()) for number in (signal.SIGINT, signal.SIGTERM)}
         self.stderr.write(_("caching rows as they are due; Ctrl-C ends it"))

@@ -1,4 +1,4 @@
-"""``manage.py views``: how often books are looked at, and how long that is kept."""
+"""``manage.py views``: maintain the popularity of books and delete expired views."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from shop.viewing.halving import rescale
 
 
 class Command(ReportingCommand):
-    """One action each: a parser in ``add_arguments``, the work in ``do_<action>``."""
+    """Each action has a parser in ``add_arguments`` and a method ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.description = _("How often books are looked at.")
