@@ -30,7 +30,7 @@ class Payment(models.Model):
     reason = models.CharField(_("reason"), max_length=200, blank=True, help_text=_("Why it failed."))
     created_at = models.DateTimeField(_("asked for"), default=timezone.now)
     updated_at = models.DateTimeField(_("last heard of"), default=timezone.now)
-    # When the provider is to be asked next (what became of it, or to refund it), while it is open.
+    # While the payment is open: the next time to ask the provider for its result or for a refund.
     ask_at = models.DateTimeField(_("ask again"), default=timezone.now, editable=False)
 
     class Meta:

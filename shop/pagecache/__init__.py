@@ -1,4 +1,5 @@
-"""Whole pages, remembered without what is anybody's own: that is filled in when a page is served.
+"""The page cache: whole pages that are stored without their cache fragments and served to everyone.
 
-``pages`` says which pages; ``{% hole %}`` in their templates says what is left out of them.
+``pages`` declares the cached pages. The ``{% hole %}`` tag in their templates marks the fragments, which are rendered
+when a page is served.
 """

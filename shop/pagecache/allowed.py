@@ -1,4 +1,4 @@
-"""The pages of this site that are remembered."""
+"""Declare the cached pages of this site."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,7 @@ def _book_shown(request: HttpRequest, pk: int) -> None:
     book_shown.send(Page, request=request, book_id=pk)
 
 
-# Price and stock are in a hole, and so are readers' posts and what is recommended: the rest is the book's record alone.
+# Price, stock, posts and recommendations are cache fragments. The rest depends on the book's record alone.
 BOOK = register(
     Page(
         "catalog:book",

@@ -1,4 +1,4 @@
-"""What a request asks for, as far as pages are remembered by it."""
+"""Requests for cached pages, and the parts of a request that a cached page depends on."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -21,13 +21,15 @@ from shop.pagecache.pages import Target, target_of
 from shop.pagecache.people import Coming
 from shop.pagecache.version import code_version
 
-LONGEST: Final = 200  # characters of a header that is remembered with what it means
+LONGEST: Final = 200  # characters of a header whose parsed meaning is cached
 NOTHING: Final = frozenset[str]()
 
 
 class Visit(NamedTuple):
-    """A request, and what Redis said beforehand. facts: of that, what is not about the visitor. is_told: whom it
-    concerns knows already that the page is served. coming: whose session it may be; None: they have none.
+    """A request, and the replies that Redis gave ahead of it.
+
+    facts: the replies that do not concern the visitor. is_told: the view has been recorded already. coming: the session
+    that the visitor may have, or None without a session cookie.
     """
 
     asked: "Request"
@@ -38,8 +40,10 @@ class Visit(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request for a page that may be remembered. query: the part of its query that changes the page, in one order.
-    who: the words of holes (``shop.pagecache.holes``) that have to be rendered for whoever asks.
+    """A request for a page that may be cached.
+
+    query: the parameters that change the page, in a fixed order. who: the words of fragments (``shop.pagecache.holes``)
+    that must be rendered for this visitor.
     """
 
     http: HttpRequest
@@ -50,7 +54,7 @@ class Request(NamedTuple):
     who: frozenset[str]
 
     def digest(self, facts: Iterable[Any]) -> str:
-        """What the page is remembered by. facts: the data that it is made of."""
+        """Return the cache key of the page. facts: the data that the page is made of."""
         http = self.http
         digest = hashlib.blake2b(code_version(), digest_size=20)
         for part in (http.scheme, self.host, http.path, self.query, self.language, *map(_bytes, facts)):
@@ -64,11 +68,11 @@ def _bytes(fact: Any) -> bytes:
 
 
 def asked_for(http: HttpRequest) -> Request | None:
-    """The request, if what it asks for may be remembered.
+    """Return the request if its page may be cached, else None.
 
-    Not for who has to see a write that Redis may not have yet, nor for who asks for JSON, for a part of the page, or to
-    be told what is behind it. Of a query only what the page knows counts: with anything else in it, the same page is
-    served. (A word for every address that a mail or another site links by would be the end of any cache.)
+    Not cached are requests that must see a write that Redis may lack, and requests for JSON, for a part of the page or
+    for the explain view. Only the query parameters that the page declares count; a query with other parameters gets the
+    same page. Otherwise every tracking parameter in a link would add another copy to the cache.
     """
     if http.method not in ("GET", "HEAD") or BEHIND in http.COOKIES or "HTTP_HX_REQUEST" in http.META:
         return None
@@ -90,20 +94,21 @@ def asked_for(http: HttpRequest) -> Request | None:
 
 @lru_cache(maxsize=256)
 def _is_plain(host: str, port: str) -> bool:
-    """Whether a host that is allowed is written as browsers do: in small letters, and with no port but the server's
-    own (port). Else anybody could have each page made, and kept, 65,000 times.
+    """Return whether an allowed host is written as browsers do: in lower case, and with no port but the server's own.
+
+    Otherwise anybody could fill the cache with 65,000 copies of each page, one per port.
     """
     name, _ = split_domain_port(host)
     return host in (name, f"{name}:{port}")
 
 
 def who(http: HttpRequest) -> frozenset[str]:
-    """What sets whoever asks apart from a stranger."""
+    """Return the words of fragments that differ for this visitor."""
     if not http.COOKIES:
         return NOTHING
     words = set()
     if settings.SESSION_COOKIE_NAME in http.COOKIES:
-        words |= {"person", "messages"}  # messages that are too long for a cookie are in the session
+        words |= {"person", "messages"}  # messages that do not fit into a cookie are in the session
     if "messages" in http.COOKIES:
         words.add("messages")
     if theme_of(http):

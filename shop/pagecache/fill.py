@@ -1,4 +1,4 @@
-"""Filling the holes of a page when it is served."""
+"""Render the cache fragments of a page when it is served."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -20,8 +20,8 @@ from shop.pagecache.holes import Hole, node_of
 from shop.pagecache.shells import Shell
 
 OWN: Final = "shop.pagecache.middleware.PageCache"
-# Of what comes after the cache in MIDDLEWARE, these have nothing to do with what is in a hole: what they say of the
-# page is in its headers already, or never concerns a page that is remembered.
+# Middleware after the page cache that fragments do not need: its effect is in the cached headers already, or never
+# concerns a cached page.
 LEFT_OUT: Final = frozenset(
     {
         "django.middleware.locale.LocaleMiddleware",
@@ -31,30 +31,30 @@ LEFT_OUT: Final = frozenset(
     }
 )
 ALWAYS: Final = frozenset({"always"})
-CONTROL: Final = "private, no-cache"  # what is in the holes is for one person, and of this moment
+CONTROL: Final = "private, no-cache"  # fragments belong to one visitor and one moment
 _ANSWER: Final = "_page_cache_answer"
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
 
 class Filler:
-    """Serves pages, each with what this visitor sees in its holes."""
+    """Serve cached pages with their fragments for each visitor."""
 
     def __init__(self) -> None:
         self.csrf = CsrfViewMiddleware(_innermost)
 
     @cached_property
     def chain(self) -> Handler:
-        """The middleware that holes are rendered behind: sessions, users, messages, tokens and what else there is."""
+        """The middleware around the rendering of fragments: sessions, users, messages, tokens and the rest."""
         paths = settings.MIDDLEWARE[settings.MIDDLEWARE.index(OWN) + 1 :]
-        # What fails in a hole is answered there, as what fails in a view: the middleware around it comes to its end.
+        # An error in a fragment becomes a response here, as in a view, so that the middleware around it completes.
         handler: Any = convert_exception_to_response(_innermost)
         for path in reversed([path for path in paths if path not in LEFT_OUT]):
             handler = import_string(path)(handler)
         return cast("Handler", handler)
 
     def serve(self, visit: Visit, digest: str, shell: Shell) -> HttpResponse:
-        """The page for whoever asks for it."""
+        """Return the page for this visitor."""
         asked, http = visit.asked, visit.asked.http
         live = [n for n, hole in enumerate(shell.holes) if "reads" in hole.words]
         with translation.override(asked.language):
@@ -65,12 +65,12 @@ class Filler:
             shared = {n: part for n, part in parts.items() if n not in own}
             if own:
                 return self._behind(http, lambda http: _response(http, visit, shell, own, shared))
-            http.session = SessionStore()  # a stranger's: empty, and in nobody's memory
+            http.session = SessionStore()  # an anonymous visitor's empty session, which is not saved
             if all(len(part) == 1 for part in shared.values()):
                 return _response(http, visit, shell, own, shared)
             self.csrf.process_request(http)
             response = _response(http, visit, shell, own, shared)
-            self.csrf.process_response(http, response)  # the cookie that goes with the token
+            self.csrf.process_response(http, response)  # sets the cookie of the token
             return response
 
     def _as_nobody(
@@ -96,7 +96,10 @@ def _innermost(http: HttpRequest) -> HttpResponse:
 
 
 def _response(http: HttpRequest, visit: Visit, shell: Shell, own: Sequence[int], shared: moments.Parts) -> HttpResponse:
-    """The page. own: the holes that are rendered for this visitor. shared: those that are the same for all."""
+    """Return the page.
+
+    own: the numbers of the fragments to render for this visitor. shared: the fragments that are equal for everyone.
+    """
     target = visit.asked.target
     if not visit.is_told:
         target.shown(http)
@@ -115,12 +118,12 @@ def _response(http: HttpRequest, visit: Visit, shell: Shell, own: Sequence[int],
 
 
 def render(http: HttpRequest, holes: Iterable[Hole], values: Mapping[str, Any]) -> list[str]:
-    """What is in these holes, for this request."""
+    """Return the fragments rendered for this request."""
     context, filled = RequestContext(http, dict(values)), list[str]()
     places = [node_of(hole.template, hole.name) for hole in holes]
     with ExitStack() as stack:
         for template, node in places:
-            if context.template is None:  # what the context processors say is the same in all of them
+            if context.template is None:  # run the context processors once for all fragments
                 stack.enter_context(context.bind_template(template))
             with context.render_context.push_state(template), context.push():
                 filled.append(node.nodelist.render(context))

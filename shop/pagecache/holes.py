@@ -1,18 +1,18 @@
-"""Holes: the parts of a page that are not the same for everybody, or not for as long as the page is remembered.
+"""Cache fragments: parts of a page that differ between visitors, or that change while the page is cached.
 
-``{% hole "name" person theme %}...{% endhole %}`` is one tag around what is there anyway. Where no page is made to
-be remembered it just renders what it encloses. Where one is, a mark goes to its place, by which the page is split;
-what is enclosed is rendered when the page is served, with the request, the context processors and what the page's
-declaration gives (``Page.values``), and with nothing that the template around it has set.
+``{% hole "name" person theme %}...{% endhole %}`` encloses a part of a template. When no page is being cached, the tag
+renders its content. When one is, it leaves a placeholder, and the page is split there. The fragment is rendered when
+the page is served. Its context has the request, the context processors and the values that the page declares
+(``Page.values``), but no variables of the surrounding template.
 
-The words say when it has to be rendered. Otherwise the page comes with what a stranger sees there:
+The words state when the fragment is rendered. In all other cases the visitor gets the version of an anonymous visitor:
 
-    person      for who has a session
-    messages    for who may have been left a message
-    theme       for who has chosen a theme
-    address     where the page is asked for by an address with more to it than the page was made for
-    reads       for everybody: it depends on what it reads from Redis. For strangers it is kept for a moment by that
-    always      for everybody, each time
+    person      for visitors with a session
+    messages    for visitors who may have messages
+    theme       for visitors with a chosen theme
+    address     for URLs with more parameters than the page declares
+    reads       for everyone, because it depends on Redis; the anonymous version is cached for a moment
+    always      for everyone, each time
 """
 
 import re
@@ -31,15 +31,15 @@ from django.utils.autoreload import file_changed
 from django.utils.safestring import SafeString, mark_safe
 
 WORDS: Final = frozenset({"person", "messages", "theme", "address", "reads", "always"})
-LIVE: Final = frozenset({"reads", "always"})  # nobody is given what was made with the page
+LIVE: Final = frozenset({"reads", "always"})  # never served as they were when the page was cached
 
 
 class NotCuttable(Exception):
-    """The page cannot be split at its holes."""
+    """The page cannot be split at its placeholders."""
 
 
 class Hole(NamedTuple):
-    """Where a hole is written: the template, and its name there. words: when it has to be rendered."""
+    """A cache fragment: its template and its name there. words: when it must be rendered."""
 
     template: str
     name: str
@@ -48,24 +48,25 @@ class Hole(NamedTuple):
 
 @dataclass
 class Cut:
-    """A page that is being split: its holes in order, each with what a stranger sees there.
+    """The placeholders of a page that is being split, each with the fragment of an anonymous visitor.
 
-    is_broken: there is one in a template without a name, which nobody could find again.
+    is_broken: a fragment is in a template without a name, so it could not be found again.
     """
 
     holes: list[tuple[Hole, str]] = field(default_factory=list)
-    # Not to be guessed, and new for each page: what a reader wrote cannot hold a mark.
+    # Unpredictable and new for each page, so that no text of a reader can contain a placeholder.
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
     is_broken: bool = False
 
     def mark(self, hole: Hole, fill: str) -> SafeString:
-        """What goes to the place of the next hole."""
+        """Return the placeholder of the next fragment."""
         self.holes.append((hole, fill))
         return mark_safe(f"<!--{self.nonce}:{len(self.holes) - 1}-->")
 
     def split(self, text: str) -> list[str]:
-        """The pieces around the holes, one more than there are holes. Raises NotCuttable when a mark is missing, there
-        twice, or not in its order, and when one hole is in several places.
+        """Return the pieces around the placeholders, one more than there are placeholders.
+
+        Raises NotCuttable if a placeholder is missing, repeated or out of order, or if a fragment occurs twice.
         """
         places = [hole[:2] for hole, _ in self.holes]
         if self.is_broken:
@@ -83,7 +84,7 @@ _cut: ContextVar[Cut | None] = ContextVar("page_cut", default=None)
 
 @contextmanager
 def cutting() -> Generator[Cut, None, None]:
-    """Pages that are rendered in the block have marks in the places of their holes."""
+    """Let the pages that are rendered in the block have placeholders."""
     cut = Cut()
     token = _cut.set(cut)
     try:
@@ -102,13 +103,13 @@ def _whole() -> Generator[None, None, None]:
 
 
 class HoleNode(Node):
-    """The tag. hole: None where it is in a template without a name, which no remembered page is made of."""
+    """The node of the tag. hole: None in a template without a name, which cannot be part of a cached page."""
 
     def __init__(self, hole: Hole | None, nodelist: NodeList) -> None:
         self.hole, self.nodelist = hole, nodelist
 
     def render(self, context: Context) -> SafeString:
-        """What is enclosed, or a mark."""
+        """Return the enclosed part, or a placeholder."""
         cut = _cut.get()
         if cut is None:
             return self.nodelist.render(context)
@@ -117,12 +118,12 @@ class HoleNode(Node):
             return self.nodelist.render(context)
         if self.hole.words & LIVE:
             return cut.mark(self.hole, "")
-        with _whole():  # a hole in a hole is a part of it
+        with _whole():  # a nested fragment is a part of the outer one
             return cut.mark(self.hole, self.nodelist.render(context))
 
 
 def compile_hole(parser: Parser, token: Token) -> HoleNode:
-    """Read the tag. Raises TemplateSyntaxError."""
+    """Compile the tag. Raises TemplateSyntaxError."""
     _, *rest = token.split_contents()
     quoted, words = (rest[0] if rest else ""), frozenset(rest[1:])
     if not re.fullmatch(r'"[a-z-]+"', quoted) or not words or words - WORDS:
@@ -135,7 +136,7 @@ def compile_hole(parser: Parser, token: Token) -> HoleNode:
 
 @cache
 def node_of(template: str, name: str) -> tuple[Template, HoleNode]:
-    """The tag of this hole, and the template that it is in. Raises NotCuttable when that has none of this name."""
+    """Return the tag of this fragment and its template. Raises NotCuttable if the template has no such tag."""
     whole: Template = get_template(template).template  # type: ignore[attr-defined]
     found = whole.nodelist.get_nodes_by_type(HoleNode)
     nodes = [node for node in found if isinstance(node, HoleNode) and node.hole and node.hole.name == name]
@@ -145,7 +146,7 @@ def node_of(template: str, name: str) -> tuple[Template, HoleNode]:
 
 
 def _forget(**kwargs: Any) -> None:
-    """While the server for developers runs, templates change under it."""
+    """Drop cached nodes when the development server sees a changed template."""
     node_of.cache_clear()
 
 

@@ -1,4 +1,4 @@
-"""The page cache: answers before sessions and users are loaded."""
+"""The middleware of the page cache, which answers before sessions and users are loaded."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +13,8 @@ from shop.viewing import popularity
 
 
 class PageCache:
-    """The middleware. It goes before everything that knows of somebody (sessions, and what sees to own writes), and
-    behind what sets headers for all pages alike.
+    """The middleware. It comes before all middleware that depends on the visitor, such as sessions and
+    read-your-writes, and after middleware that sets the same headers on all pages.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -32,7 +32,7 @@ class PageCache:
             return self._cached(visit) or _private(self.get_response(request))
 
     def _cached(self, visit: Visit) -> HttpResponse | None:
-        """The page, with what this visitor sees in its holes; None: not from here."""
+        """Return the page with its fragments, or None if the view must answer."""
         made_of = visit.known.needed.replies[: visit.asked.target.size]
         beside = visit.known.beside
         if None in made_of:
@@ -54,7 +54,7 @@ class PageCache:
 
 
 def _visit(asked: Request) -> Visit | None:
-    """All that Redis has to say, in one round trip; None: SQL has to answer."""
+    """Read everything from Redis in one round trip. Return None if SQL must answer."""
     http, target, told = asked.http, asked.target, False
     plan, coming = moments.plan(http.path), people.coming(http)
     is_known = coming.is_known if coming else "person" not in asked.who
@@ -63,7 +63,7 @@ def _visit(asked: Request) -> Visit | None:
         nonlocal told
         if target.member is not None:
             popularity.ask_rank(pipe, target.member)
-        # Who is on the way to a page that was served lately is counted on the way, if it is known as whom.
+        # Count the view in this round trip if the page was served recently and the user is known.
         if plan is not None and is_known:
             told = target.tells(pipe, http, coming and coming.digest, coming and coming.user)
 

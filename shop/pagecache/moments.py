@@ -1,11 +1,11 @@
-"""Holes that depend on nothing but what they read, remembered for a moment.
+"""Cache fragments that depend on Redis alone, kept for a moment.
 
-A price, a stock, what readers say: it may change at any time, and is read for each page that is served. But while Redis
-says the same as before, what was made of it is the same as well, for all who see it alike. It is made as nobody sees
-it, and each visitor's own token (against forged requests) is put where nobody's was. Once a second it is made anew in
-any case: what is on sale depends on the time.
+Prices, stock and posts may change at any time, so each request reads them. While Redis gives the same replies, the
+rendered fragments are the same for everyone, too. They are rendered for an anonymous visitor, and each visitor's own
+CSRF token replaces the anonymous one. They are rendered again after a second in any case, because sales depend on the
+time.
 
-What the holes asked is remembered too, and is asked ahead the next time.
+The reads of the fragments are remembered, too, so that the next request can make them ahead.
 """
 
 import re
@@ -24,15 +24,17 @@ from shop.pagecache.asked import Visit
 from shop.pagecache.render import nobodys
 
 SECONDS: Final = 1.0
-MANY: Final = 1024  # pages
+MANY: Final = 1024  # pages per process
 TOKEN: Final = re.compile(r"(?<![A-Za-z0-9])([A-Za-z0-9]{64})(?![A-Za-z0-9])")
 
-Parts = Mapping[int, Sequence[bytes]]  # by hole: the pieces around the token
-AsNobody = Callable[[HttpRequest], tuple[Sequence[str], HttpResponse]]  # renders those holes, behind the middleware
+Parts = Mapping[int, Sequence[bytes]]  # by number of the fragment: the pieces around the token
+AsNobody = Callable[[HttpRequest], tuple[Sequence[str], HttpResponse]]  # renders those fragments inside the middleware
 
 
 class Moment(NamedTuple):
-    """What was made of a page's holes. facts: of what. until: when it is made anew (monotonic seconds)."""
+    """Rendered fragments of a page. facts: the replies that they depend on. until: when to render them again (monotonic
+    seconds).
+    """
 
     facts: Sequence[Any]
     until: float
@@ -44,24 +46,25 @@ _plans: Final = Bounded[tuple[Asked, ...]](MANY)
 
 
 def plan(path: str) -> tuple[Asked, ...] | None:
-    """What the holes of the page there are going to ask, as far as is known of the last time."""
+    """Return the reads that the page's fragments made the last time, or None if they are unknown."""
     return _plans.get(path)
 
 
 def gone(path: str) -> None:
-    """There is no such page any more."""
+    """Forget the reads of a page that does not exist any more."""
     _plans.forget(path)
 
 
 def forget() -> None:
-    """Remember nothing (for tests)."""
+    """Empty the caches. For tests."""
     _moments.clear()
     _plans.clear()
 
 
 def parts(visit: Visit, digest: str, holes: Sequence[int], as_nobody: AsNobody) -> Parts:
-    """What is in these holes of the page ``digest``, in all of them or, if it cannot be told alike for everybody, in
-    none. They are the same holes whenever it is that page.
+    """Return these fragments of the page ``digest``: all of them, or none if they are not equal for everyone.
+
+    ``holes`` must be the same in each call for one digest.
     """
     if not holes:
         return {}
@@ -82,8 +85,9 @@ def parts(visit: Visit, digest: str, holes: Sequence[int], as_nobody: AsNobody) 
 
 
 def split(text: str, secret: str) -> list[str]:
-    """The text without the tokens of this secret: the pieces around them. (The secret is new, and nobody knows it: what
-    a reader wrote is no token of it.)
+    """Return the text around the tokens that match this secret.
+
+    The secret is new and unknown to readers, so text of a reader cannot match it.
     """
     pieces, end = [], 0
     for found in TOKEN.finditer(text) if secret else ():
@@ -94,16 +98,14 @@ def split(text: str, secret: str) -> list[str]:
 
 
 def _guesses(asked: Iterable[Asked], needed: Asked) -> tuple[Asked, ...]:
-    """Each once, in their order."""
+    """Return the harmless reads among ``asked`` in their order, without duplicates and without ``needed``."""
     found = {one.key: one for one in asked if one.is_harmless()}
     found.pop(needed.key, None)
     return tuple(found.values())
 
 
 def _is_nobodys(http: HttpRequest, response: HttpResponse) -> bool:
-    """Whether what was rendered came to its end, had nothing to do with a session, and left nothing in a browser but
-    the token.
-    """
+    """Return whether the rendering succeeded, did not use the session and set no cookie except the CSRF token's."""
     session: Any = getattr(http, "session", None)
     is_free = session is None or not (session.accessed or session.modified)
     return response.status_code == 200 and is_free and set(response.cookies) <= {settings.CSRF_COOKIE_NAME}

@@ -1,4 +1,4 @@
-"""Which pages are remembered. All others never are."""
+"""The registry of cached pages. All other pages are never cached."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,21 +12,23 @@ from django.urls import Resolver404, get_script_prefix, resolve, reverse
 
 from mirror.prefetch import Asked
 
-MANY: Final = 10_000  # addresses whose meaning is remembered
-LONGEST: Final = 200  # characters of an address that is looked at
+MANY: Final = 10_000  # paths whose targets are cached
+LONGEST: Final = 200  # longest path that is considered
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page that may be remembered: HTML, read by GET.
+    """A page that may be cached: HTML, read by GET.
 
-    view: its name. made_of: all that it reads; what that says is the page's data version, so that a change of it shows
-    at once. along: what its view reads for its holes alone. values: what its holes are given beside the request (it is
-    called where both are known already). member: what the page is of, in ``viewed:``, among whose first it has to be;
-    None: any. shown: tells whom it concerns that it is served; tells: does so beforehand, by adding commands to
-    the pipeline that is sent anyway, and returns whether it did (it is given the digest of the visitor's session and
-    whose it is; None and None for who has none). parameters: those of its query that change it.
-    Functions are given the keyword arguments of the address.
+    Functions receive the keyword arguments of the URL.
+
+    view: the name of the view. made_of: all reads of the page; their replies are the version of its data, so changes
+    show at once. along: further reads that only fragments need. values: the context of the fragments beside the
+    request, called when both kinds of reads are known. member: the page's member of ``viewed:``, which must be among
+    the first to be cached; None for any page. shown: reports that the page is served. tells: does the same ahead, with
+    commands in the pipeline that is sent anyway, and returns whether it did; it receives the digest of the visitor's
+    session and the user's id, or None and None without a session. parameters: the query parameters that change the
+    page.
     """
 
     view: str
@@ -41,38 +43,38 @@ class Page:
 
 @dataclass(frozen=True)
 class Target:
-    """A page, and of what. It is remembered by its address, and so is what it asks."""
+    """A page with the arguments of its URL."""
 
     page: Page
     kwargs: Mapping[str, Any]
 
     @cached_property
     def member(self) -> int | None:
-        """Whose rank matters."""
+        """The member of ``viewed:`` that stands for this page."""
         return self.page.member(**self.kwargs)
 
     @cached_property
     def asked(self) -> Asked:
-        """What the page and its holes are made of."""
+        """The reads of the page and its fragments."""
         own, along = self.page.made_of(**self.kwargs), self.page.along(**self.kwargs)
         return Asked(tuple(dict.fromkeys((*own.mirrors, *along.mirrors))), own.commands + along.commands)
 
     @cached_property
     def size(self) -> int:
-        """How many of its commands the page is made of."""
+        """The number of commands that the page itself reads."""
         return len(self.page.made_of(**self.kwargs).commands)
 
     def shown(self, request: HttpRequest) -> None:
-        """It is served, to whoever sent this request."""
+        """Report that the page is served to this request."""
         self.page.shown(request, **self.kwargs)
 
     def tells(self, pipe: Any, request: HttpRequest, digest: str | None, user: int | None) -> bool:
-        """It is about to be served."""
+        """Report ahead that the page is about to be served. Return whether that was possible."""
         return self.page.tells(pipe, request, digest, user, **self.kwargs)
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """What its holes are given."""
+        """The context of the fragments."""
         return self.page.values(**self.kwargs)
 
 
@@ -80,26 +82,26 @@ _pages: Final[dict[str, Page]] = {}
 
 
 def register(page: Page) -> Page:
-    """Have ``page`` remembered."""
+    """Add a page to the cached pages."""
     _pages[page.view] = page
     target_of.cache_clear()
     return page
 
 
 def unregister(page: Page) -> None:
-    """Have it remembered no more."""
+    """Remove a page from the cached pages."""
     _pages.pop(page.view, None)
     target_of.cache_clear()
 
 
 def views() -> list[str]:
-    """The names of the views whose pages are remembered."""
+    """Return the names of the views with cached pages."""
     return list(_pages)
 
 
 @lru_cache(maxsize=MANY)
 def target_of(path: str) -> Target | None:
-    """What is at an address, if it may be remembered."""
+    """Return the cached page at a path, or None."""
     try:
         match = resolve(path) if len(path) <= LONGEST else None
     except Resolver404:
@@ -107,7 +109,7 @@ def target_of(path: str) -> Target | None:
     page = _pages.get(match.view_name) if match else None
     if match is None or page is None:
         return None
-    # As the site itself writes it: else one book had as many pages as its number can be written with zeros before it.
+    # Accept only the canonical path. Otherwise leading zeros would give each book any number of cached pages.
     own = reverse(match.view_name, kwargs=match.kwargs)
     return Target(page, match.kwargs) if own == f"{get_script_prefix()}{path[1:]}" else None
 

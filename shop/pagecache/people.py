@@ -1,10 +1,10 @@
-"""Who came with which session the last time, as far as this process knows: so it can be asked for them together with
-the page what would take a round trip more as soon as it is known who they are.
+"""The sessions that this process has served lately, with their users.
 
-It decides what is asked, and for whom a view is counted; never what anybody is shown. That is for the session to say,
-each time. Whose session ended meanwhile is counted once more as who they were, and forgotten.
+They let one round trip read both the page and the reads that depend on the user. They decide only about these reads and
+about the user of a counted view, never about the content of a page: each response loads the session itself. After a
+session has ended, one more view is counted for its user, and then it is forgotten.
 
-What a page asked of one of them it will ask of the next, of their own keys: those begin with the user's id.
+Reads of a page for one user are repeated for the next user, with keys of that user: such keys contain the user's id.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,13 +20,15 @@ from mirror.prefetch import Asked
 
 MANY: Final = 4096  # sessions
 PAGES: Final = 1024
-TOKEN_LENGTH: Final = 32  # of a session
-PLACEHOLDERS: Final = ("\0uid:", "\0shelf:")  # each in the place of one of a user's own beginnings of a key
+TOKEN_LENGTH: Final = 32  # characters of a session token
+PLACEHOLDERS: Final = ("\0uid:", "\0shelf:")  # stand for the parts of keys that contain the user's id
 
 
 class Coming(NamedTuple):
-    """A request with the token of a session. asked: what is going to be asked of that. user: whose it was when it was
-    last seen here (None: of nobody who is logged in), if ``is_known``.
+    """A request with a session token.
+
+    asked: the reads of the session. user: the user when this process last served the session, or None for an anonymous
+    one; valid only if ``is_known``.
     """
 
     digest: str
@@ -40,7 +42,7 @@ _plans: Final = Bounded[tuple[Asked, ...]](PAGES)
 
 
 def coming(http: HttpRequest) -> Coming | None:
-    """Who comes, if there may be a session of theirs."""
+    """Return the session of a request, or None if it has no valid token."""
     token = http.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
     if len(token) != TOKEN_LENGTH:
         return None
@@ -50,16 +52,18 @@ def coming(http: HttpRequest) -> Coming | None:
 
 
 def guesses(path: str, one: Coming) -> list[Asked]:
-    """What the page there is going to ask of them alone, as far as is known."""
+    """Return the reads that this page is likely to make for this user."""
     plan = _plans.get(path)
     return [_of(asked, PLACEHOLDERS, _beginnings(one.user)) for asked in plan] if plan and one.user else []
 
 
 def came(path: str, one: Coming, http: HttpRequest, asked: Sequence[Asked] | None) -> None:
-    """They have been served, and their session is loaded. asked: what the page asked, if not all was known ahead."""
+    """Remember the user of a session that has been served. asked: the reads of the page, if some were not
+    made ahead.
+    """
     session: Any = http.session
     if session.digest != one.digest:
-        _known.forget(one.digest)  # it ended, or goes on under another token
+        _known.forget(one.digest)  # it has ended, or its token was rotated
         return
     user = http.user.pk
     if not one.is_known or one.user != user:
@@ -69,13 +73,13 @@ def came(path: str, one: Coming, http: HttpRequest, asked: Sequence[Asked] | Non
 
 
 def forget() -> None:
-    """Remember nobody (for tests)."""
+    """Empty the caches. For tests."""
     _known.clear()
     _plans.clear()
 
 
 def _own(asked: Iterable[Asked], user: int) -> Iterable[Asked]:
-    """Of this user alone, and as it is asked of anybody; each once."""
+    """Return the harmless reads that concern only this user, with placeholders for the user, without duplicates."""
     beginnings = _beginnings(user)
     found = {one.key: one for one in asked if one.is_harmless() and all(_is_of(beginnings, one))}
     return [_of(one, beginnings, PLACEHOLDERS) for one in found.values()]
@@ -97,5 +101,5 @@ def _replace(key: str, old: Sequence[str], new: Sequence[str]) -> str:
 
 
 def _beginnings(user: int | None) -> tuple[str, str]:
-    """Return how keys begin that are about one user."""
+    """Return the parts of keys that contain the user's id."""
     return f"uid:{{{user}}}:", catalog_keys.shelf_entry(f"{user}:")

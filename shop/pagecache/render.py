@@ -1,7 +1,7 @@
-"""Making a page to be remembered: as nobody sees it.
+"""Render a page for the cache, as an anonymous visitor sees it.
 
-It is rendered for a request of its own that has nothing of anybody: no cookies, no address, no header beside what the
-page is remembered by. And it is refused if it turns out to be made of more than was declared.
+The page is rendered for a synthetic request without cookies, remote address or headers, except those that are part of
+the cache key. It is refused if it depends on more than its declaration states.
 """
 
 from collections.abc import Callable
@@ -19,28 +19,28 @@ from shop.pagecache.asked import Request
 from shop.pagecache.holes import NotCuttable, cutting
 from shop.pagecache.shells import Shell
 
-# What of a request's environment a nobody's request has as well: where the site is.
+# The environment of the synthetic request: the address of the site.
 KEPT = (
     "SCRIPT_NAME", "PATH_INFO", "SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL", "wsgi.url_scheme", "HTTP_HOST",
     "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PORT",
 )  # fmt: skip
-OWN_HEADERS = ("Content-Length", "Cache-Control", "Vary", "Set-Cookie")  # not taken over as they are
+OWN_HEADERS = ("Content-Length", "Cache-Control", "Vary", "Set-Cookie")  # headers that are not copied from the response
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
 class Refused(Exception):
-    """The page may not be remembered."""
+    """The page must not be cached."""
 
 
 def nobodys(asked: Request) -> WSGIRequest:
-    """The same request, as made by nobody."""
+    """Return the synthetic request of an anonymous visitor for the same page."""
     given: dict[str, Any] = asked.http.META
     environ = {name: given[name] for name in KEPT if name in given} | {
         "REQUEST_METHOD": "GET",
         "QUERY_STRING": asked.query,
         "HTTP_ACCEPT": "text/html",
         "HTTP_ACCEPT_LANGUAGE": asked.language,
-        "HTTP_SEC_PURPOSE": "prefetch",  # nobody looks at it
+        "HTTP_SEC_PURPOSE": "prefetch",  # this rendering is not a view
         "REMOTE_ADDR": "127.0.0.1",
         "wsgi.input": BytesIO(),
     }
@@ -48,7 +48,7 @@ def nobodys(asked: Request) -> WSGIRequest:
 
 
 def make(asked: Request, ahead: Prefetched, get_response: GetResponse) -> Shell:
-    """Render the page for nobody, from what was asked ahead, and split it at its holes. Raises Refused."""
+    """Render the page for an anonymous visitor from the replies in ``ahead``, and split it. Raises Refused."""
     http = nobodys(asked)
     made = clock.now().timestamp()
     with record() as seen, known(ahead), cutting() as cut:
@@ -73,7 +73,7 @@ def make(asked: Request, ahead: Prefetched, get_response: GetResponse) -> Shell:
 
 
 def why_not(http: HttpRequest, response: HttpResponse, seen: Recording) -> str | None:
-    """Why an answer to nobody may not be remembered; None: it may."""
+    """Return the reason why this response must not be cached, or None."""
     session: Any = getattr(http, "session", None)
     varies = {name.strip().lower() for name in response.get("Vary", "").split(",")}
     control = {word.strip().lower().partition("=")[0] for word in response.get("Cache-Control", "").split(",")}

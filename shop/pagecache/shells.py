@@ -1,4 +1,4 @@
-"""A page without what is in its holes, as it is remembered."""
+"""The cached form of a page: the page without its fragments."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.conf import settings
 from config import clock
 from shop.pagecache.holes import Hole
 
-STALE_SECONDS: Final = 300.0  # for which a page that is not fresh is served, while somebody makes it anew
+STALE_SECONDS: Final = 300.0  # how long a stale page is served while one process renders it anew
 
 
 def lifetime() -> float:
@@ -20,8 +20,11 @@ def lifetime() -> float:
 
 @dataclass(frozen=True)
 class Shell:
-    """pieces: what is around the holes, one more than there are. fills: what a stranger sees in them; those of holes
-    that are always rendered are empty. headers: of the response. made: when, in seconds since 1970.
+    """A page without its fragments.
+
+    pieces: the text around the fragments, one more than there are fragments. fills: the fragments of an anonymous
+    visitor, empty for those that are always rendered. headers: of the response. made: the time of rendering, in seconds
+    since 1970.
     """
 
     pieces: Sequence[bytes]
@@ -32,23 +35,23 @@ class Shell:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it is served as it is."""
+        """Whether the page can be served without being rendered anew."""
         return clock.now().timestamp() - self.made < settings.SHOP_PAGE_SECONDS
 
     @property
     def is_over(self) -> bool:
-        """Whether it is not served any more."""
+        """Whether the page is too old to be served."""
         return clock.now().timestamp() - self.made >= lifetime()
 
     def to_bytes(self) -> bytes:
-        """For the cache server."""
+        """Encode the page for the cache server."""
         holes = [[hole.template, hole.name, sorted(hole.words)] for hole in self.holes]
         texts = [[part.decode() for part in parts] for parts in (self.pieces, self.fills)]
         return orjson.dumps([*texts, holes, self.headers, self.made])
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> "Shell":
-        """As it was."""
+        """Decode a page from the cache server."""
         pieces, fills, holes, headers, made = orjson.loads(raw)
         return cls(
             [piece.encode() for piece in pieces],
@@ -59,7 +62,7 @@ class Shell:
         )
 
     def filled(self, fills: Sequence[bytes]) -> bytes:
-        """The page with these in its holes."""
+        """Return the page with these fragments."""
         parts: list[Any] = [b""] * (2 * len(self.holes) + 1)
         parts[::2], parts[1::2] = self.pieces, fills
         return b"".join(parts)

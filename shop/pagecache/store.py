@@ -1,10 +1,10 @@
-"""Where pages are: on the cache server, and copies in the process.
+"""The storage of cached pages: on the cache server, with copies in the process.
 
-One process makes a page at a time: who gets the lock. It is a token that runs out by itself, so that who is killed
-holds up nobody for long; and only its owner takes it away. The others serve the page as it was, or, if there is none,
-wait a moment for the new one.
+A lock lets one process at a time render a page. The lock is a token that expires, so a killed process does not block
+others for long, and only its owner releases it. Other processes serve the stale page, or wait a moment for the new one
+if there is none.
 
-With the cache server away or hung there is no cache (but for the copies, as long as they are good).
+Without the cache server only the fresh copies in the process are served.
 """
 
 import logging
@@ -26,20 +26,22 @@ from shop.pagecache.shells import Shell, lifetime
 
 logger = logging.getLogger("shop")
 
-LOOK_SECONDS: Final = 0.02  # until the first look whether it is there; then twice as long each time
-ASK_SECONDS: Final = 1.0  # how often a process asks whether a page of which it has an old copy has been made anew
+LOOK_SECONDS: Final = 0.02  # first pause between two polls for a page; each next one doubles
+ASK_SECONDS: Final = 1.0  # pause between two checks for the successor of a stale copy
 LONGEST_PAUSE_SECONDS: Final = 0.2
-REFUSED_SECONDS: Final = 60.0  # how long a page that may not be remembered is not tried again
-COPIES: Final = 512  # in the process
-LARGEST: Final = 200_000  # bytes of a page that is copied
+REFUSED_SECONDS: Final = 60.0  # how long a page that must not be cached is not tried again
+COPIES: Final = 512  # pages per process
+LARGEST: Final = 200_000  # bytes of the largest page that is copied
 
-LOOKERS: Final = tuple(threading.Lock() for _ in range(64))  # by page: one visitor of a process looks for all of them
+LOOKERS: Final = tuple(threading.Lock() for _ in range(64))  # by page: one thread per process polls for all of them
 
 UNLOCK: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
 class Copy(NamedTuple):
-    """shell: None: the page was refused. ask_at: when to ask again (monotonic seconds), of what is not fresh."""
+    """A page in the process. shell: None if it was refused. ask_at: when to ask the cache server again (monotonic
+    seconds).
+    """
 
     shell: Shell | None
     ask_at: float
@@ -56,13 +58,13 @@ def _keep(digest: str, shell: Shell | None, seconds: float = 0.0) -> Shell | Non
 
 
 def forget() -> None:
-    """Have no copies (for tests)."""
+    """Drop all copies. For tests."""
     _copies.clear()
     breaker.reset()
 
 
 def page(digest: str, make: Callable[[], Shell]) -> Shell | None:
-    """The page: a copy, from the cache server, or made (by the first who asks). None: it has to be done without."""
+    """Return the page from a copy, the cache server or ``make``. Return None if the view must answer."""
     copy = _copies.get(digest)
     if copy is not None:
         shell = copy.shell
@@ -85,7 +87,7 @@ def _ask(digest: str, old: Shell | None, make: Callable[[], Shell]) -> Shell | N
     if found and found.is_fresh:
         return _keep(digest, found)
     lock, token = keys.page_lock(digest), secrets.token_hex(16)
-    # The lock first: who had it before has stored the page before giving it back.
+    # Take the lock before reading: its previous owner stored the page before releasing it.
     pipe = redis.pipeline(transaction=False)
     pipe.set(lock, token, nx=True, px=int(settings.SHOP_PAGE_LOCK_SECONDS * 1000))
     pipe.get(keys.page(digest))
@@ -128,7 +130,7 @@ def _make(redis: Any, digest: str, token: str, make: Callable[[], Shell]) -> She
 
 
 def _wait(redis: Any, digest: str) -> Shell | None:
-    """Wait for the page that somebody else makes: one thread asks for it, the others wait until it has it."""
+    """Wait for the page that another process renders. One thread polls; the others wait for its result."""
     patience, looker = settings.SHOP_PAGE_WAIT_SECONDS, LOOKERS[hash(digest) % len(LOOKERS)]
     end = time.monotonic() + patience
     if not looker.acquire(timeout=patience):

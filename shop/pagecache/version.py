@@ -1,4 +1,4 @@
-"""Which code and which templates a page was made by: another deployment never serves what an older one made."""
+"""The version of code and templates in the cache key, so that a deployment never serves pages of an older one."""
 
 import hashlib
 import threading
@@ -19,8 +19,8 @@ _reading: Final = threading.Lock()
 
 
 def code_version() -> bytes:
-    """A digest of the site's own sources: code, templates, translations, and names of static files. Read once: of many
-    requests that come first, by one.
+    """Return a digest of the site's code, templates, translations and static file names. It is computed once per
+    process.
     """
     with _reading:
         return _read()
@@ -40,7 +40,7 @@ def _read() -> bytes:
 
 
 def _folders() -> list[Path]:
-    """Those of the project's own applications; what is installed may be in a folder of the project, and is not."""
+    """Return the folders of the project's own applications, without packages that are installed inside the project."""
     all_ = (Path(app.path) for app in apps.get_app_configs())
     own = (folder for folder in all_ if folder.is_relative_to(settings.BASE_DIR))
     return sorted(folder for folder in own if "site-packages" not in folder.parts)
@@ -51,7 +51,7 @@ def _content(file: Path) -> bytes:
 
 
 def _forget(**kwargs: Any) -> None:
-    """While the server for developers runs, templates change under it."""
+    """Drop the digest when the development server sees a changed file."""
     _read.cache_clear()
 
 

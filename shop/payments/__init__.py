@@ -1,6 +1,6 @@
-"""The payment provider: who takes the money. Which one: ``settings.PAYMENT_PROVIDER``.
+"""The interface of payment providers. ``settings.PAYMENT_PROVIDER`` names the class in use.
 
-Ask it only through ``shop.payments.calls``, which bounds how long it may take.
+Call the provider only through ``shop.payments.calls``, which bounds the time of each call.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from django.utils.module_loading import import_string
 
 
 class Outcome(Enum):
-    """What became of a charge. PENDING: the provider is still at it."""
+    """The outcome of a charge. PENDING: the provider has not decided yet."""
 
     PENDING = "pending"
     SUCCEEDED = "succeeded"
@@ -22,7 +22,7 @@ class Outcome(Enum):
 
 
 class Answer(NamedTuple):
-    """What the provider says of a charge. reference: its own number for it. reason: why it was refused."""
+    """The provider's report on a charge. reference: the provider's own number. reason: why the charge was refused."""
 
     outcome: Outcome
     reference: str = ""
@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 
 
 class Card:
-    """A card as it was typed: handed on to the provider and kept nowhere. Never shows its number."""
+    """A typed card number. It is passed to the provider, never stored, and hidden in ``repr``."""
 
     __slots__ = ("number",)
 
@@ -42,42 +42,42 @@ class Card:
 
 
 class TestCard(NamedTuple):
-    """A number that makes a provider's test system do something in particular."""
+    """A card number with a special effect in the provider's test system."""
 
     number: str
     does: str | Promise
 
 
 class NoAnswer(Exception):
-    """The provider did not answer, or not in time: what became of the charge has to be found out."""
+    """The provider did not answer in time. The outcome of the charge is unknown."""
 
 
 class BadSignature(Exception):
-    """A callback that the provider did not send."""
+    """The callback was not sent by the provider."""
 
 
 class Provider(Protocol):
-    """A payment provider. ``key``: the payment's own; the same key again is the same charge.
+    """A payment provider. ``key`` identifies a charge: repeated calls with one key are about one charge.
 
-    Each may raise whatever its network raises, and take as long as it likes.
+    Each method may raise any network error and take any time.
     """
 
     test_cards: tuple[TestCard, ...]
 
     def charge(self, key: str, amount: int, card: Card) -> Answer:
-        """Take ``amount`` cents from the card, once for a key."""
+        """Take ``amount`` cents from the card, once per key."""
 
     def find(self, key: str) -> Answer | None:
-        """What became of it; None: it has never heard of this key."""
+        """Return the outcome of a charge, or None if the provider does not know the key."""
 
     def give_up(self, key: str) -> Answer:
-        """Never charge under this key, if it has not been done. What became of it: FAILED, unless it was too late."""
+        """Forbid any later charge under this key. Return FAILED, or the outcome if the charge was made before."""
 
     def refund(self, key: str) -> None:
-        """Give the money of a charge back, once."""
+        """Refund a charge, once."""
 
     def hear(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
-        """Read a callback: the key, and the answer. Raises BadSignature."""
+        """Decode a callback into the key and the answer. Raises BadSignature."""
 
 
 @lru_cache(maxsize=8)
@@ -87,5 +87,5 @@ def _load(path: str) -> Provider:
 
 
 def provider() -> Provider:
-    """The provider of this shop."""
+    """Return the provider in use."""
     return _load(settings.PAYMENT_PROVIDER)

@@ -1,7 +1,7 @@
-"""Asking the provider: outside every SQL transaction, and for a bounded time.
+"""Call the provider outside of SQL transactions and with a time limit.
 
-A time-out of the provider's own library is not enough: names are looked up, and answers trickle in, outside it. So each
-call has a thread of its own, which is left to itself when the time is over; only so many of them may be under way.
+The time-out of a provider's library is not enough, because it covers neither name resolution nor slow responses. So
+each call has its own thread, which is abandoned when its time is over. The number of such threads is limited.
 """
 
 import contextvars
@@ -18,27 +18,27 @@ from shop.payments import Answer, Card, NoAnswer, provider
 logger = logging.getLogger("shop")
 T = TypeVar("T")
 
-MOST: Final = 64  # calls of one process that are under way, those that nobody waits for any more among them
+MOST: Final = 64  # running calls of one process, including abandoned ones
 _room: Final = threading.BoundedSemaphore(MOST)
 
 
 def charge(key: str, amount: int, card: Card) -> Answer:
-    """As the provider's. Raises NoAnswer, and then anything may have happened."""
+    """Charge a card. Raises NoAnswer if the outcome is unknown."""
     return _ask(lambda: provider().charge(key, amount, card))
 
 
 def find(key: str) -> Answer | None:
-    """As the provider's. Raises NoAnswer."""
+    """Find a charge. Raises NoAnswer."""
     return _ask(lambda: provider().find(key))
 
 
 def give_up(key: str) -> Answer:
-    """As the provider's. Raises NoAnswer."""
+    """Forbid a charge. Raises NoAnswer."""
     return _ask(lambda: provider().give_up(key))
 
 
 def refund(key: str) -> None:
-    """As the provider's. Raises NoAnswer."""
+    """Refund a charge. Raises NoAnswer."""
     return _ask(lambda: provider().refund(key))
 
 
@@ -61,8 +61,8 @@ def _ask(do: Callable[[], T]) -> T:
 def _carry_out(do: Callable[[], T], said: list[T], room: threading.BoundedSemaphore) -> None:
     try:
         said.append(do())
-    except Exception as error:  # whatever its network raises; the text could hold what was sent
+    except Exception as error:  # any network error; its text could contain the card number
         logger.warning("The payment provider did not answer: %s", type(error).__name__)
     finally:
         connections.close_all()
-        room.release()  # which it took: there may be another by now
+        room.release()  # the semaphore that this call acquired; _room may have been replaced since

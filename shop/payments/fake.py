@@ -1,6 +1,6 @@
-"""A payment provider that takes no money. What it does depends on the number of the card.
+"""A payment provider that takes no money. The card number decides about its behaviour.
 
-It keeps its books in a table of its own (``FakeCharge``), in transactions of its own, as if it were far away.
+It records charges in its own table (``FakeCharge``) and its own transactions, like a remote system.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ CALLBACK_SECONDS: Final = 5
 
 
 class Behaviour(NamedTuple):
-    """What a card makes it do. late: it answers only when the reservation has run out."""
+    """The effect of a card. late: the provider answers only after the reservation has ended."""
 
     does: str | Promise
     succeeds: bool = True
@@ -56,12 +56,12 @@ UNKNOWN: Final = Behaviour("", succeeds=False)
 
 
 class FakeProvider:
-    """See the module."""
+    """The fake payment provider; see the module."""
 
     test_cards = tuple(TestCard(number, card.does) for number, card in CARDS.items())
 
     def charge(self, key: str, amount: int, card: Card) -> Answer:
-        """Take the money, or not; then perhaps never come back."""
+        """Record the charge or refuse it. Some cards make the call hang afterwards."""
         does = CARDS.get(card.number, UNKNOWN)
         answer = self._enter(key, amount, does) if does.charges else Answer(Outcome.PENDING)
         for _n in range(does.calls_back):
@@ -82,22 +82,22 @@ class FakeProvider:
         return _said(FakeCharge.objects.get_or_create(key=key, defaults=values)[0])
 
     def find(self, key: str) -> Answer | None:
-        """What the books say."""
+        """Return the recorded outcome."""
         row = FakeCharge.objects.filter(pk=key).first()
         return None if row is None else _said(row)
 
     def give_up(self, key: str) -> Answer:
-        """Write down that nothing is charged under this key, unless it is written down what was."""
+        """Record a failed charge under this key, unless the key has one already."""
         row = FakeCharge(amount=0, succeeds=False, reason=gettext_noop("nothing was taken"), answers_at=clock.now())
         return self._once(key, row)
 
     def refund(self, key: str) -> None:
-        """Give it back. Raises FakeCharge.DoesNotExist when there is nothing to give back."""
+        """Record a refund. Raises FakeCharge.DoesNotExist if nothing was charged."""
         FakeCharge.objects.get(pk=key, succeeds=True)
         FakeCharge.objects.filter(pk=key, refunded_at=None).update(refunded_at=clock.now())
 
     def hear(self, body: bytes, headers: Mapping[str, str]) -> tuple[str, Answer]:
-        """See ``signing``."""
+        """Decode a callback, as ``signing`` does."""
         return signing.read(body, headers.get(signing.HEADER, ""))
 
 
@@ -110,7 +110,7 @@ def _said(row: FakeCharge) -> Answer:
 
 
 def call_back(key: str, answer: Answer) -> None:
-    """Say so to the shop, by HTTP. That nobody listens is the shop's affair: it asks by itself, too."""
+    """Send the answer to the shop by HTTP. Failures are ignored, because the shop also asks by itself."""
     body = signing.write(key, answer)
     headers = {signing.HEADER: signing.sign(body), "Content-Type": "application/json"}
     request = urllib.request.Request(settings.PAYMENT_CALLBACK_URL, body, headers)

@@ -1,4 +1,4 @@
-"""Callbacks of the fake provider: a JSON object, and an HMAC (SHA-256) of its bytes in a header."""
+"""Callbacks of the fake provider: a JSON object, signed with an HMAC (SHA-256) in a header."""
 
 from typing import Any, Final
 
@@ -12,18 +12,20 @@ HEADER: Final = "Payment-Signature"
 
 
 def sign(body: bytes) -> str:
-    """The signature of a callback."""
+    """Return the signature of a callback's body."""
     key = settings.PAYMENT_CALLBACK_SECRET
     return salted_hmac("shop.payments.callback", body, secret=key, algorithm="sha256").hexdigest()
 
 
 def write(key: str, answer: Answer) -> bytes:
-    """A callback's body."""
+    """Encode the body of a callback."""
     return orjson.dumps({"key": key, **answer._asdict(), "outcome": answer.outcome.value})
 
 
 def read(body: bytes, signature: str) -> tuple[str, Answer]:
-    """The key and the answer of a callback. Raises BadSignature, also for what is signed and is no callback."""
+    """Decode a callback into the key and the answer. Raises BadSignature, also for signed bodies that are no
+    callback.
+    """
     if not constant_time_compare(sign(body), signature):
         raise BadSignature
     try:

@@ -27,7 +27,7 @@ def some_seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = float("nan")
-    if not abs(seconds) <= 1e9:  # false for NaN too
+    if not abs(seconds) <= 1e9:  # NaN fails this comparison, too
         raise ArgumentTypeError(_("%(text)s is no number of seconds") % {"text": repr(text)})
     return seconds
 
