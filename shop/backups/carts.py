@@ -67,7 +67,7 @@ class CartBackup(Backup):
                 yield [name[len(start) : -len(end)] for name in names]
 
     def is_stray(self, items: Sequence[str]) -> Sequence[str]:
-        """Return the digests whose sessions have ended."""
+        """Return the digests of ended sessions."""
         alive = sql.sessions_of(items)
         return [digest for digest in items if digest not in alive]
 

@@ -19,7 +19,7 @@ def contents(digests: Sequence[str]) -> dict[str, Content]:
 def locked(digests: Iterable[str], *, make: Iterable[str] = ()) -> dict[str, Cart]:
     """Lock the rows of these carts, always in the order of their digests, and return them by digest.
 
-    make: digests whose rows are created if they are missing. Call it in a transaction.
+    make: create the rows of these digests if they are missing. Call it in a transaction.
     """
     rows, made = Cart.objects.using(setting("DATABASE")), set(make)
     if made:

@@ -1,8 +1,9 @@
-"""What goes with a book, worked out from SQL history.
+"""Recommendations for a book, computed from the history in SQL.
 
-history     who bought and who looked at what, read from SQL into arrays
-bought      "readers who bought this also bought": more often together than chance has it
-looked      "37% of readers who looked at this bought": within a week of the look
-build       both, for every product, written to ``Recommendation`` rows; only what has changed
-selectors   for a page: from the mirror, without what is sold out
+history     purchases and views, read from SQL into arrays
+bought      "readers who bought this also bought": products bought together more often than chance explains
+looked      "37% of readers who looked at this bought": purchases within a week of a view
+build       compute both for every product and write the changed ``Recommendation`` rows
+selectors   read recommendations for a page from the mirror, without products that are sold out
+page        render recommendations on a book's page and in its JSON
 """

@@ -1,16 +1,18 @@
-"""Also bought: what the buyers of a product bought more often than chance has it.
+"""Also bought: products that the buyers of a product bought more often than chance explains.
 
 After B. Smith and G. Linden, "Two Decades of Recommender Systems at Amazon.com", IEEE Internet Computing 21 (3), 2017.
-Whoever bought X had |c| other purchases, and each of them could have been Y: by chance so many buyers of X bought Y too
+Each buyer c of X made |c| other purchases, and each of these could have been Y. By chance alone the expected number of
+buyers of both is
 
     E = sum over the buyers c of X of 1 - (1 - P(Y)) ** |c|         P(Y): Y's share of all purchases
 
-which, other than the share of buyers, allows for those who buy much. N of them did. The paper weighs N - E by
-1 / sqrt(E), between the difference, where bestsellers fill every list, and the ratio, where what is rare does.
+Unlike the share of buyers, this allows for customers who buy much. N is the observed number. The paper weighs N - E by
+1 / sqrt(E), which lies between the difference, where bestsellers fill every list, and the ratio, where rare products
+do.
 
-Two things differ here, because they guess better (docs/decisions.md): the root is the fifth, and P(Y) is the share
-of the purchases of those who bought more than one thing: nobody else can have bought both. And the score is divided by
-n ** (4/5), n being the buyers of X, so that scores of different X can be compared and added up.
+Two details differ because they predict better (docs/decisions.md). The root is the fifth root. P(Y) is the share of the
+purchases of customers with more than one product, because no other customer can have bought both. The score is also
+divided by n ** (4/5), where n is the number of buyers of X, so that scores of different X can be compared and added.
 """
 
 from typing import Final, NamedTuple
@@ -19,14 +21,16 @@ import numpy as np
 
 from shop.recommend.history import Ints, Purchases
 
-FLOOR: Final = 5  # customers who bought both: fewer are an accident, and would tell about persons
+FLOOR: Final = 5  # smallest number of buyers of both; fewer may be chance, and could reveal individuals
 BEST: Final = 64
 ROOT: Final = 0.2
-BUYERS: Final = 50_000  # whose baskets are held at once
+BUYERS: Final = 50_000  # buyers whose baskets are in memory at once
 
 
 class Also(NamedTuple):
-    """A product (its number), how much it belongs to the other, and how many bought both."""
+    """A product by its number. score: the strength of the relation. both: the number of customers who bought both
+    products.
+    """
 
     product: int
     score: float
@@ -34,7 +38,9 @@ class Also(NamedTuple):
 
 
 def also_bought(history: Purchases, product: int) -> list[Also]:
-    """The best for the product with this number, best first; of equals that which fewer bought."""
+    """Return the best products for the product with this number, best first; among equals, the one with fewer buyers
+    first.
+    """
     buyers, baskets = history.buyers.of(product), history.baskets
     together = np.zeros(len(history.products), np.int64)
     for start in range(0, len(buyers), BUYERS):
@@ -53,7 +59,10 @@ def also_bought(history: Purchases, product: int) -> list[Also]:
 
 
 def _expected(history: Purchases, rest: Ints, others: Ints) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
-    """How many of those who bought ``rest`` other products would have bought each of ``others`` by chance."""
+    """Return the expected number of customers who bought each of ``others`` by chance.
+
+    rest: for each customer, the number of other products bought.
+    """
     share = history.shared[others] / history.shared.sum()
     sizes, people = np.unique(rest, return_counts=True)
     none = np.exp(sizes[:, None] * np.log1p(-share)[None, :])

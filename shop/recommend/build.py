@@ -1,4 +1,4 @@
-"""Working out all recommendations and writing what has changed."""
+"""Compute all recommendations and write those that have changed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -13,14 +13,17 @@ from shop.recommend.bought import also_bought
 from shop.recommend.history import Looks, Purchases
 from shop.recommend.looked import bought_after
 
-SLICE: Final = 100  # products a transaction, and whose looks are held at once
+SLICE: Final = 100  # products per transaction, whose views are in memory at once
 Told = Callable[[int], object]
 Row = tuple[list[Any], list[Any]]  # of a product: bought, viewbuy
 
 
 @dataclass
 class Done:
-    """products: looked at. bought, viewbuy: how many have something to say. changed, removed: rows."""
+    """The result of a rebuild.
+
+    products: products considered. bought, viewbuy: products with recommendations of that kind. changed, removed: rows.
+    """
 
     purchases: int = 0
     products: int = 0
@@ -30,14 +33,14 @@ class Done:
     removed: int = 0
 
     def as_dict(self) -> dict[str, int]:
-        """By name."""
+        """Return the counts by name."""
         return asdict(self)
 
 
 def rebuild(told: Told = lambda products: None) -> Done:
-    """From SQL history, while the site runs. ``told`` is called with the number of products after each slice.
+    """Compute all recommendations while the site runs. ``told`` is called with the number of products after each slice.
 
-    Stopped half way, or run twice at once, does no harm: each slice is written whole, and what is right stays.
+    Interrupted and concurrent runs are safe: each slice is one transaction, and unchanged rows are not written.
     """
     bought = history.purchases()
     done = Done(purchases=len(bought))
@@ -46,7 +49,7 @@ def rebuild(told: Told = lambda products: None) -> Done:
         rows = _rows(bought, numbers, ids)
         try:
             _write(ids, rows, done)
-        except IntegrityError:  # a product was deleted at that moment: now it is gone
+        except IntegrityError:  # a product was deleted meanwhile; the second attempt does not see it
             _write(ids, rows, done)
         done.products += len(ids)
         done.bought += sum(bool(row[0]) for row in rows.values())
@@ -56,7 +59,7 @@ def rebuild(told: Told = lambda products: None) -> Done:
 
 
 def _slices() -> Iterator[list[int]]:
-    """The ids of all products."""
+    """Yield the ids of all products in slices."""
     last = 0
     while ids := list(Product.objects.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:SLICE]):
         last = ids[-1]
@@ -64,7 +67,7 @@ def _slices() -> Iterator[list[int]]:
 
 
 def _rows(bought: Purchases, numbers: dict[int, int], ids: Sequence[int]) -> dict[int, Row]:
-    """What is recommended with these products, where there is anything."""
+    """Return the recommendations of these products, without products that have none."""
     looks = history.looks(ids)
     found = {pk: (_also(bought, numbers.get(pk)), _after(bought, looks.get(pk), pk)) for pk in ids}
     return {pk: row for pk, row in found.items() if any(row)}
@@ -83,7 +86,7 @@ def _after(bought: Purchases, looks: Looks | None, pk: int) -> list[list[Any]]:
 
 
 def _write(ids: Sequence[int], rows: dict[int, Row], done: Done) -> None:
-    """Have these products recommend that and no more."""
+    """Write these recommendations and delete those of other products in ``ids``."""
     with transaction.atomic():
         there = set(Product.objects.filter(pk__in=rows).values_list("pk", flat=True))
         said = Recommendation.objects.filter(pk__in=ids)

@@ -1,4 +1,4 @@
-"""Who bought what, and who looked at what, as arrays: few bytes a purchase; of the looks those that are asked for."""
+"""Purchases and views as arrays. All purchases are read at once, in a few bytes each; views only for given products."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from shop.viewing.keeping import kept_since
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
-COUNTS: Final = (State.PAID, State.SENT)  # what was cancelled, or never paid, was not bought
-CHUNK: Final = 20_000  # rows a query
-MOST: Final = 1000  # of one customer's products, the last bought: who buys more is no reader, and costs its square
+COUNTS: Final = (State.PAID, State.SENT)  # cancelled and unpaid orders are no purchases
+CHUNK: Final = 20_000  # rows per query
+MOST: Final = 1000  # latest purchases per customer; more are not a reader's, and the cost grows with the square
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Ragged:
-    """Lists of different lengths in one array: those of owner n are ``values[starts[n]:starts[n + 1]]``."""
+    """Lists of different lengths in one array: the list of owner n is ``values[starts[n]:starts[n + 1]]``."""
 
     def __init__(self, owners: Ints, values: Ints, count: int) -> None:
         order = np.argsort(owners, kind="stable")
@@ -30,11 +30,11 @@ class Ragged:
         self.starts = np.concatenate(([0], np.cumsum(self.sizes)))
 
     def of(self, owner: int) -> Ints:
-        """One's own."""
+        """Return the list of one owner."""
         return self.values[self.starts[owner] : self.starts[owner + 1]]
 
     def places(self, owners: Ints) -> Ints:
-        """Where the values of all of these are, one owner after the other."""
+        """Return the indices of the values of these owners, one owner after the other."""
         sizes = self.sizes[owners]
         before = np.cumsum(sizes) - sizes
         return np.repeat(self.starts[owners] - before, sizes) + np.arange(sizes.sum())
@@ -42,8 +42,10 @@ class Ragged:
 
 @dataclass(frozen=True)
 class Purchases:
-    """What was bought: three arrays of one length. Customers and products are numbered from 0; ``people`` and
-    ``products`` are their ids, rising. times: seconds since 1970.
+    """All purchases, as three arrays of equal length.
+
+    customer and product are numbers from 0, and ``people`` and ``products`` map them to ids in rising order. time:
+    seconds since 1970.
     """
 
     people: Ints
@@ -54,7 +56,7 @@ class Purchases:
 
     @classmethod
     def of(cls, people: Ints, products: Ints, times: Ints) -> "Purchases":
-        """From the ids of who bought and what. Of each customer at most the last ``MOST``."""
+        """Build the arrays from ids of users and products, with at most the latest ``MOST`` purchases of each user."""
         kept = _newest(people, times)
         ids, customer = np.unique(people[kept], return_inverse=True)
         names, product = np.unique(products[kept], return_inverse=True)
@@ -65,36 +67,36 @@ class Purchases:
 
     @cached_property
     def _pairs(self) -> tuple[Ints, Ints]:
-        """Who bought what, each once however often."""
+        """The distinct pairs of customer and product."""
         width = max(len(self.products), 1)
         pairs = np.unique(self.customer.astype(np.int64) * width + self.product)
         return (pairs // width).astype(np.int32), (pairs % width).astype(np.int32)
 
     @cached_property
     def baskets(self) -> Ragged:
-        """The products of each customer, each once."""
+        """The distinct products of each customer."""
         return Ragged(*self._pairs, len(self.people))
 
     @cached_property
     def buyers(self) -> Ragged:
-        """The customers of each product, each once."""
+        """The distinct customers of each product."""
         customer, product = self._pairs
         return Ragged(product, customer, len(self.products))
 
     @cached_property
     def shared(self) -> Ints:
-        """How many customers have bought each product and something else as well."""
+        """The number of customers of each product who also bought another product."""
         customer, product = self._pairs
         return np.bincount(product[self.baskets.sizes[customer] > 1], minlength=len(self.products))
 
     @cached_property
     def by_customer(self) -> Ragged:
-        """Which purchases each customer made."""
+        """The indices of the purchases of each customer."""
         return Ragged(self.customer, np.arange(len(self)), len(self.people))
 
 
 def _newest(people: Ints, times: Ints) -> Ints:
-    """Which rows are among the last ``MOST`` of their customer."""
+    """Return the indices of the rows that are among the latest ``MOST`` of their customer."""
     order = np.lexsort((-times, people))
     sorted_people = people[order]
     first = np.concatenate(([True], sorted_people[1:] != sorted_people[:-1])) if len(order) else np.zeros(0, bool)
@@ -103,7 +105,7 @@ def _newest(people: Ints, times: Ints) -> Ints:
 
 
 def purchases() -> Purchases:
-    """All that customers have bought: paid for and not given back. Who was deleted is nobody."""
+    """Read all purchases that are paid and not refunded. Those of deleted users are left out."""
     found = list(_columns(_bought()))
     columns = [np.concatenate(part) for part in zip(*found, strict=True)] or [np.zeros(0, np.int64)] * 3
     return Purchases.of(*columns)
@@ -115,7 +117,7 @@ def _bought() -> QuerySet[OrderLine, tuple[Any, ...]]:
 
 
 def _columns(rows: QuerySet[OrderLine, tuple[Any, ...]]) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Slices of ids of who and what, and times."""
+    """Yield slices of user ids, product ids and times."""
     last = 0
     while some := list(rows.filter(pk__gt=last).order_by("pk")[:CHUNK]):
         last = some[-1][0]
@@ -124,19 +126,19 @@ def _columns(rows: QuerySet[OrderLine, tuple[Any, ...]]) -> Iterator[tuple[Ints,
 
 @dataclass(frozen=True)
 class Looks:
-    """Who looked at a product, and when: two arrays of one length, by person and time."""
+    """The views of one product, as two arrays of equal length, sorted by user and time."""
 
     people: Ints
     time: Ints
 
     @cached_property
     def viewers(self) -> int:
-        """How many different people."""
+        """The number of distinct users."""
         return len(np.unique(self.people))
 
 
 def looks(products: Sequence[int]) -> dict[int, Looks]:
-    """The looks that known customers took at these products, by product: as far back as looks are kept."""
+    """Return the views of these products by users, by product id, as far back as views are kept."""
     found = View.objects.filter(book_id__in=products, user__isnull=False, seen_at__gte=kept_since())
     rows = found.values_list("user_id", "book_id", "seen_at")
     people, book, time = _arrays(rows.iterator(CHUNK))
@@ -148,7 +150,7 @@ def looks(products: Sequence[int]) -> dict[int, Looks]:
 
 
 def _arrays(rows: Any) -> tuple[Ints, Ints, Ints]:
-    """Rows of (who, what, when) as three arrays."""
+    """Return rows of (user, product, time) as three arrays."""
     kind = np.dtype([("who", np.int64), ("what", np.int64), ("when", np.int64)])
     found = np.fromiter(((who, what, _seconds(when)) for who, what, when in rows), kind)
     return found["who"], found["what"], found["when"]

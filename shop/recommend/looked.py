@@ -1,4 +1,4 @@
-"""Bought after a look: what so many in a hundred of those who looked at a product bought within a week."""
+"""Bought after a view: products that many viewers of a product bought within a week."""
 
 from math import sqrt
 from typing import Final, NamedTuple
@@ -9,12 +9,16 @@ from shop.recommend.bought import BEST
 from shop.recommend.history import Looks, Purchases
 
 WITHIN: Final = 7 * 86_400  # seconds
-VIEWERS: Final = 50  # fewer say nothing, and would tell about persons
-Z: Final = 1.96  # the bound that the true share is above 39 times of 40
+VIEWERS: Final = 50  # smallest number of viewers; fewer mean little, and could reveal individuals
+Z: Final = 1.96  # the true share is above the bound with a probability of 39 in 40
 
 
 class After(NamedTuple):
-    """A product (its number), the share that it surely has, its percentage, and of how many viewers."""
+    """A product by its number.
+
+    score: the lower bound of its share of buyers. percent: that share, rounded. viewers: the number of viewers it
+    refers to.
+    """
 
     product: int
     score: float
@@ -23,16 +27,16 @@ class After(NamedTuple):
 
 
 def bought_after(history: Purchases, looks: Looks, product_id: int) -> list[After]:
-    """The best for the product that these looks were at, best first; of equals the lower number first.
+    """Return the best products for the viewed product, best first; among equals, the lower number first.
 
-    Those of which nobody in a hundred can be spoken are left out, and so is the product itself.
+    Products with a share below half a percent are left out, and so is the viewed product itself.
     """
     if looks.viewers < VIEWERS or not len(history):
         return []
     counts = _buyers_after(history, looks)
     counts[history.products == product_id] = 0
     found = []
-    for other in np.flatnonzero(counts * 200 >= looks.viewers):  # half a percent is shown as one
+    for other in np.flatnonzero(counts * 200 >= looks.viewers):  # half a percent rounds up to one
         bought = int(counts[other])
         percent = (200 * bought + looks.viewers) // (2 * looks.viewers)
         found.append(After(int(other), round(wilson(bought, looks.viewers), 6), percent, looks.viewers))
@@ -40,7 +44,7 @@ def bought_after(history: Purchases, looks: Looks, product_id: int) -> list[Afte
 
 
 def _buyers_after(history: Purchases, looks: Looks) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
-    """How many different people bought each product within a week of a look."""
+    """Return the number of distinct users who bought each product within a week of a view."""
     at = np.searchsorted(history.people, looks.people)
     known = at < len(history.people)
     known[known] = history.people[at[known]] == looks.people[known]
@@ -55,7 +59,7 @@ def _buyers_after(history: Purchases, looks: Looks) -> "np.ndarray[tuple[int, ..
 
 
 def wilson(found: int, of: int) -> float:
-    """The lower bound of Wilson's interval for the share ``found`` of ``of``.
+    """Return the lower bound of Wilson's interval for the share ``found`` of ``of``.
 
     E. B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
     """

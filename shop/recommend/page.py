@@ -1,4 +1,4 @@
-"""Recommendations on the page of a book, and in its JSON."""
+"""Recommendations on the page of a book and in its JSON."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -14,11 +14,13 @@ from shop import keys
 from shop.recommend import selectors
 from shop.recommend.selectors import Recommendations, Recommended, Strips
 
-CARDS: Final = 8192  # remembered; each takes about 2 kB
+CARDS: Final = 8192  # rendered cards that are cached; each takes about 2 kB
 
 
 def register() -> None:
-    """Have the catalogue say it. What can be bought of it costs one round trip more, where it is asked for."""
+    """Register recommendations with the catalogue. The stock of recommended books takes another round trip when it is
+    needed.
+    """
     extras.register(
         extras.Extra(
             name="recommendations",
@@ -32,7 +34,10 @@ def register() -> None:
 
 
 def as_json(found: Recommendations | None) -> dict[str, list[dict[str, Any]]]:
-    """viewbuy, with percent; bought, with how many bought both. Prices in cents."""
+    """Return the JSON of recommendations, with prices in cents.
+
+    viewbuy has the percentage of viewers; bought has the number of customers who bought both.
+    """
     strips = found.strips if found else selectors.NOTHING
     return {
         "viewbuy": [_as_json(one, "percent") for one in strips.viewbuy],
@@ -52,7 +57,7 @@ def _as_json(one: Recommended, why: str) -> dict[str, Any]:
 
 
 def render(strips: Strips) -> SafeString:
-    """Both strips; nothing where there is nothing to say."""
+    """Render both strips, or nothing if both are empty."""
     if not any(strips):
         return SafeString()
     shown = {"viewbuy": list(_cards(strips.viewbuy)), "bought": list(_cards(strips.bought))}
@@ -67,6 +72,6 @@ def _cards(strip: list[Recommended]) -> Iterator[SafeString]:
 
 @lru_cache(maxsize=CARDS)
 def _card(raw: bytes, cents: int, was: int | None, percent: int | None, language: str) -> SafeString:
-    """What depends on nothing but these (the language is active)."""
+    """Render a card. ``language`` must be the active language; it is part of the cache key."""
     given = {"book": BookRecord(raw), "cents": cents, "was": was, "percent": percent}
     return SafeString(render_to_string("shop/_recommended_book.html", given))

@@ -1,4 +1,4 @@
-"""What a book's page recommends: as the rows say, without what cannot be bought at this moment."""
+"""The recommendations on a book's page: the stored rows without products that cannot be bought now."""
 
 from functools import cached_property
 from itertools import islice
@@ -14,11 +14,14 @@ from shop.models import Recommendation
 from shop.results import ProductRecord
 from shop.selectors import get_products_and_books
 
-SHOWN: Final = 8  # of each kind
+SHOWN: Final = 8  # products per strip
 
 
 class Recommended(NamedTuple):
-    """A book that can be bought. percent: of those who looked bought it; both: so many bought both. One of the two."""
+    """A recommended book that can be bought, with one of two reasons.
+
+    percent: the share of viewers who bought it. both: the number of customers who bought both.
+    """
 
     book: BookRecord
     product: ProductRecord
@@ -27,7 +30,7 @@ class Recommended(NamedTuple):
 
 
 class Strips(NamedTuple):
-    """viewbuy: bought after a look. bought: bought as well. The best first, SHOWN of each at most."""
+    """viewbuy: bought after a view. bought: also bought. Best first, at most SHOWN each."""
 
     viewbuy: list[Recommended]
     bought: list[Recommended]
@@ -37,20 +40,20 @@ NOTHING: Final = Strips([], [])
 
 
 class Recommendations(RawRecord):
-    """The record ``rec:<id>``: id, bought, viewbuy. What of it is shown is asked for once, when it is needed."""
+    """The record ``rec:<id>``: id, bought, viewbuy. The products to show are read once, on first use."""
 
     __slots__ = ("__dict__",)
 
     @cached_property
     def strips(self) -> Strips:
-        """What can be bought of it. From warm mirrors: 1 round trip and no SQL."""
+        """The recommended books that can be bought. With warm mirrors it takes 1 round trip and no SQL."""
         viewbuy, bought = self["viewbuy"], self["bought"]
         products, books = get_products_and_books(list(dict.fromkeys(other for other, *_ in (*viewbuy, *bought))))
 
         def is_there(other: int) -> bool:
             return other in books and other in products and products[other].can_be_bought
 
-        # As many are looked at as it takes, and not all 128.
+        # Generators: products are decoded only until a strip is full.
         looked = (
             Recommended(books[pk], products[pk], percent=percent) for pk, _, percent, _ in viewbuy if is_there(pk)
         )
@@ -59,19 +62,19 @@ class Recommendations(RawRecord):
 
 
 def get_recommended(book_id: int) -> Strips:
-    """What is recommended with a book. From warm mirrors: at most 2 round trips and no SQL."""
+    """Return the recommendations for a book. With warm mirrors it takes at most 2 round trips and no SQL."""
     reading = read(["recommendation"], lambda pipe: pipe.get(keys.recommendation(book_id)))
     record = by_sql(book_id) if reading is None else of_reply(reading.replies[0])
     return record.strips if record else NOTHING
 
 
 def of_reply(raw: bytes | None) -> Recommendations | None:
-    """What Redis answered; None: nothing is recommended."""
+    """Decode Redis' reply; None means that there are no recommendations."""
     return None if raw is None else Recommendations(raw)
 
 
 def by_sql(book_id: int) -> Recommendations | None:
-    """The same bytes, from SQL."""
+    """Return the same record, byte for byte, from SQL."""
     declared = registry.get("recommendation")
     row = Recommendation.objects.filter(pk=book_id).first()
     return None if row is None else Recommendations(shape_of(declared).encode(declared.record(row)))

@@ -1,6 +1,6 @@
-"""The row cache of the sale page: rows of products in Redis, each anew every few seconds.
+"""The row cache of the sale page: rows of products in Redis, refreshed every few seconds.
 
-rows     the cache: what is due when, and writing it
-plan     which products are in it, because of sales
-daemon   the loop of both
+rows     the cache: its schedule and the writing of rows
+plan     the products that are cached because of sales
+daemon   the loop around both
 """

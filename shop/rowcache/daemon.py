@@ -1,4 +1,4 @@
-"""What keeps the row cache running: the daemon of ``manage.py rowcache run``, and the task that beat asks for."""
+"""The loop of the row cache: the daemon of ``manage.py rowcache run``, and the task that beat starts."""
 
 import logging
 import math
@@ -20,14 +20,14 @@ from shop.rowcache.rows import TOGETHER, cache_due
 
 logger = logging.getLogger("shop")
 
-LOOK_SECONDS: Final = 0.05  # how often the schedule is
+LOOK_SECONDS: Final = 0.05  # pause between two reads of the schedule
 
 
 def run_once(redis: Any = None, *, look: bool = True) -> int:
-    """Look at the sales (not ``look``: unless somebody did a moment ago), and cache everything that is due now.
+    """Plan the rows of sales and cache all rows that are due. Return the number of cached rows.
 
-    Returns how many rows that was: about as many as there are in the schedule at most, for some may be due again before
-    all have been cached. Raises redis-py's and Django's errors.
+    look: plan in any case; otherwise only if no process has planned recently. The number of rows is limited by the size
+    of the schedule, because rows may be due again before all are cached. Raises redis-py's and Django's errors.
     """
     redis, total = redis or relay_client(), 0
     recently = naming.lease("rowplan")
@@ -43,22 +43,24 @@ def run_once(redis: Any = None, *, look: bool = True) -> int:
 
 
 class Daemon:
-    """Caches rows until it is told to stop. With Redis or SQL away it waits, says so once, and goes on; nothing else
-    that goes wrong ends it either. retry_seconds: until the next try, after one that failed.
+    """Cache rows until stopped.
+
+    While Redis or SQL is away it logs that once and retries; other errors do not end it either. retry_seconds: the
+    pause after a failed attempt.
     """
 
     def __init__(self, retry_seconds: float = 1.0) -> None:
         self.retry_seconds, self.stopped = retry_seconds, threading.Event()
-        self.rows = 0  # that it has cached so far
+        self.rows = 0  # cached so far
         self._planned_at = -math.inf
         self._failures = FailureLog(logger)
 
     def stop(self) -> None:
-        """End after what it is doing now."""
+        """Stop after the current step."""
         self.stopped.set()
 
     def run(self) -> None:
-        """Until ``stop`` is called (by another thread, or a signal)."""
+        """Run until another thread or a signal handler calls ``stop``."""
         while not self.stopped.is_set():
             try:
                 self.step()
@@ -75,7 +77,7 @@ class Daemon:
             self.stopped.wait(self.retry_seconds)
 
     def step(self) -> None:
-        """Cache what is due; now and then look at the sales."""
+        """Cache the rows that are due, and plan the rows of sales at intervals."""
         redis = relay_client()
         if time.monotonic() - self._planned_at >= settings.SHOP_PLAN_SECONDS:
             plan(redis)

@@ -1,4 +1,4 @@
-"""Which rows are cached because of a sale: those on sale every few seconds, those of sales to come every minute."""
+"""Schedule rows because of sales: every few seconds for current sales, every minute for coming ones."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -12,14 +12,14 @@ from shop import keys
 from shop.models import SaleItem
 from shop.rowcache.rows import schedule_all
 
-STEP: Final = 500  # rows that are compared together
+STEP: Final = 500  # rows compared per round trip
 
 
 def plan(redis: Any = None) -> int:
-    """Schedule what is in a sale, and stop what no longer is. Returns how many rows that changed.
+    """Schedule the products of sales and stop those that left them. Return the number of changed rows.
 
-    Remembers what it has scheduled, and how: so it does something when a sale begins, ends or changes, and leaves alone
-    what somebody changes by hand in between. Two at once do no harm. Raises redis-py's and Django's errors.
+    The previous schedule is remembered. So only the start, the end or a change of a sale has an effect, and manual
+    changes between them stay. Concurrent calls are safe. Raises redis-py's and Django's errors.
     """
     redis, wanted = redis or relay_client(), delays_wanted()
     changed = 0
@@ -36,7 +36,7 @@ def plan(redis: Any = None) -> int:
 
 
 def delays_wanted() -> dict[int, float]:
-    """Seconds by the ids of all products in sales that are on or to come: one query."""
+    """Return the delay in seconds by product id, for all products in current and coming sales. One query."""
     now, delays = clock.now(), dict[int, float]()
     items = SaleItem.objects.using(setting("DATABASE")).filter(sale__ends_at__gt=now)
     for pk, starts_at in items.values_list("product_id", "sale__starts_at"):
@@ -46,7 +46,7 @@ def delays_wanted() -> dict[int, float]:
 
 
 def _remembered(redis: Any) -> Iterator[list[int]]:
-    """What was scheduled because of a sale, some at a time; some may come twice."""
+    """Yield the products that were scheduled because of a sale, in batches. A product may occur twice."""
     cursor = -1
     while cursor != 0:
         cursor, found = redis.zscan(keys.rows_of_sales(), max(cursor, 0), count=STEP)
@@ -54,7 +54,7 @@ def _remembered(redis: Any) -> Iterator[list[int]]:
 
 
 def _remember(wanted: Mapping[int, float], redis: Any) -> int:
-    """Schedule those of these rows that are not scheduled like that, and remember it. Returns how many."""
+    """Schedule those rows that have another delay, and remember it. Return their number."""
     scores = redis.zmscore(keys.rows_of_sales(), [str(pk) for pk in wanted])
     new = {pk: delay for (pk, delay), score in zip(wanted.items(), scores, strict=True) if score != delay}
     if new:

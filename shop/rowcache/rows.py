@@ -1,8 +1,9 @@
-"""The row cache of the sale page: rows of products as JSON in ``inv:<id>``, each anew every few seconds.
+"""The row cache of the sale page: rows of products as JSON in ``inv:<id>``, refreshed every few seconds.
 
-``schedule:`` says when a row is due, ``delay:`` how many seconds it may be old. Any number of daemons (``manage.py
-rowcache run``, Celery's beat) take from the schedule what is due; nobody takes what another one has. What nobody writes
-any more is gone after three times its delay, and then who reads asks elsewhere: no stock is shown that stands still.
+``schedule:`` has the time when each row is due, ``delay:`` its allowed age in seconds. Any number of daemons
+(``manage.py rowcache run``, Celery's beat) claim rows that are due; no row is claimed twice at once. A row that is not
+refreshed expires after three times its delay, and readers fall back to the product's record, so no outdated stock is
+shown for long.
 """
 
 import logging
@@ -24,9 +25,9 @@ from shop.records import load_products, product_record
 
 logger = logging.getLogger("shop")
 
-TOGETHER: Final = 200  # rows that are claimed at once
-LIVES: Final = 3  # delays that a row lives
-OF_BOOK: Final = ("title", "authors", "author_ids")  # what a row says of its book
+TOGETHER: Final = 200  # rows per claim
+LIVES: Final = 3  # lifetime of a row, as a multiple of its delay
+OF_BOOK: Final = ("title", "authors", "author_ids")  # fields of the book in a row
 LONGEST_ID: Final = len(str(LARGEST_ID))
 
 _LUA: Final = Path(__file__).parents[1] / "lua"
@@ -35,7 +36,7 @@ _done = Script(_LUA / "rows_done.lua")
 
 
 class Claim(NamedTuple):
-    """Rows that are ours for a while. now: Redis' time. held: what they are scored with meanwhile."""
+    """Rows that this process has claimed. now: Redis' time. held: their score during the claim."""
 
     ids: list[str]
     now: float
@@ -43,7 +44,7 @@ class Claim(NamedTuple):
 
 
 def schedule(product_id: int, seconds: float, redis: Any = None) -> None:
-    """Have a product's row cached from now on, every so many seconds; 0 or less: no more, and what is cached goes.
+    """Cache a product's row every ``seconds`` from now on. With 0 or less, stop and delete the cached row.
 
     Raises redis-py's errors.
     """
@@ -51,7 +52,10 @@ def schedule(product_id: int, seconds: float, redis: Any = None) -> None:
 
 
 def schedule_all(delays: Mapping[int, float], redis: Any = None) -> None:
-    """As ``schedule``, for several. The delay is written first: a row that is due without one is never again."""
+    """Schedule several rows, as ``schedule`` does.
+
+    The delay is written first, because a row that is due without a delay is removed from the schedule.
+    """
     redis = redis or relay_client()
     wanted = {str(pk): seconds for pk, seconds in delays.items() if seconds > 0}
     stopped = [str(pk) for pk, seconds in delays.items() if seconds <= 0]
@@ -67,9 +71,10 @@ def schedule_all(delays: Mapping[int, float], redis: Any = None) -> None:
 
 
 def cache_due(redis: Any = None) -> Claim:
-    """Cache the rows that are due now (so many at most). Returns what was claimed.
+    """Cache the rows that are due, up to TOGETHER of them. Return the claim.
 
-    Five queries, however many. Raises redis-py's and Django's errors; what was claimed is due again after a while.
+    Five queries, for any number of rows. Raises redis-py's and Django's errors; the claimed rows are then due again
+    after the claim expires.
     """
     redis = redis or relay_client()
     claim = _claimed(redis)
@@ -91,21 +96,22 @@ def _claimed(redis: Any) -> Claim:
 
 
 def _is_possible(member: str) -> bool:
-    """Whether a member of the schedule, which anybody may write, can be the id of a row."""
+    """Return whether a member of the schedule is a valid id. Anybody with access to Redis may have written it."""
     is_number = len(member) <= LONGEST_ID and member.isascii() and member.isdecimal()
     return is_number and 0 < int(member) <= LARGEST_ID and member == str(int(member))
 
 
 def _delays(ids: Sequence[str], redis: Any) -> dict[str, float]:
-    """The delays of these rows; what has none (or none above 0) is left out."""
+    """Return the delays of these rows, without rows that have none above 0."""
     scores = redis.zmscore(keys.delay(), ids)
     return {pk: seconds for pk, seconds in zip(ids, scores, strict=True) if seconds and seconds > 0}
 
 
 def load_rows(ids: Sequence[int], moment: float) -> dict[str, Record]:
-    """What SQL says of these products, by id, as ``inv:<id>`` has it (but for the delay). moment: seconds since 1970.
+    """Return the rows of these products from SQL by id, as stored under ``inv:<id>`` but without the delay.
 
-    Times in seconds since 1970, prices in cents. price: the usual one; now: what one costs at that moment.
+    moment: seconds since 1970. Times are in seconds since 1970, prices in cents. price: the usual price. now: the price
+    at that moment.
     """
     products, books = load_products(ids), books_by_sql(ids) if ids else {}
     rows = {}
@@ -119,7 +125,7 @@ def load_rows(ids: Sequence[int], moment: float) -> dict[str, Record]:
 
 
 def _write(claim: Claim, delays: Mapping[str, float], rows: Mapping[str, Record], redis: Any) -> None:
-    """Write these rows, and say when they are due next. What was stopped meanwhile goes again."""
+    """Write rows and schedule them again. Rows that were stopped meanwhile are deleted."""
     if not delays:
         return
     pipe = redis.pipeline(transaction=False)
@@ -132,7 +138,7 @@ def _write(claim: Claim, delays: Mapping[str, float], rows: Mapping[str, Record]
 
 
 def _stop(claim: Claim, ids: Sequence[str], redis: Any, why: str) -> None:
-    """Take claimed rows out of everything; what somebody has scheduled anew meanwhile stays."""
+    """Remove claimed rows from the cache and its schedule, except rows that were rescheduled meanwhile."""
     if not ids:
         return
     logger.warning("Rows are cached no more, for %s: %s", why, ", ".join(ids))
@@ -142,7 +148,7 @@ def _stop(claim: Claim, ids: Sequence[str], redis: Any, why: str) -> None:
 
 
 def _take_away(ids: Sequence[str], redis: Any) -> None:
-    """Take away what is cached of these rows."""
+    """Delete these rows from the cache."""
     pipe = redis.pipeline(transaction=False)
     for pk in ids:
         pipe.unlink(keys.row(pk))

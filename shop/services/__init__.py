@@ -1,1 +1,1 @@
-"""What changes the shop: one module for each kind of thing."""
+"""Writes of the shop, one module for each kind of object."""

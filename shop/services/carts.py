@@ -1,4 +1,4 @@
-"""Changing carts: in Redis, and while it is away in SQL. Each change is made once."""
+"""Change carts in Redis, or in SQL while Redis is away. Each change takes effect once."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ logger = logging.getLogger("shop")
 
 
 class CartError(Refused):
-    """A line cannot be as it was wanted. As text: why, for people. field: what is wrong, "product" or "quantity"."""
+    """A change of a cart was refused. ``str()`` gives the reason for the visitor. field: "product" or "quantity"."""
 
     def __init__(self, message: str, field: str = "quantity") -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class CartError(Refused):
 
 
 def check(product_id: int, quantity: int) -> None:
-    """Whether so many copies could be put into an empty cart. Raises CartError."""
+    """Check that an empty cart could take this line. Raises CartError."""
     if quantity < 1:
         raise CartError(_("Put at least one copy into the cart."))
     try:
@@ -41,10 +41,10 @@ def check(product_id: int, quantity: int) -> None:
 
 
 def set_line(digest: str, product_id: int, quantity: int) -> CartNow:
-    """Have so many copies of a product in a cart; 0 takes it out. Returns the cart as it is then.
+    """Set the quantity of a product in a cart; 0 removes it. Return the new cart.
 
-    Raises CartError: for products that are not for sale (they can still be taken out), for a quantity below 0, and for
-    more copies, or more products, than a cart may have.
+    Raises CartError if the product is not for sale (unless it is removed), if the quantity is negative, or if the cart
+    would exceed its limits.
     """
     if quantity < 0:
         raise CartError(_("There cannot be fewer than no copies."))
@@ -53,23 +53,23 @@ def set_line(digest: str, product_id: int, quantity: int) -> CartNow:
 
 
 def add(digest: str, product_id: int, quantity: int = 1) -> CartNow:
-    """Put so many more copies of a product into a cart. As ``set_line``."""
+    """Add copies of a product to a cart. Return the new cart. Raises CartError as ``set_line`` does."""
     if quantity < 1:
         raise CartError(_("Put at least one copy into the cart."))
     return _change(digest, "add", [Change(str(product_id), quantity, _price(product_id))])
 
 
 def take_out(digest: str, version: int, lines: Mapping[int, int], *, key: str) -> CartNow:
-    """Take out what was ordered: everything, if the cart's version is still this one; else these quantities.
+    """Remove ordered lines: all of each line if the cart still has this version, else these quantities.
 
-    key: the order's. Called again with the same key it changes nothing.
+    key: the key of the order. Repeated calls with one key have no effect.
     """
     changes = [Change(str(product), quantity) for product, quantity in lines.items()]
     return _change(digest, "take", changes, key=key, version=version)
 
 
 def _price(product_id: int) -> int:
-    """What a product costs now, in cents. Raises CartError where it is not for sale."""
+    """Return the current price of a product in cents. Raises CartError if it is not for sale."""
     product = get_product(product_id)
     if product is None:
         raise CartError(_("There is no such product."), "product")
@@ -79,7 +79,7 @@ def _price(product_id: int) -> int:
 
 
 def limits() -> Limits:
-    """What a cart may have."""
+    """Return the limits of a cart."""
     return Limits(settings.SHOP_CART_LINES, settings.SHOP_CART_QUANTITY)
 
 
@@ -98,7 +98,7 @@ def _change(digest: str, mode: str, changes: Sequence[Change], *, key: str = "",
 
 
 def _in_redis(digest: str, mode: str, changes: Sequence[Change], key: str, version: int) -> CartNow:
-    """Change it in Redis, wherever it has moved. Raises TooMany, redis-py's errors."""
+    """Change a cart in Redis, following its moves. Raises TooMany and redis-py's errors."""
     for _hop in range(HOPS):
         if behind().was and not behind().told:
             tell(digest)

@@ -1,7 +1,7 @@
-"""From a cart to an order: once, however often and from however many windows it is asked for.
+"""Turn a cart into an order, exactly once for each version of the cart.
 
-An order's key is made from the cart and its version, and is unique in SQL: whoever sends the same checkout again, at
-the same moment or after a crash, gets the order that it made.
+The key of an order is derived from the cart and its version, and is unique in SQL. So a checkout that is repeated, from
+another window or after a crash, returns the order that it made.
 """
 
 import hashlib
@@ -30,11 +30,11 @@ from shop.services.trace import note
 
 __all__ = ["Address", "begin", "cancel", "expire", "finish", "key_of", "pay", "send"]
 
-TRIES: Final = 3  # when copies were too few, and then, as one looks how many, are enough
+TRIES: Final = 3  # attempts if copies come back between the failed reservation and the count
 
 
 class Address(NamedTuple):
-    """Where an order goes, and to whom a letter about it. site: where links in that begin ("https://host")."""
+    """The address of an order and of emails about it. site: the base of links in emails ("https://host")."""
 
     name: str
     email: str
@@ -43,26 +43,25 @@ class Address(NamedTuple):
 
 
 class _Twice(Exception):
-    """The order of this checkout is there already."""
+    """The order of this checkout exists already."""
 
 
 def key_of(digest: str, version: int) -> str:
-    """The key of the checkout of a cart. No secret is in it, and none of the site's makes it another."""
+    """Return the key of the checkout of a cart. It contains no secret and does not depend on the site's."""
     return hashlib.sha256(f"checkout:{digest}:{version}".encode()).hexdigest()
 
 
 def begin(user: User, digest: str, *, version: int, total: int, address: Address) -> Order:
-    """Make the order of a cart as it was shown, with its copies set aside; or give the one that it made before.
+    """Create the order of a cart and reserve its copies, or return the order that this checkout has made before.
 
-    What costs nothing is paid with that.
-    version, total: of the cart as shown; total in cents. Raises CartChanged (CartEmpty), PriceRose, SoldOut: nothing
-    is set aside then.
+    A free order is paid at once. version, total: of the cart as it was shown, total in cents. Raises CartChanged (or
+    CartEmpty), PriceRose or SoldOut; nothing is reserved then.
     """
     now = cart.read(digest)
     is_changed = now.version != version or not now.lines
     short = {} if is_changed else holds.short(now.lines)
     if is_changed or short:
-        order = finish(user, digest, version)  # as after the same checkout
+        order = finish(user, digest, version)  # the same checkout may have made an order before
         if order is None:
             raise _refusal(now, short)
         return order
@@ -78,7 +77,9 @@ def _refusal(now: cart.CartNow, short: Mapping[int, int]) -> Refused:
 
 
 def finish(user: User, digest: str, version: int) -> Order | None:
-    """The order that this version of a cart has made, if it has; the cart is emptied of it, if nobody came to that."""
+    """Return the order that this version of a cart has made, or None. Remove its lines from the cart if a crash left
+    them.
+    """
     order = Order.objects.filter(key=key_of(digest, version), user=user).first()
     if order is not None:
         carts.take_out(digest, version, stock.lines_of(order.pk), key=order.key)
@@ -103,7 +104,7 @@ def _place(user: User, key: str, lines: Mapping[int, int], total: int, address: 
 
 
 def _write(user: User, key: str, lines: Mapping[int, int], total: int, address: Address) -> Order:
-    """The order first: its key makes a second one wait, and then see that there is one."""
+    """Write the order first: its unique key makes a concurrent checkout wait and then find the order."""
     now = clock.now()
     until = now + timedelta(seconds=settings.SHOP_RESERVATION_SECONDS)
     about = {**address._asdict(), "language": get_language() or ""}
@@ -127,7 +128,7 @@ def _write(user: User, key: str, lines: Mapping[int, int], total: int, address: 
 
 
 def _lines(order: Order, lines: Mapping[int, int], moment: float) -> list[OrderLine]:
-    """At what each costs at this moment: the products are locked by now."""
+    """Return the lines at current prices. The products are locked at this point."""
     products = load_products(list(lines))
     prices = {row.id: price_at(product_record(row), moment).cents for row in products.values()}
     titles = dict(Book.objects.filter(pk__in=lines).values_list("pk", "title"))

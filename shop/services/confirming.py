@@ -1,6 +1,6 @@
-"""Letters that confirm orders: soon after the commit, and if that came to nothing, by ``shop.services.settle``.
+"""Send confirmations of paid orders soon after the commit; ``shop.services.settle`` retries failed ones.
 
-At least once: who is killed between sending one and writing that down sends it again.
+Each is sent at least once: a process that is killed between sending and recording causes a second email.
 """
 
 import logging
@@ -20,21 +20,21 @@ from shop.models import EventKind, Order
 from shop.services.trace import note
 
 failures = FailureLog(logging.getLogger("shop"))
-SOON_SECONDS: Final = 15  # that the worker has, before another does it
-LATEST_SECONDS: Final = 600  # between two tries at one letter
-GIVE_UP_HOURS: Final = 24  # an address that takes no letters must not be tried for ever
+SOON_SECONDS: Final = 15  # time for the first attempt before ``settle`` retries
+LATEST_SECONDS: Final = 600  # longest pause between two attempts for one order
+GIVE_UP_HOURS: Final = 24  # undeliverable emails are not retried for ever
 MOST: Final = 200
 
 
 def soon(order_id: int) -> None:
-    """Have a worker write to an order's customer. Never raises, never takes long."""
+    """Let a worker send the confirmation. Never raises and returns quickly."""
     send.task("shop.tasks.confirm", args=(order_id,))
 
 
 def confirm(order_id: int) -> bool:
-    """Write to the customer of a paid order.
+    """Send the confirmation of a paid order. Return whether it was sent.
 
-    False: they have been written to, it is cancelled by now, or their address has had too many letters today.
+    It is not sent twice, nor for a cancelled order, nor to an address with too many emails today.
     """
     order = Order.objects.to_confirm().filter(pk=order_id).first()
     if order is None or not letters.confirm(order):
@@ -46,10 +46,10 @@ def confirm(order_id: int) -> bool:
 
 
 def confirm_left() -> int:
-    """Write to those whose letter has not gone out, to each of them ever later. Returns to how many."""
+    """Send overdue confirmations, with rising pauses between attempts. Return how many were sent."""
     now, count, began = clock.now(), 0, monotonic()
     times = (now - timedelta(hours=GIVE_UP_HOURS), now - timedelta(seconds=SOON_SECONDS))
-    # The newest first: one that cannot be sent stands in nobody's way.
+    # Newest first, so that undeliverable ones do not delay the others.
     left = Order.objects.to_confirm().filter(paid_at__range=times).order_by("-paid_at")
     for pk, paid_at in list(left.values_list("pk", "paid_at")[:MOST]):
         if monotonic() - began > settings.SHOP_ROUND_SECONDS:
@@ -60,7 +60,7 @@ def confirm_left() -> int:
             if allow("confirmation", pk, 1, wait):
                 continue
             count += confirm(pk)
-        except Exception as error:  # whatever the mail server, or the letter, has
+        except Exception as error:  # any error of the mail server or of the rendering
             failures.add(pk, "Order %s: its letter could not be sent", pk, error=error)
         else:
             failures.end(pk, "Order %s: its letter was sent", pk)

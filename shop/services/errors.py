@@ -1,4 +1,4 @@
-"""Why something of the shop was not done: told to who asked for it, in their language."""
+"""Refusals of the shop, with reasons in the visitor's language."""
 
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Refused(Exception):
-    """It was not done. As text: why."""
+    """The request was refused. ``str()`` gives the reason."""
 
     message: ClassVar[str | Promise] = _("That cannot be done.")
 
@@ -17,19 +17,19 @@ class Refused(Exception):
 
 
 class CartChanged(Refused):
-    """The cart is not the one that was shown."""
+    """The cart differs from the one that was shown."""
 
     message = _("Your cart has changed since this page was shown. This is how it is now: please look at it again.")
 
 
 class CartEmpty(CartChanged):
-    """There is nothing in it."""
+    """The cart is empty."""
 
     message = _("Your cart is empty.")
 
 
 class PriceRose(Refused):
-    """It costs more than was shown. shown, now: in cents."""
+    """The cart costs more than was shown. shown, now: totals in cents."""
 
     message = _("A price has risen since this page was shown. This is what it costs now: please look at it again.")
 
@@ -39,7 +39,7 @@ class PriceRose(Refused):
 
 
 class Shortage(NamedTuple):
-    """More copies of a product were wanted than are left (0: sold out, or not for sale any more)."""
+    """Too few copies of a product are left. left: 0 if it is sold out or not for sale any more."""
 
     product_id: int
     wanted: int
@@ -47,7 +47,7 @@ class Shortage(NamedTuple):
 
 
 class SoldOut(Refused):
-    """Somebody else was faster; nothing was set aside."""
+    """Some products have too few copies left. Nothing was reserved."""
 
     message = _("Somebody else was faster.")
 
@@ -57,24 +57,24 @@ class SoldOut(Refused):
 
 
 class NotPayable(Refused):
-    """The order waits for no money: it is paid, or over."""
+    """The order does not wait for a payment, because it is paid or closed."""
 
     message = _("This order is not waiting for a payment any more.")
 
 
 class TooManyTries(Refused):
-    """Payments were tried again and again."""
+    """The user has tried too many payments."""
 
     message = _("That was tried too often. Try again in a few minutes.")
 
 
 class NotYours(Refused):
-    """The order is somebody else's."""
+    """The order belongs to another user or does not exist."""
 
     message = _("There is no such order.")
 
 
 class TooLate(Refused):
-    """The order is too far for that."""
+    """The state of the order does not allow this any more."""
 
     message = _("That is too late for this order.")

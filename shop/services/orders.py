@@ -1,4 +1,4 @@
-"""What becomes of orders beside being paid: they run out, are cancelled, are sent. Each does it once."""
+"""Expire, cancel and send orders. Each takes effect once."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ from shop.services.trace import locked, note
 
 
 def expire(order_id: int) -> bool:
-    """The time to pay is over: the copies are given back. False: it is not, or the order is not waiting."""
+    """Expire an unpaid order after its time to pay, and release its copies. Return whether that was due."""
     with transaction.atomic():
         order = locked(order_id)
         if order.state != State.RESERVED or order.reserved_until > clock.now():
@@ -29,9 +29,10 @@ def expire(order_id: int) -> bool:
 
 
 def cancel(order_id: int, by: User) -> Order:
-    """Cancel an order before it is sent: its copies return, and its money is due back. Again: changes nothing.
+    """Cancel an order that was not sent: return its copies and refund its payment. Does nothing when repeated.
 
-    Its customer may, and staff who may change orders. Raises NotYours (also when there is none), TooLate.
+    Allowed for its customer and for staff who may change orders. Raises NotYours, also for a missing order, and
+    TooLate.
     """
     with transaction.atomic():
         order = _of(order_id, by)
@@ -53,7 +54,7 @@ def cancel(order_id: int, by: User) -> Order:
 
 
 def send(order_id: int, by: User | None = None) -> Order:
-    """A paid order is on its way. Again: changes nothing. Raises NotYours when there is none, TooLate."""
+    """Mark a paid order as sent. Does nothing when repeated. Raises NotYours for a missing order, and TooLate."""
     with transaction.atomic():
         order = _of(order_id, None)
         if order.state == State.SENT:

@@ -1,8 +1,8 @@
-"""Being paid, once for an order, in whatever order the provider's answers come in.
+"""Receive payments, once per order, in any order of the provider's answers.
 
-A payment is written down and committed before the provider is asked, so that money is never taken for nothing that is
-known here. What the provider says arrives by the page that asked, by a callback, or by ``shop.services.settle``:
-``record`` makes no difference between them, and the first that comes changes the order.
+A payment is committed before the provider is called, so that each charge is known here. Answers arrive from the page
+that called, from a callback or from ``shop.services.settle``. ``record`` treats them alike, and the first one changes
+the order.
 """
 
 import logging
@@ -23,10 +23,10 @@ from shop.services.errors import NotPayable, TooManyTries
 from shop.services.trace import locked, note
 
 logger = logging.getLogger("shop")
-SLACK_SECONDS: Final = 1.0  # after its time-out, before somebody else asks what became of a charge
+SLACK_SECONDS: Final = 1.0  # after the time-out of a call, before another process asks for the outcome
 TRIES_SECONDS: Final = 600
 GIVEN_UP: Final = gettext_noop("no answer came in time, and nothing was taken")
-# Why money has to go back, by what the order was when it came.
+# The reason of a refund, by the state of the order when the money arrived.
 NOT_WANTED: Final = {
     State.PAID: gettext_noop("the order was paid already"),
     State.SENT: gettext_noop("the order was paid already"),
@@ -36,11 +36,10 @@ NOT_WANTED: Final = {
 
 
 def pay(order: Order, card: Card) -> Order:
-    """Try to be paid. The order as it is then: paid; or still reserved, and its last payment says why.
+    """Try to pay an order. Return the order: paid, or still reserved with the reason in its last payment.
 
-    While an earlier try may still succeed there is no new one, and none while the provider is silent.
-
-    Raises NotPayable, TooManyTries.
+    No new attempt is made while an earlier one may still succeed or while the provider does not answer. Raises
+    NotPayable and TooManyTries.
     """
     payment = _begin(order.pk) if _knows_the_earlier(order) else None
     if payment is not None:
@@ -54,15 +53,15 @@ def pay(order: Order, card: Card) -> Order:
 
 
 def _knows_the_earlier(order: Order) -> bool:
-    """Find out what became of a try that got no answer, if it is over on our side. False: the provider is silent."""
+    """Resolve an earlier attempt without an answer. Return False if the provider does not answer."""
     earlier = Payment.objects.filter(order=order, state=PaymentState.STARTED).first()
     return earlier is None or earlier.ask_at > clock.now() or look_into(earlier)
 
 
 def look_into(payment: Payment) -> bool:
-    """Ask the provider what became of a charge that nobody waits for any more. What it never heard of never will be.
+    """Ask the provider for the outcome of an abandoned charge. An unknown charge is forbidden for the future.
 
-    False: it did not answer.
+    Return False if the provider does not answer.
     """
     try:
         answer = calls.find(payment.key)
@@ -75,7 +74,7 @@ def look_into(payment: Payment) -> bool:
 
 
 def _begin(order_id: int) -> Payment | None:
-    """A new payment, committed; None: there is one already that may succeed."""
+    """Create and commit a payment. Return None if the order is paid or has an open payment."""
     now = clock.now()
     with transaction.atomic():
         order = locked(order_id)
@@ -94,7 +93,9 @@ def _begin(order_id: int) -> Payment | None:
 
 
 def _limit(order: Order, now: datetime) -> None:
-    """Nobody finds out by trying which of many cards are good. What was paid does not count."""
+    """Limit failed and open attempts per user, so that nobody can test stolen card numbers. Successful payments do not
+    count.
+    """
     since = now - timedelta(seconds=TRIES_SECONDS)
     tries = Payment.objects.filter(order__user=order.user_id, created_at__gt=since)
     if tries.filter(state__in=(PaymentState.STARTED, PaymentState.FAILED)).count() >= settings.SHOP_PAYMENT_TRIES:
@@ -102,7 +103,7 @@ def _limit(order: Order, now: datetime) -> None:
 
 
 def record(key: str, answer: Answer) -> None:
-    """Take down what the provider says of a charge. Any number of times, from anywhere, in any order."""
+    """Record the provider's answer about a charge. Safe to repeat, from any process and in any order."""
     if answer.outcome is Outcome.PENDING:
         Payment.objects.filter(key=key).update(updated_at=clock.now())
         return
@@ -112,7 +113,7 @@ def record(key: str, answer: Answer) -> None:
             logger.error("The provider speaks of a payment that is not known here")
             return
         order = locked(order_id)
-        payment = Payment.objects.get(key=key)  # after the lock: as whoever had it left it
+        payment = Payment.objects.get(key=key)  # read after the lock, to see the changes of its previous holder
         if answer.outcome is Outcome.SUCCEEDED and payment.state in (PaymentState.STARTED, PaymentState.FAILED):
             _succeeded(order, payment, answer)
         elif answer.outcome is Outcome.FAILED and payment.state == PaymentState.STARTED:
@@ -121,7 +122,7 @@ def record(key: str, answer: Answer) -> None:
 
 
 def _text(said: str, most: int) -> str:
-    """What the provider says, as SQL can keep it."""
+    """Return the provider's text without NUL characters, which SQL cannot store, and cut to a length."""
     return said.replace("\0", "")[:most]
 
 
@@ -143,13 +144,13 @@ def _paid(order: Order, kind: EventKind, payment: Payment | None = None) -> None
 
 
 def sell_free(order: Order) -> None:
-    """Sell an order that costs nothing: the provider has no part in it. In the transaction that makes the order."""
+    """Sell an order that costs nothing, without the provider. Call it in the transaction that creates the order."""
     stock.sell(stock.lines_of(order.pk))
     _paid(order, EventKind.FREE)
 
 
 def _sell(order: Order) -> EventKind | None:
-    """Sell what an order has; None: it is not to be had, or sold already."""
+    """Sell the copies of an order. Return None if they are not available or were sold before."""
     lines = stock.lines_of(order.pk)
     if order.state == State.RESERVED:
         stock.sell(lines)
@@ -160,14 +161,14 @@ def _sell(order: Order) -> EventKind | None:
 
 
 def give_back_money(order: Order) -> None:
-    """What was paid for an order that was cancelled has to go back. In the transaction that has locked the order."""
+    """Mark the payment of a cancelled order for a refund. Call it in the transaction that has locked the order."""
     for payment in Payment.objects.filter(order=order, state=PaymentState.SUCCEEDED):
         _set(payment, PaymentState.REFUND_DUE)
         note(order.pk, EventKind.REFUND_DUE, payment=payment, why=NOT_WANTED[State.CANCELLED])
 
 
 def refund(payment: Payment) -> bool:
-    """Give back what is due. The provider does it once for a key, however often it is asked. False: no answer."""
+    """Refund a payment. The provider does it once per key. Return False if the provider does not answer."""
     try:
         calls.refund(payment.key)
     except NoAnswer:

@@ -1,7 +1,7 @@
-"""Staff's changes of products. Stock changes by conditional updates alone: orders change it at the same time.
+"""Staff's changes of products. Stock changes only by conditional updates, because orders change it at the same time.
 
-Several are locked in order of their ids first, as orders do (``shop.services.stock``). One update of them all would
-lock them as they lie on the disk: then it and an order of two of them can wait for each other.
+Several products are locked in the order of their ids first, as orders do (``shop.services.stock``). A single update
+would lock them in the order of the disk, and could deadlock with an order of two of them.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,14 @@ from mirror.hints import hint
 from shop.models import Product
 from shop.models.product import ProductQuerySet
 
-MOST: Final = 1_000_000_000  # copies of one book
+MOST: Final = 1_000_000_000  # copies of one product
 
 
 def change_stock(product_id: int, by: int) -> bool:
-    """So many copies more (or less, below zero). False, and nothing is done: fewer would be left than are promised."""
+    """Add copies to a product, or remove them if ``by`` is negative. Return whether it was done.
+
+    It is refused if fewer copies would be left than are reserved.
+    """
     enough = Product.objects.filter(pk=product_id, stock__gte=F("reserved") - by, stock__lte=MOST - by)
     changed = bool(enough.update(stock=F("stock") + by))
     hint("product", "", [str(product_id)])
@@ -27,7 +30,7 @@ def change_stock(product_id: int, by: int) -> bool:
 
 @transaction.atomic
 def add_copies(ids: Sequence[int], count: int) -> set[int]:
-    """So many copies more of each. Returns of which (none has more than MOST copies)."""
+    """Add copies to each product. Return the ids of the changed ones; none may exceed MOST copies."""
     changed = set(_locked(ids).filter(stock__lte=MOST - count).values_list("pk", flat=True))
     Product.objects.filter(pk__in=changed).update(stock=F("stock") + count)
     hint("product", "", map(str, changed))
@@ -36,14 +39,14 @@ def add_copies(ids: Sequence[int], count: int) -> set[int]:
 
 @transaction.atomic
 def offer(ids: Sequence[int], *, is_active: bool) -> int:
-    """They are for sale, or are not. Returns of how many that is news."""
+    """Put products on sale or withdraw them. Return the number of changed products."""
     changed = _locked(ids).filter(is_active=not is_active).update(is_active=is_active)
     hint("product", "", map(str, ids))
     return changed
 
 
 def _locked(ids: Sequence[int]) -> ProductQuerySet:
-    """These products, until the end of the transaction."""
+    """Lock these products until the end of the transaction."""
     products = Product.objects.filter(pk__in=ids)
     list(products.order_by("pk").select_for_update(no_key=True).values_list("pk"))
     return products

@@ -1,6 +1,6 @@
-"""Bringing to an end what pages and callbacks left open. Beat asks every few seconds; several at once do no harm.
+"""Complete open payments, reservations, refunds and emails. Beat starts it every few seconds; concurrent runs are safe.
 
-Each thing is looked at again under its own lock before it is changed, and one that fails stops none of the others.
+Each object is checked again under its own lock before it is changed. A failure does not affect the others.
 """
 
 import logging
@@ -21,12 +21,14 @@ from shop.services.orders import expire
 
 failures = FailureLog(logging.getLogger("shop"))
 T = TypeVar("T", bound=Model)
-MOST: Final = 200  # of each kind, at a time
-SOONEST, LATEST = timedelta(seconds=2), timedelta(minutes=10)  # between two questions about one payment
+MOST: Final = 200  # objects of each kind per round
+SOONEST, LATEST = timedelta(seconds=2), timedelta(minutes=10)  # pauses between two calls about one payment
 
 
 class Settled(NamedTuple):
-    """How many payments were asked about, reservations ran out, refunds were asked for, letters were sent."""
+    """asked: payments that the provider was asked about. expired: orders. refunds: requested refunds. letters: sent
+    emails.
+    """
 
     asked: int = 0
     expired: int = 0
@@ -35,7 +37,7 @@ class Settled(NamedTuple):
 
 
 def settle() -> Settled:
-    """One round. Questions come first: money that has just come saves its reservation."""
+    """Run one round. Payments come first, because a late payment keeps its reservation."""
     return Settled(
         asked=_ask(_open(PaymentState.STARTED), payments.look_into),
         expired=_each(_run_out(clock.now()), _expire),
@@ -49,14 +51,16 @@ def _open(state: PaymentState) -> list[Payment]:
 
 
 def _run_out(now: datetime) -> list[Order]:
-    """Those whose time is over; but who was asked for the money just before that is still to get an answer."""
+    """Return orders whose time to pay has ended, except those with a call to the provider that may still be
+    answered.
+    """
     since = now - timedelta(seconds=settings.PAYMENT_TIMEOUT_SECONDS + payments.SLACK_SECONDS)
     asked = Payment.objects.filter(order=OuterRef("pk"), state=PaymentState.STARTED, created_at__gt=since)
     return list(Order.objects.run_out(now).exclude(Exists(asked)).order_by("reserved_until")[:MOST])
 
 
 def _ask(found: list[Payment], do: Callable[[Payment], bool]) -> int:
-    """Ask the provider about each, as long as there is time; the others come first in the next round."""
+    """Call the provider about each payment until the budget is spent. The others come first in the next round."""
     count, began = 0, monotonic()
     for payment in found:
         if monotonic() - began > settings.SHOP_ROUND_SECONDS:
@@ -68,13 +72,13 @@ def _ask(found: list[Payment], do: Callable[[Payment], bool]) -> int:
 
 
 def _claim(payment: Payment) -> bool:
-    """Whether nobody else asks about it now. If it comes to nothing, it is asked again after a while, ever longer."""
+    """Claim a payment for this process and schedule the next attempt, with a rising pause."""
     mine = Payment.objects.filter(pk=payment.pk, state=payment.state, ask_at=payment.ask_at)
     return bool(mine.update(ask_at=again(payment, clock.now())))
 
 
 def again(payment: Payment, now: datetime) -> datetime:
-    """When an open payment is asked about next."""
+    """Return the time of the next call about an open payment."""
     return now + min(max((now - payment.created_at) / 4, SOONEST), LATEST)
 
 
@@ -88,7 +92,7 @@ def _each(things: Sequence[T], do: Callable[[T], bool]) -> int:
         key = type(thing), thing.pk
         try:
             count += do(thing)
-        except Exception as error:  # its own fault: the others go on
+        except Exception as error:  # one failure does not stop the others
             failures.add(key, "%r could not be settled", thing, error=error)
         else:
             failures.end(key, "%r was settled", thing)

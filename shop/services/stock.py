@@ -1,7 +1,7 @@
-"""Copies of products: set aside, given back, sold. SQL decides, by conditional updates, products in order of their ids.
+"""Reserve, release and sell copies of products by conditional updates, in the order of product ids.
 
-All of it runs in the caller's transaction, and all of a call is done or none of it. That order is the same for
-everybody, so nobody waits for one who waits for them; and whoever changes an order's state as well locks that first.
+All functions run in the caller's transaction and apply completely or not at all. The fixed order prevents deadlocks. A
+caller that also changes an order's state locks the order first.
 """
 
 from collections.abc import Mapping
@@ -16,20 +16,20 @@ Lines = Mapping[int, int]  # product id -> copies
 
 
 class TooFew(Exception):
-    """There are not that many. The caller's transaction has to be rolled back."""
+    """Too few copies are left. The caller must roll its transaction back."""
 
 
 class LedgerError(Exception):
-    """Copies that an order has are not there: something else wrote to the products."""
+    """Copies of an order are missing from its products, so another program wrote to the products."""
 
 
 def lines_of(order_id: int) -> dict[int, int]:
-    """What an order has."""
+    """Return the quantities of an order by product id."""
     return dict(OrderLine.objects.filter(order_id=order_id).values_list("product_id", "quantity"))
 
 
 def reserve(lines: Lines) -> None:
-    """Set copies aside. Raises TooFew, also for what is not for sale."""
+    """Reserve copies. Raises TooFew, also for products that are not for sale."""
     for pk, count in sorted(lines.items()):
         enough = Q(is_active=True, stock__gte=F("reserved") + count)
         if not Product.objects.filter(enough, pk=pk).update(reserved=F("reserved") + count):
@@ -38,14 +38,14 @@ def reserve(lines: Lines) -> None:
 
 
 def give_back(lines: Lines) -> None:
-    """Copies that were set aside can be bought by others."""
+    """Release reserved copies."""
     for pk, count in sorted(lines.items()):
         _must(Product.objects.filter(pk=pk, reserved__gte=count).update(reserved=F("reserved") - count), pk)
     _tell(lines)
 
 
 def sell(lines: Lines) -> None:
-    """Copies that were set aside are sold."""
+    """Sell reserved copies."""
     for pk, count in sorted(lines.items()):
         changed = {"stock": F("stock") - count, "reserved": F("reserved") - count}
         _must(Product.objects.filter(pk=pk, reserved__gte=count).update(**changed), pk)
@@ -53,7 +53,10 @@ def sell(lines: Lines) -> None:
 
 
 def sell_anew(lines: Lines) -> bool:
-    """Copies that were not set aside are sold, for sale or not: they are paid. False: there are not that many."""
+    """Sell copies without a reservation, even if the product is not for sale any more, because they are paid.
+
+    Return False if too few are left.
+    """
     try:
         with transaction.atomic():
             for pk, count in sorted(lines.items()):
@@ -67,14 +70,14 @@ def sell_anew(lines: Lines) -> bool:
 
 
 def take_back(lines: Lines) -> None:
-    """Copies that were sold are in the house again."""
+    """Return sold copies to the stock."""
     for pk, count in sorted(lines.items()):
         _must(Product.objects.filter(pk=pk).update(stock=F("stock") + count), pk)
     _tell(lines)
 
 
 def left(ids: Mapping[int, int]) -> dict[int, int]:
-    """How many copies of each of these can be bought now; 0 for what is not for sale, or is none."""
+    """Return the number of copies of each product that can be bought; 0 for products not for sale or unknown."""
     rows = Product.objects.for_sale().filter(pk__in=list(ids)).values_list("pk", "stock", "reserved")
     found = {pk: stock - reserved for pk, stock, reserved in rows}
     return {pk: found.get(pk, 0) for pk in ids}

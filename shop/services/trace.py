@@ -1,4 +1,4 @@
-"""Writing down what happens to orders, and locking them."""
+"""Record the steps of orders, and lock orders."""
 
 from accounts.models import User
 from shop.models import EventKind, Order, OrderEvent, Payment
@@ -7,13 +7,13 @@ from shop.models import EventKind, Order, OrderEvent, Payment
 def note(
     order_id: int, kind: EventKind, *, payment: Payment | None = None, by: User | None = None, why: str = ""
 ) -> None:
-    """One step of an order, in the transaction that makes it."""
+    """Record a step of an order in the transaction that makes it."""
     OrderEvent.objects.create(order_id=order_id, kind=kind, payment=payment, by=by, note=why[:200])
 
 
 def locked(order_id: int) -> Order:
-    """The order, to itself until the end of the transaction: what changes an order's state begins with this.
+    """Lock an order until the end of the transaction and return it. Every change of an order's state starts with this.
 
-    (SQLite has one writer, from the beginning of a transaction on.)
+    SQLite needs no row lock, because it allows one writer at a time.
     """
     return Order.objects.select_for_update(no_key=True).get(pk=order_id)

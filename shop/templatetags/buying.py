@@ -11,7 +11,7 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def buy_box(context: Context, book_id: int) -> SafeString:
-    """The box of a book; on its own page it was asked for with the book (``shop.extras``)."""
+    """Render the buy box of a book. On the book's own page the product was read with the book (``shop.extras``)."""
     book, extras = context.get("book"), context.get("extras")
     if extras is not None and book is not None and book["id"] == book_id:
         return render_box(context["request"], extras["product"])

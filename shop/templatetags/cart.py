@@ -1,4 +1,4 @@
-"""The way to the cart, in the head of every page."""
+"""The link to the cart in the header of every page."""
 
 from django import template
 from django.template.context import Context
@@ -12,10 +12,10 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def cart_link(context: Context, *, is_part: bool = False, is_elsewhere: bool = False) -> SafeString:
-    """A link to the cart, with the number of copies in it where that is known and not 0. No SQL, no round trip.
+    """Render a link to the cart, with the number of copies if it is known and not 0. No SQL and no round trip.
 
-    is_part: it comes with a part of the page, and goes to its place by itself. is_elsewhere: that page is not that of
-    the cart.
+    is_part: it is sent with a part of the page and htmx swaps it into the header. is_elsewhere: that page is not the
+    cart.
     """
     request = context.get("request")
     copies = copies_of(request) if request is not None and hasattr(request, "session") else None

@@ -1,4 +1,4 @@
-"""``{% hole %}``: see ``shop.pagecache.holes``."""
+"""The ``{% hole %}`` tag of ``shop.pagecache.holes``."""
 
 from django import template
 

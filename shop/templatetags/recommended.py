@@ -1,4 +1,4 @@
-"""What is recommended on the page of a book."""
+"""The recommendations on the page of a book."""
 
 from django import template
 from django.template.context import Context
@@ -12,7 +12,9 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def recommended(context: Context, book_id: int) -> SafeString:
-    """Two strips of books; on the book's own page the ranking was asked for with the book (``shop.recommend.page``)."""
+    """Render two strips of books. On the book's own page the rankings were read with the book
+    (``shop.recommend.page``).
+    """
     book, extras = context.get("book"), context.get("extras")
     if extras is not None and book is not None and book["id"] == book_id:
         found = extras["recommendations"]

@@ -1,4 +1,4 @@
-"""How the shop shows money and what it sells."""
+"""Template helpers for prices and covers."""
 
 from django import template
 from django.utils.safestring import SafeString
@@ -11,11 +11,11 @@ register = template.Library()
 
 @register.filter
 def money(cents: int) -> str:
-    """1250 -> "€12.50"."""
+    """Format an amount of cents: 1250 becomes "€12.50"."""
     return money_of(cents)
 
 
 @register.simple_tag
 def small_cover(book_id: int, title: str, author: str = "") -> SafeString:
-    """The cover of a book of which no more than this is known."""
+    """Render the cover of a book from its title and first author."""
     return covers.cover(book_id, title, author)

@@ -1,4 +1,4 @@
-"""What is looked at most, what is on sale, and what a visitor saw last: sections of pages."""
+"""Sections of pages: most viewed books, current sales and the visitor's last viewed books."""
 
 from typing import Any, Final
 
@@ -12,18 +12,20 @@ from shop.visitors import digest_of
 
 register = template.Library()
 
-BOOKS: Final = 8  # a row, where there is room
+BOOKS: Final = 8  # per row, on wide screens
 
 
 @register.inclusion_tag("shop/_most_viewed.html")
 def most_viewed() -> dict[str, Any]:
-    """The books that are looked at most. One round trip, as long as they are the same; nothing of the visitor's."""
+    """Show the most viewed books. One round trip if they are the same as last time; it does not depend on the
+    visitor.
+    """
     return {"shelf": popularity.shelf(BOOKS)}
 
 
 @register.inclusion_tag("shop/_on_sale.html")
 def on_sale() -> dict[str, Any]:
-    """The sale that ends first, or the first to come. One round trip, as long as it is the same."""
+    """Show the current sale that ends first, or the next coming one. One round trip if it is the same as last time."""
     sales = sales_shown()
     sale = next((each for each in sales if each.is_on), None) or min(sales, key=lambda each: each.starts, default=None)
     return {"sale": sale, "offers": sale.offers[:BOOKS] if sale else []}
@@ -31,14 +33,14 @@ def on_sale() -> dict[str, Any]:
 
 @register.inclusion_tag("shop/_last_viewed.html", takes_context=True)
 def last_viewed(context: Context) -> dict[str, Any]:
-    """What this visitor saw last; nothing, and at no cost, for who has no session."""
+    """Show the visitor's last viewed books; nothing, at no cost, for visitors without a session."""
     request: HttpRequest = context["request"]
     return {"books": visits.last_viewed(digest_of(request), BOOKS)}
 
 
 @register.inclusion_tag("shop/_countdown.html")
 def countdown(sale: SaleShown) -> dict[str, Any]:
-    """How long a sale still lasts, or is off: as text, which a script counts down."""
+    """Show the time until a sale ends or begins, as text that a script counts down."""
     left = sale.seconds_left
     hours, minutes = left // 3600 % 24, left // 60 % 60
     clock = f"{hours:02d}:{minutes:02d}:{left % 60:02d}"

@@ -1,9 +1,9 @@
-"""Who looks at what, and what is looked at most.
+"""Views of books and their popularity.
 
-visits       what a request says of a book that was shown, and what a visitor saw last
-ahead        the same, on the way to the page: in a pipeline that somebody else sends
-popularity   how often each book is looked at: counting, and which are looked at most
-halving      every five minutes it counts half; and it is made anew from SQL when Redis has lost it
-keeping      how long views are kept in SQL
-receivers    when a book is shown, a session goes on under another token, or ends, a user is erased
+visits       the recording of views, and each visitor's last viewed books
+ahead        the recording of a view in a pipeline that is sent anyway
+popularity   the counts of views, and the most viewed books
+halving      the decay of these counts, and their rebuild from SQL
+keeping      the time for which SQL keeps views
+receivers    receivers for shown books, rotated tokens, logins, ended sessions and deleted users
 """

@@ -1,4 +1,4 @@
-"""Counting a view in a pipeline that somebody else sends, on the way to the page."""
+"""Count a view in a pipeline that is sent anyway, before the page is served."""
 
 from typing import Any
 
@@ -9,8 +9,10 @@ from shop.viewing.visits import counts, stand_in
 
 
 def add(pipe: Any, request: HttpRequest, book_id: int, digest: str | None = None, user_id: int | None = None) -> bool:
-    """As ``visits.record``. digest: of the visitor's session, with its user; None: they have none. Returns whether it
-    was added. Redis may not know the script yet: then the pipeline fails with NoScriptError, and ``record`` helps.
+    """Queue the commands that count a view, as ``visits.record`` does. Return whether the request counts as a view.
+
+    digest: of the visitor's session, with its user; None without a session. If Redis does not know the script, the
+    pipeline fails with NoScriptError, and ``record`` counts the view later.
     """
     if not counts(request):
         return False

@@ -1,4 +1,4 @@
-"""What happens to ``viewed:`` as time goes by: it is trimmed, halved, and rebuilt from SQL when Redis has lost it."""
+"""The maintenance of ``viewed:``: it is trimmed, halved each period, and rebuilt from SQL after Redis has lost it."""
 
 import heapq
 import logging
@@ -26,8 +26,10 @@ from shop.viewing.popularity import BACKUP, KEPT, SMALLEST, SMALLEST_PERIODS
 
 logger = logging.getLogger("shop")
 
-SLICE: Final = 2_000  # books trimmed in one call, a millisecond: 980,000 at once stop everybody for half a second
-STEP: Final = 1_000  # books brought to Redis in one command
+SLICE: Final = (
+    2_000  # books trimmed per call, which takes a millisecond; 980,000 at once would block Redis for half a second
+)
+STEP: Final = 1_000  # books written per command
 
 _EPOCH: Final = datetime.fromtimestamp(0, tz=UTC)
 _LUA: Final = Path(__file__).parents[1] / "lua"
@@ -37,16 +39,16 @@ _finish = Script(_LUA / "viewed_finish.lua")
 
 
 class Rescaled(NamedTuple):
-    """What was done. periods: for how many five minutes everything was halved; 0: nothing was due. removed: books."""
+    """The result of a rescale. periods: the halvings, 0 if none was due. removed: books."""
 
     periods: int
     removed: int
 
 
 def rescale(redis: Any = None) -> Rescaled:
-    """Trim and halve, if that is due; each period is halved for once, whoever else is at it, and killed anywhere.
+    """Trim and halve if it is due. Each period is halved once, with any number of callers and after any crash.
 
-    Views that come in between weigh so much that they count whole in the end. Raises redis-py's errors.
+    Views between two slices get more weight, so that they count in full after the halving. Raises redis-py's errors.
     """
     redis, removed = redis or relay_client(), 0
     while True:
@@ -58,21 +60,21 @@ def rescale(redis: Any = None) -> Rescaled:
 
 
 def is_whole(redis: Any) -> bool:
-    """Whether ``viewed:`` knows of all views that SQL knows of, as of now."""
+    """Return whether ``viewed:`` includes all views that SQL has."""
     pipe = redis.pipeline(transaction=False)
     pipe.get(naming.restored(BACKUP))
     pipe.get(keys.viewed_whole())
     pipe.get(keys.viewed_period())
     pipe.time()
     restored, whole, period, (seconds, _) = pipe.execute()
-    # The clock was ahead, and was put right: what was halved for times to come is not doubled again.
+    # Redis' clock was ahead and has been corrected, so the scores were halved too often.
     if period is not None and int(period) > seconds // settings.SHOP_VIEW_PERIOD_SECONDS + 1:
         return False
     return whole is not None and restored == whole and epoch.trusted(redis, [restored])[0]
 
 
 def settle(redis: Any = None) -> Rescaled:
-    """What beat asks for every few seconds: rebuild what Redis has lost, and halve what is due."""
+    """Rebuild the counts if Redis has lost them, and halve them if it is due. Beat starts it every few seconds."""
     redis = redis or relay_client()
     if not is_whole(redis):
         with lease(redis, "viewed") as mine:
@@ -82,11 +84,11 @@ def settle(redis: Any = None) -> Rescaled:
 
 
 def rebuild(redis: Any = None) -> bool:
-    """Count anew from SQL, while views come in. Returns whether Redis is whole now: if it was lost again, or somebody
-    else has begun as well, it is not.
+    """Count views again from SQL while new ones arrive. Return whether the counts are complete now.
 
-    From a moment on Redis counts by itself; SQL's views from before it (and no others) are added to that in one step.
-    Raises redis-py's and Django's errors, RuntimeError inside a transaction.
+    They are not if Redis was lost again or another rebuild has started. Redis starts to count from zero at one moment;
+    SQL's views from before that moment are then added in one step. Raises redis-py's and Django's errors, and
+    RuntimeError inside a transaction.
     """
     redis, token, views = redis or relay_client(), uuid.uuid4().hex, registry.get(BACKUP)
     restore(views, redis=redis)
@@ -95,13 +97,13 @@ def rebuild(redis: Any = None) -> bool:
         return False
     names = [keys.viewed(), keys.viewed_period(), keys.viewed_since(), keys.viewed_whole()]
     micros, period = _begin(redis, names, [settings.SHOP_VIEW_PERIOD_SECONDS, token])
-    flush(views, redis=redis)  # what was counted before that moment, and is not in SQL yet
+    flush(views, redis=redis)  # views from before that moment that SQL does not have yet
     _bring(redis, keys.viewed_before(token), _EPOCH + timedelta(microseconds=int(micros)))
     return bool(_finish(redis, [*names, keys.viewed_before(token)], [token, period, marker]))
 
 
 def _bring(redis: Any, before: str, until: datetime) -> None:
-    """Write what SQL says of the time before ``until`` into a key of its own."""
+    """Write SQL's counts from before ``until`` into a separate key."""
     best = iter(heapq.nlargest(KEPT, scores_by_sql(until).items(), key=lambda item: item[1]))
     while chunk := dict(islice(best, STEP)):
         redis.zadd(before, {str(pk): -score for pk, score in chunk.items()})
@@ -109,7 +111,7 @@ def _bring(redis: Any, before: str, until: datetime) -> None:
 
 
 def scores_by_sql(until: datetime) -> dict[int, float]:
-    """What the views before that moment count then, by book: a query for each period."""
+    """Return the scores at ``until`` by book, from the views before it. One query per period."""
     scores: dict[int, float] = defaultdict(float)
     views, seconds = View.objects.using(setting("DATABASE")), settings.SHOP_VIEW_PERIOD_SECONDS
     period = int(until.timestamp()) // seconds

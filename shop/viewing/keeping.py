@@ -1,9 +1,9 @@
-"""How long views are kept in SQL: as long as something is made of them, and no longer.
+"""The time for which SQL keeps views: as long as they have a use.
 
-A stranger's are what their session's list is restored from, and are theirs when they log in: as long as such a list
-lives (``SESSION_COOKIE_AGE``). A customer's say what is bought after a look: ``SHOP_VIEW_DAYS``, and recommendations
-look no further back (``shop.recommend.history``), so it makes no difference to them when what is older goes. What is
-looked at most is a matter of the last hours.
+Views of anonymous visitors restore the session's list of viewed books, and become the user's at a login. They are kept
+as long as such a list lives (``SESSION_COOKIE_AGE``). Views of users feed recommendations. They are kept for
+``SHOP_VIEW_DAYS``, and recommendations read no older ones (``shop.recommend.history``), so their deletion does not
+change recommendations. Popularity needs only the last hours.
 """
 
 from collections.abc import Callable
@@ -19,18 +19,18 @@ from mirror.conf import setting
 from mirror.relay import Deadline
 from shop.models import View
 
-LEAST_DAYS: Final = 31  # a week in which one may buy, the lists of sessions, and some time to spare
+LEAST_DAYS: Final = 31  # covers the week between view and purchase, the sessions' lists, and a reserve
 FOR_EVER_DAYS: Final = 100 * 365
 
 Told = Callable[[int], object]
 
 
 class TooYoung(ValueError):
-    """They are needed for longer."""
+    """Such recent views are still needed."""
 
 
 def kept_since(days: int | None = None) -> datetime:
-    """Customers' views from this moment on are kept. days: instead of ``SHOP_VIEW_DAYS``. Raises TooYoung."""
+    """Return the time from which users' views are kept. days: instead of ``SHOP_VIEW_DAYS``. Raises TooYoung."""
     days = settings.SHOP_VIEW_DAYS if days is None else days
     if days < LEAST_DAYS:
         raise TooYoung(f"views are kept for {LEAST_DAYS} days at least")
@@ -38,10 +38,10 @@ def kept_since(days: int | None = None) -> datetime:
 
 
 def expire(days: int | None = None, seconds: float | None = None, told: Told = lambda count: None) -> int:
-    """Delete views that are older than they are kept, or as many as fit in ``seconds``. Returns how many.
+    """Delete expired views, or as many as fit into ``seconds``. Return their number.
 
-    days: customers' that are older, instead of ``SHOP_VIEW_DAYS``. ``told`` is called with the number of each slice, a
-    transaction. Safe to run twice at once, and to kill. Raises TooYoung.
+    days: the age of users' views, instead of ``SHOP_VIEW_DAYS``. ``told`` is called with the number of views after each
+    slice, which is one transaction. Safe to run twice at once and to kill. Raises TooYoung.
     """
     deadline, total = Deadline(seconds), 0
     strangers = clock.now() - timedelta(seconds=settings.SESSION_COOKIE_AGE)
@@ -53,7 +53,7 @@ def expire(days: int | None = None, seconds: float | None = None, told: Told = l
 
 
 def _slice(over: Q) -> int:
-    """Delete the oldest of these. Whose they have become meanwhile, stay."""
+    """Delete the oldest of these views, except those that a login has assigned to a user meanwhile."""
     rows = _rows().filter(over)
     ids = list(rows.order_by("seen_at").values_list("pk", flat=True)[:SLICE])
     return rows.filter(pk__in=ids).delete()[0] if ids else 0

@@ -1,7 +1,7 @@
-"""How often books are looked at: ``viewed:``, book id by minus its views, halved every five minutes.
+"""The popularity of books: ``viewed:`` has book ids by negated score, halved every five minutes.
 
-A view n periods ago counts 2^-n, whenever it was that Redis got round to halving: what ``viewed:`` says is a function
-of the views in SQL (and of those on their way there), and is rebuilt from them when Redis has lost it.
+A view n periods ago counts 2^-n, no matter when Redis was halved. So the scores are a function of the views in SQL and
+those not flushed yet, and can be rebuilt from them after Redis has lost data.
 """
 
 import logging
@@ -28,23 +28,23 @@ from shop.models import View
 
 logger = logging.getLogger("shop")
 
-BACKUP: Final = "view"  # the name of the backup that takes views to SQL
-ONCE_SECONDS: Final = 1800  # in which a visitor's views of a book count as one
-LAST: Final = 25  # books that a visitor saw last
-KEPT: Final = 20_000  # books in ``viewed:``, after a halving
-TOP: Final = 10_000  # books whose pages are worth keeping ready
-# A view of two hours and a half ago: so long the order of what is hardly looked at says anything, and so far back SQL
-# is read when Redis has lost it. Halving alone would never end.
+BACKUP: Final = "view"  # the name of the backup of views
+ONCE_SECONDS: Final = 1800  # period in which a visitor's views of a book count once
+LAST: Final = 25  # last viewed books per visitor
+KEPT: Final = 20_000  # books that a halving leaves in ``viewed:``
+TOP: Final = 10_000  # books with cached pages
+# The score of one view two and a half hours ago. Smaller scores are dropped, because halving alone never reaches zero,
+# and a rebuild reads SQL no further back.
 SMALLEST_PERIODS: Final = 30
 SMALLEST: Final = 0.5**SMALLEST_PERIODS
-SQL_VIEWS: Final = 5_000  # the newest, which a page without Redis judges by
+SQL_VIEWS: Final = 5_000  # newest views that a page reads while Redis is away
 
 _saw = script(Path(__file__).parents[1] / "lua" / "saw.lua")
 
 
 class Shelf(NamedTuple):
-    """Books for the front page. is_viewed: those looked at most lately; else nobody has looked at any, and it is those
-    that are read most.
+    """Books for the front page. is_viewed: they are the most viewed; otherwise there are no recent views, and they are
+    the most read.
     """
 
     books: list[BookRecord]
@@ -52,12 +52,11 @@ class Shelf(NamedTuple):
 
 
 def saw(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | None = None) -> bool:
-    """Note that somebody looks at a book's page: one round trip, and no SQL. Never raises for Redis' sake.
+    """Count a view of a book. One round trip and no SQL. Never raises Redis errors.
 
-    Returns whether Redis has taken it: what it has not is not counted, for pages go before statistics.
-
-    digest: of their session; "" or None: they have none, and ``visitor`` stands for it. user_id: who it is, if that is
-    known; else it is whose session it is.
+    Return whether Redis has counted it. A view that Redis does not take is lost: pages are more important than
+    statistics. digest: of the session; without one, ``visitor`` stands in for it. user_id: the user if known, otherwise
+    the session's user.
     """
     who = digest or visitor
     if not who or breaker.open():
@@ -70,7 +69,7 @@ def saw(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | N
     try:
         try:
             quick.execute(pipe)
-        except NoScriptError:  # all the rest has been done
+        except NoScriptError:  # all other commands have run
             _saw(redis, names, arguments)
     except RedisError as error:
         if is_away(error):
@@ -81,7 +80,7 @@ def saw(digest: str | None, book_id: int, *, visitor: str = "", user_id: int | N
 
 
 def add_saw(pipe: Any, who: str, book_id: int, user_id: int | None = None) -> tuple[list[str], list[Any]]:
-    """Add the one command by which a view is counted; returns its keys and arguments. Redis may not know the script."""
+    """Queue the command that counts a view. Return its keys and arguments. Redis may not know the script."""
     arguments = [ONCE_SECONDS, book_id, f"{who}|{user_id or ''}|{book_id}|", settings.SHOP_VIEW_PERIOD_SECONDS]
     names = [keys.viewed(), keys.viewed_once(who, book_id), keys.viewed_period(), keys.viewed_marks()]
     _saw.add(pipe, names, arguments)
@@ -89,7 +88,7 @@ def add_saw(pipe: Any, who: str, book_id: int, user_id: int | None = None) -> tu
 
 
 def remember(pipe: Any, digest: str, book_id: int) -> None:
-    """Add the book to what this visitor saw last."""
+    """Queue the commands that add a book to the visitor's last viewed books."""
     seen = keys.viewed_by(digest)
     pipe.zadd(seen, {str(book_id): time.time()})
     pipe.zremrangebyrank(seen, 0, -LAST - 1)
@@ -97,20 +96,20 @@ def remember(pipe: Any, digest: str, book_id: int) -> None:
 
 
 def ask_rank(pipe: Any, book_id: int) -> None:
-    """Add the one command whose reply says how many books are looked at more than this one (None: it is not at all).
+    """Queue the command that reads the rank of a book, for ``in_top``: the number of more popular books, or None.
 
-    For ``in_top``. It may be asked on any connection to the state server.
+    Any connection to the state server will do.
     """
     pipe.zrank(keys.viewed(), str(book_id))
 
 
 def in_top(rank: int | None) -> bool:
-    """Whether the page of a book with this rank is worth keeping ready."""
+    """Return whether a book with this rank has a cached page."""
     return rank is not None and rank < TOP
 
 
 def rank(book_id: int) -> int | None:
-    """How many books are looked at more; None: nobody has looked at it lately, or Redis is away."""
+    """Return the number of more popular books, or None if the book has no recent views or Redis is away."""
     if breaker.open():
         return None
     try:
@@ -123,7 +122,7 @@ def rank(book_id: int) -> int | None:
 
 
 def gone(book_id: int) -> None:
-    """A view was counted on the way to a book that turned out to be no more: nobody looks at it."""
+    """Remove a deleted book from the popular ones, after a view of its page was counted ahead."""
     if breaker.open():
         return
     try:
@@ -135,14 +134,16 @@ def gone(book_id: int) -> None:
 
 
 def most_viewed(count: int) -> list[BookRecord]:
-    """The books that are looked at most. From Redis, if it is whole: one round trip as long as the same books lead,
-    else two; otherwise from SQL.
+    """Return the most viewed books.
+
+    If Redis has complete counts, it takes one round trip if the same books lead as last time, else two. Otherwise SQL
+    answers.
     """
     return shelf(count).books
 
 
 def shelf(count: int) -> Shelf:
-    """As ``most_viewed``, with what they are: a site nobody looks at has books all the same."""
+    """Return the most viewed books, or the most read ones on a site without recent views."""
     books = _by_redis(count)
     if books is None:
         books = in_order(ids := _leaders_by_sql(count), get_books(ids))
@@ -151,17 +152,17 @@ def shelf(count: int) -> Shelf:
     return Shelf(find_books().books[:count], is_viewed=False)
 
 
-_leaders: list[int] = []  # when they were last asked for: most of them still are
+_leaders: list[int] = []  # the leaders of the last call, which are likely to lead again
 
 
 def _by_redis(count: int) -> list[BookRecord] | None:
-    """None: Redis is away, or does not know all views."""
+    """Return the most viewed books, or None if Redis is away or its counts are incomplete."""
     guess = _leaders[:]
 
     def ask(pipe: Any) -> None:
         pipe.get(naming.restored(BACKUP))
         pipe.get(keys.viewed_whole())
-        pipe.zrange(keys.viewed(), 0, 2 * count - 1)  # some may be gone
+        pipe.zrange(keys.viewed(), 0, 2 * count - 1)  # more than needed, because some may be deleted
         ask_books(pipe, guess)
 
     reading = read(["book"], ask)
@@ -178,7 +179,7 @@ def _by_redis(count: int) -> list[BookRecord] | None:
 
 
 def _is_trusted(marker: bytes) -> bool:
-    """Whether a marker of the backup is of this life of Redis."""
+    """Return whether a marker of the backup belongs to this incarnation of Redis."""
     try:
         return epoch.trusted(client(), [marker])[0]
     except RedisError:
@@ -186,7 +187,7 @@ def _is_trusted(marker: bytes) -> bool:
 
 
 def _leaders_by_sql(count: int) -> list[int]:
-    """The same by the newest views that SQL knows of, a bounded number of them."""
+    """Return the most viewed books from a bounded number of the newest views in SQL."""
     now, seconds = clock.now(), settings.SHOP_VIEW_PERIOD_SECONDS
     since = now - timedelta(seconds=SMALLEST_PERIODS * seconds)
     newest = View.objects.using(setting("DATABASE")).filter(seen_at__gt=since).order_by("-seen_at")

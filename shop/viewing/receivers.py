@@ -1,4 +1,6 @@
-"""What views hang on: a book is shown, a session goes on under another token, or ends; a user is erased."""
+"""Receivers that maintain views when books are shown, tokens rotate, users log in, sessions end or users are
+deleted.
+"""
 
 from typing import Any
 
@@ -17,31 +19,31 @@ from shop.visitors import digest_of
 
 @receiver(book_shown, dispatch_uid="shop.record_view")
 def record_view(*, request: HttpRequest, book_id: int, **kwargs: Any) -> None:
-    """Somebody looks at a book."""
+    """Record a view of a book."""
     visits.record(request, book_id)
 
 
 @receiver(token_rotated, dispatch_uid="shop.take_views_along")
 def take_views_along(*, old: str, new: str, **kwargs: Any) -> None:
-    """What was seen under the old token was seen under the new one."""
+    """Move the views of the old token to the new one."""
     visits.take_along(old, new)
 
 
 @receiver(user_logged_in, dispatch_uid="shop.claim_views")
 def claim_views(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """Who logs in has seen what they saw before."""
+    """Assign the session's views to the user who logs in."""
     if digest := digest_of(request):
         visits.claim(digest, user.pk)
 
 
 @receiver(sessions_ending, dispatch_uid="shop.forget_views")
 def forget_views(*, digests: list[str], **kwargs: Any) -> None:
-    """A session's list goes with it; its views stay in SQL."""
+    """Delete the list of an ended session. Its views stay in SQL."""
     visits.forget(digests)
 
 
 @receiver(pre_delete, sender=User, dispatch_uid="shop.forget_views_of_user")
 def forget_views_of_user(*, instance: User, **kwargs: Any) -> None:
-    """Nobody can come back to their lists. Their views in SQL are a stranger's from now on."""
+    """Delete the lists of a deleted user's sessions. The views in SQL stay without a user."""
     digests = list(Session.objects.filter(user=instance).values_list("pk", flat=True))
     transaction.on_commit(lambda: visits.forget(digests), robust=True)

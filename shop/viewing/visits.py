@@ -1,4 +1,4 @@
-"""Who looked at which book: what a request says of it, and what a visitor saw last."""
+"""Record views of books, and read each visitor's last viewed books."""
 
 import hmac
 import re
@@ -25,15 +25,13 @@ from shop.viewing import popularity
 from shop.viewing.popularity import BACKUP, LAST, logger
 from shop.visitors import digest_of
 
-SQL_ROWS: Final = 100  # of a visitor, among which SQL finds the last books: who comes back to one has several
-MOST: Final = 100  # keys in one round trip
+SQL_ROWS: Final = 100  # newest views that SQL searches for the last books; a book may have several
+MOST: Final = 100  # digests per round trip
 _BOTS: Final = re.compile(r"bot\b|crawl|spider|slurp|preview|scrapy|monitor|externalhit|archiver", re.IGNORECASE)
 
 
 def record(request: HttpRequest, book_id: int) -> None:
-    """Note that a request looks at a book's page, if there is anybody who looks. The book exists. Never raises for
-    Redis' sake.
-    """
+    """Record a view of an existing book, if the request counts as one. Never raises Redis errors."""
     if not counts(request):
         return
     if digest := digest_of(request):
@@ -43,24 +41,26 @@ def record(request: HttpRequest, book_id: int) -> None:
 
 
 def counts(request: HttpRequest) -> bool:
-    """Whether somebody looks: not a HEAD, nothing fetched in case it is wanted, no robot that says it is one."""
+    """Return whether a request counts as a view: a GET that is neither a prefetch nor from a known robot."""
     headers = request.headers
     ahead = "prefetch" in headers.get("Sec-Purpose", headers.get("Purpose", headers.get("X-Moz", "")))
     return request.method == "GET" and not ahead and not _BOTS.search(headers.get("User-Agent", ""))
 
 
 def stand_in(request: HttpRequest) -> str:
-    """What stands for the token of a visitor who has none: the same for one address and browser, for a day. Nobody
-    without the site's secret can tell whose it is, and nobody with it can follow anybody from day to day.
+    """Return the identifier of a visitor without a session: one per address, browser and day.
+
+    It is an HMAC with the site's secret. Others cannot compute it, and because it changes daily, not even the site can
+    follow a visitor from day to day.
     """
     text = f"{clock.now():%Y-%m-%d}|{ratelimit.address(request)}|{request.headers.get('User-Agent', '')}"
     return hmac.new(f"view|{settings.SECRET_KEY}".encode(), text.encode(errors="replace"), "sha256").hexdigest()
 
 
 def last_viewed(digest: str | None, count: int = LAST, *, but: int | None = None) -> list[BookRecord]:
-    """The books that a visitor saw last, the latest first; without the one that they look at (``but``).
+    """Return the visitor's last viewed books, the latest first, without the book ``but``.
 
-    Two round trips and no SQL; one query more when Redis has lost the list, or never knew it.
+    Two round trips and no SQL; one query more if Redis does not have the list.
     """
     if not digest:
         return []
@@ -72,7 +72,7 @@ def last_viewed(digest: str | None, count: int = LAST, *, but: int | None = None
 
 
 def _by_redis(digest: str) -> dict[int, float] | None:
-    """Books and when they were seen. None: Redis is away."""
+    """Return the times of views by book, or None if Redis is away."""
     reading = read(["book"], lambda pipe: _ask(pipe, digest))
     if reading is None:
         return None
@@ -102,7 +102,7 @@ def _newest(one: Mapping[int, float], other: Mapping[int, float]) -> dict[int, f
 
 
 def by_sql(digest: str) -> dict[int, float]:
-    """The books that a visitor saw last, and when (seconds since 1970), as far as SQL was told."""
+    """Return the times of the last views by book, in seconds since 1970, as far as SQL has them."""
     rows = View.objects.using(setting("DATABASE")).filter(visitor=digest).order_by("-seen_at")
     times: dict[int, float] = {}
     seen: datetime
@@ -113,7 +113,7 @@ def by_sql(digest: str) -> dict[int, float]:
 
 
 def _put_back(digest: str, times: Mapping[int, float], marker: bytes) -> None:
-    """Have Redis know all of a list under this marker; what it has and is newer stays."""
+    """Complete a list in Redis under this marker. Newer entries in Redis stay."""
     name, life = keys.viewed_by(digest), settings.SESSION_COOKIE_AGE
     pipe = client().pipeline(transaction=False)
     if times:
@@ -125,21 +125,21 @@ def _put_back(digest: str, times: Mapping[int, float], marker: bytes) -> None:
 
 
 def take_along(old: str, new: str) -> None:
-    """A session goes on under another token: what was seen comes along, in the transaction of the rotation.
+    """Move the views of a session to its new token, in the transaction of the rotation.
 
-    A view of the last second, which SQL has not been told of, is in the list alone.
+    Views that SQL does not have yet are moved with the list only.
     """
     View.objects.filter(visitor=old).update(visitor=new)
     transaction.on_commit(lambda: _move(old, new), robust=True)
 
 
 def claim(digest: str, user_id: int) -> None:
-    """Somebody has logged in: what was seen in this session was seen by them."""
+    """Assign the views of a session to the user who has logged in."""
     View.objects.filter(visitor=digest, user=None).update(user=user_id)
 
 
 def _move(old: str, new: str) -> None:
-    """The list of the new token gets what the old one's has; whether it is all, SQL will be asked."""
+    """Copy the list to the new token. It gets no marker, so the next reader completes it from SQL."""
     if breaker.open():
         return
     try:
@@ -153,7 +153,7 @@ def _move(old: str, new: str) -> None:
 
 
 def forget(digests: list[str]) -> None:
-    """Take away what these visitors saw last: their sessions end. What stays because Redis is away ends by itself."""
+    """Delete the lists of these sessions. If Redis is away, they expire by themselves."""
     if breaker.open():
         return
     try:

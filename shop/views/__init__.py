@@ -1,1 +1,1 @@
-"""Pages of the shop, in HTML and (``Accept: application/json``) in JSON."""
+"""Pages of the shop, in HTML and in JSON (``Accept: application/json``)."""

@@ -1,4 +1,4 @@
-"""What several pages of the shop answer."""
+"""Responses that several pages of the shop share."""
 
 from django.http import HttpResponse
 
@@ -6,5 +6,5 @@ from config.answers import json
 
 
 def error(message: str, status: int) -> HttpResponse:
-    """What was not done, and why, in JSON."""
+    """Return a JSON response with the reason of a refusal."""
     return json({"error": {"message": message}}, status)

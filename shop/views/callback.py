@@ -1,4 +1,4 @@
-"""What the payment provider says by itself."""
+"""Callbacks of the payment provider."""
 
 from typing import Final
 
@@ -15,9 +15,9 @@ MOST_BYTES: Final = 10_000
 @csrf_exempt
 @require_POST
 def callback(request: HttpRequest) -> HttpResponse:
-    """204 when it is taken down, however often it comes; 403 when it is not the provider's.
+    """Record a callback: 204, also when it is repeated; 403 if the signature is wrong; 413 if the body is too large.
 
-    It is nobody's page: no session is opened, and what says who is speaking is the signature alone.
+    No session is opened. The signature alone identifies the sender.
     """
     try:
         if int(request.headers.get("Content-Length") or 0) > MOST_BYTES:

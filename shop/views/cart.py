@@ -1,4 +1,4 @@
-"""The cart: what is in it, and how it is changed, in HTML and (``Accept: application/json``) in JSON."""
+"""The page of the cart, in HTML and in JSON (``Accept: application/json``)."""
 
 from typing import Any, Final, NamedTuple
 
@@ -27,7 +27,7 @@ SEE_OTHER: Final = 303
 
 
 class Wish(NamedTuple):
-    """What is to be done to a line. is_more: put in so many more, instead of having so many."""
+    """A requested change of a line. is_more: add the quantity instead of setting it."""
 
     product_id: int
     quantity: int
@@ -37,12 +37,12 @@ class Wish(NamedTuple):
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def cart(request: HttpRequest) -> HttpResponse:
-    """GET: the cart; the template gets ``page``, a ``shop.carts.page.CartPage``.
+    """GET shows the cart. The template receives ``page``, a ``shop.carts.page.CartPage``.
 
-    POST: ``product``, ``quantity`` (0: takes it out), and with ``add`` (not "0") so many more. Answers with the cart:
-    in JSON, as the part of the page that htmx asks for, or by way of a redirect to the page. Whoever adds from another
-    page stays there: htmx gets a line that says what was added, others are redirected to ``next``. What cannot be done
-    is answered with 400, and said: in JSON as ``{"error": {"message", "field", "product"}}``.
+    POST takes ``product`` and ``quantity`` (0 removes the line), and adds the quantity with ``add`` (not "0"). The
+    response is the cart as JSON, as the part of the page that htmx asks for, or a redirect to the page. A visitor who
+    adds from another page stays there: htmx receives a confirmation, other clients are redirected to ``next``. A
+    refused change gives 400 and the reason, in JSON as ``{"error": {"message", "field", "product"}}``.
     """
     response = _change(request) if request.method == "POST" else _show(request, read(digest_of(request)))
     patch_vary_headers(response, ["Accept", "HX-Request"])
@@ -71,7 +71,7 @@ def _show_added(request: HttpRequest, wish: Wish, now: CartNow) -> HttpResponse:
 
 
 def _wish(request: HttpRequest) -> Wish:
-    """What is wished for. Raises CartError."""
+    """Parse the requested change. Raises CartError."""
     product = _number(request.POST.get("product", ""))
     if product is None or product < 0:
         raise CartError(_("There is no such product."), "product")
@@ -92,7 +92,7 @@ def _number(text: str) -> int | None:
 
 
 def _done(request: HttpRequest, wish: Wish) -> CartNow:
-    """Do it. Who has no session gets one, if something is put in. Raises CartError."""
+    """Apply the change. A visitor without a session gets one if copies are added. Raises CartError."""
     if digest_of(request) is None:
         if not wish.quantity and not wish.is_more:
             return CartNow()
@@ -102,7 +102,7 @@ def _done(request: HttpRequest, wish: Wish) -> CartNow:
 
 
 def _told(wish: Wish) -> str:
-    """What was done, for people."""
+    """Return the confirmation of a change."""
     book = get_books([wish.product_id]).get(wish.product_id)
     title = book["title"] if book else _("a book that is no longer there")
     if not wish.quantity:

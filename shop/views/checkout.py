@@ -1,4 +1,4 @@
-"""Ordering what is in the cart, and paying for it."""
+"""The pages that order the cart and pay for an order."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -26,13 +26,13 @@ from shop.services import checkout as services
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Refused, SoldOut
 from shop.visitors import digest_of
 
-TRIES: Final = 100, 600  # sendings of one person in so many seconds, whatever became of them
+TRIES: Final = 100, 600  # rate limit of submissions per user: number, period in seconds
 CONFLICT, TOO_MANY = 409, 429
 
 
 @method_decorator([sensitive_post_parameters("card"), never_cache], name="dispatch")
 class Checkout(LoginRequiredMixin, View):
-    """GET: what is in the cart, and where it is to go. POST: ordered, and paid if the card is good."""
+    """GET shows the cart and the address form. POST creates the order and charges the card."""
 
     http_method_names = ["get", "head", "post", "options"]
 
@@ -89,7 +89,7 @@ class Checkout(LoginRequiredMixin, View):
 
 @method_decorator([sensitive_post_parameters("card"), never_cache], name="dispatch")
 class Pay(LoginRequiredMixin, View):
-    """Another try to pay for an order of one's own that is still set aside."""
+    """Another attempt to pay for the user's own reserved order."""
 
     http_method_names = ["get", "head", "post", "options"]
 
@@ -105,7 +105,7 @@ class Pay(LoginRequiredMixin, View):
         return super().dispatch(request, *args, **kwargs)
 
     def get(self, request: HttpRequest, pk: int) -> HttpResponse:
-        if not self.view.can_be_paid:  # the order's page says why
+        if not self.view.can_be_paid:  # the page of the order shows the reason
             return redirect_to_view("shop:order", pk)
         return self._page(request, PayForm())
 
@@ -122,11 +122,11 @@ class Pay(LoginRequiredMixin, View):
 
 
 def pay_and_tell(request: HttpRequest, order: Order, card: Card | None) -> HttpResponse:
-    """Try to be paid, and lead to where it goes on. card: None for an order that was shown as costing nothing."""
+    """Try to pay and redirect to the next page. card: None for an order that was shown as free."""
     if order.total == 0 and order.state == State.PAID:
         messages.success(request, _("Thank you for your order. It costs nothing."))
         return redirect_to_view("shop:order", order.pk)
-    if card is None:  # made before, from another page, when it cost something
+    if card is None:  # made earlier from another window, when it was not free
         return redirect_to_view("shop:pay", order.pk)
     try:
         order = services.pay(order, card)

@@ -1,4 +1,4 @@
-"""Orders: for their customer alone, from SQL, in HTML and (``Accept: application/json``) in JSON."""
+"""Pages of a customer's own orders, in HTML and in JSON (``Accept: application/json``)."""
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,7 +17,9 @@ from shop.views.answers import error
 @require_safe
 @personal
 def orders(request: HttpRequest) -> HttpResponse:
-    """``?after=``: my orders, newest first. The template gets ``page``, a ``shop.orders.OrderPage``."""
+    """List the user's orders, newest first, from ``?after=`` on. The template receives ``page``, a
+    ``shop.orders.OrderPage``.
+    """
     page = orders_of(_me(request), _after(request.GET.get("after", "")))
     next_url = None if page.after is None else f"{request.path}?after={page.after}"
     if wants_json(request):
@@ -28,7 +30,7 @@ def orders(request: HttpRequest) -> HttpResponse:
 @require_safe
 @personal
 def order(request: HttpRequest, pk: int) -> HttpResponse:
-    """One of my orders. The template gets ``view``, a ``shop.orders.OrderView``."""
+    """Show one of the user's orders. The template receives ``view``, a ``shop.orders.OrderView``."""
     view = _mine(request, pk)
     if wants_json(request):
         return json(view.full()) if view else _none()
@@ -40,7 +42,7 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @personal
 def cancel_order(request: HttpRequest, pk: int) -> HttpResponse:
-    """GET: whether one really wants to. POST: done; an order that is cancelled already stays so."""
+    """GET asks for confirmation. POST cancels the order; a cancelled order stays cancelled."""
     view = _mine(request, pk)
     if view is None:
         if wants_json(request):
@@ -79,6 +81,6 @@ def _back(pk: int) -> HttpResponse:
 
 
 def _after(text: str) -> int | None:
-    """The id that an address names; None for what is none: the first page."""
+    """Parse the id in the URL. Return None, which means the first page, if it is invalid."""
     is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST_ID))
     return min(int(text), LARGEST_ID) if is_number else None

@@ -1,4 +1,4 @@
-"""The sale: what costs less now, what will, and how many are left."""
+"""The sale page: current and coming sales, with prices and stock."""
 
 from typing import Any
 
@@ -15,8 +15,10 @@ from shop.sales import SaleShown, sales_shown, version_of
 @never_cache
 @require_safe
 def sale(request: HttpRequest) -> HttpResponse:
-    """The page. htmx, asking again every few seconds with the version that it shows, gets the stock alone; when more
-    than numbers has changed it is told to have the page anew.
+    """Show the page.
+
+    htmx polls with the version that it shows and receives the stock alone. If more than numbers has changed, it is told
+    to reload the page.
     """
     sales = sales_shown()
     version = version_of(sales)
@@ -35,7 +37,7 @@ def sale(request: HttpRequest) -> HttpResponse:
 
 
 def _json(sale: SaleShown) -> dict[str, Any]:
-    """Times in seconds since 1970, prices in cents. as_of: when so many were left."""
+    """Return the JSON of a sale. Times are in seconds since 1970, prices in cents; as_of: the time of the stock."""
     products = [
         {
             "id": offer.id,
