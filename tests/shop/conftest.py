@@ -1,4 +1,4 @@
-"""What every test of the shop finds."""
+"""Fixtures for all tests of the shop."""
 
 import pytest
 from django.test import Client
@@ -8,12 +8,12 @@ from accounts.models import User
 
 @pytest.fixture
 def carol(db: None) -> User:
-    """Somebody who may do everything in the admin."""
+    """A superuser."""
     return User.objects.create_superuser("carol")
 
 
 @pytest.fixture
 def staff(client: Client, carol: User) -> Client:
-    """Her browser."""
+    """A client in which carol is logged in."""
     client.force_login(carol)
     return client

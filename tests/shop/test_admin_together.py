@@ -1,4 +1,4 @@
-"""Several of the staff at the same rows, and actions on many: nobody's work undoes another's, nothing fails unsaid."""
+"""Concurrent edits in the admin, and actions on many rows: no edit is lost and every failure is reported."""
 
 import re
 from typing import Any
@@ -20,12 +20,12 @@ TOLD = "Somebody else has changed this meanwhile"
 
 
 def page_of(row: Any) -> str:
-    """Where a row is edited."""
+    """Return the URL of a row's edit page."""
     return f"/admin/shop/{row._meta.model_name}/{row.pk}/change/"
 
 
 def form_in(response: Any) -> dict[str, str]:
-    """What a browser would send of the page, if nothing were touched."""
+    """Return the fields that a browser would send from the page without edits."""
     form = response.context["adminform"].form
     forms = [form, *(item for inline in response.context["inline_admin_formsets"] for item in inline.formset)]
     managers = [inline.formset.management_form for inline in response.context["inline_admin_formsets"]]
@@ -41,17 +41,17 @@ def form_in(response: Any) -> dict[str, str]:
 
 
 def save(staff: Client, row: Any, sent: dict[str, str]) -> str:
-    """Send a form; what the page says then."""
+    """Send a form and return the text of the resulting page."""
     response = staff.post(page_of(row), sent, follow=True)
     assert response.status_code == 200
     row.refresh_from_db()
     return response.content.decode()
 
 
-# --- two at one row -------------------------------------------------------------------------------
+# --- concurrent edits ------------------------------------------------------------------------------
 
 
-def test_what_was_not_touched_of_an_order_is_not_put_back(staff: Client) -> None:
+def test_untouched_fields_of_an_order_keep_their_new_values(staff: Client) -> None:
     order = make_order(None, make_product())
     shown = form_in(staff.get(page_of(order)))
     assert (shown["address"], shown["initial-address"]) == ("B", "B")
@@ -60,8 +60,8 @@ def test_what_was_not_touched_of_an_order_is_not_put_back(staff: Client) -> None
     assert (order.name, order.address, order.email) == ("Ann", "9 Far Street", "new@example.org")
 
 
-def test_what_was_not_touched_of_a_sale_is_not_put_back(staff: Client) -> None:
-    """A sale that a colleague has ended must not go on because its name is put right."""
+def test_untouched_fields_of_a_sale_keep_their_new_values(staff: Client) -> None:
+    """A sale that a colleague has ended must stay ended when its name is corrected."""
     emma = make_product("Emma")
     sale = make_sale(emma, price=500)
     shown = form_in(staff.get(page_of(sale)))
@@ -72,8 +72,8 @@ def test_what_was_not_touched_of_a_sale_is_not_put_back(staff: Client) -> None:
     assert (sale.name, sale.ends_at, sale.items.get().price) == ("Autumn", ended, 300)
 
 
-def test_an_address_of_two_lines_is_as_it_was_shown(staff: Client) -> None:
-    """Browsers end lines in another way than what is kept."""
+def test_an_untouched_multi_line_address_counts_as_unchanged(staff: Client) -> None:
+    """Browsers send other line endings than the stored ones."""
     order = make_order(None, make_product())
     Order.objects.update(address="1 Long Lane\nLondon ")
     shown = form_in(staff.get(page_of(order)))
@@ -89,7 +89,7 @@ def test_an_address_of_two_lines_is_as_it_was_shown(staff: Client) -> None:
         ("sale", "name", "Summer", "Summer", "Autumn"),
     ],
 )
-def test_who_changes_what_a_colleague_has_changed_is_told_and_may_insist(
+def test_a_conflicting_edit_is_refused_once_and_saved_the_second_time(
     staff: Client, kind: str, field: str, theirs: Any, shown_as: str, mine: str
 ) -> None:
     product = make_product()
@@ -107,7 +107,7 @@ def test_who_changes_what_a_colleague_has_changed_is_told_and_may_insist(
     assert str(getattr(row, field)) == mine.replace(".", "")
 
 
-def test_a_sale_whose_end_a_colleague_moved_is_said_to_end_then(staff: Client) -> None:
+def test_a_conflict_names_the_new_end_of_a_sale(staff: Client) -> None:
     sale = make_sale(make_product())
     shown = form_in(staff.get(page_of(sale)))
     Sale.objects.update(ends_at="2031-05-06T07:08:09.5Z")
@@ -116,14 +116,14 @@ def test_a_sale_whose_end_a_colleague_moved_is_said_to_end_then(staff: Client) -
     assert sale.ends_at.year == 2031
 
 
-def test_the_same_change_twice_is_no_matter(staff: Client) -> None:
+def test_two_equal_edits_do_not_conflict(staff: Client) -> None:
     order = make_order(None, make_product())
     shown = form_in(staff.get(page_of(order)))
     Order.objects.update(address="9 Far Street")
     assert TOLD not in save(staff, order, shown | {"address": "9 Far Street"})
 
 
-def test_of_two_who_save_at_once_one_is_told(carol: User) -> None:
+def test_one_of_two_simultaneous_saves_reports_a_conflict(carol: User) -> None:
     order = make_order(None, make_product())
     desks = [Client(), Client()]
     for desk in desks:
@@ -136,7 +136,7 @@ def test_of_two_who_save_at_once_one_is_told(carol: User) -> None:
     assert sorted(together(2, submit), key=str) == [200, 302]
 
 
-def test_a_product_of_a_sale_that_a_colleague_took_out_is_said(staff: Client) -> None:
+def test_editing_a_removed_product_of_a_sale_reports_the_removal(staff: Client) -> None:
     sale = make_sale(make_product("Emma"))
     shown = form_in(staff.get(page_of(sale)))
     SaleItem.objects.all().delete()
@@ -145,12 +145,12 @@ def test_a_product_of_a_sale_that_a_colleague_took_out_is_said(staff: Client) ->
     assert not SaleItem.objects.exists()
 
 
-# --- actions on many ------------------------------------------------------------------------------
+# --- actions on many rows -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("broken_first", [True, False])
-def test_an_order_whose_copies_are_not_there_stops_no_other(staff: Client, broken_first: bool) -> None:
-    """Its product says that fewer are set aside than its orders say."""
+def test_an_order_with_missing_copies_does_not_stop_the_others(staff: Client, broken_first: bool) -> None:
+    """Its product has fewer reserved copies than its orders need."""
     good, bad = make_product(stock=5, reserved=1), make_product(stock=5)
     orders = {p: make_order(None, p, key=str(p.pk)) for p in ([bad, good] if broken_first else [good, bad])}
     page = act(staff, ORDERS, "cancel_orders", *orders.values(), confirmed="yes")
@@ -163,7 +163,7 @@ def test_an_order_whose_copies_are_not_there_stops_no_other(staff: Client, broke
     assert LogEntry.objects.get().object_id == str(orders[good].pk)
 
 
-def test_each_that_stays_is_named_with_why(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_unchanged_row_is_listed_with_its_reason(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     product = make_product(stock=5)
     paid, odd = (make_order(None, product, key=k, state=State.PAID, paid_at=timezone.now()) for k in "12")
     waiting, gone = make_order(None, product, key="3"), make_order(None, product, key="4", state=State.CANCELLED)
@@ -181,7 +181,7 @@ def test_each_that_stays_is_named_with_why(staff: Client, monkeypatch: pytest.Mo
     }  # fmt: skip
 
 
-def test_what_is_so_already_is_not_counted_as_done(staff: Client) -> None:
+def test_rows_in_the_target_state_do_not_count_as_changed(staff: Client) -> None:
     sent = make_order(None, make_product(), state=State.SENT, paid_at=timezone.now())
     page = act(staff, ORDERS, "mark_sent", sent)
     assert "0 orders are sent." in page
@@ -190,7 +190,7 @@ def test_what_is_so_already_is_not_counted_as_done(staff: Client) -> None:
 
 
 def failing_for(order: Order) -> Any:
-    """``send``, but for this order."""
+    """Return a ``send`` that fails for this order."""
     from shop.services.orders import send
 
     def one(pk: int, by: User) -> Order:
@@ -201,7 +201,7 @@ def failing_for(order: Order) -> Any:
     return one
 
 
-def test_a_product_that_would_have_too_many_copies_is_named(staff: Client) -> None:
+def test_a_product_that_would_exceed_the_stock_limit_is_listed(staff: Client) -> None:
     few, most = make_product("Few", stock=1), make_product("Most", stock=services.MOST)
     page = act(staff, PRODUCTS, "add_copies", few, most, copies="5")
     assert "more copies of 1 product." in page

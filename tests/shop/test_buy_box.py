@@ -1,4 +1,4 @@
-"""The shop on the pages of books: the buy box, the JSON's fields, and prices on cards."""
+"""The shop on book pages: the buy box, the JSON fields and prices on cards."""
 
 from datetime import timedelta
 
@@ -23,18 +23,18 @@ JSON = {"Accept": "application/json"}
 
 
 def page_of(client: Client, book: Product | Book) -> str:
-    """The book's page, as SQL has it."""
+    """Return the book's page after its changes have been drained."""
     with sql_only():
         return client.get(f"/books/{book.pk}/").content.decode()
 
 
 def box_of(client: Client, book: Product | Book) -> str:
-    """The box on it; "": there is none."""
+    """Return the buy box of the page, or ""."""
     _, start, rest = page_of(client, book).partition('<section class="buy-box"')
     return start + rest.partition("</section>")[0]
 
 
-def test_the_box_says_the_price_and_leads_into_the_cart(client: Client) -> None:
+def test_the_box_shows_the_price_and_adds_to_the_cart(client: Client) -> None:
     product = make_product(price=1250, stock=6)
     box = box_of(client, product)
     for words in ("€12.50", "In stock", 'action="/shop/cart/" method="post"', 'name="add" value="1"', 'max="99"'):
@@ -49,18 +49,18 @@ def test_the_box_says_the_price_and_leads_into_the_cart(client: Client) -> None:
     ("stock", "reserved", "says", "can_buy"),
     [(9, 3, "In stock", True), (9, 4, "Only 5 left", True), (2, 1, "Only 1 left", True), (3, 3, "Sold out", False)],
 )
-def test_the_box_says_how_many_are_left(client: Client, stock: int, reserved: int, says: str, can_buy: bool) -> None:
+def test_the_box_shows_the_copies_left(client: Client, stock: int, reserved: int, says: str, can_buy: bool) -> None:
     box = box_of(client, make_product(stock=stock, reserved=reserved))
     assert says in box
     assert ("<form" in box) is can_buy
 
 
-def test_what_is_not_for_sale_has_no_box(client: Client) -> None:
+def test_a_book_that_is_not_for_sale_has_no_box(client: Client) -> None:
     assert box_of(client, make_product(is_active=False)) == ""
     assert box_of(client, make_book("Not sold")) == ""
 
 
-def test_a_sale_shows_in_the_box_while_it_is_on(client: Client) -> None:
+def test_the_box_shows_a_sale_only_during_its_period(client: Client) -> None:
     product = make_product(price=1250)
     sale = make_sale(product, price=900)
     box = box_of(client, product)
@@ -72,7 +72,7 @@ def test_a_sale_shows_in_the_box_while_it_is_on(client: Client) -> None:
     assert "<time" not in box_of(client, product)
 
 
-def test_the_box_can_be_made_by_itself(client: Client) -> None:
+def test_the_box_can_be_rendered_on_any_page(client: Client) -> None:
     product = make_product(price=1250)
     request = RequestFactory().get("/")
     with sql_only():
@@ -81,7 +81,7 @@ def test_the_box_can_be_made_by_itself(client: Client) -> None:
 
 
 @pytest.mark.parametrize("by_sql", [False, True])
-def test_the_json_of_a_book_says_price_and_stock(client: Client, by_sql: bool) -> None:
+def test_the_json_of_a_book_has_price_and_stock(client: Client, by_sql: bool) -> None:
     sold, withdrawn = make_product("Emma", price=1250, stock=3, reserved=1), make_product(is_active=False)
     make_sale(sold, price=900)
     drain_all()
@@ -94,7 +94,7 @@ def test_the_json_of_a_book_says_price_and_stock(client: Client, by_sql: bool) -
         assert {"id", "title", "authors", "tags"} <= set(said)
 
 
-def test_a_book_and_what_the_shop_says_of_it_come_in_one_round_trip(client: Client) -> None:
+def test_a_book_and_its_shop_data_take_one_round_trip(client: Client) -> None:
     product = make_product(price=1250)
     warm_up()
     from catalog.selectors import get_book_page
@@ -118,7 +118,7 @@ def cards(client: Client) -> str:
 
 
 @pytest.mark.usefixtures("own_copy")
-def test_prices_on_cards_cost_no_round_trip_and_are_the_same_from_sql(client: Client) -> None:
+def test_prices_on_cards_take_no_round_trip_and_equal_those_from_sql(client: Client) -> None:
     emma = make_product("Emma", price=1250)
     make_sale(emma, price=900)
     make_product("Gone", price=777, stock=0)
@@ -137,7 +137,7 @@ def test_prices_on_cards_cost_no_round_trip_and_are_the_same_from_sql(client: Cl
 
 
 @pytest.mark.usefixtures("own_copy")
-def test_a_price_that_changes_shows_on_its_card_at_once(client: Client) -> None:
+def test_a_changed_price_shows_on_the_card_at_once(client: Client) -> None:
     product = make_product(price=1250)
     warm_up()
     assert "€12.50" in cards(client)

@@ -1,4 +1,4 @@
-"""Carts: what is put into them, where it is kept, and what it costs to ask."""
+"""Carts: their content, their storage and the cost of reading them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,20 +24,18 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def warm() -> None:
-    """Redis is whole."""
+    """Warm mirrors."""
     rebuild(["product"])
     trust()
 
 
 @pytest.fixture
 def book() -> Product:
-    """Something that is for sale."""
+    """A product for sale."""
     return make_product()
 
 
-def test_what_is_put_into_a_cart_is_there_in_redis_at_once_and_in_sql_after_a_flush(
-    book: Product, redis: Redis
-) -> None:
+def test_an_added_line_is_in_redis_at_once_and_in_sql_after_a_flush(book: Product, redis: Redis) -> None:
     digest, other = make_visitor(), make_product()
     now = set_line(digest, book.pk, 2)
     assert set_line(digest, other.pk, 1).version > now.version
@@ -58,12 +56,12 @@ def test_a_cart_is_read_in_one_round_trip_and_written_in_two(book: Product) -> N
     with record() as seen:
         assert in_cart(digest) == {book.pk: 1}
     assert (seen.round_trips, seen.sql) == (1, [])
-    with record() as seen:  # the product and its price, then the cart
+    with record() as seen:  # one for the product and its price, one for the cart
         set_line(digest, book.pk, 2)
     assert (seen.round_trips, seen.sql) == (2, [])
 
 
-def test_that_there_is_no_cart_is_asked_of_sql_once() -> None:
+def test_a_missing_cart_is_looked_up_in_sql_once() -> None:
     digest = make_visitor()
     assert read(digest).version == 0
     with record() as seen:
@@ -75,7 +73,7 @@ def test_that_there_is_no_cart_is_asked_of_sql_once() -> None:
     assert differences() == []
 
 
-def test_an_empty_cart_is_not_forgotten(book: Product, redis: Redis) -> None:
+def test_an_emptied_cart_stays_empty(book: Product, redis: Redis) -> None:
     digest = make_visitor()
     set_line(digest, book.pk, 1)
     flush_carts()
@@ -87,7 +85,7 @@ def test_an_empty_cart_is_not_forgotten(book: Product, redis: Redis) -> None:
     assert in_cart(digest) == {}
 
 
-def test_what_redis_has_and_is_newer_stays(book: Product, redis: Redis) -> None:
+def test_newer_lines_in_redis_stay(book: Product, redis: Redis) -> None:
     digest, other = make_visitor(), make_product()
     set_line(digest, book.pk, 3)
     set_line(digest, other.pk, 1)
@@ -100,7 +98,7 @@ def test_what_redis_has_and_is_newer_stays(book: Product, redis: Redis) -> None:
     assert differences() == []
 
 
-def test_adding_adds_and_what_is_ordered_is_taken_out_once(book: Product) -> None:
+def test_adding_sums_up_and_ordered_lines_are_removed_once(book: Product) -> None:
     digest, other = make_visitor(), make_product()
     add(digest, book.pk, 2)
     shown = add(digest, book.pk)
@@ -117,7 +115,7 @@ def test_adding_adds_and_what_is_ordered_is_taken_out_once(book: Product) -> Non
 
 @override_settings(SHOP_CART_LINES=2, SHOP_CART_QUANTITY=5)
 @pytest.mark.parametrize("away", [False, True])
-def test_what_cannot_be_is_refused_and_changes_nothing(book: Product, away: bool) -> None:
+def test_invalid_changes_are_refused_and_have_no_effect(book: Product, away: bool) -> None:
     digest, second, third, gone = make_visitor(), make_product(), make_product(), make_product(is_active=False)
     drain_all()
     if away:
@@ -146,7 +144,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(book: Product, away: bool
 
 
 @pytest.mark.parametrize("away", [False, True])
-def test_a_changed_quantity_leaves_its_line_where_it_is(away: bool) -> None:
+def test_a_changed_quantity_keeps_the_order_of_lines(away: bool) -> None:
     digest, books = make_visitor(), [make_product() for _ in range(3)]
     first, second, third = (book.pk for book in books)
     drain_all()
@@ -180,7 +178,7 @@ def test_the_order_of_lines_survives_the_loss_of_redis(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("is_told", [False, True])
-def test_lines_written_without_a_first_time_keep_the_order_that_they_had(is_told: bool, redis: Redis) -> None:
+def test_lines_of_the_old_format_keep_their_order(is_told: bool, redis: Redis) -> None:
     digest, (first, second) = make_visitor(), (make_product().pk, make_product().pk)
     for pk in (second, first):
         add(digest, pk)

@@ -1,4 +1,4 @@
-"""A cart whose token is rotated, whose session ends, whose user logs in, or is erased."""
+"""Carts when tokens rotate, sessions end, users log in and users are deleted."""
 
 from itertools import pairwise
 
@@ -31,25 +31,25 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def warm(whole: None) -> None:
-    """Redis has everything."""
+    """Warm mirrors."""
     rebuild(["product"])
     trust()
 
 
 @pytest.fixture
 def book() -> Product:
-    """Something that is for sale."""
+    """A product for sale."""
     return make_product("The Book of Sand")
 
 
 @pytest.fixture
 def other() -> Product:
-    """Something else."""
+    """Another product for sale."""
     return make_product("The Aleph")
 
 
 def browser_with(lines: dict[Product, int]) -> Client:
-    """A browser that has put something into its cart without logging in."""
+    """Return an anonymous browser that has added copies to its cart."""
     client = Client()
     session = client.session
     session.create()
@@ -60,14 +60,14 @@ def browser_with(lines: dict[Product, int]) -> Client:
 
 
 def log_in_here(client: Client, user: User) -> list[str]:
-    """Log in in this browser. Returns what the person is told."""
+    """Log in in this browser. Return the messages that the user sees."""
     answer = client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
     assert answer.status_code == 302
     return [str(message) for message in get_messages(answer.wsgi_request)]
 
 
 def agree() -> None:
-    """SQL and Redis say the same, with nothing left to be told."""
+    """Check that SQL and Redis are equal and no cart is pending for Redis."""
     flush_carts()
     settle_all()
     flush_carts()
@@ -76,7 +76,7 @@ def agree() -> None:
 
 
 @pytest.mark.parametrize("flushed", [False, True])
-def test_a_login_takes_the_cart_along(flushed: bool, alice: User, book: Product, redis: Redis) -> None:
+def test_a_login_keeps_the_cart(flushed: bool, alice: User, book: Product, redis: Redis) -> None:
     client = browser_with({book: 2})
     if flushed:
         flush_carts()
@@ -89,7 +89,7 @@ def test_a_login_takes_the_cart_along(flushed: bool, alice: User, book: Product,
     assert Cart.objects.live().get().user == alice
 
 
-def test_after_a_loss_of_redis_it_is_there_as_well(alice: User, book: Product, redis: Redis) -> None:
+def test_a_login_keeps_the_cart_after_a_loss_of_redis(alice: User, book: Product, redis: Redis) -> None:
     client = browser_with({book: 2})
     log_in_here(client, alice)
     redis.flushall()
@@ -99,7 +99,7 @@ def test_after_a_loss_of_redis_it_is_there_as_well(alice: User, book: Product, r
     agree()
 
 
-def test_with_redis_away_it_is_what_sql_knows_and_what_came_late_follows(
+def test_a_login_with_redis_away_keeps_sqls_cart_and_merges_late_lines(
     alice: User, book: Product, other: Product
 ) -> None:
     client = browser_with({book: 2})
@@ -112,7 +112,7 @@ def test_with_redis_away_it_is_what_sql_knows_and_what_came_late_follows(
     assert in_cart(digest_in(client)) == {book.pk: 2, other.pk: 1}
 
 
-def test_a_login_that_fails_leaves_the_cart_where_it_was(alice: User, book: Product) -> None:
+def test_a_failed_login_does_not_move_the_cart(alice: User, book: Product) -> None:
     old, new = make_visitor(), make_visitor(alice)
     set_line(old, book.pk, 2)
     with pytest.raises(RuntimeError), transaction.atomic():
@@ -126,7 +126,7 @@ def test_a_login_that_fails_leaves_the_cart_where_it_was(alice: User, book: Prod
     agree()
 
 
-def test_of_two_logins_from_one_browser_one_has_the_cart(book: Product) -> None:
+def test_one_of_two_logins_from_one_browser_gets_the_cart(book: Product) -> None:
     old, one, two = make_visitor(), make_visitor(), make_visitor()
     set_line(old, book.pk, 2)
     moves.rotate(old, one, None)
@@ -135,7 +135,7 @@ def test_of_two_logins_from_one_browser_one_has_the_cart(book: Product) -> None:
     agree()
 
 
-def test_who_writes_under_the_old_token_writes_to_the_cart_as_it_goes_on(book: Product, other: Product) -> None:
+def test_writes_under_the_old_token_reach_the_moved_cart(book: Product, other: Product) -> None:
     old, new = make_visitor(), make_visitor()
     set_line(old, book.pk, 2)
     moves.rotate(old, new, None)
@@ -150,7 +150,7 @@ def test_who_writes_under_the_old_token_writes_to_the_cart_as_it_goes_on(book: P
     assert in_cart(new) == {book.pk: 3, other.pk: 1}
 
 
-def test_what_is_written_between_the_look_and_the_commit_follows(book: Product, other: Product) -> None:
+def test_writes_between_the_read_and_the_commit_follow_the_cart(book: Product, other: Product) -> None:
     old, new = make_visitor(), make_visitor()
     set_line(old, book.pk, 2)
     with transaction.atomic():
@@ -161,7 +161,7 @@ def test_what_is_written_between_the_look_and_the_commit_follows(book: Product, 
     assert in_cart(new) == {book.pk: 5, other.pk: 1}
 
 
-def test_moved_cart_lives_a_day(book: Product, redis: Redis) -> None:
+def test_a_moved_cart_stays_in_redis_for_a_day(book: Product, redis: Redis) -> None:
     old, new = make_visitor(), make_visitor()
     set_line(old, book.pk, 2)
     with transaction.atomic():
@@ -174,7 +174,7 @@ def test_moved_cart_lives_a_day(book: Product, redis: Redis) -> None:
     assert "a day after it was moved" in str(keys.cart.__doc__)
 
 
-def test_what_comes_late_goes_all_the_way(alice: User, book: Product, other: Product) -> None:
+def test_late_writes_follow_several_moves(alice: User, book: Product, other: Product) -> None:
     digests = [make_visitor(), *(make_visitor(alice) for _ in range(4))]
     set_line(digests[0], book.pk, 1)
     set_line(digests[0], other.pk, 2)
@@ -190,7 +190,7 @@ def test_what_comes_late_goes_all_the_way(alice: User, book: Product, other: Pro
     assert in_cart(digests[4]) == {book.pk: 1, other.pk: 2}
 
 
-def test_what_was_put_aside_is_there_at_the_next_login_added_up_and_said(
+def test_parked_carts_are_summed_up_and_announced_at_the_next_login(
     alice: User, book: Product, other: Product, redis: Redis
 ) -> None:
     first = log_in(alice)
@@ -208,7 +208,7 @@ def test_what_was_put_aside_is_there_at_the_next_login_added_up_and_said(
     assert in_cart(digest_in(client)) == {book.pk: 3, other.pk: 1}
 
 
-def test_what_comes_back_is_said_to_have_cost_what_it_did(alice: User, book: Product) -> None:
+def test_gathered_lines_keep_their_old_prices(alice: User, book: Product) -> None:
     client = browser_with({book: 1})
     shown = read(digest_in(client))
     take_out(digest_in(client), shown.version, {book.pk: 1}, key="k1")
@@ -222,7 +222,7 @@ def test_what_comes_back_is_said_to_have_cost_what_it_did(alice: User, book: Pro
     assert (now.lines, now.prices) == ({book.pk: 2}, {book.pk: book.price + 300}), "not what the ordered one did"
 
 
-def test_a_cart_of_each_session_waits(alice: User, book: Product, other: Product, redis: Redis) -> None:
+def test_each_ended_session_parks_its_cart(alice: User, book: Product, other: Product, redis: Redis) -> None:
     clients = [log_in(alice) for _ in range(3)]
     for client, product in zip(clients, [book, other, book], strict=True):
         set_line(digest_in(client), product.pk, 60)
@@ -239,7 +239,7 @@ def test_a_cart_of_each_session_waits(alice: User, book: Product, other: Product
 
 
 @override_settings(SHOP_CART_LINES=2)
-def test_what_comes_back_fills_the_cart_as_far_as_it_may_have_lines(alice: User, book: Product, other: Product) -> None:
+def test_gathered_lines_respect_the_limit_of_lines(alice: User, book: Product, other: Product) -> None:
     third = make_product("Fictions")
     drain_all()
     desk = log_in(alice)
@@ -256,7 +256,7 @@ def test_what_comes_back_fills_the_cart_as_far_as_it_may_have_lines(alice: User,
     agree()
 
 
-def test_somebody_elses_cart_is_not_gathered(alice: User, book: Product) -> None:
+def test_carts_of_other_users_are_not_gathered(alice: User, book: Product) -> None:
     bob = User.objects.create_user("bob", password=PASSWORD)
     client = log_in(alice)
     set_line(digest_in(client), book.pk, 1)
@@ -270,7 +270,7 @@ def test_somebody_elses_cart_is_not_gathered(alice: User, book: Product) -> None
 
 
 @pytest.mark.parametrize("how", ["limit", "expired", "ended", "away"])
-def test_however_a_session_ends_its_cart_waits_for_its_user(
+def test_every_end_of_a_session_parks_its_cart(
     how: str, alice: User, book: Product, other: Product, redis: Redis
 ) -> None:
     client = log_in(alice)
@@ -299,7 +299,7 @@ def test_however_a_session_ends_its_cart_waits_for_its_user(
     assert in_cart(digest_in(desk)) == {book.pk: 1, other.pk: 2}
 
 
-def test_what_is_parked_is_in_sql_before_the_session_is_gone(alice: User, book: Product, redis: Redis) -> None:
+def test_a_parked_cart_is_in_sql_before_its_session_is_deleted(alice: User, book: Product, redis: Redis) -> None:
     digest = make_visitor(alice)
     set_line(digest, book.pk, 1)
     end_session(alice, digest)
@@ -307,7 +307,7 @@ def test_what_is_parked_is_in_sql_before_the_session_is_gone(alice: User, book: 
     assert Cart.objects.parked().get().lines == {str(book.pk): 1}
 
 
-def test_a_session_that_was_given_more_time_has_its_cart_back(alice: User, book: Product) -> None:
+def test_an_extended_session_gets_its_cart_back(alice: User, book: Product) -> None:
     digest = make_visitor(alice)
     set_line(digest, book.pk, 1)
     moves.park([digest])
@@ -321,7 +321,7 @@ def test_a_session_that_was_given_more_time_has_its_cart_back(alice: User, book:
     agree()
 
 
-def test_what_nobody_can_come_back_to_is_kept_for_two_days(alice: User, book: Product, redis: Redis) -> None:
+def test_unreachable_carts_are_deleted_after_two_days(alice: User, book: Product, redis: Redis) -> None:
     stranger, empty, full, moved, target = make_visitor(), *(make_visitor(alice) for _ in range(4))
     for digest in [stranger, full, empty, moved]:
         set_line(digest, book.pk, 1)
@@ -335,14 +335,14 @@ def test_what_nobody_can_come_back_to_is_kept_for_two_days(alice: User, book: Pr
         row.ended_at = "2001-01-01T00:00Z"
         row.save()
     Cart.objects.filter(pk=full).update(user=alice)
-    redis.delete(keys.cart(moved), keys.cart_state(moved))  # which it did by itself after a day
+    redis.delete(keys.cart(moved), keys.cart_state(moved))  # which happens by expiry after a day
     settle_all()
     assert {row.pk for row in Cart.objects.all()} == {full, target}
     assert differences() == []
 
 
 @pytest.mark.parametrize("away", [False, True])
-def test_with_a_user_go_their_carts_everywhere(away: bool, alice: User, book: Product, redis: Redis) -> None:
+def test_deleting_a_user_erases_the_carts_everywhere(away: bool, alice: User, book: Product, redis: Redis) -> None:
     here, gone = make_visitor(alice), make_visitor(alice)
     set_line(here, book.pk, 1)
     set_line(gone, book.pk, 1)
@@ -361,7 +361,7 @@ def test_with_a_user_go_their_carts_everywhere(away: bool, alice: User, book: Pr
     assert not Cart.objects.exclude(lines={}).exists()
 
 
-def test_an_order_takes_its_lines_out_of_the_cart_wherever_it_has_gone(book: Product, other: Product) -> None:
+def test_an_order_removes_its_lines_from_a_moved_cart(book: Product, other: Product) -> None:
     old, new = make_visitor(), make_visitor()
     set_line(old, other.pk, 1)
     shown = set_line(old, book.pk, 2)

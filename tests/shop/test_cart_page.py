@@ -1,4 +1,4 @@
-"""The cart's page, in HTML and JSON, and the way to it in the head of every page."""
+"""The cart page in HTML and JSON, and the cart link in the header of every page."""
 
 from typing import Any
 
@@ -27,34 +27,34 @@ HTMX = {"HX-Request": "true"}
 
 @pytest.fixture(autouse=True)
 def warm(whole: None) -> None:
-    """Redis has everything."""
+    """Warm mirrors."""
     rebuild(["session", "product", "book"])
     trust()
 
 
 @pytest.fixture
 def book() -> Product:
-    """Something that is for sale."""
+    """A product for sale."""
     made = make_product("The Book of Sand", price=1250, stock=10)
     drain_all()
     return made
 
 
 def put(client: Client, product: Product | int, quantity: Any = 1, **more: Any) -> Any:
-    """Post a line."""
+    """Post a change of a line."""
     pk = product if isinstance(product, int) else product.pk
     headers = more.pop("headers", {})
     return client.post(HERE, {"product": pk, "quantity": quantity, **more}, headers=headers)
 
 
 def text_of(client: Client) -> str:
-    """The page."""
+    """Return the text of the page."""
     answer = client.get(HERE)
     assert answer.status_code == 200
     return str(answer.content.decode())
 
 
-def test_looking_at_pages_makes_no_session(client: Client, book: Product) -> None:
+def test_reading_pages_creates_no_session(client: Client, book: Product) -> None:
     assert "There is nothing in your cart." in text_of(client)
     assert client.get(HERE, headers=JSON).json() == {
         "lines": [],
@@ -69,7 +69,7 @@ def test_looking_at_pages_makes_no_session(client: Client, book: Product) -> Non
     assert (seen.round_trips, seen.sql) == (0, [])
 
 
-def test_who_puts_something_in_has_a_cart_and_is_led_to_it(client: Client, book: Product) -> None:
+def test_adding_a_book_creates_a_cart_and_redirects_to_it(client: Client, book: Product) -> None:
     answer = put(client, book, 2)
     assert (answer.status_code, answer["Location"]) == (303, HERE)
     assert [str(m) for m in get_messages(answer.wsgi_request)] == ["Now in your cart: 2 copies of The Book of Sand"]
@@ -85,7 +85,7 @@ def test_who_puts_something_in_has_a_cart_and_is_led_to_it(client: Client, book:
     assert "There is nothing in your cart." in text_of(client)
 
 
-def test_json_says_the_cart_and_what_it_costs_now(client: Client, book: Product) -> None:
+def test_the_json_has_the_lines_and_current_prices(client: Client, book: Product) -> None:
     other = make_product("The Aleph", price=500, stock=1)
     make_sale(book, price=900)
     drain_all()
@@ -130,7 +130,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("has_session", [False, True])
-def test_what_cannot_be_is_said_with_its_place(has_session: bool, client: Client, book: Product) -> None:
+def test_a_refused_change_names_its_field(has_session: bool, client: Client, book: Product) -> None:
     if has_session:
         put(client, book, 1)
     for given, field in WRONG:
@@ -145,7 +145,7 @@ def test_what_cannot_be_is_said_with_its_place(has_session: bool, client: Client
 
 
 def test_form_and_server_have_one_limit(client: Client, book: Product, settings: Any) -> None:
-    """However many are left: a line says it where there are too few."""
+    """The limit does not depend on the stock; a line says when too few copies are left."""
     settings.SHOP_CART_QUANTITY = 30
     assert 'max="30"' in client.get(f"/books/{book.pk}/").content.decode()
     assert put(client, book, 31, headers=JSON).status_code == 400
@@ -153,7 +153,7 @@ def test_form_and_server_have_one_limit(client: Client, book: Product, settings:
     assert 'max="30"' in text_of(client)
 
 
-def test_the_form_is_safe_from_other_sites(book: Product) -> None:
+def test_the_form_requires_a_csrf_token(book: Product) -> None:
     client = Client(enforce_csrf_checks=True)
     assert put(client, book, 1).status_code == 403
     client.get(HERE)
@@ -161,7 +161,7 @@ def test_the_form_is_safe_from_other_sites(book: Product) -> None:
     assert put(client, book, 1, csrfmiddlewaretoken="a" * 32).status_code == 303
 
 
-def test_htmx_gets_the_cart_alone_with_the_number_in_the_head(client: Client, book: Product) -> None:
+def test_htmx_gets_only_the_cart_and_the_header_count(client: Client, book: Product) -> None:
     put(client, book, 1)
     answer = put(client, book, 4, headers=HTMX)
     text = answer.content.decode()
@@ -175,7 +175,7 @@ def test_htmx_gets_the_cart_alone_with_the_number_in_the_head(client: Client, bo
     assert "at most 99 copies" in refused.content.decode()
 
 
-def test_whoever_adds_from_a_page_comes_back_to_it(client: Client, book: Product) -> None:
+def test_adding_from_a_page_returns_to_that_page(client: Client, book: Product) -> None:
     page = f"/books/{book.pk}/"
     assert f'name="next" value="{page}"' in client.get(page).content.decode()
     answer = put(client, book, 2, add=1, next=page)
@@ -187,7 +187,7 @@ def test_whoever_adds_from_a_page_comes_back_to_it(client: Client, book: Product
         assert put(client, book, 1, add=1, next=wrong)["Location"] == HERE
 
 
-def test_htmx_gets_what_was_added_with_the_number_in_the_head(client: Client, book: Product) -> None:
+def test_htmx_gets_the_added_line_and_the_header_count(client: Client, book: Product) -> None:
     put(client, book, 1, headers=HTMX)
     text = put(client, book, 12, add=1, headers=HTMX).content.decode()
     for words in (
@@ -206,7 +206,7 @@ def test_htmx_gets_what_was_added_with_the_number_in_the_head(client: Client, bo
     assert 'id="cart"' not in refused.content.decode()
 
 
-def test_what_cannot_be_bought_like_this_is_said(client: Client, book: Product) -> None:
+def test_lines_that_cannot_be_bought_are_marked(client: Client, book: Product) -> None:
     few, sold_out, gone, dearer, deleted = (make_product(f"No. {n}", price=1000, stock=9) for n in range(5))
     drain_all()
     for product in [book, few, sold_out, gone, dearer, deleted]:
@@ -242,18 +242,18 @@ def test_what_cannot_be_bought_like_this_is_said(client: Client, book: Product) 
     assert set(in_cart(digest_in(client))) == {book.pk, few.pk, sold_out.pk, dearer.pk}
 
 
-def test_the_page_is_three_round_trips_and_no_sql(book: Product) -> None:
+def test_the_page_takes_three_round_trips_and_no_sql(book: Product) -> None:
     client = Client()
     put(client, book, 1)
     drain_all()
     client.get(HERE)
-    with record() as seen:  # the session with the number in the head, the cart, its books
+    with record() as seen:  # the session with the header count, the cart, its books
         page = client.get(HERE)
     assert (seen.round_trips, seen.sql) == (3, [])
     assert b"(1 copy)" in page.content
 
 
-def test_the_number_in_the_head_costs_no_round_trip(alice: User, book: Product) -> None:
+def test_the_header_count_takes_no_round_trip(alice: User, book: Product) -> None:
     client = log_in(alice)
     found = []
     for quantity in (0, 7):
@@ -265,7 +265,7 @@ def test_the_number_in_the_head_costs_no_round_trip(alice: User, book: Product) 
     assert b"(7 copies)" in client.get(f"/books/{book.pk}/").content
 
 
-def test_a_redis_that_was_lost_leaves_the_number_out_and_the_cart_in(
+def test_after_a_loss_of_redis_the_header_count_is_missing_but_not_the_cart(
     client: Client, book: Product, redis: Redis
 ) -> None:
     put(client, book, 3)
@@ -298,7 +298,7 @@ def test_with_redis_away_the_page_shows_the_cart_and_takes_changes_once(client: 
     assert in_cart(digest_in(client)) == {book.pk: 3}
 
 
-def test_two_tabs_do_not_take_each_others_lines(client: Client, book: Product) -> None:
+def test_two_tabs_do_not_overwrite_lines_of_each_other(client: Client, book: Product) -> None:
     other, third = make_product("The Aleph"), make_product("Fictions")
     drain_all()
     put(client, book, 1)
@@ -313,7 +313,7 @@ def test_two_tabs_do_not_take_each_others_lines(client: Client, book: Product) -
 
 
 @override_settings(SHOP_CART_LINES=1)
-def test_a_full_cart_says_so(client: Client, book: Product) -> None:
+def test_a_full_cart_refuses_more_lines_with_a_message(client: Client, book: Product) -> None:
     other = make_product("The Aleph")
     drain_all()
     put(client, book, 1)

@@ -1,8 +1,8 @@
-"""Whatever is put in, taken out, moved, merged, flushed and lost, in any order, carts are what plain dicts say.
+"""Carts equal a model of plain dicts after any order of changes, moves, merges, flushes and losses.
 
-The model has two dicts for each cart, as Redis and as SQL know it: product -> (copies, when, when first added). That is
-all that is promised: of two tellings of a line the later one counts, what either side has is not lost, and lines are in
-the order in which they were first added.
+The model has two dicts for each cart, one for Redis and one for SQL: product -> (copies, version, time added). It
+states the whole promise: of two versions of a line the later one wins, lines of either side are not lost, and lines are
+in the order in which they were first added.
 """
 
 import os
@@ -29,14 +29,14 @@ from tests.support.shop.carts import differences, flush_carts, in_cart, make_vis
 from tests.support.shop.make import make_product
 
 __all__ = ["lives"]
-Lines = dict[str, tuple[int, int, int]]  # by product, or order: how many copies, since when, and when first added
+Lines = dict[str, tuple[int, int, int]]  # by product or order: copies, version, time added
 EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "8"))
 who, which = st.integers(0, 2), st.integers(0, 2)
 quantities = st.integers(0, 3)
 
 
 def later(one: Lines, other: Lines) -> Lines:
-    """Of each line the later one."""
+    """Return the later version of each line."""
     return {
         name: max((side[name] for side in (one, other) if name in side), key=lambda line: line[1])
         for name in {**one, **other}
@@ -44,7 +44,7 @@ def later(one: Lines, other: Lines) -> Lines:
 
 
 class Model:
-    """A cart. goes_into: the one that it was merged into."""
+    """A cart. goes_into: the cart that it was merged into."""
 
     def __init__(self) -> None:
         self.redis: Lines = {}
@@ -53,14 +53,14 @@ class Model:
 
 
 class Visitor:
-    """A browser, in which one of two users may be logged in."""
+    """A browser in which one of two users may be logged in."""
 
     def __init__(self) -> None:
         self.digest, self.user, self.cart, self.is_behind = make_visitor(), -1, Model(), False
 
 
 class Site(RuleBasedStateMachine):
-    """``away``: whether Redis is."""
+    """The site. ``away``: Redis is away."""
 
     redis: Redis
     lives: Lives
@@ -88,7 +88,7 @@ class Site(RuleBasedStateMachine):
             for number in range(3):
                 self.look(number)
 
-    # --- people
+    # --- visitors
 
     @rule(number=who, product=which, quantity=quantities)
     def set(self, number: int, product: int, quantity: int) -> None:
@@ -175,7 +175,7 @@ class Site(RuleBasedStateMachine):
         self.visitors[number] = Visitor()
         self.all.append(self.visitors[number].cart)
 
-    # --- what runs by itself
+    # --- background tasks
 
     @precondition(lambda self: not self.away)
     @rule()
@@ -200,7 +200,7 @@ class Site(RuleBasedStateMachine):
             lines = {name: copies for name, (copies, *_) in visitor.cart.sql.items() if copies}
             assert (rows[visitor.digest].lines if visitor.digest in rows else {}) == lines
 
-    # --- accidents
+    # --- failures
 
     @precondition(lambda self: not self.away)
     @rule(number=who, product=which, quantity=quantities)
@@ -236,7 +236,7 @@ class Site(RuleBasedStateMachine):
         if is_restored:
             trust()
         if is_older:
-            self.quiet()  # it knows what was written under tokens that are gone
+            self.quiet()  # it has changes that were written under ended tokens
 
     # --- the model
 
@@ -269,7 +269,7 @@ class Site(RuleBasedStateMachine):
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_carts_are_what_plain_dicts_say(redis: Redis, lives: Lives) -> None:
+def test_carts_equal_the_model(redis: Redis, lives: Lives) -> None:
     Site.redis, Site.lives = redis, lives
     Site.products = [make_product(stock=1000).pk for _ in range(3)]
     Site.users = [User.objects.create_user(name) for name in ("alice", "bob")]

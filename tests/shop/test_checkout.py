@@ -1,4 +1,4 @@
-"""From a cart to an order: once, at the price that was shown, or not at all."""
+"""A cart becomes an order once, at no more than the price that was shown, or not at all."""
 
 from datetime import timedelta
 
@@ -29,7 +29,7 @@ def bob() -> User:
     return User.objects.create_user("bob")
 
 
-def test_what_is_in_the_cart_is_set_aside_and_the_cart_is_empty(alice: User) -> None:
+def test_a_checkout_reserves_the_copies_and_empties_the_cart(alice: User) -> None:
     one, other = make_product("One", price=1000, stock=5), make_product("Other", price=250, stock=5)
     digest = make_cart("alice", one, other, quantity=2)
     order = order_of(alice, digest)
@@ -40,7 +40,7 @@ def test_what_is_in_the_cart_is_set_aside_and_the_cart_is_empty(alice: User) -> 
     assert_right({one.pk: 5, other.pk: 5})
 
 
-def test_the_same_checkout_again_is_the_same_order(alice: User) -> None:
+def test_a_repeated_checkout_returns_the_same_order(alice: User) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
     shown = cart.read(digest)
@@ -50,21 +50,21 @@ def test_the_same_checkout_again_is_the_same_order(alice: User) -> None:
     assert_right({product.pk: 5})
 
 
-def test_the_same_checkout_again_is_the_same_order_also_when_nothing_is_left(alice: User, bob: User) -> None:
+def test_a_repeated_checkout_returns_the_same_order_after_the_last_copy(alice: User, bob: User) -> None:
     product = make_product(stock=1)
     digest = make_cart("alice", product)
     version = cart.read(digest).version
     with pytest.raises(ZeroDivisionError), pytest.MonkeyPatch.context() as crash:
         crash.setattr(carts, "take_out", lambda *args, **kwargs: 1 / 0)
         order_of(alice, digest)
-    with pytest.raises(SoldOut):  # which is remembered
+    with pytest.raises(SoldOut):  # Redis remembers the shortage
         order_of(bob, make_cart("bob", product))
     again = begin(alice, digest, version=version, total=product.price, address=HOME)
     assert again == Order.objects.get()
     assert cart.read(digest).lines == {}
 
 
-def test_a_new_secret_key_does_not_double_an_order(alice: User, settings: Settings) -> None:
+def test_a_new_secret_key_does_not_duplicate_an_order(alice: User, settings: Settings) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
     version = cart.read(digest).version
@@ -73,7 +73,7 @@ def test_a_new_secret_key_does_not_double_an_order(alice: User, settings: Settin
     assert begin(alice, digest, version=version, total=product.price, address=HOME) == first
 
 
-def test_the_next_cart_of_the_same_visitor_is_another_order(alice: User) -> None:
+def test_the_next_cart_of_a_visitor_makes_another_order(alice: User) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
     first = order_of(alice, digest)
@@ -96,8 +96,10 @@ def test_a_crash_between_the_order_and_the_cart_leaves_one_order(alice: User, mo
     assert_right({product.pk: 5})
 
 
-def test_an_order_is_given_to_nobody_but_who_made_it(alice: User, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even to who comes with the same cart, which no two people have."""
+def test_a_checkout_never_returns_an_order_of_another_user(
+    alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This holds even for an equal cart, which two users never have."""
     product = make_product(stock=5)
     digest = make_cart("alice", product)
     version = cart.read(digest).version
@@ -110,7 +112,7 @@ def test_an_order_is_given_to_nobody_but_who_made_it(alice: User, bob: User, mon
     assert cart.read(digest).lines == {product.pk: 1}
 
 
-def test_what_was_put_into_the_cart_meanwhile_stays_there(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_added_during_the_checkout_stay_in_the_cart(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     product, other = make_product(stock=5), make_product("Another", stock=5)
     digest = make_cart("alice", product)
     write = checkout._write
@@ -143,7 +145,7 @@ def test_an_empty_cart_is_not_ordered(alice: User) -> None:
     assert not Order.objects.exists()
 
 
-def test_a_price_that_rose_since_it_was_shown_is_said_and_not_charged(alice: User) -> None:
+def test_a_price_rise_since_the_page_was_shown_refuses_the_order(alice: User) -> None:
     product = make_product(price=1000, stock=5)
     digest = make_cart("alice", product, quantity=2)
     Product.objects.update(price=1100)
@@ -155,7 +157,7 @@ def test_a_price_that_rose_since_it_was_shown_is_said_and_not_charged(alice: Use
     assert_right({product.pk: 5})
 
 
-def test_a_price_that_fell_is_what_it_costs(alice: User) -> None:
+def test_a_price_drop_since_the_page_was_shown_applies(alice: User) -> None:
     product = make_product(price=1000, stock=5)
     digest = make_cart("alice", product)
     make_sale(product, price=700)
@@ -163,7 +165,7 @@ def test_a_price_that_fell_is_what_it_costs(alice: User) -> None:
     assert OrderLine.objects.get().price == 700
 
 
-def test_a_sale_that_is_over_does_not_count(alice: User) -> None:
+def test_an_ended_sale_does_not_lower_the_price(alice: User) -> None:
     product = make_product(price=1000, stock=5)
     digest = make_cart("alice", product)
     make_sale(product, price=700, starts_in=-2, hours=-1)
@@ -171,7 +173,7 @@ def test_a_sale_that_is_over_does_not_count(alice: User) -> None:
         order_of(alice, digest, total=700)
 
 
-def test_too_few_copies_of_one_book_leave_all_of_them_where_they_are(alice: User) -> None:
+def test_a_shortage_of_one_book_reserves_nothing(alice: User) -> None:
     plenty, few = make_product("Plenty", stock=9), make_product("Few", stock=2)
     digest = make_cart("alice", plenty, few, quantity=3)
     with pytest.raises(SoldOut) as refusal:
@@ -181,7 +183,7 @@ def test_too_few_copies_of_one_book_leave_all_of_them_where_they_are(alice: User
     assert_right({plenty.pk: 9, few.pk: 2})
 
 
-def test_what_is_not_for_sale_any_more_is_sold_out(alice: User) -> None:
+def test_withdrawn_products_count_as_sold_out(alice: User) -> None:
     product = make_product(stock=9)
     digest = make_cart("alice", product)
     Product.objects.update(is_active=False)
@@ -190,9 +192,7 @@ def test_what_is_not_for_sale_any_more_is_sold_out(alice: User) -> None:
     assert refusal.value.shortages == (Shortage(product.pk, 1, 0),)
 
 
-def test_copies_that_come_back_as_one_looks_how_many_are_left_are_had(
-    alice: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copies_that_return_during_the_count_are_sold(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     product = make_product(stock=0)
     digest = make_cart("alice", product)
     left = stock.left
@@ -205,7 +205,7 @@ def test_copies_that_come_back_as_one_looks_how_many_are_left_are_had(
     assert order_of(alice, digest).state == State.RESERVED
 
 
-def test_the_last_copy_is_had_by_one(alice: User, bob: User) -> None:
+def test_the_last_copy_is_sold_once(alice: User, bob: User) -> None:
     product = make_product(stock=1)
     first, second = make_cart("alice", product), make_cart("bob", product)
     assert order_of(alice, first).user == alice
@@ -214,7 +214,7 @@ def test_the_last_copy_is_had_by_one(alice: User, bob: User) -> None:
     assert_right({product.pk: 1})
 
 
-def test_one_checkout_sent_from_twelve_windows_at_once_is_one_order(alice: User) -> None:
+def test_twelve_simultaneous_checkouts_of_one_cart_make_one_order(alice: User) -> None:
     product = make_product(stock=1)
     digest = make_cart("alice", product)
     version = cart.read(digest).version
@@ -226,7 +226,7 @@ def test_one_checkout_sent_from_twelve_windows_at_once_is_one_order(alice: User)
     assert_right({product.pk: 1})
 
 
-def test_carts_with_the_same_books_in_opposite_order_do_not_wait_for_one_another_for_ever(alice: User) -> None:
+def test_carts_with_equal_books_in_opposite_order_do_not_deadlock(alice: User) -> None:
     products = [make_product(f"Book {n}", stock=100) for n in range(4)]
     digests = [make_cart(f"cart {n}", *(products if n % 2 else products[::-1])) for n in range(10)]
 
@@ -245,7 +245,7 @@ def test_a_rush_for_three_copies_sells_three(alice: User, redis: Redis) -> None:
     assert_right({product.pk: 3})
 
 
-def test_an_order_knows_until_when_its_copies_are_kept(alice: User, settings: Settings) -> None:
+def test_an_order_has_the_end_of_its_reservation(alice: User, settings: Settings) -> None:
     settings.SHOP_RESERVATION_SECONDS = 600
     began, kept = clock.now(), timedelta(seconds=600)
     order = order_of(alice, make_cart("alice", make_product()))

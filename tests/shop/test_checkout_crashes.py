@@ -1,4 +1,4 @@
-"""A process that is gone before any of its writes: what it left is found, finished once, and the ledger is right."""
+"""A process that dies before any of its writes leaves a state that can be completed once, with a correct ledger."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -30,13 +30,13 @@ from tests.support.shop.make import make_product
 from tests.support.shop.remote import Crash
 
 pytestmark = pytest.mark.django_db(transaction=True)
-STOCK, FEWEST = 500, 5  # copies; writes of the shortest life
+STOCK, FEWEST = 500, 5  # copies; writes of the shortest run
 Life = Callable[[User, Product, int], Callable[[], object]]
 
 
 @contextmanager
 def killed_before(write: int) -> Generator[None, None, None]:
-    """The block is over before its n-th write to the ledger, from 1: what is not committed by then is rolled back."""
+    """End the block before its n-th write to the ledger (from 1). Uncommitted writes are rolled back."""
     numbers = count(1)
 
     def execute(do: Callable[..., Any], sql: str, *asked: Any) -> Any:
@@ -49,7 +49,7 @@ def killed_before(write: int) -> Generator[None, None, None]:
 
 
 def buys(alice: User, book: Product, n: int) -> Callable[[], object]:
-    """A checkout, and the same form sent again after the crash."""
+    """Check out, and send the same form again after the crash."""
     digest = make_cart(f"cart {n}", book, quantity=2)
     shown = cart.read(digest)
 
@@ -62,7 +62,7 @@ def buys(alice: User, book: Product, n: int) -> Callable[[], object]:
 
 
 def cancels(alice: User, book: Product, n: int) -> Callable[[], object]:
-    """A paid order is cancelled, and its money goes back."""
+    """Cancel a paid order, with a refund."""
     order = order_of(alice, make_cart(f"cart {n}", book))
     pay(order, Card(fake.SUCCEEDS))
 
@@ -75,7 +75,7 @@ def cancels(alice: User, book: Product, n: int) -> Callable[[], object]:
 
 
 def pays_late(alice: User, book: Product, n: int) -> Callable[[], object]:
-    """The answer comes when the time is over; of two orders one has been paid."""
+    """Deliver an answer after the time to pay; one of two orders has been paid."""
     pay(order_of(alice, make_cart(f"cart {n}", book)), Card(fake.LATE))
     order_of(alice, make_cart(f"other cart {n}", book))
 
@@ -87,9 +87,7 @@ def pays_late(alice: User, book: Product, n: int) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize("life", [buys, cancels, pays_late])
-def test_a_process_that_is_gone_before_any_of_its_writes_leaves_what_can_be_finished(
-    life: Life, settings: Settings
-) -> None:
+def test_a_crash_before_any_write_leaves_a_state_that_can_be_completed(life: Life, settings: Settings) -> None:
     settings.SHOP_PAYMENT_TRIES = 10**6
     alice, book = User.objects.create_user("alice"), make_product(stock=STOCK)
     for n in count(1):

@@ -1,4 +1,4 @@
-"""The checkout page and the page to pay again: what is shown, and what a form that is sent leads to."""
+"""The checkout page and the page that pays an existing order: their content and the results of their forms."""
 
 import re
 from typing import Any
@@ -40,23 +40,23 @@ def digest_in(client: Client) -> str:
 
 
 def hidden(page: Any) -> dict[str, str]:
-    """What the page's form says of the cart."""
+    """Return the hidden fields of the page's form."""
     found = dict(re.findall(r'type="hidden" name="(version|total)" value="(\d+)"', page.content.decode()))
     assert set(found) == {"version", "total"}
     return found
 
 
 def send(client: Client, **changed: str) -> Any:
-    """Look at the checkout, and send its form."""
+    """Open the checkout page and send its form."""
     return client.post("/shop/checkout/", GIVEN | hidden(client.get("/shop/checkout/")) | changed)
 
 
 def text_of(response: Any) -> str:
-    """What a page says, without its markup."""
+    """Return the text of a page without markup."""
     return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
 
 
-def test_a_good_card_buys_what_is_in_the_cart(desk: Client, book: Product) -> None:
+def test_a_valid_card_buys_the_cart(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 2)
     response = send(desk)
     order = Order.objects.get()
@@ -66,7 +66,7 @@ def test_a_good_card_buys_what_is_in_the_cart(desk: Client, book: Product) -> No
     assert_right({book.pk: 3})
 
 
-def test_the_page_shows_lines_total_and_what_the_cards_do(desk: Client, book: Product) -> None:
+def test_the_page_shows_lines_total_and_the_effects_of_test_cards(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 2)
     said = text_of(desk.get("/shop/checkout/"))
     for words in ("Small Gods", "2 × €12.50", "Total €25.00", "Order and pay €25.00", fake.REFUSED, "is refused"):
@@ -80,17 +80,17 @@ def test_the_page_is_read_from_redis(desk: Client, book: Product) -> None:
     desk.get("/shop/checkout/")
     with record() as found:
         desk.get("/shop/checkout/")
-    # Whether this cart is an order already, where the last one went, and, as there is none, the address of letters.
+    # An existing order of this cart, the address of the last order, and without one the e-mail address.
     assert ["shop_order" in sql for sql, _ in found.sql] == [True, True, False]
-    assert found.round_trips == 3  # session, cart, what the lines say
+    assert found.round_trips == 3  # session, cart, products and books
 
 
-def test_who_is_not_logged_in_is_led_to_the_door_and_back(client: Client) -> None:
+def test_anonymous_visitors_are_redirected_to_the_login_and_back(client: Client) -> None:
     response = client.get("/shop/checkout/")
     assert response["Location"] == "/accounts/login/?next=/shop/checkout/"
 
 
-def test_an_empty_cart_leads_to_the_cart(desk: Client) -> None:
+def test_an_empty_cart_redirects_to_the_cart(desk: Client) -> None:
     assert desk.get("/shop/checkout/")["Location"] == "/shop/cart/"
     response = desk.post("/shop/checkout/", GIVEN | {"version": "5", "total": "5"})
     assert response["Location"] == "/shop/cart/"
@@ -111,7 +111,7 @@ def test_an_empty_cart_leads_to_the_cart(desk: Client) -> None:
         "\u0440\u0443\u0441\u0441\u043a\u0438\u0439.\u0440\u0444",
     ],
 )
-def test_links_and_control_characters_are_refused_beside_their_field(
+def test_links_and_control_characters_are_refused_at_their_field(
     desk: Client, book: Product, field: str, typed: str
 ) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
@@ -129,14 +129,14 @@ def test_links_and_control_characters_are_refused_beside_their_field(
         ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u062a\u0647\u0631\u0627\u0646"),
     ],
 )
-def test_names_and_addresses_of_people_are_taken(desk: Client, book: Product, name: str, address: str) -> None:
+def test_usual_names_and_addresses_are_accepted(desk: Client, book: Product, name: str, address: str) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     assert send(desk, name=name, address=address).status_code == 302
     assert Order.objects.get().name == name
 
 
 @pytest.mark.parametrize("field", ["name", "email", "address", "card"])
-def test_what_is_missing_is_said_beside_its_field(desk: Client, book: Product, field: str) -> None:
+def test_missing_fields_are_reported_at_the_field(desk: Client, book: Product, field: str) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     page = send(desk, **{field: " "})
     assert page.status_code == 200
@@ -145,20 +145,20 @@ def test_what_is_missing_is_said_beside_its_field(desk: Client, book: Product, f
 
 
 @pytest.mark.parametrize("typed", ["4242 4242 4242 4241", "4242", "abcd efgh ijkl mnop", "٤٢٤٢٤٢٤٢٤٢٤٢٤٢٤٢"])
-def test_a_number_that_is_no_cards_is_said_beside_the_field(desk: Client, book: Product, typed: str) -> None:
+def test_invalid_card_numbers_are_reported_at_the_field(desk: Client, book: Product, typed: str) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     page = send(desk, card=typed)
     assert "That is not the number of a card" in text_of(page)
     assert not Order.objects.exists()
 
 
-def test_a_card_may_be_typed_with_blanks(desk: Client, book: Product) -> None:
+def test_a_card_number_may_contain_spaces(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     send(desk, card="4242 4242 4242 4242")
     assert Order.objects.get().state == State.PAID
 
 
-def test_what_was_typed_stays_but_for_the_card(desk: Client, book: Product) -> None:
+def test_an_invalid_form_keeps_all_input_except_the_card(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     page = send(desk, email="nobody", card=fake.TWICE).content.decode()
     assert 'value="nobody"' in page
@@ -166,7 +166,7 @@ def test_what_was_typed_stays_but_for_the_card(desk: Client, book: Product) -> N
     assert f'value="{fake.TWICE}"' not in page.replace(f'<option value="{fake.TWICE}">', "")
 
 
-def test_a_cart_that_changed_is_shown_as_it_is_and_can_be_ordered_then(desk: Client, book: Product) -> None:
+def test_a_changed_cart_is_shown_again_and_can_then_be_ordered(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     before = hidden(desk.get("/shop/checkout/"))
     carts.set_line(digest_in(desk), book.pk, 2)
@@ -178,14 +178,14 @@ def test_a_cart_that_changed_is_shown_as_it_is_and_can_be_ordered_then(desk: Cli
     assert Order.objects.get().total == 2500
 
 
-def test_a_form_that_names_no_cart_is_shown_the_cart(desk: Client, book: Product) -> None:
+def test_a_form_without_a_cart_version_shows_the_cart(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     for wrong in ({}, {"version": "x", "total": "y"}, {"version": "-1", "total": "1"}, {"version": "9" * 40}):
         assert desk.post("/shop/checkout/", GIVEN | wrong).status_code in (200, 409)
     assert not Order.objects.exists()
 
 
-def test_a_price_that_rose_is_said_and_not_charged(desk: Client, book: Product) -> None:
+def test_a_price_rise_is_reported_and_not_charged(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     before = hidden(desk.get("/shop/checkout/"))
     Product.objects.update(price=1300)
@@ -196,7 +196,7 @@ def test_a_price_that_rose_is_said_and_not_charged(desk: Client, book: Product) 
     assert not FakeCharge.objects.exists()
 
 
-def test_who_comes_too_late_is_told_what_is_left(desk: Client, book: Product) -> None:
+def test_a_shortage_shows_the_copies_left(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 3)
     before = hidden(desk.get("/shop/checkout/"))
     Product.objects.update(stock=2)
@@ -207,7 +207,7 @@ def test_who_comes_too_late_is_told_what_is_left(desk: Client, book: Product) ->
     assert not FakeCharge.objects.exists()
 
 
-def test_who_has_ordered_before_need_not_type_it_again(desk: Client, book: Product) -> None:
+def test_the_form_starts_with_the_address_of_the_last_order(desk: Client, book: Product) -> None:
     for count in (1, 2):
         carts.set_line(digest_in(desk), book.pk, count)
         page = desk.get("/shop/checkout/").content.decode()
@@ -215,7 +215,7 @@ def test_who_has_ordered_before_need_not_type_it_again(desk: Client, book: Produ
         send(desk, address="9 Far Street")
 
 
-def test_a_refused_card_leads_to_another_try(desk: Client, book: Product) -> None:
+def test_a_refused_card_leads_to_another_attempt(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     response = send(desk, card=fake.REFUSED)
     order = Order.objects.get()
@@ -233,7 +233,7 @@ def test_a_refused_card_leads_to_another_try(desk: Client, book: Product) -> Non
     assert_right({book.pk: 3})
 
 
-def test_a_provider_that_hangs_does_not_hold_the_page(desk: Client, book: Product, settings: Settings) -> None:
+def test_a_hanging_provider_does_not_block_the_page(desk: Client, book: Product, settings: Settings) -> None:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.2
     carts.set_line(digest_in(desk), book.pk, 1)
     response = send(desk, card=fake.HANGS)
@@ -242,7 +242,7 @@ def test_a_provider_that_hangs_does_not_hold_the_page(desk: Client, book: Produc
     assert Order.objects.get().state == State.RESERVED
 
 
-def test_who_cancelled_while_the_provider_was_asked_is_told_that_the_money_goes_back(
+def test_cancelling_during_a_payment_announces_the_refund(
     desk: Client, book: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     charge = fake.FakeProvider.charge
@@ -260,7 +260,7 @@ def test_who_cancelled_while_the_provider_was_asked_is_told_that_the_money_goes_
     assert_right({book.pk: 3})
 
 
-def test_without_its_token_no_form_orders_pays_or_cancels(book: Product) -> None:
+def test_forms_that_order_pay_or_cancel_require_a_csrf_token(book: Product) -> None:
     alice, browser = User.objects.create_user("alice"), Client(enforce_csrf_checks=True)
     browser.force_login(alice)
     carts.set_line(digest_in(browser), book.pk, 1)
@@ -272,7 +272,7 @@ def test_without_its_token_no_form_orders_pays_or_cancels(book: Product) -> None
     assert Order.objects.get().state == State.RESERVED
 
 
-def test_an_order_is_paid_by_its_customer_alone(desk: Client, book: Product) -> None:
+def test_only_the_customer_can_pay_an_order(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     order = Order.objects.get(pk=int(send(desk, card=fake.REFUSED)["Location"].split("/")[3]))
     other = Client()
@@ -283,7 +283,7 @@ def test_an_order_is_paid_by_its_customer_alone(desk: Client, book: Product) -> 
     assert Payment.objects.count() == 1
 
 
-def test_what_is_paid_is_not_paid_again(desk: Client, book: Product) -> None:
+def test_a_paid_order_is_not_paid_again(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     order = send(desk)["Location"]
     assert desk.get(f"{order}pay/")["Location"] == order
@@ -291,9 +291,7 @@ def test_what_is_paid_is_not_paid_again(desk: Client, book: Product) -> None:
     assert FakeCharge.objects.count() == 1
 
 
-def test_a_form_sent_again_after_a_crash_before_paying_pays_the_order_that_was_made(
-    desk: Client, book: Product
-) -> None:
+def test_a_form_repeated_after_a_crash_pays_the_existing_order(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     before = hidden(desk.get("/shop/checkout/"))
     address = checkout.Address("Alice", "alice@example.org", "1 Long Lane")
@@ -304,7 +302,7 @@ def test_a_form_sent_again_after_a_crash_before_paying_pays_the_order_that_was_m
     assert Order.objects.get().state == State.PAID
 
 
-def test_a_cart_that_is_an_order_already_leads_there(
+def test_a_cart_that_was_ordered_redirects_to_its_order(
     desk: Client, book: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
@@ -317,7 +315,7 @@ def test_a_cart_that_is_an_order_already_leads_there(
     assert cart.read(digest_in(desk)).lines == {}
 
 
-def test_who_sends_it_again_and_again_has_to_wait(desk: Client, book: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_submissions_are_rate_limited(desk: Client, book: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shop.views.checkout.TRIES", (2, 600))
     carts.set_line(digest_in(desk), book.pk, 1)
     codes = [send(desk, email="nobody").status_code for _ in range(3)]
@@ -327,7 +325,7 @@ def test_who_sends_it_again_and_again_has_to_wait(desk: Client, book: Product, m
     assert not Payment.objects.exists()
 
 
-def test_cards_are_tried_so_often_only(desk: Client, book: Product, settings: Settings) -> None:
+def test_attempts_with_cards_are_limited(desk: Client, book: Product, settings: Settings) -> None:
     settings.SHOP_PAYMENT_TRIES = 2
     carts.set_line(digest_in(desk), book.pk, 1)
     pay = send(desk, card=fake.REFUSED)["Location"]
@@ -337,7 +335,7 @@ def test_cards_are_tried_so_often_only(desk: Client, book: Product, settings: Se
     assert Payment.objects.count() == 2
 
 
-def test_who_pays_may_pay_again(desk: Client, book: Product, settings: Settings) -> None:
+def test_successful_payments_do_not_count_as_attempts(desk: Client, book: Product, settings: Settings) -> None:
     settings.SHOP_PAYMENT_TRIES = 1
     for _ in range(3):
         carts.set_line(digest_in(desk), book.pk, 1)
@@ -345,7 +343,7 @@ def test_who_pays_may_pay_again(desk: Client, book: Product, settings: Settings)
     assert Order.objects.filter(state=State.PAID).count() == 3
 
 
-def test_no_number_of_a_card_is_kept_or_logged(
+def test_card_numbers_are_never_stored_or_logged(
     desk: Client, book: Product, caplog: pytest.LogCaptureFixture, settings: Settings
 ) -> None:
     for number, patience in ((fake.SUCCEEDS, settings.PAYMENT_TIMEOUT_SECONDS), (fake.HANGS, 0.2)):

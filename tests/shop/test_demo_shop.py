@@ -1,4 +1,4 @@
-"""The shop of ``make demo``: prices, a past from which recommendations come, a sale that is on."""
+"""The shop of ``make demo``: prices, a history for recommendations and a current sale."""
 
 from datetime import timedelta
 
@@ -33,7 +33,7 @@ def demo(monkeypatch: pytest.MonkeyPatch) -> None:
     make_logins()
 
 
-def test_the_demo_has_a_past_that_says_what_goes_with_what(demo: None) -> None:
+def test_the_demo_has_a_history_with_recommendations(demo: None) -> None:
     made = load_demo_shop(NOW)
     assert made["products"] == Book.objects.count()
     assert made["orders"] == Order.objects.count() > 500
@@ -42,7 +42,7 @@ def test_the_demo_has_a_past_that_says_what_goes_with_what(demo: None) -> None:
     assert not Order.objects.filter(created_at__gt=NOW).exists()
     assert not Order.objects.exclude(state__in=[State.SENT, State.CANCELLED]).exists()
     assert not Order.objects.filter(lines=None).exists()
-    assert not Order.objects.filter(confirmed_at=None).exists()  # nobody is written to
+    assert not Order.objects.filter(confirmed_at=None).exists()  # no email is sent
     assert Order.objects.filter(user__username="demo-shopper").exists()
     build.rebuild()
     rebuild(["book", "product", "recommendation"])
@@ -55,8 +55,8 @@ def test_the_demo_has_a_past_that_says_what_goes_with_what(demo: None) -> None:
     assert [model.objects.count() for model in (Product, Order, OrderLine, View, Recommendation)] == before
 
 
-def test_a_sale_is_on_and_is_renewed_when_it_is_over(demo: None) -> None:
-    assert not renew_sale(NOW)  # nothing is for sale
+def test_a_sale_is_on_and_is_renewed_after_its_end(demo: None) -> None:
+    assert not renew_sale(NOW)  # no product is for sale
     load_demo_shop(NOW)
     assert renew_sale(NOW)
     sale = Sale.objects.on(NOW).get()
@@ -73,8 +73,8 @@ def test_a_sale_is_on_and_is_renewed_when_it_is_over(demo: None) -> None:
     assert not renew_sale(NOW)
 
 
-def test_somebody_looks_around_unless_somebody_does_anyway(demo: None, settings: Settings) -> None:
-    settings.SHOP_VIEW_PERIOD_SECONDS = PERIOD  # what the demo's readers did long ago is no more
+def test_the_demo_adds_views_unless_there_are_recent_ones(demo: None, settings: Settings) -> None:
+    settings.SHOP_VIEW_PERIOD_SECONDS = PERIOD  # the scores of the demo readers' old views are gone
     assert look_around() == 0
     load_demo_shop(NOW)
     assert look_around() > 100

@@ -1,4 +1,4 @@
-"""Simulated visitors on the live site: each thing they do is done."""
+"""Simulated visitors on the live site: each of their actions takes effect."""
 
 import io
 from threading import Event
@@ -26,13 +26,13 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 @pytest.fixture(autouse=True)
 def no_logins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There are no logins but a test's own."""
+    """Remove logins of other tests."""
     monkeypatch.setattr("config.devserver.logins.notes.read", lambda name: {})
 
 
 @pytest.fixture
 def products() -> list[Product]:
-    """Three books of a tag that has to be quoted."""
+    """Three books of a tag that must be quoted in URLs."""
     found = [make_product(f"Book {n}", stock=50) for n in range(3)]
     tag = Tag.objects.create(name="found family")
     for product in found:
@@ -47,7 +47,7 @@ def visitor(live_server: LiveServer, products: list[Product]) -> Visitor:
     return Visitor(live_server.url, 1, None, Event())
 
 
-def test_a_visitor_registers_searches_buys_and_says_something(visitor: Visitor) -> None:
+def test_a_visitor_registers_searches_buys_and_posts(visitor: Visitor) -> None:
     visitor.come_in()
     for _ in range(3):
         visitor.search()
@@ -65,7 +65,7 @@ def test_a_visitor_registers_searches_buys_and_says_something(visitor: Visitor) 
     assert Post.objects.get().user == user
 
 
-def test_a_visitor_logs_in_and_follows_who_has_said_something(
+def test_a_visitor_logs_in_and_follows_an_author_of_a_post(
     visitor: Visitor, live_server: LiveServer, products: list[Product]
 ) -> None:
     visitor.come_in()
@@ -79,14 +79,14 @@ def test_a_visitor_logs_in_and_follows_who_has_said_something(
     assert Follow.objects.get().follower.username == "demo-shopper"
 
 
-def test_who_is_refused_says_so(live_server: LiveServer, products: list[Product]) -> None:
+def test_refused_actions_are_reported(live_server: LiveServer, products: list[Product]) -> None:
     visitor = Visitor(live_server.url, 1, ("nobody", "wrong"), Event())
     visitor.come_in()
     assert visitor.done == {"refused: logged in": 1}
     Product.objects.update(stock=0)
     drain_all()
     visitor.search()
-    visitor.buy()  # nobody who is logged in: fills a cart instead
+    visitor.buy()  # an anonymous visitor fills a cart instead
     assert not Order.objects.exists()
 
 
@@ -100,7 +100,7 @@ def _run(url: str, *arguments: str) -> tuple[int, dict[str, object], str]:
     return code, orjson.loads(out.getvalue() or "{}"), err.getvalue()
 
 
-def test_the_command_stops_by_itself_and_says_what_was_done(
+def test_the_command_stops_and_reports_its_actions(
     live_server: LiveServer, products: list[Product], settings: Settings
 ) -> None:
     settings.DEBUG = True
@@ -110,22 +110,22 @@ def test_the_command_stops_by_itself_and_says_what_was_done(
     assert User.objects.filter(username__startswith="visitor ").count() == 2
 
 
-def test_at_a_real_shop_it_has_to_be_meant(live_server: LiveServer, settings: Settings) -> None:
+def test_a_real_payment_provider_requires_confirmation(live_server: LiveServer, settings: Settings) -> None:
     settings.PAYMENT_PROVIDER = "tests.support.shop.remote.Remote"
     code, _, said = _run(live_server.url, "--seconds", "1")
     assert code == 2
     assert "say --yes if that is meant" in said
 
 
-def test_a_site_that_is_not_there_is_said(settings: Settings) -> None:
+def test_an_unreachable_site_is_reported(settings: Settings) -> None:
     settings.DEBUG = True
     for url, why in ((f"http://127.0.0.1:{free_port()}", "does not answer"), ("ftp://here", "is no address of a site")):
         code, _, said = _run(url)
         assert (code, why in said) == (2, True)
 
 
-def test_it_never_goes_to_another_site() -> None:
-    """Also when the site says so."""
+def test_simulated_visitors_never_leave_the_site() -> None:
+    """This also holds for redirects."""
     stays = Stays("http://127.0.0.1:8000")
     here = Request("http://127.0.0.1:8000/")
     for away in ("http://elsewhere.example/", "https://127.0.0.1:8000/", "http://127.0.0.1:8001/"):

@@ -1,4 +1,4 @@
-"""What costs nothing is ordered without a card: paid at once, and the provider has no part in it."""
+"""Free orders need no card: they are paid at once, without the provider."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ NO_CARD = {name: value for name, value in GIVEN.items() if name != "card"}
 
 @pytest.fixture(autouse=True)
 def no_provider(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks the provider for anything fails."""
+    """Make every call of the provider fail."""
 
     def asked(*_args: Any) -> None:
         raise AssertionError("the provider was asked")
@@ -46,7 +46,7 @@ def gift() -> Product:
     return make_product("A gift", price=0, stock=3)
 
 
-def test_it_is_paid_as_it_is_made_and_told_once(alice: User, gift: Product) -> None:
+def test_a_free_order_is_paid_at_once_and_confirmed_once(alice: User, gift: Product) -> None:
     digest = make_cart("alice", gift, quantity=2)
     order = order_of(alice, digest)
     stored = Order.objects.get()
@@ -63,7 +63,7 @@ def test_it_is_paid_as_it_is_made_and_told_once(alice: User, gift: Product) -> N
     assert settle() == Settled()
 
 
-def test_it_is_cancelled_with_nothing_to_refund(alice: User, gift: Product) -> None:
+def test_a_cancelled_free_order_needs_no_refund(alice: User, gift: Product) -> None:
     User.objects.filter(pk=alice.pk).update(email="alice@example.org")
     order = order_of(alice, make_cart("alice", gift, quantity=2))
     for _ in range(2):
@@ -76,13 +76,13 @@ def test_it_is_cancelled_with_nothing_to_refund(alice: User, gift: Product) -> N
     assert "goes back" not in mail.outbox[-1].body
 
 
-def test_it_is_sent_as_any_other(alice: User, gift: Product) -> None:
+def test_a_free_order_can_be_sent(alice: User, gift: Product) -> None:
     order = order_of(alice, make_cart("alice", gift))
     assert send(order.pk).state == State.SENT
     assert_right({gift.pk: 3})
 
 
-def test_one_checkout_from_eight_windows_at_once_is_one_order(alice: User, gift: Product) -> None:
+def test_eight_simultaneous_checkouts_of_one_cart_make_one_order(alice: User, gift: Product) -> None:
     digest = make_cart("alice", gift)
     version = cart.read(digest).version
 
@@ -94,7 +94,7 @@ def test_one_checkout_from_eight_windows_at_once_is_one_order(alice: User, gift:
     assert len(hinted(start="shop.tasks.confirm")) == 1
 
 
-def test_a_rush_gives_away_what_there_is(alice: User, gift: Product) -> None:
+def test_a_rush_gives_away_only_the_stock(alice: User, gift: Product) -> None:
     digests = [make_cart(f"cart {n}", gift) for n in range(8)]
     found = together(8, lambda n: order_of(alice, digests[n]))
     assert sorted(type(one).__name__ for one in found) == ["Order"] * 3 + ["SoldOut"] * 5
@@ -129,7 +129,7 @@ def test_an_address_is_still_asked_for(desk: Client, gift: Product) -> None:
     assert not Order.objects.exists()
 
 
-def test_who_says_that_it_costs_nothing_is_shown_what_it_costs_and_asked_for_a_card(desk: Client) -> None:
+def test_a_forged_total_of_zero_shows_the_price_and_asks_for_a_card(desk: Client) -> None:
     book = make_product(price=1250, stock=3)
     carts.set_line(digest_in(desk), book.pk, 1)
     shown = hidden(desk.get("/shop/checkout/")) | {"total": "0"}
@@ -141,7 +141,7 @@ def test_who_says_that_it_costs_nothing_is_shown_what_it_costs_and_asked_for_a_c
     assert_right({book.pk: 3})
 
 
-def test_no_card_is_charged_when_the_price_fell_to_nothing(desk: Client) -> None:
+def test_no_card_is_charged_after_a_price_drop_to_zero(desk: Client) -> None:
     book = make_product(price=1250, stock=3)
     carts.set_line(digest_in(desk), book.pk, 1)
     shown = hidden(desk.get("/shop/checkout/"))
@@ -151,7 +151,7 @@ def test_no_card_is_charged_when_the_price_fell_to_nothing(desk: Client) -> None
     assert_right({book.pk: 3})
 
 
-def test_an_order_that_costs_is_not_had_by_saying_that_it_does_not(desk: Client) -> None:
+def test_a_forged_total_of_zero_does_not_buy_a_priced_order(desk: Client) -> None:
     book = make_product(price=1250, stock=3)
     carts.set_line(digest_in(desk), book.pk, 1)
     shown = hidden(desk.get("/shop/checkout/"))

@@ -1,4 +1,4 @@
-"""What is known to be sold out is not asked of SQL again, for a moment; and never decides that something is sold."""
+"""Remembered shortages keep checkouts away from SQL for a moment, and never cause a sale."""
 
 import time
 
@@ -39,7 +39,7 @@ def refused(user: User, cart: str) -> SoldOut:
     return refusal.value
 
 
-def test_the_second_who_comes_too_late_costs_sql_no_write(alice: User, book: Product, settings: Settings) -> None:
+def test_a_second_hopeless_checkout_writes_nothing_to_sql(alice: User, book: Product, settings: Settings) -> None:
     settings.SHOP_HOLD_SECONDS = 60
     first, second = make_cart("first", book, quantity=3), make_cart("second", book, quantity=3)
     refused(alice, first)
@@ -50,7 +50,7 @@ def test_the_second_who_comes_too_late_costs_sql_no_write(alice: User, book: Pro
     assert not [query["sql"] for query in found if "BEGIN" in query["sql"] or "UPDATE" in query["sql"]]
 
 
-def test_who_wants_no_more_than_are_left_is_not_turned_away(alice: User, book: Product, settings: Settings) -> None:
+def test_a_checkout_within_the_remembered_stock_is_not_refused(alice: User, book: Product, settings: Settings) -> None:
     settings.SHOP_HOLD_SECONDS = 60
     refused(alice, make_cart("first", book, quantity=3))
     assert order_of(alice, make_cart("second", book, quantity=2)).state == State.RESERVED
@@ -58,7 +58,7 @@ def test_who_wants_no_more_than_are_left_is_not_turned_away(alice: User, book: P
 
 
 @pytest.mark.parametrize("way", ["cancelled", "run out"])
-def test_copies_that_come_back_can_be_had_at_once(alice: User, book: Product, settings: Settings, way: str) -> None:
+def test_returned_copies_can_be_bought_at_once(alice: User, book: Product, settings: Settings, way: str) -> None:
     settings.SHOP_HOLD_SECONDS = 60
     order = order_of(alice, make_cart("first", book, quantity=2))
     late = make_cart("late", book)
@@ -72,7 +72,7 @@ def test_copies_that_come_back_can_be_had_at_once(alice: User, book: Product, se
     assert_right({book.pk: 2})
 
 
-def test_it_is_believed_for_a_moment_only(alice: User, book: Product, settings: Settings) -> None:
+def test_a_shortage_is_remembered_for_a_moment_only(alice: User, book: Product, settings: Settings) -> None:
     settings.SHOP_HOLD_SECONDS = 0.3
     late = make_cart("late", book, quantity=3)
     refused(alice, late)
@@ -81,7 +81,7 @@ def test_it_is_believed_for_a_moment_only(alice: User, book: Product, settings: 
     assert order_of(alice, late).state == State.RESERVED
 
 
-def test_what_sql_said_long_ago_is_not_remembered(book: Product, redis: Redis, settings: Settings) -> None:
+def test_old_answers_of_sql_are_not_remembered(book: Product, redis: Redis, settings: Settings) -> None:
     settings.SHOP_HOLD_SECONDS = 7200.0
     holds.remember({book.pk: 0}, time.monotonic() - 7200)
     assert not redis.exists(keys.hold(book.pk))
@@ -89,7 +89,7 @@ def test_what_sql_said_long_ago_is_not_remembered(book: Product, redis: Redis, s
     assert 0 < redis.pttl(keys.hold(book.pk)) <= 3_600_000
 
 
-def test_what_is_remembered_never_sells_anything(alice: User, book: Product, redis: Redis) -> None:
+def test_a_remembered_stock_never_permits_a_sale(alice: User, book: Product, redis: Redis) -> None:
     redis.set(keys.hold(book.pk), 1000)
     assert refused(alice, make_cart("late", book, quantity=3)).shortages == ((book.pk, 3, 2),)
     assert_right({book.pk: 2})

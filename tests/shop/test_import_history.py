@@ -1,4 +1,4 @@
-"""``import_goodbooks``: products, readers, looks and purchases, from files that hold every kind of dirt."""
+"""``import_goodbooks``: products, readers, views and purchases, from files with every kind of bad row."""
 
 import json
 from collections import Counter
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Capture = pytest.CaptureFixture[str]
 BOOKS = books_csv(
     {},
-    {"book_id": "2", "goodreads_book_id": "1"},  # another's number among the others' numbers
+    {"book_id": "2", "goodreads_book_id": "1"},  # a number that another book's id equals
     {"book_id": "7", "goodreads_book_id": "2", "title": "Seven"},
 )
 
 
 def pairs(*rows: tuple[object, object], last: str = "") -> str:
-    """A file of (user, book), with a column more, as ratings.csv has."""
+    """Return a file of (user, book), with a further column as in ratings.csv."""
     return "\n".join(["user_id,book_id,rating", *(f"{user},{book},5" for user, book in rows), last])
 
 
@@ -47,7 +47,7 @@ def files(folder: Path, to_read: str | None = None, ratings: str | None = None) 
 
 
 def _all() -> tuple[object, ...]:
-    """All that an import writes."""
+    """Return all rows that an import writes."""
     return (
         list(Product.objects.order_by("pk").values_list()),
         list(User.objects.order_by("pk").values_list()),
@@ -59,9 +59,7 @@ def _all() -> tuple[object, ...]:
     )
 
 
-def test_what_readers_want_to_read_they_looked_at_and_what_they_rated_they_bought(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_wanted_books_become_views_and_rated_books_become_purchases(tmp_path: Path, capsys: Capture) -> None:
     files(tmp_path, pairs((17, 1), (17, 7), (18, 7)), pairs((17, 7), (19, 2)))
     report = load(tmp_path, capsys)
     history_of = {kind: report["added"][kind] for kind in ("products", "readers", "views", "purchases")}
@@ -75,14 +73,14 @@ def test_what_readers_want_to_read_they_looked_at_and_what_they_rated_they_bough
     line = order.lines.get()
     assert (line.product_id, line.title, line.quantity) == (7, "Seven", 1)
     assert (order.state, order.total) == (State.SENT, line.price)
-    assert order.confirmed_at is not None  # nobody is written to
+    assert order.confirmed_at is not None  # no email is sent
     assert Order.objects.get(user__username="goodbooks reader 19").lines.get().product_id == 2
     assert order.created_at > View.objects.get(user=reader, book_id=7).seen_at
     product = Product.objects.get(pk=7)
     assert (product.price, product.stock, product.reserved) == (invented.price(7), invented.stock(7), 0)
 
 
-def test_again_nothing_is_written(tmp_path: Path, capsys: Capture) -> None:
+def test_a_second_import_writes_nothing(tmp_path: Path, capsys: Capture) -> None:
     files(tmp_path, pairs((17, 1), (18, 7)), pairs((17, 7), (19, 2), (17, 1)))
     load(tmp_path, capsys)
     Product.objects.filter(pk=7).update(price=1, stock=2)
@@ -92,7 +90,7 @@ def test_again_nothing_is_written(tmp_path: Path, capsys: Capture) -> None:
     assert _all() == before
 
 
-def test_what_was_begun_is_gone_on_with(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_import_is_continued(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(user, book) for user in range(1, 400) for book in (1, 2, 7)]
     files(tmp_path, pairs(*rows), pairs(*rows))
     calls = Counter[str]()
@@ -115,7 +113,7 @@ def test_what_was_begun_is_gone_on_with(tmp_path: Path, capsys: Capture, monkeyp
     assert set(Counter(Order.objects.values_list("user")).values()) == {3}
 
 
-def test_both_are_on_their_readers_shelves_and_a_rating_counts_for_more(tmp_path: Path, capsys: Capture) -> None:
+def test_both_are_shelved_and_a_rating_takes_precedence(tmp_path: Path, capsys: Capture) -> None:
     files(tmp_path, pairs((17, 1), (17, 7), (18, 7)), "user_id,book_id,rating\n17,7,5\n19,2,1\n19,7,9\n")
     report = load(tmp_path, capsys)
     assert (report["added"]["shelved"], report["dirt"]["ratings without usable stars"]["count"]) == (5, 1)
@@ -131,7 +129,7 @@ def test_both_are_on_their_readers_shelves_and_a_rating_counts_for_more(tmp_path
     assert entry.shelved_on <= entry.started_on < entry.finished_on == entry.sort_on
 
 
-def test_a_shelf_that_was_begun_is_gone_on_with_and_what_is_there_stays(
+def test_a_partly_filled_shelf_is_completed_and_keeps_its_entries(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [(user, book) for user in range(1, 400) for book in (1, 2, 7)]
@@ -157,7 +155,7 @@ def test_a_shelf_that_was_begun_is_gone_on_with_and_what_is_there_stays(
     assert ShelfEntry.objects.exclude(stars=None).count() == len(rows[::2])
 
 
-def test_dirt_is_counted_and_left_out(tmp_path: Path, capsys: Capture) -> None:
+def test_bad_rows_are_counted_and_skipped(tmp_path: Path, capsys: Capture) -> None:
     bad = [("x", 1), (17, ""), (0, 1), (-1, 1), (9**25, 1), (17, 3), (17, 101), (17, 1), (17, 1), (18, "1.0")]
     files(tmp_path, pairs(*bad, last="5"), pairs(*bad))
     report = load(tmp_path, capsys)
@@ -171,7 +169,7 @@ def test_dirt_is_counted_and_left_out(tmp_path: Path, capsys: Capture) -> None:
     }
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path, capsys: Capture) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path, capsys: Capture) -> None:
     report = load(files(tmp_path, ratings=pairs((17, 7))), capsys)
     assert (report["missing"], report["added"]["purchases"], report["added"]["views"]) == (["to_read.csv"], 1, 0)
     call_command("import_goodbooks", str(tmp_path))
@@ -189,7 +187,7 @@ def test_a_bad_file_stops_it_before_anything_is_written(tmp_path: Path, capsys: 
     assert not Book.objects.exists()
 
 
-def test_a_limit_keeps_history_small_as_well(tmp_path: Path, capsys: Capture) -> None:
+def test_a_limit_of_books_also_limits_the_history(tmp_path: Path, capsys: Capture) -> None:
     files(tmp_path, pairs((17, 1), (18, 7)), pairs((17, 1), (19, 7)))
     added = load(tmp_path, capsys, "--limit", "1")["added"]
     assert {kind: added[kind] for kind in ("books", "products", "readers", "views", "purchases")} == {
@@ -199,14 +197,14 @@ def test_a_limit_keeps_history_small_as_well(tmp_path: Path, capsys: Capture) ->
     assert (added["books"], added["readers"], added["views"], added["purchases"]) == (2, 2, 1, 1)
 
 
-def test_books_alone_are_books_alone(tmp_path: Path, capsys: Capture) -> None:
+def test_books_only_imports_no_history(tmp_path: Path, capsys: Capture) -> None:
     report = load(files(tmp_path, pairs((17, 1)), pairs((17, 1))), capsys, "--books-only")
     assert report["added"] == {"books": 3, "authors": 1, "tags": 0, "taggings": 0}
     assert not Product.objects.exists()
     assert not User.objects.exists()
 
 
-def test_a_book_whose_number_is_taken_is_found_all_the_same(tmp_path: Path, capsys: Capture) -> None:
+def test_a_book_with_a_taken_number_is_still_found(tmp_path: Path, capsys: Capture) -> None:
     Book.objects.create(pk=7, title="Was here before")
     load(files(tmp_path, pairs((17, 7)), pairs((17, 7))), capsys)
     seven = Book.objects.get(goodreads_id=2)
@@ -215,7 +213,7 @@ def test_a_book_whose_number_is_taken_is_found_all_the_same(tmp_path: Path, caps
     assert not Product.objects.filter(pk=7).exists()
 
 
-def test_times_are_made_up_and_always_the_same() -> None:
+def test_made_up_times_are_equal_in_every_run() -> None:
     every = [(user, book) for user in range(1, 400) for book in range(1, 12)]
     looks, buys = ({pair: at(*pair) for pair in every} for at in (invented.looked_at, invented.bought_at))
     assert looks == {pair: invented.looked_at(*pair) for pair in reversed(every)}

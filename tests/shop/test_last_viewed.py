@@ -1,4 +1,4 @@
-"""What a visitor saw last: theirs alone, and still there when Redis has lost it."""
+"""A visitor's last viewed books: visible to that visitor only, and restored after Redis has lost them."""
 
 from datetime import timedelta
 
@@ -29,7 +29,7 @@ ME = "a" * 64
 
 @pytest.fixture
 def books() -> list[Book]:
-    """More than a list holds, in a warm mirror."""
+    """More books than a list holds, with a warm mirror."""
     made = [make_book(f"Book {n}") for n in range(popularity.LAST + 3)]
     rebuild(["book"])
     restore(registry.get("view"))
@@ -54,7 +54,7 @@ def test_the_last_25_are_kept_and_the_latest_comes_first(redis: Redis, books: li
     assert 0 < redis.ttl(keys.viewed_by(ME)) <= 14 * 86_400
 
 
-def test_it_is_read_in_two_round_trips_and_without_sql_once_it_is_known(books: list[Book]) -> None:
+def test_a_complete_list_takes_two_round_trips_and_no_sql(books: list[Book]) -> None:
     look_at(*books[:3])
     assert len(titles()) == 3
     with record() as seen:
@@ -65,7 +65,7 @@ def test_it_is_read_in_two_round_trips_and_without_sql_once_it_is_known(books: l
     assert (seen.round_trips, seen.sql) == (0, [])
 
 
-def test_what_redis_has_lost_comes_back_with_what_was_seen_since(redis: Redis, books: list[Book]) -> None:
+def test_a_lost_list_is_restored_and_merged_with_newer_views(redis: Redis, books: list[Book]) -> None:
     look_at(*books)
     to_sql()
     assert titles()[0] == "Book 27"
@@ -80,17 +80,17 @@ def test_what_redis_has_lost_comes_back_with_what_was_seen_since(redis: Redis, b
     assert seen.sql == []
 
 
-def test_redis_of_another_life_is_not_believed(redis: Redis, books: list[Book]) -> None:
+def test_a_list_of_another_incarnation_is_not_trusted(redis: Redis, books: list[Book]) -> None:
     look_at(books[0], books[1])
     to_sql()
     titles()
-    redis.zrem(keys.viewed_by(ME), str(books[1].pk))  # it came back from an older file ...
+    redis.zrem(keys.viewed_by(ME), str(books[1].pk))  # Redis restarted from an older file ...
     assert titles() == ["Book 0"]
-    redis.delete(keys.viewed_known(ME))  # ... which is seen by the marker
+    redis.delete(keys.viewed_known(ME))  # ... as the marker shows
     assert titles() == ["Book 1", "Book 0"]
 
 
-def test_sql_says_the_same_as_far_as_it_was_told(redis_server: RedisServer, books: list[Book]) -> None:
+def test_sql_has_the_same_list_up_to_the_last_flush(redis_server: RedisServer, books: list[Book]) -> None:
     look_at(*books[:5])
     to_sql()
     with sql_only():
@@ -99,7 +99,7 @@ def test_sql_says_the_same_as_far_as_it_was_told(redis_server: RedisServer, book
     assert titles() == [f"Book {n}" for n in range(4, -1, -1)]
 
 
-def test_who_logs_in_has_seen_what_they_saw_before(client: Client, redis: Redis, books: list[Book]) -> None:
+def test_a_login_keeps_the_viewed_books(client: Client, redis: Redis, books: list[Book]) -> None:
     user = User.objects.create_user("ken", password="a long password")
     session = client.session
     session.save()
@@ -128,7 +128,7 @@ def test_the_list_ends_with_its_session(redis: Redis, books: list[Book]) -> None
     assert not redis.exists(keys.viewed_by(ME), keys.viewed_known(ME))
 
 
-def test_it_ends_with_its_user_whose_views_become_a_strangers(redis: Redis, books: list[Book]) -> None:
+def test_deleting_a_user_deletes_the_list_and_anonymises_the_views(redis: Redis, books: list[Book]) -> None:
     user = User.objects.create_user("ken")
     Session.objects.create(pk=ME, user=user, session_data="", expire_date=timezone.now() + timedelta(days=1))
     look_at(books[0])

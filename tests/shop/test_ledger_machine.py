@@ -1,6 +1,6 @@
-"""Whatever happens to orders and payments, in any order, with time moved by hand: the ledger is right after each step.
+"""The ledger is correct after each step of any sequence of orders, payments and clock changes.
 
-At the end, when everything has been answered: the money that the provider holds is that of the orders that are paid.
+At the end, when all calls are answered, the provider holds exactly the money of the paid orders.
 """
 
 import os
@@ -40,7 +40,7 @@ moods = st.sampled_from(MOODS)
 
 
 def pick(rows: Any, number: int) -> Any:
-    """One of these, or None if there is none."""
+    """Return one of these, or None if there are none."""
     found = list(rows)
     return found[number % len(found)] if found else None
 
@@ -54,7 +54,7 @@ def open_payments() -> QuerySet[Payment]:
 
 
 class Ledger(RuleBasedStateMachine):
-    """Buyers, staff, a clock, and a provider that may do anything but charge a key twice."""
+    """Buyers, staff, a clock, and a provider that may do anything except charge a key twice."""
 
     @initialize(
         stock=st.lists(st.integers(2, 5), min_size=1, max_size=2), moods=st.lists(moods, min_size=2, max_size=3)
@@ -88,7 +88,7 @@ class Ledger(RuleBasedStateMachine):
         remote = self.remote
         remote.is_down = False
         self._settle_for_long()
-        for key in list(remote.on_their_way):  # after all that time
+        for key in list(remote.on_their_way):  # everything is overdue by then
             remote.arrive(key)
         self.provider_decides(True)
         self._settle_for_long()
@@ -196,7 +196,7 @@ class Ledger(RuleBasedStateMachine):
             with suppress(Refused):
                 do(order.pk, *args)
 
-    # --- what is always so
+    # --- invariants
 
     @invariant()
     def the_ledger_is_right(self) -> None:
@@ -212,14 +212,14 @@ class Ledger(RuleBasedStateMachine):
 
 
 @pytest.mark.django_db
-def test_the_ledger_is_right_whatever_happens() -> None:
+def test_the_ledger_is_correct_after_any_steps() -> None:
     machines.run(Ledger, examples=EXAMPLES, steps=40)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("seed", range(6))
-def test_the_ledger_is_right_through_a_long_life(seed: int) -> None:
-    """Hypothesis looks for short and strange lives; this one is long, and everything happens in it equally often."""
+def test_the_ledger_is_correct_after_a_long_random_run(seed: int) -> None:
+    """Hypothesis prefers short and unusual runs. This one is long, and all steps are equally frequent."""
     chance, life = random.Random(seed), Ledger()
     life.begin([chance.randint(2, 5) for _ in range(2)], ["on its way", "late", chance.choice(MOODS)])
     things: list[Callable[[], None]] = [

@@ -1,4 +1,4 @@
-"""Letters to buyers: what they say, in which language, and where their links lead."""
+"""Emails to buyers: content, language and links."""
 
 import contextlib
 from collections.abc import Callable
@@ -26,13 +26,13 @@ Act = Callable[[int, User], Order]
 
 @pytest.fixture
 def order() -> Order:
-    """Two books with letters in their titles that HTML would mask."""
+    """Two books whose titles have characters that HTML would escape."""
     emma, more = make_product("Emma & <Co>", price=1250), make_product("More", price=100)
     return make_order(make_buyer(), emma, more, quantity=2, paid_at=timezone.now(), site="https://books.example")
 
 
 def make_buyer() -> User:
-    """Make a user who has confirmed the address of ``make_order``."""
+    """Make a user with the verified address of ``make_order``."""
     return User.objects.create_user("buyer", email="A@example.org")
 
 
@@ -44,7 +44,7 @@ def make_buyer() -> User:
         ("sent", "Your order {} is on its way", "has been sent"),
     ],
 )
-def test_a_letter_says_what_was_ordered_and_where_to_look(order: Order, about: str, subject: str, says: str) -> None:
+def test_an_email_lists_the_order_and_links_to_it(order: Order, about: str, subject: str, says: str) -> None:
     assert letters.tell(about, order.pk) == 1
     (letter,) = mail.outbox
     assert (letter.subject, letter.to) == (subject.format(order.pk), [order.email])
@@ -53,20 +53,20 @@ def test_a_letter_says_what_was_ordered_and_where_to_look(order: Order, about: s
     assert "&amp;" not in letter.body
 
 
-def test_a_letter_is_in_the_language_of_the_request_that_ordered(order: Order) -> None:
+def test_an_email_is_in_the_language_of_the_request_that_ordered(order: Order) -> None:
     assert "Total: €" in letters.write("confirmed", order).body
-    order.language = "de"  # of which Django itself knows how money is written
+    order.language = "de"  # a language for which Django knows the number format
     assert "€25,00" in letters.write("confirmed", order).body
 
 
-def test_of_an_order_that_is_gone_nobody_is_told() -> None:
+def test_a_deleted_order_causes_no_email() -> None:
     assert letters.tell("sent", 4711) == 0
     assert not mail.outbox
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("act", "about"), [(cancel, "is cancelled"), (send, "is on its way")])
-def test_who_bought_is_told_once_and_only_if_it_was_committed(act: Act, about: str) -> None:
+def test_a_buyer_is_told_once_and_only_after_a_commit(act: Act, about: str) -> None:
     staff = User.objects.create_superuser("staff")
     order = make_order(make_buyer(), make_product(), state=State.PAID, paid_at=timezone.now())
     with contextlib.suppress(KeyError), transaction.atomic():
@@ -81,7 +81,9 @@ def test_who_bought_is_told_once_and_only_if_it_was_committed(act: Act, about: s
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_a_broker_this_process_tells_it(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+def test_without_a_broker_the_process_sends_the_email_itself(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
     monkeypatch.setattr("mirror.send.task", lambda *_args, **_options: False)
     settings.LETTER_DELAY_SECONDS = 0.0
     order = make_order(make_buyer(), make_product(), state=State.PAID, paid_at=timezone.now())
@@ -90,13 +92,13 @@ def test_without_a_broker_this_process_tells_it(monkeypatch: pytest.MonkeyPatch,
     assert mail.outbox[0].subject == f"Your order {order.pk} is on its way"
 
 
-def test_without_a_site_there_is_no_link(order: Order) -> None:
+def test_an_email_without_a_site_has_no_link(order: Order) -> None:
     order.site = ""
     assert "/shop/orders/" not in letters.write("sent", order).body
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_order_that_was_never_paid_causes_no_letter() -> None:
+def test_an_unpaid_order_causes_no_email() -> None:
     mallory = User.objects.create_user("mallory")
     order = make_order(mallory, make_product(stock=1))
     stock.reserve(stock.lines_of(order.pk))
@@ -107,7 +109,7 @@ def test_an_order_that_was_never_paid_causes_no_letter() -> None:
     assert not mail.outbox
 
 
-def test_an_address_that_is_not_confirmed_gets_the_receipt_alone() -> None:
+def test_an_unverified_address_gets_only_the_confirmation() -> None:
     mallory = User.objects.create_user("mallory", email="mallory@example.org")
     for user in (None, mallory):
         order = make_order(user, make_product(), paid_at=timezone.now(), email="victim@example.org")
@@ -115,13 +117,13 @@ def test_an_address_that_is_not_confirmed_gets_the_receipt_alone() -> None:
         order.delete()
 
 
-def test_a_cancelled_order_that_cost_nothing_promises_no_money(order: Order) -> None:
+def test_the_email_of_a_cancelled_free_order_mentions_no_refund(order: Order) -> None:
     order.total = 0
     assert "goes back" not in letters.write("cancelled", order).body
     assert "Nothing was paid" in letters.write("cancelled", order).body
 
 
-def test_one_address_gets_a_limited_number_of_letters_a_day(order: Order, settings: Settings) -> None:
+def test_one_address_gets_a_limited_number_of_emails_a_day(order: Order, settings: Settings) -> None:
     settings.SHOP_ADDRESS_LETTERS = 3
     product, paid_at = make_product(), timezone.now()
     emails = ["A@x.org", "a@x.org"] * 3
@@ -132,7 +134,7 @@ def test_one_address_gets_a_limited_number_of_letters_a_day(order: Order, settin
     assert letters.tell("sent", order.pk) == 1
 
 
-def test_a_letter_that_the_server_refused_does_not_count(order: Order, settings: Settings) -> None:
+def test_a_refused_email_does_not_count_towards_the_limit(order: Order, settings: Settings) -> None:
     settings.SHOP_ADDRESS_LETTERS = 1
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1

@@ -1,4 +1,4 @@
-"""Orders: their customer alone sees and cancels them; from SQL, and kept by nobody."""
+"""Orders: visible to their customer only, read from SQL and never cached."""
 
 from datetime import timedelta
 
@@ -30,7 +30,7 @@ def shopper(client: Client, alice: User) -> Client:
 
 
 def reserved(user: User, *products: Product, quantity: int = 1, **fields: object) -> Order:
-    """An order whose copies are set aside."""
+    """An order with reserved copies."""
     for product in products:
         Product.objects.filter(pk=product.pk).update(reserved=quantity)
     return make_order(user, *products, quantity=quantity, **fields)
@@ -40,7 +40,7 @@ PAGES = ["/shop/orders/", "/shop/orders/{pk}/", "/shop/orders/{pk}/cancel/"]
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_an_order_is_its_customers_and_kept_by_no_cache(shopper: Client, alice: User, path: str) -> None:
+def test_an_order_is_visible_to_its_customer_and_never_cached(shopper: Client, alice: User, path: str) -> None:
     order = reserved(alice, make_product("Emma"))
     response = shopper.get(path.format(pk=order.pk))
     html = response.content.decode()
@@ -51,7 +51,7 @@ def test_an_order_is_its_customers_and_kept_by_no_cache(shopper: Client, alice: 
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_strangers_are_led_to_the_log_in_page(client: Client, alice: User, path: str) -> None:
+def test_anonymous_visitors_are_redirected_to_the_login(client: Client, alice: User, path: str) -> None:
     order = make_order(alice, make_product("Emma"))
     way = path.format(pk=order.pk)
     assert client.get(way).headers["Location"].endswith(f"?next={way}")
@@ -61,7 +61,7 @@ def test_strangers_are_led_to_the_log_in_page(client: Client, alice: User, path:
 
 @pytest.mark.parametrize("is_staff", [False, True])
 @pytest.mark.parametrize("path", PAGES[1:])
-def test_somebody_elses_order_is_none(client: Client, alice: User, path: str, is_staff: bool) -> None:
+def test_an_order_of_another_user_is_not_found(client: Client, alice: User, path: str, is_staff: bool) -> None:
     order = reserved(alice, make_product("Emma"))
     client.force_login(User.objects.create_user("bob", is_staff=is_staff))
     way = path.format(pk=order.pk)
@@ -73,7 +73,7 @@ def test_somebody_elses_order_is_none(client: Client, alice: User, path: str, is
 
 
 @pytest.mark.parametrize("pk", [0, 7, 2**63, 10**30])
-def test_what_is_no_order_is_not_found(shopper: Client, pk: int) -> None:
+def test_a_missing_order_is_not_found(shopper: Client, pk: int) -> None:
     assert shopper.get(f"/shop/orders/{pk}/").status_code == 404
 
 
@@ -91,13 +91,13 @@ def test_orders_are_paged_by_key_newest_first(shopper: Client, alice: User) -> N
 
 
 @pytest.mark.parametrize("after", ["x", "-1", "", "9" * 40, "²"])
-def test_a_page_after_nonsense_is_one_all_the_same(shopper: Client, alice: User, after: str) -> None:
+def test_an_invalid_cursor_gives_the_first_page(shopper: Client, alice: User, after: str) -> None:
     order = make_order(alice, make_product())
     page = shopper.get("/shop/orders/", {"after": after}, headers=JSON)
     assert [found["id"] for found in page.json()["results"]] == [order.pk]
 
 
-def test_the_list_takes_two_queries_and_an_order_three_however_many_lines(shopper: Client, alice: User) -> None:
+def test_the_list_takes_two_queries_and_an_order_three(shopper: Client, alice: User) -> None:
     products = [make_product(f"Book {n}") for n in range(7)]
     orders = [make_order(alice, *products, key=f"k{n}") for n in range(5)]
     for path, queries in (("/shop/orders/", 2), (f"/shop/orders/{orders[0].pk}/", 3)):
@@ -108,7 +108,7 @@ def test_the_list_takes_two_queries_and_an_order_three_however_many_lines(shoppe
         assert len(about_orders) == queries, seen.sql
 
 
-def test_an_order_says_in_json_what_the_page_says(shopper: Client, alice: User) -> None:
+def test_the_json_of_an_order_equals_its_page(shopper: Client, alice: User) -> None:
     emma = make_product("Emma", price=1250)
     order = reserved(alice, emma, quantity=2)
     Payment.objects.create(order=order, key="p", amount=2500, state=PaymentState.FAILED, reason="No money.")
@@ -122,14 +122,14 @@ def test_an_order_says_in_json_what_the_page_says(shopper: Client, alice: User) 
     assert f'href="/shop/orders/{order.pk}/cancel/"' in html
 
 
-def test_an_order_whose_time_is_over_says_so(shopper: Client, alice: User) -> None:
+def test_an_expired_order_is_shown_as_expired(shopper: Client, alice: User) -> None:
     order = reserved(alice, make_product(), reserved_until=clock.now() - timedelta(seconds=1))
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
     assert "The time to pay is over" in html
     assert "/pay/" not in html
 
 
-def test_while_the_provider_is_asked_nobody_is_led_to_pay_again(shopper: Client, alice: User) -> None:
+def test_an_open_payment_hides_the_link_to_pay(shopper: Client, alice: User) -> None:
     order = reserved(alice, make_product())
     assert f'href="/shop/orders/{order.pk}/pay/"' in shopper.get(f"/shop/orders/{order.pk}/").content.decode()
     Payment.objects.create(order=order, key="p", amount=1)
@@ -138,7 +138,7 @@ def test_while_the_provider_is_asked_nobody_is_led_to_pay_again(shopper: Client,
     assert "has not answered yet" in html
 
 
-def test_cancelling_is_asked_first_and_then_done_once(shopper: Client, alice: User) -> None:
+def test_cancelling_asks_first_and_happens_once(shopper: Client, alice: User) -> None:
     emma = make_product(stock=3)
     order = reserved(alice, emma, quantity=2)
     way = f"/shop/orders/{order.pk}/cancel/"
@@ -153,7 +153,7 @@ def test_cancelling_is_asked_first_and_then_done_once(shopper: Client, alice: Us
     assert shopper.get(way).headers["Location"] == f"/shop/orders/{order.pk}/"
 
 
-def test_a_program_that_cancels_is_told_how_the_order_is_now(shopper: Client, alice: User) -> None:
+def test_cancelling_with_json_returns_the_new_order(shopper: Client, alice: User) -> None:
     order = reserved(alice, make_product())
     for _ in range(2):
         response = shopper.post(f"/shop/orders/{order.pk}/cancel/", headers=JSON)
@@ -162,7 +162,7 @@ def test_a_program_that_cancels_is_told_how_the_order_is_now(shopper: Client, al
 
 
 @pytest.mark.parametrize("state", [State.SENT, State.EXPIRED])
-def test_what_is_too_far_is_not_cancelled(shopper: Client, alice: User, state: State) -> None:
+def test_a_sent_order_is_not_cancelled(shopper: Client, alice: User, state: State) -> None:
     order = make_order(alice, make_product(), state=state)
     way = f"/shop/orders/{order.pk}/cancel/"
     assert way not in shopper.get(f"/shop/orders/{order.pk}/").content.decode()
