@@ -23,7 +23,7 @@ JSON = {"Accept": "application/json"}
 
 
 def page_of(client: Client, book: Product | Book) -> str:
-    """Return the book's page after its changes have been drained."""
+    """Return the book's page, served from SQL."""
     with sql_only():
         return client.get(f"/books/{book.pk}/").content.decode()
 

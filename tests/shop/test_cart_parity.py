@@ -186,7 +186,7 @@ class Site(RuleBasedStateMachine):
             cart.sql = dict(cart.redis)
 
     def quiet(self) -> None:
-        """Everything that runs by itself has run."""
+        """Run all background tasks."""
         for _ in range(2):
             flush_carts()
             settle_all()
@@ -205,7 +205,7 @@ class Site(RuleBasedStateMachine):
     @precondition(lambda self: not self.away)
     @rule(number=who, product=which, quantity=quantities)
     def goes_away(self, number: int, product: int, quantity: int) -> None:
-        """With something in it that SQL has not been told of."""
+        """Take Redis away while it has changes that SQL does not have."""
         self.set(number, product, quantity)
         self.away = True
         breaker._until = float("inf")
@@ -241,11 +241,11 @@ class Site(RuleBasedStateMachine):
     # --- the model
 
     def seen(self, cart: Model) -> Lines:
-        """What is shown of a cart."""
+        """Return the shown content of a cart."""
         return cart.sql if self.away else cart.redis
 
     def put(self, cart: Model, name: str, count: Any, *, always: bool = False) -> None:
-        """A line is changed where it can be."""
+        """Change a line of the model if the limits allow it."""
         lines = self.seen(cart)
         before, _, added = lines.get(name, (0, 0, 0))
         if count(before) != before or always:
@@ -255,12 +255,12 @@ class Site(RuleBasedStateMachine):
             cart.redis = later(cart.redis, cart.sql)
 
     def _rotated(self, cart: Model) -> None:
-        """SQL was told of what Redis said."""
+        """Give the model's SQL the changes of its Redis, as a rotation does."""
         if not self.away:
             cart.sql = dict(cart.redis)
 
     def as_(self, visitor: Visitor, do: Any) -> Any:
-        """In a request of this visitor, with their cookie."""
+        """Run ``do`` as a request of this visitor, with the visitor's cookies."""
         with direct.request(visitor.is_behind) as state:
             found = do()
         visitor.is_behind = state.now or (visitor.is_behind and not state.told)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Capture = pytest.CaptureFixture[str]
 BOOKS = books_csv(
     {},
-    {"book_id": "2", "goodreads_book_id": "1"},  # a number that another book's id equals
+    {"book_id": "2", "goodreads_book_id": "1"},  # equals the number of another book
     {"book_id": "7", "goodreads_book_id": "2", "title": "Seven"},
 )
 

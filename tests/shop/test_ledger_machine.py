@@ -60,7 +60,7 @@ class Ledger(RuleBasedStateMachine):
         stock=st.lists(st.integers(2, 5), min_size=1, max_size=2), moods=st.lists(moods, min_size=2, max_size=3)
     )
     def begin(self, stock: list[int], moods: list[str]) -> None:
-        """A few orders are there already, and somebody has tried to pay for each: there is something to play with."""
+        """Create some orders with an attempt to pay each, so that every rule has objects to work on."""
         self.alice = User.objects.get_or_create(username="alice")[0]
         self.books = [make_product(f"Book {n}", price=100 + n, stock=count) for n, count in enumerate(stock)]
         self.stock = {book.pk: book.stock for book in self.books}
@@ -84,11 +84,11 @@ class Ledger(RuleBasedStateMachine):
                 model._base_manager.all().delete()
 
     def come_to_rest(self) -> None:
-        """Everything arrives and is answered; then nothing is open, nothing set aside, and the money is right."""
+        """Deliver all answers. Then no payment is open, no copy is reserved, and the money is correct."""
         remote = self.remote
         remote.is_down = False
         self._settle_for_long()
-        for key in list(remote.on_their_way):  # everything is overdue by then
+        for key in list(remote.on_their_way):  # very late answers
             remote.arrive(key)
         self.provider_decides(True)
         self._settle_for_long()

@@ -162,7 +162,7 @@ def test_cancelling_with_json_returns_the_new_order(shopper: Client, alice: User
 
 
 @pytest.mark.parametrize("state", [State.SENT, State.EXPIRED])
-def test_a_sent_order_is_not_cancelled(shopper: Client, alice: User, state: State) -> None:
+def test_sent_and_expired_orders_are_not_cancelled(shopper: Client, alice: User, state: State) -> None:
     order = make_order(alice, make_product(), state=state)
     way = f"/shop/orders/{order.pk}/cancel/"
     assert way not in shopper.get(f"/shop/orders/{order.pk}/").content.decode()

@@ -1,4 +1,4 @@
-"""Pages of books come from the page cache, are what they would be without it, and are up to date."""
+"""Book pages come from the page cache, equal uncached pages and are up to date."""
 
 from collections.abc import Callable
 from itertools import product as product_of
@@ -29,13 +29,13 @@ __all__ = ["made", "product"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
-def test_a_page_is_made_once_and_then_served_to_everybody(product: Product, made: Made, server: RedisServer) -> None:
+def test_a_page_is_rendered_once_and_served_to_everyone(product: Product, made: Made, server: RedisServer) -> None:
     for _ in range(3):
         assert "The Book of Sand" in text(Client(), path_of(product))
     assert len(made) == len(pages(server)) == 1
 
 
-def test_what_a_process_has_not_seen_comes_from_the_cache_server(product: Product, made: Made) -> None:
+def test_a_process_without_a_copy_reads_the_cache_server(product: Product, made: Made) -> None:
     first = text(Client(), path_of(product))
     store.forget()
     assert plain(text(Client(), path_of(product))) == plain(first)
@@ -43,7 +43,7 @@ def test_what_a_process_has_not_seen_comes_from_the_cache_server(product: Produc
 
 
 @pytest.mark.parametrize("who", ["nobody", "alice", "staff"])
-def test_a_page_is_the_same_with_and_without_the_cache(product: Product, made: Made, who: str) -> None:
+def test_a_page_is_equal_with_and_without_the_cache(product: Product, made: Made, who: str) -> None:
     """In two languages and themes, at two addresses."""
     Post.objects.create(user=User.objects.create_user("bob"), book=product.book, text="Endless.")
     one = Client()
@@ -62,24 +62,24 @@ def test_a_page_is_the_same_with_and_without_the_cache(product: Product, made: M
 
 
 def again(client: Client) -> Client:
-    """The same person, at a site that is set up anew."""
+    """Return the same visitor's client for the site with fresh middleware."""
     same = Client()
     same.cookies = client.cookies
     return same
 
 
 def headers_of(response: object) -> dict[str, str]:
-    """Without what differs from one time to the next."""
+    """Return the headers that are equal in each response."""
     found = dict(response.headers)  # type: ignore[attr-defined]
     found["Vary"] = ", ".join(sorted(found["Vary"].split(", ")))
     found["Content-Security-Policy"] = "; ".join(sorted(found["Content-Security-Policy"].split("; ")))
     return found
 
 
-def test_a_stranger_costs_one_round_trip_and_neither_sql_nor_a_session(
+def test_an_anonymous_visitor_takes_one_round_trip_without_sql_or_session(
     product: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For the rank, the page's version, what is in its holes, and to count the view."""
+    """It reads the rank, the version of the page and its fragments, and counts the view."""
     for _ in range(2):
         text(Client(), path_of(product))
     monkeypatch.delattr(SessionStore, "load")
@@ -89,8 +89,8 @@ def test_a_stranger_costs_one_round_trip_and_neither_sql_nor_a_session(
     assert set(response.cookies) == {"csrftoken"}  # for the form of the buy box
 
 
-def test_who_is_logged_in_costs_one_round_trip_too(product: Product) -> None:
-    """With what the page asks of them alone, and their view: as whom they come is known from the last page."""
+def test_a_logged_in_user_takes_one_round_trip(product: Product) -> None:
+    """It includes the user's own reads and the counted view, because the last page showed who the user is."""
     Post.objects.create(user=User.objects.create_user("bob"), book=product.book, text="Endless.")
     other, page = make_product("The Book of Stone"), path_of(product)
     alice = Client()
@@ -126,10 +126,10 @@ def test_a_price_shows_at_once_though_the_page_is_cached(
     change(product)
     drain_all()
     assert "€9.90" in text(Client(), path_of(product))
-    assert len(made) == 1  # it is in a hole
+    assert len(made) == 1  # the price is in a fragment
 
 
-def test_what_is_left_shows_at_once(product: Product, made: Made) -> None:
+def test_the_stock_shows_at_once(product: Product, made: Made) -> None:
     text(Client(), path_of(product))
     Product.objects.filter(pk=product.pk).update(stock=2)
     drain_all()
@@ -151,8 +151,8 @@ def test_a_title_and_a_tag_show_at_once(product: Product, made: Made) -> None:
     assert len(made) == 2
 
 
-def test_what_was_before_is_shown_when_it_is_so_again(product: Product) -> None:
-    """And nothing of what it was meanwhile, whatever was remembered under which version."""
+def test_a_change_and_its_reversal_show_the_old_page_again(product: Product) -> None:
+    """Nothing of the state in between is shown, whatever is cached for that version."""
     books = type(product.book).objects.filter(pk=product.pk)
     for title in ("The Book of Sand", "Other", "The Book of Sand", "Other"):
         books.update(title=title)
@@ -160,7 +160,7 @@ def test_what_was_before_is_shown_when_it_is_so_again(product: Product) -> None:
         assert f"<h1>{title}</h1>" in text(Client(), path_of(product))
 
 
-def test_a_book_that_is_deleted_is_gone_at_once_and_no_view_of_it_counts(product: Product, redis: Redis) -> None:
+def test_a_deleted_book_is_not_found_and_its_views_do_not_count(product: Product, redis: Redis) -> None:
     text(Client(), path_of(product))
     product.book.delete()
     drain_all()
@@ -171,7 +171,7 @@ def test_a_book_that_is_deleted_is_gone_at_once_and_no_view_of_it_counts(product
     assert redis.zscore(keys.viewed(), str(product.pk)) == counted
 
 
-def test_a_post_shows_at_once_and_so_does_that_it_is_gone(product: Product, made: Made) -> None:
+def test_a_new_post_and_its_deletion_show_at_once(product: Product, made: Made) -> None:
     for _ in range(2):
         text(Client(), path_of(product))
     post = Post.objects.create(user=User.objects.create_user("bob"), book=product.book, text="Endless.")
@@ -184,7 +184,7 @@ def test_a_post_shows_at_once_and_so_does_that_it_is_gone(product: Product, made
     assert len(made) == 1
 
 
-def test_who_has_to_see_their_own_write_does_although_redis_has_not_got_it(product: Product) -> None:
+def test_authors_see_their_own_write_before_redis_has_it(product: Product) -> None:
     writer, other = Client(), Client()
     for client in (writer, other):
         text(client, path_of(product))
@@ -196,7 +196,7 @@ def test_who_has_to_see_their_own_write_does_although_redis_has_not_got_it(produ
 
 
 @pytest.mark.parametrize(("before", "is_cached"), [(popularity.TOP - 1, True), (popularity.TOP, False)])
-def test_only_what_is_among_the_first_ten_thousand_is_remembered(
+def test_only_the_ten_thousand_most_viewed_books_are_cached(
     product: Product, made: Made, redis: Redis, server: RedisServer, before: int, is_cached: bool
 ) -> None:
     redis.zadd(keys.viewed(), {f"other {n}": -5 for n in range(before)})
@@ -204,15 +204,13 @@ def test_only_what_is_among_the_first_ten_thousand_is_remembered(
     assert bool(pages(server)) == bool(made) == is_cached
 
 
-def test_what_nobody_looks_at_is_not_remembered(product: Product, made: Made, redis: Redis) -> None:
+def test_a_book_without_views_is_not_cached(product: Product, made: Made, redis: Redis) -> None:
     redis.delete(keys.viewed())
     text(Client(headers={"User-Agent": "a bot"}), path_of(product))
     assert len(made) == 0
 
 
-def test_a_page_that_is_not_remembered_costs_as_many_round_trips_as_without_the_cache(
-    product: Product, redis: Redis
-) -> None:
+def test_an_uncached_page_takes_no_extra_round_trips(product: Product, redis: Redis) -> None:
     robot, trips = Client(headers={"User-Agent": "a bot"}), []
     for names in (WITHOUT, settings.MIDDLEWARE):
         redis.delete(keys.viewed())
@@ -224,7 +222,7 @@ def test_a_page_that_is_not_remembered_costs_as_many_round_trips_as_without_the_
     assert trips[0] == trips[1]
 
 
-def test_each_page_that_is_served_counts_as_a_view(product: Product, redis: Redis) -> None:
+def test_each_served_page_counts_as_a_view(product: Product, redis: Redis) -> None:
     for number in range(3):
         text(Client(headers={"User-Agent": f"browser {number}"}), path_of(product))
     assert redis.zscore(keys.viewed(), str(product.pk)) == -6
@@ -233,13 +231,13 @@ def test_each_page_that_is_served_counts_as_a_view(product: Product, redis: Redi
     assert redis.zscore(keys.viewed(), str(product.pk)) == -6
 
 
-def test_what_else_is_in_the_address_makes_no_other_page(product: Product, made: Made) -> None:
+def test_unknown_parameters_share_the_cached_page(product: Product, made: Made) -> None:
     for query in ("", "?utm_source=mail", "?a=1&b=2", "?a=" + "x" * 500):
         assert "The Book of Sand" in text(Client(), path_of(product) + query)
     assert len(made) == 1
 
 
-def test_forms_lead_back_to_the_address_that_was_asked_for(product: Product) -> None:
+def test_forms_return_to_the_requested_address(product: Product) -> None:
     text(Client(), path_of(product))
     page = text(Client(), path_of(product) + "?from=a+letter")
     assert page.count(f'name="next" value="{path_of(product)}?from=a+letter"') == 2
@@ -247,7 +245,7 @@ def test_forms_lead_back_to_the_address_that_was_asked_for(product: Product) -> 
     assert "from=a+letter" not in text(Client(), path_of(product))
 
 
-def test_hosts_and_schemes_have_pages_of_their_own(product: Product, made: Made) -> None:
+def test_each_host_and_scheme_has_its_own_page(product: Product, made: Made) -> None:
     with override_settings(ALLOWED_HOSTS=["one.example", "two.example"]):
         for host in ("one.example", "two.example"):
             for secure in (False, True):
@@ -256,7 +254,7 @@ def test_hosts_and_schemes_have_pages_of_their_own(product: Product, made: Made)
     assert len(made) == 4
 
 
-def test_a_head_is_answered_as_a_get(product: Product, made: Made) -> None:
+def test_a_head_request_is_answered_like_a_get(product: Product, made: Made) -> None:
     client = Client()
     get, head = client.get(path_of(product)), client.head(path_of(product))
     assert (head.status_code, head.content) == (200, b"")
@@ -267,25 +265,25 @@ def test_a_head_is_answered_as_a_get(product: Product, made: Made) -> None:
 @pytest.mark.parametrize(
     "headers", [{"Accept": "application/json"}, {"HX-Request": "true"}, {"HX-Request": "true", "HX-Boosted": "true"}]
 )
-def test_json_and_what_htmx_asks_for_are_not_remembered(product: Product, made: Made, headers: dict[str, str]) -> None:
+def test_json_and_htmx_requests_are_not_cached(product: Product, made: Made, headers: dict[str, str]) -> None:
     assert Client().get(path_of(product), headers=headers).status_code == 200
     assert len(made) == 0
 
 
 @override_settings(DEBUG=True)
-def test_what_is_behind_a_page_is_told_of_the_page_itself(product: Product, made: Made) -> None:
+def test_explain_describes_the_uncached_page(product: Product, made: Made) -> None:
     text(Client(), path_of(product))
     assert "round trip" in text(Client(), path_of(product) + "?explain=1")
     assert "round trip" not in text(Client(), path_of(product))
     assert len(made) == 1
 
 
-def test_other_methods_are_refused_as_always(product: Product, made: Made) -> None:
+def test_other_methods_are_refused_as_without_the_cache(product: Product, made: Made) -> None:
     assert Client().post(path_of(product)).status_code == 405
     assert len(made) == 0
 
 
-def test_while_a_mirror_is_not_whole_there_is_no_cache(product: Product, made: Made, redis: Redis) -> None:
+def test_a_cold_mirror_disables_the_cache(product: Product, made: Made, redis: Redis) -> None:
     text(Client(), path_of(product))
     redis.flushdb()
     product.book.title = "Changed"
@@ -294,7 +292,7 @@ def test_while_a_mirror_is_not_whole_there_is_no_cache(product: Product, made: M
     assert len(made) == 1
 
 
-def test_two_books_are_two_pages(product: Product, made: Made, redis: Redis) -> None:
+def test_two_books_have_two_pages(product: Product, made: Made, redis: Redis) -> None:
     other = make_product("The Book of Stone")
     drain_all()
     redis.zadd(keys.viewed(), {str(other.pk): -3})

@@ -1,4 +1,4 @@
-"""What is asked for somebody before their session is read: it saves round trips, and shows nobody anything."""
+"""Reads ahead of the session save round trips and never decide about the content of a page."""
 
 import pytest
 from django.test import Client
@@ -26,13 +26,13 @@ def logged_in(name: str) -> Client:
 
 
 def digest(client: Client) -> str:
-    """What their session is known by."""
+    """Return the digest of the client's session."""
     return digest_of(client.cookies["sessionid"].value)
 
 
 @pytest.fixture
 def readers(product: Product, redis: Redis) -> tuple[Client, Client]:
-    """Two people, of whom the first has been at the page, and the second at another one. There is a post on both."""
+    """Two users. The first has seen the page, the second another page, and both pages have a post."""
     bob, stone = User.objects.create_user("bob"), make_product("The Book of Stone")
     for book in (product.book, stone.book):
         Post.objects.create(user=bob, book=book, text="Endless.")
@@ -44,16 +44,14 @@ def readers(product: Product, redis: Redis) -> tuple[Client, Client]:
     return alice, carol
 
 
-def test_what_a_page_asked_of_one_person_is_asked_ahead_of_the_next(
-    readers: tuple[Client, Client], product: Product
-) -> None:
+def test_reads_for_one_user_are_made_ahead_for_the_next(readers: tuple[Client, Client], product: Product) -> None:
     with record() as seen:
         assert "carol" in text(readers[1], path_of(product))
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
-def test_each_is_shown_what_they_may_see(readers: tuple[Client, Client], product: Product) -> None:
-    """Whatever was asked for whom before."""
+def test_blocks_apply_to_each_user_despite_reads_ahead(readers: tuple[Client, Client], product: Product) -> None:
+    """The reads that were made ahead have no influence."""
     names = ("alice", "carol")
     Block.objects.create(blocker=User.objects.get(username="alice"), blocked=User.objects.get(username="bob"))
     drain_all()
@@ -63,7 +61,7 @@ def test_each_is_shown_what_they_may_see(readers: tuple[Client, Client], product
         assert [[name in page for name in names] for page in pages] == [[True, False], [False, True]]
 
 
-def test_a_view_that_is_counted_on_the_way_is_theirs(
+def test_a_view_counted_ahead_belongs_to_the_user(
     readers: tuple[Client, Client], product: Product, redis: Redis
 ) -> None:
     carol, pk = User.objects.get(username="carol").pk, str(product.pk)
@@ -76,9 +74,7 @@ def test_a_view_that_is_counted_on_the_way_is_theirs(
     assert sum(mark.startswith(f"{digest(readers[1])}|{carol}|{pk}|") for mark in marks) == 1
 
 
-def test_whose_session_ended_meanwhile_is_a_stranger_and_known_no_more(
-    readers: tuple[Client, Client], product: Product
-) -> None:
+def test_an_ended_session_becomes_anonymous_and_is_forgotten(readers: tuple[Client, Client], product: Product) -> None:
     token, was = readers[1].cookies["sessionid"].value, digest(readers[1])
     assert people._known.get(was)
     Session.objects.filter(pk=was).delete()
@@ -91,7 +87,7 @@ def test_whose_session_ended_meanwhile_is_a_stranger_and_known_no_more(
     assert "carol" not in text(readers[1], path_of(product))
 
 
-def test_who_is_no_user_any_more_is_not_counted_as_one(readers: tuple[Client, Client], product: Product) -> None:
+def test_a_deactivated_user_is_not_remembered(readers: tuple[Client, Client], product: Product) -> None:
     User.objects.filter(username="carol").update(is_active=False)
     drain_all()
     text(readers[1], path_of(product))
@@ -99,8 +95,8 @@ def test_who_is_no_user_any_more_is_not_counted_as_one(readers: tuple[Client, Cl
     assert known is None or known.user is None
 
 
-def test_nobody_is_counted_as_whoever_they_say_they_are(product: Product, redis: Redis) -> None:
-    """A token that is nobody's makes no list of what was seen under it."""
+def test_a_forged_token_creates_no_list_of_viewed_books(product: Product, redis: Redis) -> None:
+    """The token belongs to no session."""
     liar = Client()
     for _ in range(3):
         liar.cookies["sessionid"] = "a" * 32

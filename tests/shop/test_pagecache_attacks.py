@@ -1,4 +1,4 @@
-"""Who wants to break the page cache: by addresses, headers, cookies, hosts, and broken entries."""
+"""Attacks on the page cache through addresses, headers, cookies, hosts and broken entries."""
 
 import pytest
 from django.test import Client
@@ -19,8 +19,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 @pytest.mark.parametrize(
     "odd", ["/books/0{pk}/", "/books/000{pk}/", "//books/{pk}/", "/books/{pk}", "/Books/{pk}/", "/books/{pk}/%ff"]
 )
-def test_other_spellings_of_an_address_make_no_pages(product: Product, server: RedisServer, odd: str) -> None:
-    """Else one book could be remembered a hundred times."""
+def test_other_spellings_of_an_address_are_not_cached(product: Product, server: RedisServer, odd: str) -> None:
+    """Otherwise one book could be cached a hundred times."""
     assert_alike(by_both(odd.format(pk=product.pk)))
     assert pages(server) == []
 
@@ -50,7 +50,7 @@ def test_other_spellings_of_an_address_make_no_pages(product: Product, server: R
     ],
     ids=lambda headers: str(headers)[:40],
 )
-def test_what_one_visitor_sends_changes_nothing_for_the_next(
+def test_request_headers_of_one_visitor_do_not_affect_the_next(
     product: Product, made: Made, headers: dict[str, str]
 ) -> None:
     before = plain(text(Client(), path_of(product), **{"Accept-Language": "en"}))
@@ -73,14 +73,14 @@ def test_what_one_visitor_sends_changes_nothing_for_the_next(
         "?<script>",
     ],
 )
-def test_no_query_is_answered_otherwise_than_without_the_cache(product: Product, made: Made, query: str) -> None:
+def test_any_query_is_answered_as_without_the_cache(product: Product, made: Made, query: str) -> None:
     answers = by_both(path_of(product) + query)
     assert_alike(answers)
     assert_alike(by_both(path_of(product)))
     assert "<script>" not in answers[0][1].partition("?")[2][:20]
 
 
-def test_other_spellings_of_a_host_make_no_pages(product: Product, server: RedisServer) -> None:
+def test_other_spellings_of_a_host_are_not_cached(product: Product, server: RedisServer) -> None:
     with override_settings(ALLOWED_HOSTS=["testserver"]):
         for host in ("TESTSERVER", "testserver.", "testserver:1", "testserver:2", "TestServer:80"):
             assert_alike(by_both(path_of(product), Host=host))
@@ -91,7 +91,7 @@ def test_other_spellings_of_a_host_make_no_pages(product: Product, server: Redis
 
 
 @pytest.mark.parametrize("raw", [b"", b"\x80\x04K\x01.", b"[]", b"[1,2,3,4,5]", b'[["a"],[],[],{},1e99,6]', b'{"a":1}'])
-def test_a_broken_entry_on_the_cache_server_is_no_page(product: Product, server: RedisServer, raw: bytes) -> None:
+def test_a_broken_entry_on_the_cache_server_is_ignored(product: Product, server: RedisServer, raw: bytes) -> None:
     page = plain(text(Client(), path_of(product)))
     (key,) = pages(server)
     with server.client(1) as cache:
@@ -100,7 +100,7 @@ def test_a_broken_entry_on_the_cache_server_is_no_page(product: Product, server:
     assert plain(text(Client(), path_of(product))) == page
 
 
-def test_an_entry_of_another_type_on_the_cache_server_is_no_page(product: Product, server: RedisServer) -> None:
+def test_an_entry_of_another_type_on_the_cache_server_is_ignored(product: Product, server: RedisServer) -> None:
     page = plain(text(Client(), path_of(product)))
     (key,) = pages(server)
     with server.client(1) as cache:
@@ -110,7 +110,7 @@ def test_an_entry_of_another_type_on_the_cache_server_is_no_page(product: Produc
     assert plain(text(Client(), path_of(product))) == page
 
 
-def test_a_cache_server_that_is_full_is_no_fault_of_the_page(product: Product, server: RedisServer) -> None:
+def test_a_full_cache_server_does_not_break_the_page(product: Product, server: RedisServer) -> None:
     with server.client(1) as cache:
         before = cache.config_get("maxmemory")["maxmemory"]
         cache.config_set("maxmemory", "1")
@@ -125,10 +125,10 @@ def fails(*args: object, **kwargs: object) -> None:
 
 
 @pytest.mark.parametrize("who", ["", "alice"])
-def test_a_hole_that_fails_is_an_error_of_that_page_alone(
+def test_an_error_in_a_fragment_affects_only_that_page(
     product: Product, monkeypatch: pytest.MonkeyPatch, who: str
 ) -> None:
-    """And as without the cache: nothing of the request stays behind in the thread."""
+    """As without the cache, nothing of the request stays behind in the thread."""
     client = Client()
     if who:
         client.force_login(User.objects.create_user(who))

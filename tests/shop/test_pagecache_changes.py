@@ -1,4 +1,4 @@
-"""What changes while pages are remembered: people, books, prices by the clock, code and translations."""
+"""Changes while pages are cached: users, books, time-dependent prices, code and translations."""
 
 import re
 import threading
@@ -28,7 +28,7 @@ __all__ = ["made", "product"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
-def test_who_is_deactivated_is_a_stranger_on_the_next_page(product: Product) -> None:
+def test_a_deactivated_user_is_anonymous_on_the_next_page(product: Product) -> None:
     client, user = Client(), User.objects.create_user("alice")
     client.force_login(user)
     warm()
@@ -42,7 +42,7 @@ def test_who_is_deactivated_is_a_stranger_on_the_next_page(product: Product) -> 
         assert "composer" not in re.sub(r"<script.*?</script>", "", page)
 
 
-def test_who_has_become_staff_elsewhere_has_another_token_and_the_link(product: Product) -> None:
+def test_a_new_staff_member_gets_a_new_token_and_the_admin_link(product: Product) -> None:
     client, user = Client(), User.objects.create_user("alice")
     client.force_login(user)
     warm()
@@ -56,7 +56,7 @@ def test_who_has_become_staff_elsewhere_has_another_token_and_the_link(product: 
     assert "/admin/" not in text(Client(), path_of(product))
 
 
-def test_a_book_that_is_deleted_and_one_of_the_same_number(product: Product, redis: Redis) -> None:
+def test_a_new_book_with_a_deleted_books_id_has_its_own_page(product: Product, redis: Redis) -> None:
     text(Client(), path_of(product))
     pk = product.pk
     product.delete()
@@ -73,7 +73,7 @@ def shows(client: Client, path: str, what: str) -> bool:
     return what in text(client, path)
 
 
-def test_a_sale_that_begins_shows_though_nobody_writes_anything(product: Product, made: Made) -> None:
+def test_the_start_of_a_sale_shows_without_any_write(product: Product, made: Made) -> None:
     alice = Client()
     alice.force_login(User.objects.create_user("alice"))
     make_sale(product, price=990, starts_in=2 / 3600)
@@ -85,14 +85,14 @@ def test_a_sale_that_begins_shows_though_nobody_writes_anything(product: Product
     assert len(made) == 1
 
 
-def test_other_code_makes_pages_of_its_own(product: Product, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_code_has_its_own_pages(product: Product, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     for code in (b"one", b"other", b"one"):
         monkeypatch.setattr(asked, "code_version", lambda code=code: code)
         text(Client(), path_of(product))
     assert len(made) == 2
 
 
-def test_a_translation_that_is_changed_makes_other_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_translation_has_its_own_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(version, "_folders", lambda: [tmp_path])
     found = set()
     for name, content in (
@@ -106,17 +106,17 @@ def test_a_translation_that_is_changed_makes_other_pages(tmp_path: Path, monkeyp
         version._forget()
         found.add(version.code_version())
     version._forget()
-    assert len(found) == 4  # notes are not served
+    assert len(found) == 4  # notes are not part of the site
 
 
-def test_the_sources_are_read_once_by_all_who_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simultaneous_first_requests_read_the_sources_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads: list[bytes] = []
     (tmp_path / "code.py").write_text("a")
     everybody = threading.Barrier(8)
 
     def content(file: Path) -> bytes:
         reads.append(file.read_bytes())
-        time.sleep(0.1)  # as long as the others take to come
+        time.sleep(0.1)  # until the others have arrived
         return reads[-1]
 
     def come() -> bytes:
@@ -132,14 +132,14 @@ def test_the_sources_are_read_once_by_all_who_come_first(tmp_path: Path, monkeyp
     assert (len(set(found)), reads) == (1, [b"a"])
 
 
-def test_what_is_installed_is_not_the_sites_own(settings: Settings) -> None:
-    settings.BASE_DIR = Path("/")  # everything is below it, as where the environment is in the project's folder
+def test_installed_packages_do_not_count_as_sources(settings: Settings) -> None:
+    settings.BASE_DIR = Path("/")  # contains all packages, like an environment inside the project's folder
     own = {folder.name for folder in version._folders()}
     assert own == {"accounts", "catalog", "config", "loginlog", "mirror", "search", "shop", "social", "app"}
 
 
 @pytest.mark.parametrize("who", ["", "alice"])
-def test_a_page_without_personal_holes_and_a_head_are_answered_to_whoever_comes(
+def test_a_page_without_personal_fragments_is_served_to_all_visitors(
     product: Product, made: Made, settings: Settings, who: str
 ) -> None:
     settings.ROOT_URLCONF = "tests.support.shop.pagecache_urls"
@@ -155,7 +155,7 @@ def test_a_page_without_personal_holes_and_a_head_are_answered_to_whoever_comes(
         pages_list.unregister(page)
 
 
-def test_a_page_that_is_too_large_to_be_copied_is_remembered_and_right(
+def test_a_page_too_large_for_a_copy_is_cached_on_the_server(
     product: Product, made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "LARGEST", 10)

@@ -1,4 +1,4 @@
-"""Holes: where they are written, how a page is split at them, and that nobody can forge one."""
+"""Cache fragments: the tag, the split of a page, and the protection against forged placeholders."""
 
 from pathlib import Path
 
@@ -25,19 +25,19 @@ def template(body: str) -> Template:
     return Template("{% load holes %}" + body, origin=Origin("test", template_name="test.html"))
 
 
-def test_where_no_page_is_being_made_a_hole_is_what_it_encloses() -> None:
+def test_outside_of_the_cache_the_tag_renders_its_content() -> None:
     found = template('a{% hole "one" person %}{{ text }}{% endhole %}c').render(Context({"text": "<b>"}))
     assert found == "a&lt;b&gt;c"
 
 
-def test_a_page_is_split_at_its_holes_and_keeps_what_a_stranger_sees() -> None:
+def test_a_page_is_split_and_keeps_the_anonymous_fragments() -> None:
     with cutting() as cut:
         page = f"a{cut.mark(HOLE, 'one')}b{cut.mark(OTHER, '')}c"
     assert cut.split(page) == ["a", "b", "c"]
     assert cut.holes == [(HOLE, "one"), (OTHER, "")]
 
 
-def test_a_hole_in_a_hole_is_a_part_of_it() -> None:
+def test_a_nested_fragment_is_a_part_of_the_outer_one() -> None:
     nested = template('a{% hole "one" person %}b{% hole "two" always %}c{% endhole %}d{% endhole %}e')
     with cutting() as cut:
         page = nested.render(Context())
@@ -45,7 +45,7 @@ def test_a_hole_in_a_hole_is_a_part_of_it() -> None:
     assert cut.holes == [(Hole("test.html", "one", frozenset({"person"})), "bcd")]
 
 
-def test_what_is_always_rendered_is_not_rendered_with_the_page() -> None:
+def test_live_fragments_are_not_rendered_with_the_page() -> None:
     with cutting() as cut:
         page = template('a{% hole "one" reads %}{{ text }}{% endhole %}').render(Context({"text": "mine"}))
     assert (cut.split(page), [fill for _, fill in cut.holes]) == (["a", ""], [""])
@@ -55,12 +55,12 @@ def test_what_is_always_rendered_is_not_rendered_with_the_page() -> None:
     "tag",
     ['"one"', "one person", '"one" nobody', '"o n" person', '"one" person nobody', "", '"One" person'],
 )
-def test_a_hole_says_its_name_and_when_it_is_rendered(tag: str) -> None:
+def test_the_tag_requires_a_name_and_known_words(tag: str) -> None:
     with pytest.raises(TemplateSyntaxError, match="takes a name"):
         Template(f"{{% load holes %}}{{% hole {tag} %}}{{% endhole %}}")
 
 
-def test_what_a_reader_wrote_is_no_mark() -> None:
+def test_text_of_a_reader_is_no_placeholder() -> None:
     cut = Cut()
     forged = f"<!--{'0' * 32}:0--><!--{Cut().nonce}:0-->"
     page = f"{forged}a{cut.mark(HOLE, '')}b{forged}"
@@ -68,35 +68,35 @@ def test_what_a_reader_wrote_is_no_mark() -> None:
 
 
 @pytest.mark.parametrize("spoilt", ["{0}{0}", "", "{1}{0}", "{0}{1}{1}", "{0}{1} {nonce}"])
-def test_a_page_whose_marks_did_not_come_through_is_refused(spoilt: str) -> None:
+def test_a_page_with_damaged_placeholders_is_refused(spoilt: str) -> None:
     cut = Cut()
     marks = [cut.mark(HOLE, ""), cut.mark(OTHER, "")]
     with pytest.raises(NotCuttable):
         cut.split(spoilt.format(*marks, nonce=cut.nonce))
 
 
-def test_a_hole_in_a_loop_is_refused() -> None:
+def test_a_fragment_in_a_loop_is_refused() -> None:
     cut = Cut()
     page = str(cut.mark(HOLE, "1")) + cut.mark(HOLE, "2")
     with pytest.raises(NotCuttable, match="more than once"):
         cut.split(page)
 
 
-def test_each_page_has_marks_of_its_own() -> None:
+def test_each_page_has_its_own_placeholders() -> None:
     assert Cut().nonce != Cut().nonce
 
 
 @pytest.mark.parametrize("name", ["person", "messages", "looks", "theme", "scheme", "timeline"])
-def test_the_frame_has_these_holes(name: str) -> None:
+def test_the_base_template_has_these_fragments(name: str) -> None:
     assert node_of("base.html", name)[1].hole
 
 
-def test_a_hole_that_is_not_there_is_an_error() -> None:
+def test_a_missing_fragment_is_an_error() -> None:
     with pytest.raises(NotCuttable):
         node_of("base.html", "nothing")
 
 
-def test_a_hole_whose_template_is_edited_while_the_site_runs_is_read_anew() -> None:
+def test_an_edited_template_of_a_fragment_is_reloaded() -> None:
     _, before = node_of("base.html", "person")
     assert node_of("base.html", "person")[1] is before
     file_changed.send(sender="test", file_path=Path("config/templates/base.html").resolve())
@@ -104,8 +104,8 @@ def test_a_hole_whose_template_is_edited_while_the_site_runs_is_read_anew() -> N
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_title_that_looks_like_a_mark_or_a_token_is_a_title(product: Product, made: Made) -> None:
-    """Also in a hole that is remembered with the places of its tokens."""
+def test_a_title_like_a_placeholder_or_token_stays_a_title(product: Product, made: Made) -> None:
+    """This also holds in a fragment that is cached with the positions of its tokens."""
     title = "<!--0:0--> {% csrf_token %} " + "a" * 64
     type(product.book).objects.filter(pk=product.pk).update(title=title)
     drain_all()
@@ -115,7 +115,7 @@ def test_a_title_that_looks_like_a_mark_or_a_token_is_a_title(product: Product, 
     assert made.paths == [path_of(product)]
 
 
-def test_only_tokens_of_the_secret_itself_are_taken_for_tokens() -> None:
+def test_only_tokens_of_the_secret_are_replaced() -> None:
     secret, other = _get_new_csrf_string(), _get_new_csrf_string()
     own = _mask_cipher_secret(secret)
     body = f'x{_mask_cipher_secret(other)} {"b" * 64} "{own}" {own}{"c" * 3} {"b" * 64}'

@@ -1,4 +1,4 @@
-"""Nobody is shown what is somebody else's, and everybody's forms work: ten people and a stranger, by real HTTP."""
+"""No visitor sees data of another, and all forms work: ten users and an anonymous visitor, over real HTTP."""
 
 import re
 from collections.abc import Iterator
@@ -27,12 +27,12 @@ from tests.support.shop.carts import trust
 __all__ = ["made", "product"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 KEY = re.compile(r'name="key" value="([^"]+)"')
-TIMES = 12  # that each asks while all others do
+TIMES = 12  # requests of each visitor, all at the same time
 NAMES = ["ada", "bert", "cleo", "dora", "emil", "fay", "gus", "hal", "ida", "jon"]
 
 
 class _Stays(HTTPRedirectHandler):
-    """Whoever is sent elsewhere does not go there."""
+    """Do not follow redirects."""
 
     def redirect_request(self, *args: object) -> None:
         return None
@@ -40,14 +40,14 @@ class _Stays(HTTPRedirectHandler):
 
 @dataclass
 class Person:
-    """Somebody with a browser that keeps cookies and runs no scripts. name: "" for a stranger."""
+    """A visitor with a browser that keeps cookies and runs no scripts. name: "" for an anonymous one."""
 
     url: str
     name: str
     cookies: dict[str, str] = field(default_factory=dict)
 
     def ask(self, path: str, form: dict[str, str] | None = None) -> tuple[int, str]:
-        """The status, and the page."""
+        """Return the status and the page."""
         cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         request = Request(self.url + path, urlencode(form).encode() if form else None, {"Cookie": cookies})
         try:
@@ -65,7 +65,7 @@ class Person:
 
 @pytest.fixture
 def people(product: Product, live_server: LiveServer) -> Iterator[list[Person]]:
-    """Ten who are logged in, and one who is not."""
+    """Ten users who are logged in, and one anonymous visitor."""
     found = [Person(live_server.url, "")]
     for name in NAMES:
         client = Client()
@@ -77,11 +77,11 @@ def people(product: Product, live_server: LiveServer) -> Iterator[list[Person]]:
     connections.close_all()
 
 
-def test_no_page_has_anything_of_anybody_else(
+def test_no_page_shows_data_of_another_visitor(
     people: list[Person], product: Product, made: Made, server: RedisServer
 ) -> None:
-    """Each puts another number of copies into their cart by the form of the cached page, and is told so by a message on
-    the next page; then all ask for the page at once, again and again.
+    """Each visitor adds a different number of copies with the form of the cached page and gets a message on the next
+    page; then all request the page at the same time, several times.
     """
     for number, person in enumerate(people, start=1):
         _, page = person.ask(path_of(product))
@@ -109,12 +109,12 @@ def test_no_page_has_anything_of_anybody_else(
 
 
 def marks_of(page: str) -> set[str]:
-    """What the head of a page tells whoever sees it."""
+    """Return the personal parts of a page's header."""
     return {"has-message"} if '<div class="notes"' in page else set()
 
 
 def copies_in(page: str) -> int:
-    """The number beside the cart."""
+    """Return the number at the cart link."""
     link = re.search(r'<a [^>]*id="cart-link".*?</a>', page)
     assert link
     found = re.search(r">\(?(\d+)\b", link[0])
@@ -122,7 +122,7 @@ def copies_in(page: str) -> int:
 
 
 def assert_stored_is_nobodys(server: RedisServer, people: list[Person]) -> None:
-    """What is on the cache server holds no name, cart, token or secret."""
+    """Check that the cache server has no name, cart, token or secret."""
     with server.client(1) as client:
         for key in pages(server):
             raw = client.get(key).decode()
@@ -134,9 +134,7 @@ def assert_stored_is_nobodys(server: RedisServer, people: list[Person]) -> None:
 
 
 @pytest.mark.parametrize("who", ["", "reader ada"])
-def test_a_form_of_a_cached_page_works_and_another_ones_token_does_not(
-    people: list[Person], product: Product, who: str
-) -> None:
+def test_a_cached_form_works_with_the_visitors_own_token_only(people: list[Person], product: Product, who: str) -> None:
     one = next(person for person in people if person.name == who)
     other = next(person for person in people if person.name == "reader jon")
     tokens = [TOKEN.findall(person.ask(path_of(product))[1])[0] for person in (one, other)]
@@ -146,16 +144,16 @@ def test_a_form_of_a_cached_page_works_and_another_ones_token_does_not(
     assert one.ask("/shop/cart/", {**form, "csrfmiddlewaretoken": tokens[0]})[0] == 303
 
 
-def test_each_page_that_is_served_has_another_token_of_the_same_secret(people: list[Person], product: Product) -> None:
-    """As without the cache: what is the same in two compressed pages can be guessed."""
+def test_each_served_page_has_a_different_token_of_one_secret(people: list[Person], product: Product) -> None:
+    """As without the cache. Equal tokens in compressed pages could be guessed."""
     stranger = people[0]
     tokens = [TOKEN.findall(stranger.ask(path_of(product))[1])[0] for _ in range(4)]
     assert all(one != other for one, other in combinations(tokens, 2))
     assert all(_does_token_match(token, stranger.cookies["csrftoken"]) for token in tokens)
 
 
-def test_the_form_for_a_post_has_a_token_and_a_key_of_its_own_each_time(people: list[Person], product: Product) -> None:
-    """What is around them is remembered, by the book and the language."""
+def test_the_form_for_a_post_has_a_new_token_and_key_each_time(people: list[Person], product: Product) -> None:
+    """The text around them is cached by book and language."""
     rest, keys = set(), []
     for person in (*people[1:3], people[1]):
         form = re.search(r'<form class="composer.*?</form>', person.ask(path_of(product))[1], re.DOTALL)
@@ -170,7 +168,7 @@ def test_the_form_for_a_post_has_a_token_and_a_key_of_its_own_each_time(people: 
     assert set(Post.objects.values_list("text", flat=True)) == {f"Sand, {key}." for key in keys}
 
 
-def test_who_logs_out_is_a_stranger_on_the_next_page(people: list[Person], product: Product) -> None:
+def test_a_visitor_is_anonymous_after_the_logout(people: list[Person], product: Product) -> None:
     ada = people[1]
     _, page = ada.ask(path_of(product))
     assert ada.ask("/accounts/logout/", {"csrfmiddlewaretoken": TOKEN.findall(page)[0]})[0] in (302, 303)
@@ -179,8 +177,8 @@ def test_who_logs_out_is_a_stranger_on_the_next_page(people: list[Person], produ
     assert "/accounts/login/" in page
 
 
-def test_a_session_that_was_ended_is_a_strangers(people: list[Person], product: Product) -> None:
-    """And its cookie is taken back, as by any other page."""
+def test_an_ended_session_is_anonymous(people: list[Person], product: Product) -> None:
+    """Its cookie is deleted, as by any other page."""
     ada = people[1]
     ada.ask(path_of(product))
     user = User.objects.get(username="reader ada")

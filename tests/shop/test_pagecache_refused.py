@@ -1,4 +1,4 @@
-"""What is never remembered: pages that are not on the list, and answers that are somebody's own."""
+"""Never cached: undeclared pages and responses with personal content."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 @pytest.fixture
 def own_pages(settings: Settings) -> Iterator[None]:
-    """The pages of ``pagecache_urls`` are on the list."""
+    """Declare the pages of ``pagecache_urls``."""
     settings.ROOT_URLCONF = "tests.support.shop.pagecache_urls"
     found = [allowed.register(declared(name, BOOK)) for name in ("well", *VIEWS)]
     yield
@@ -30,27 +30,25 @@ def own_pages(settings: Settings) -> Iterator[None]:
         allowed.unregister(page)
 
 
-def test_a_page_takes_a_few_lines_to_be_remembered(
-    product: Product, made: Made, own_pages: None, server: RedisServer
-) -> None:
+def test_a_few_lines_declare_a_cached_page(product: Product, made: Made, own_pages: None, server: RedisServer) -> None:
     for _ in range(2):
         assert "The Book of Sand" in text(Client(), f"/pages/well/{product.pk}/")
     assert len(made) == len(pages(server)) == 1
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_what_is_somebodys_own_is_not_remembered_but_served(
+def test_personal_responses_are_served_but_not_cached(
     product: Product, made: Made, own_pages: None, server: RedisServer, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     answers = [Client().get(f"/pages/{name}/{product.pk}/") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [404 if name == "is_an_error" else 200] * 3
     assert pages(server) == []
-    assert len(made) == 1  # it is tried once, and not each time
+    assert len(made) == 1  # it is tried once, not in each request
     assert "cannot be remembered" in caplog.text
 
 
-def test_only_what_is_on_the_list_is_made_whoever_asks_for_whatever(product: Product, made: Made) -> None:
-    """Every address of the site, by a stranger, a user and the boss; the admin by its front page."""
+def test_only_declared_pages_are_rendered_for_the_cache(product: Product, made: Made) -> None:
+    """Request every URL of the site anonymously, as a user and as a superuser, and the front page of the admin."""
     alice, boss = User.objects.create_user("alice"), User.objects.create_superuser("boss")
     warm()
     kinds = [Client(), Client(), Client()]
@@ -67,7 +65,7 @@ def test_only_what_is_on_the_list_is_made_whoever_asks_for_whatever(product: Pro
 
 
 def all_addresses(product: Product, user: User) -> Iterator[str]:
-    """Of all patterns of the site, with something in the places of their arguments."""
+    """Yield all URLs of the site, with example arguments."""
     for pattern in get_resolver().url_patterns:
         if not (isinstance(pattern, URLResolver) and pattern.app_name == "admin"):
             yield from _addresses(pattern, "/", {"pk": product.pk, "book_id": product.pk, "name": user.username})
@@ -88,5 +86,5 @@ def _addresses(pattern: URLPattern | URLResolver, start: str, values: dict[str, 
 
 
 def product_like(kind: str, values: dict[str, object]) -> object:
-    """Something of a kind."""
+    """Return an example of an argument."""
     return values["pk"] if kind == "int" else values["name"]

@@ -1,4 +1,4 @@
-"""A page is made by one process at a time, and no fault of the cache server is a fault of the page."""
+"""One process renders a page at a time, and faults of the cache server do not break pages."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ def cache(server: RedisServer) -> Iterator[Any]:
 
 
 def shell(text: str = "a", *, age: float = 0) -> Shell:
-    """A page without holes."""
+    """Return a page without fragments."""
     return Shell([text.encode()], [], [], {}, clock.now().timestamp() - age)
 
 
@@ -54,14 +54,14 @@ def refuses() -> Shell:
 OLD, OVER = 301.0, 601.0  # ages in seconds
 
 
-def test_a_page_is_as_it_was_when_it_comes_back_from_the_cache_server() -> None:
+def test_a_page_is_unchanged_by_its_encoding() -> None:
     hole = Hole("base.html", "person", frozenset({"person", "address"}))
     one = Shell([b"a", "é".encode()], [hole], [b"\xe4\xb9\xa6"], {"Vary": "Cookie"}, 1.5)
     assert Shell.from_bytes(one.to_bytes()) == one
     assert one.filled([b"-"]) == "a-é".encode()
 
 
-def test_a_page_lives_for_five_minutes_and_as_long_again_while_it_is_made_anew(cache: Any, settings: Settings) -> None:
+def test_a_page_is_fresh_for_five_minutes_and_stale_for_five_more(cache: Any, settings: Settings) -> None:
     with record() as seen:
         assert store.page("d", shell) is not None
     (kept,) = [command for command in seen.commands if command.named() == [keys.page("d")] and command.name == "SET"]
@@ -74,7 +74,7 @@ def test_a_page_lives_for_five_minutes_and_as_long_again_while_it_is_made_anew(c
     assert [one.is_over for one in aged] == [False, False, False, False, True]
 
 
-def test_a_page_that_is_old_is_made_anew_by_who_asks_first(cache: Any) -> None:
+def test_the_first_request_renders_a_stale_page_anew(cache: Any) -> None:
     cache.set(keys.page("d"), shell("old", age=OLD).to_bytes())
     found = store.page("d", lambda: shell("new"))
     assert found
@@ -83,7 +83,7 @@ def test_a_page_that_is_old_is_made_anew_by_who_asks_first(cache: Any) -> None:
     assert not cache.exists(keys.page_lock("d"))
 
 
-def test_meanwhile_the_others_are_served_the_old_one(cache: Any) -> None:
+def test_other_requests_get_the_stale_page_meanwhile(cache: Any) -> None:
     cache.set(keys.page("d"), shell("old", age=OLD).to_bytes())
     cache.set(keys.page_lock("d"), "somebody", px=60_000)
     for _ in range(2):
@@ -93,7 +93,7 @@ def test_meanwhile_the_others_are_served_the_old_one(cache: Any) -> None:
     assert cache.get(keys.page_lock("d")) == b"somebody"
 
 
-def test_an_old_copy_in_the_process_is_replaced_when_somebody_has_made_a_new_one(cache: Any) -> None:
+def test_a_stale_copy_is_replaced_by_the_servers_new_page(cache: Any) -> None:
     cache.set(keys.page("d"), shell("old", age=OLD).to_bytes())
     cache.set(keys.page_lock("d"), "somebody", px=60_000)
     store.page("d", never)
@@ -102,21 +102,21 @@ def test_an_old_copy_in_the_process_is_replaced_when_somebody_has_made_a_new_one
     wait_until(lambda: (found := store.page("d", never)) and found.pieces == [b"new"], "the new page")
 
 
-def test_a_page_that_is_too_old_is_not_served(cache: Any) -> None:
+def test_an_expired_page_is_not_served(cache: Any) -> None:
     cache.set(keys.page("d"), shell("old", age=OVER).to_bytes())
     found = store.page("d", lambda: shell("new"))
     assert found
     assert found.pieces == [b"new"]
 
 
-def test_who_finds_neither_page_nor_lock_waits_a_moment_and_does_without(cache: Any, settings: Settings) -> None:
+def test_a_request_without_page_or_lock_waits_and_renders_uncached(cache: Any, settings: Settings) -> None:
     settings.SHOP_PAGE_WAIT_SECONDS = 0.1
     cache.set(keys.page_lock("d"), "somebody who was killed", px=60_000)
     assert store.page("d", never) is None
     assert not cache.exists(keys.page("d"))
 
 
-def test_one_visitor_of_a_process_looks_for_all_who_wait_in_it(
+def test_one_thread_of_a_process_polls_for_all_waiting_ones(
     cache: Any, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     settings.SHOP_PAGE_WAIT_SECONDS = 60.0
@@ -142,15 +142,15 @@ def test_one_visitor_of_a_process_looks_for_all_who_wait_in_it(
     assert looks == ["d"]
 
 
-def test_the_lock_of_who_was_killed_ends_by_itself(cache: Any) -> None:
+def test_the_lock_of_a_killed_process_expires(cache: Any) -> None:
     token = "somebody who was killed"
     cache.set(keys.page_lock("d"), token, px=200)
     wait_until(lambda: store.page("d", shell) is not None, "the end of the lock")
     assert cache.exists(keys.page("d"))
 
 
-def test_the_lock_that_is_taken_ends_by_itself(cache: Any, settings: Settings) -> None:
-    settings.SHOP_PAGE_LOCK_SECONDS = 3600.0  # not before it has been looked at
+def test_a_taken_lock_has_an_expiry(cache: Any, settings: Settings) -> None:
+    settings.SHOP_PAGE_LOCK_SECONDS = 3600.0  # not before the test has read it
 
     def make() -> Shell:
         assert 0 < cache.pttl(keys.page_lock("d")) <= 3_600_000
@@ -159,7 +159,7 @@ def test_the_lock_that_is_taken_ends_by_itself(cache: Any, settings: Settings) -
     assert store.page("d", make)
 
 
-def test_nobody_gives_back_the_lock_of_another(cache: Any) -> None:
+def test_a_process_never_releases_the_lock_of_another(cache: Any) -> None:
     def make() -> Shell:
         cache.set(keys.page_lock("d"), "somebody else", px=60_000)
         return shell()
@@ -168,7 +168,7 @@ def test_nobody_gives_back_the_lock_of_another(cache: Any) -> None:
     assert cache.get(keys.page_lock("d")) == b"somebody else"
 
 
-def test_what_fails_gives_back_the_lock(cache: Any) -> None:
+def test_a_failed_rendering_releases_the_lock(cache: Any) -> None:
     def make() -> Shell:
         raise ZeroDivisionError
 
@@ -177,7 +177,7 @@ def test_what_fails_gives_back_the_lock(cache: Any) -> None:
     assert store.page("d", shell)
 
 
-def test_what_is_refused_is_not_tried_again_at_once(cache: Any) -> None:
+def test_a_refused_page_is_not_tried_again_at_once(cache: Any) -> None:
     assert store.page("d", refuses) is None
     assert store.page("d", never) is None
     assert not cache.keys("*")
@@ -191,7 +191,7 @@ def test_copies_in_the_process_are_bounded(cache: Any, monkeypatch: pytest.Monke
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_the_cache_server_pages_are_as_without_a_cache(
+def test_without_the_cache_server_pages_are_served_uncached(
     product: Product, made: Made, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.CACHES = {
@@ -200,11 +200,11 @@ def test_without_the_cache_server_pages_are_as_without_a_cache(
     for _ in range(3):
         assert "The Book of Sand" in text(Client(), path_of(product))
     assert len(made) == 0
-    assert caplog.text.count("cache server did not answer") == 1  # then it is left alone for a while
+    assert caplog.text.count("cache server did not answer") == 1  # then the breaker is open for a while
 
 
 @pytest.mark.django_db(transaction=True)
-def test_while_the_cache_server_hangs_pages_are_as_without_a_cache(
+def test_a_hanging_cache_server_leaves_pages_uncached(
     product: Product, made: Made, settings: Settings, hurry: Hurry, caplog: pytest.LogCaptureFixture
 ) -> None:
     with RedisServer(on_hang=hurry) as other:
@@ -232,7 +232,7 @@ def test_a_copy_is_served_while_the_cache_server_is_away(product: Product, made:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_any_redis_the_page_is_answered_by_sql(product: Product, made: Made, redis_server: RedisServer) -> None:
+def test_without_redis_sql_answers_the_page(product: Product, made: Made, redis_server: RedisServer) -> None:
     redis_server.kill()
     Product.objects.filter(pk=product.pk).update(price=990)
     assert "€9.90" in text(Client(), path_of(product))
@@ -243,7 +243,7 @@ def test_without_any_redis_the_page_is_answered_by_sql(product: Product, made: M
 def test_hundreds_of_visitors_at_once_build_the_page_once(
     product: Product, redis: Redis, server: RedisServer, environment: dict[str, str]
 ) -> None:
-    """In four processes of different hash seeds, with threads."""
+    """In four processes with different hash seeds, with threads."""
     command = [sys.executable, "-m", "tests.support.shop.stampede", path_of(product), str(THREADS)]
     patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.support.patient_settings"}
     drain_all()

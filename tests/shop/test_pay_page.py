@@ -1,4 +1,4 @@
-"""The page to pay an order is there while paying makes sense; else the order's page says why not."""
+"""The page that pays an order exists while a payment is possible; otherwise the order's page gives the reason."""
 
 from datetime import timedelta
 
@@ -21,7 +21,7 @@ def order(client: Client) -> Order:
     return make_order(alice, make_product())
 
 
-def test_while_the_provider_is_asked_no_other_card_is_asked_for(client: Client, order: Order) -> None:
+def test_an_open_payment_accepts_no_other_card(client: Client, order: Order) -> None:
     payment = Payment.objects.create(order=order, key="p", amount=order.total)
     page = client.get(f"/shop/orders/{order.pk}/pay/", follow=True)
     assert page.redirect_chain == [(f"/shop/orders/{order.pk}/", 302)]
@@ -30,7 +30,7 @@ def test_while_the_provider_is_asked_no_other_card_is_asked_for(client: Client, 
     assert "Card number" in text_of(client.get(f"/shop/orders/{order.pk}/pay/"))
 
 
-def test_when_the_time_is_over_no_card_is_asked_for(client: Client, order: Order) -> None:
+def test_an_expired_order_accepts_no_card(client: Client, order: Order) -> None:
     Order.objects.update(reserved_until=clock.now() - timedelta(seconds=1))
     assert "The time to pay is over" in text_of(client.get(f"/shop/orders/{order.pk}/pay/", follow=True))
     Order.objects.update(state=State.EXPIRED)

@@ -1,4 +1,4 @@
-"""Being paid: once, whatever the provider does, and in whatever order its answers come in."""
+"""An order is paid once, for any behaviour of the provider and any order of its answers."""
 
 import threading
 from datetime import timedelta
@@ -36,7 +36,7 @@ CALLBACK = "/shop/payments/callback/"
 
 @pytest.fixture(autouse=True)
 def quiet(settings: Settings) -> None:
-    """The provider calls back where nobody listens."""
+    """Send the provider's callbacks to an unused port."""
     settings.PAYMENT_CALLBACK_URL = "http://127.0.0.1:9/"
 
 
@@ -52,18 +52,18 @@ def book() -> Product:
 
 @pytest.fixture
 def order(alice: User, book: Product) -> Order:
-    """Two copies, set aside."""
+    """An order with two reserved copies."""
     return order_of(alice, make_cart("alice", book, quantity=2))
 
 
 def steps(order: Order) -> list[str]:
-    """What is written down of an order."""
+    """Return the recorded steps of an order."""
     return list(OrderEvent.objects.filter(order=order).values_list("kind", flat=True))
 
 
 def hang(order: Order, card: str) -> Payment:
-    """A payment that got no answer in time. A charge is in the provider's books by now; the next question is an hour
-    away.
+    """Create a payment without an answer in time. A charge is in the provider's books by now, and the next call is an
+    hour away.
     """
     with override_settings(PAYMENT_TIMEOUT_SECONDS=0.05):
         assert pay(order, Card(card)).state == State.RESERVED
@@ -76,13 +76,13 @@ def hang(order: Order, card: str) -> Payment:
 
 
 def let_it_run_out() -> None:
-    """The time to pay is over, and so is the time in which a page would have got an answer."""
+    """Let the time to pay pass, and the time-out of a call."""
     now = clock.now()
     Order.objects.update(reserved_until=now)
     Payment.objects.update(created_at=now - timedelta(hours=1))
 
 
-def test_who_was_asked_for_the_money_at_the_last_moment_still_gets_an_answer(order: Order, book: Product) -> None:
+def test_a_payment_started_in_the_last_moment_keeps_its_reservation(order: Order, book: Product) -> None:
     pay(order, Card(fake.LATE))
     Order.objects.update(reserved_until=clock.now())
     assert settle().expired == 0
@@ -90,7 +90,7 @@ def test_who_was_asked_for_the_money_at_the_last_moment_still_gets_an_answer(ord
     assert settle().expired == 1
 
 
-def test_a_good_card_pays_and_the_copies_are_sold(order: Order, book: Product) -> None:
+def test_a_valid_card_pays_and_sells_the_copies(order: Order, book: Product) -> None:
     assert pay(order, GOOD).state == State.PAID
     payment = Payment.objects.get()
     assert (payment.state, payment.amount) == (PaymentState.SUCCEEDED, 2500)
@@ -100,14 +100,12 @@ def test_a_good_card_pays_and_the_copies_are_sold(order: Order, book: Product) -
     assert_settled()
 
 
-def test_the_payment_is_written_down_before_the_provider_is_asked(
-    order: Order, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_payment_is_committed_before_the_provider_is_called(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
     known: list[str] = []
     charge = fake.FakeProvider.charge
 
     def spy(self: fake.FakeProvider, key: str, amount: int, card: Card) -> Answer:
-        known.append(Payment.objects.get(key=key).state)  # by another connection: it is committed
+        known.append(Payment.objects.get(key=key).state)  # another connection sees it, so it is committed
         return charge(self, key, amount, card)
 
     monkeypatch.setattr(fake.FakeProvider, "charge", spy)
@@ -115,9 +113,9 @@ def test_the_payment_is_written_down_before_the_provider_is_asked(
     assert known == [PaymentState.STARTED]
 
 
-def test_a_refused_card_leaves_the_copies_set_aside_for_another(order: Order, book: Product) -> None:
+def test_a_refused_card_keeps_the_reservation(order: Order, book: Product) -> None:
     assert pay(order, BAD).state == State.RESERVED
-    assert pay(order, Card("4000056655665556")).state == State.RESERVED  # that the provider does not know
+    assert pay(order, Card("4000056655665556")).state == State.RESERVED  # unknown to the provider
     assert pay(order, GOOD).state == State.PAID
     assert list(Payment.objects.order_by("pk").values_list("state", "reason")) == [
         (PaymentState.FAILED, "the card was refused"),
@@ -129,7 +127,7 @@ def test_a_refused_card_leaves_the_copies_set_aside_for_another(order: Order, bo
     assert_settled()
 
 
-def test_paid_from_eight_windows_at_once_is_charged_once(order: Order, book: Product) -> None:
+def test_eight_simultaneous_payments_charge_once(order: Order, book: Product) -> None:
     together(8, lambda n: pay(order, GOOD))
     assert FakeCharge.objects.count() == 1
     assert pay(order, GOOD).state == State.PAID
@@ -137,9 +135,9 @@ def test_paid_from_eight_windows_at_once_is_charged_once(order: Order, book: Pro
     assert_right({book.pk: 3})
 
 
-def test_a_provider_that_hangs_and_charges_is_asked_what_became_of_it(order: Order, book: Product) -> None:
+def test_a_hanging_provider_is_asked_for_the_outcome(order: Order, book: Product) -> None:
     payment = hang(order, fake.HANGS_CHARGES)
-    assert settle().asked == 0  # it is not time yet
+    assert settle().asked == 0  # the next call is not due yet
     ask_again()
     assert settle().asked == 1
     payment.refresh_from_db()
@@ -149,26 +147,26 @@ def test_a_provider_that_hangs_and_charges_is_asked_what_became_of_it(order: Ord
     assert_settled()
 
 
-def test_what_the_provider_never_heard_of_is_given_up_for_good(order: Order, book: Product) -> None:
+def test_a_charge_unknown_to_the_provider_is_forbidden(order: Order, book: Product) -> None:
     payment = hang(order, fake.HANGS)
     ask_again()
     settle()
     payment.refresh_from_db()
     assert payment.state == PaymentState.FAILED
-    # The charge that was under way arrives after all: too late.
+    # The delayed charge arrives now, too late.
     assert calls.charge(payment.key, payment.amount, GOOD).outcome is Outcome.FAILED
     assert pay(order, GOOD).state == State.PAID
     assert FakeCharge.objects.filter(succeeds=True).count() == 1
     assert_right({book.pk: 3})
 
 
-def test_while_a_try_may_still_succeed_there_is_no_other(order: Order) -> None:
+def test_an_open_payment_prevents_another_attempt(order: Order) -> None:
     hang(order, fake.HANGS)
     assert pay(order, GOOD).state == State.RESERVED
     assert Payment.objects.count() == 1
 
 
-def test_a_new_try_first_finds_out_about_the_one_before(order: Order, book: Product) -> None:
+def test_a_new_attempt_first_resolves_the_earlier_one(order: Order, book: Product) -> None:
     hang(order, fake.HANGS_CHARGES)
     ask_again()
     assert pay(order, GOOD).state == State.PAID
@@ -176,7 +174,7 @@ def test_a_new_try_first_finds_out_about_the_one_before(order: Order, book: Prod
     assert_right({book.pk: 3})
 
 
-def test_a_new_try_waits_for_a_provider_that_is_silent(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_new_attempt_is_made_while_the_provider_is_silent(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
     hang(order, fake.HANGS)
     ask_again()
     monkeypatch.setattr(fake.FakeProvider, "find", lambda self, key: 1 / 0)
@@ -184,7 +182,7 @@ def test_a_new_try_waits_for_a_provider_that_is_silent(order: Order, monkeypatch
     assert Payment.objects.count() == 1
 
 
-def test_an_answer_that_comes_again_and_again_sells_once(order: Order, book: Product) -> None:
+def test_a_repeated_answer_sells_once(order: Order, book: Product) -> None:
     pay(order, Card(fake.TWICE))
     payment = Payment.objects.get()
     for answer in (PAID, PAID, Answer(Outcome.FAILED, reason="late and wrong"), PAID):
@@ -195,14 +193,14 @@ def test_an_answer_that_comes_again_and_again_sells_once(order: Order, book: Pro
     assert_settled()
 
 
-def test_answers_that_come_at_once_sell_once(order: Order, book: Product) -> None:
+def test_simultaneous_answers_sell_once(order: Order, book: Product) -> None:
     payment = hang(order, fake.HANGS_CHARGES)
     assert together(8, lambda n: record(payment.key, PAID)) == [None] * 8
     assert_right({book.pk: 3})
     assert steps(order).count(EventKind.PAID) == 1
 
 
-def test_money_that_comes_late_buys_if_there_are_copies(order: Order, book: Product) -> None:
+def test_late_money_buys_if_copies_are_left(order: Order, book: Product) -> None:
     assert pay(order, Card(fake.LATE)).state == State.RESERVED
     let_it_run_out()
     assert settle().expired == 1
@@ -217,8 +215,8 @@ def test_money_that_comes_late_buys_if_there_are_copies(order: Order, book: Prod
 
 
 @pytest.mark.parametrize("is_paid", [True, False])
-def test_money_that_comes_too_late_goes_back(order: Order, alice: User, book: Product, is_paid: bool) -> None:
-    """Somebody else has the copies, or is about to."""
+def test_late_money_is_refunded_if_no_copies_are_left(order: Order, alice: User, book: Product, is_paid: bool) -> None:
+    """Another order has the copies, or has reserved them."""
     pay(order, Card(fake.LATE))
     let_it_run_out()
     settle()
@@ -236,7 +234,7 @@ def test_money_that_comes_too_late_goes_back(order: Order, alice: User, book: Pr
     assert_settled()
 
 
-def test_money_that_went_back_buys_nothing_however_often_its_callback_is_sent(order: Order, book: Product) -> None:
+def test_refunded_money_buys_nothing_after_repeated_callbacks(order: Order, book: Product) -> None:
     pay(order, Card(fake.LATE))
     let_it_run_out()
     settle()
@@ -249,7 +247,7 @@ def test_money_that_went_back_buys_nothing_however_often_its_callback_is_sent(or
                 patches.setattr(fake.FakeProvider, "refund", lambda self, key: 1 / 0)
             ask_again()
             settle()
-        Product.objects.update(stock=3)  # there are copies again
+        Product.objects.update(stock=3)  # copies are available again
         record(Payment.objects.get().key, PAID)
         states.append((Order.objects.get().state, Payment.objects.get().state))
     assert states == [(State.EXPIRED, PaymentState.REFUND_DUE), (State.EXPIRED, PaymentState.REFUNDED)]
@@ -257,7 +255,7 @@ def test_money_that_went_back_buys_nothing_however_often_its_callback_is_sent(or
     assert_right({book.pk: 3})
 
 
-def test_money_that_comes_after_the_time_but_before_the_copies_are_given_back_buys(order: Order, book: Product) -> None:
+def test_late_money_before_the_release_of_the_copies_buys(order: Order, book: Product) -> None:
     pay(order, Card(fake.LATE))
     let_time_pass()
     assert settle()[:2] == (1, 0)
@@ -265,7 +263,7 @@ def test_money_that_comes_after_the_time_but_before_the_copies_are_given_back_bu
     assert_right({book.pk: 3})
 
 
-def test_of_two_tries_that_both_succeeded_one_goes_back(order: Order, book: Product) -> None:
+def test_one_of_two_successful_payments_is_refunded(order: Order, book: Product) -> None:
     pay(order, BAD)
     pay(order, GOOD)
     first = Payment.objects.earliest("pk")
@@ -281,7 +279,7 @@ def test_of_two_tries_that_both_succeeded_one_goes_back(order: Order, book: Prod
     assert_settled()
 
 
-def test_a_cancelled_order_gives_copies_and_money_back_once(order: Order, alice: User, book: Product) -> None:
+def test_cancelling_returns_copies_and_money_once(order: Order, alice: User, book: Product) -> None:
     pay(order, GOOD)
     assert [cancel(order.pk, alice).state for _ in range(2)] == [State.CANCELLED] * 2
     assert_right({book.pk: 3})
@@ -292,7 +290,7 @@ def test_a_cancelled_order_gives_copies_and_money_back_once(order: Order, alice:
     assert_settled()
 
 
-def test_money_for_an_order_that_was_cancelled_meanwhile_goes_back(order: Order, alice: User, book: Product) -> None:
+def test_money_for_a_cancelled_order_is_refunded(order: Order, alice: User, book: Product) -> None:
     hang(order, fake.HANGS_CHARGES)
     cancel(order.pk, alice)
     for _round in range(2):
@@ -303,7 +301,7 @@ def test_money_for_an_order_that_was_cancelled_meanwhile_goes_back(order: Order,
     assert_settled()
 
 
-def test_what_has_run_out_cannot_be_paid(order: Order) -> None:
+def test_an_expired_order_cannot_be_paid(order: Order) -> None:
     Order.objects.update(reserved_until=clock.now())
     with pytest.raises(NotPayable):
         pay(order, GOOD)
@@ -313,7 +311,7 @@ def test_what_has_run_out_cannot_be_paid(order: Order) -> None:
     assert not FakeCharge.objects.exists()
 
 
-def test_a_provider_that_breaks_down_has_not_answered(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_of_the_provider_counts_as_no_answer(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: object) -> Answer:
         raise ConnectionResetError
 
@@ -322,12 +320,12 @@ def test_a_provider_that_breaks_down_has_not_answered(order: Order, monkeypatch:
     assert Payment.objects.get().state == PaymentState.STARTED
 
 
-def test_the_provider_is_never_asked_within_a_transaction(order: Order) -> None:
+def test_the_provider_is_never_called_within_a_transaction(order: Order) -> None:
     with transaction.atomic(), pytest.raises(RuntimeError, match="outside every transaction"):
         calls.find("key")
 
 
-def test_calls_that_hang_do_not_pile_up(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+def test_the_number_of_hanging_calls_is_limited(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.01
     monkeypatch.setattr(calls, "_room", threading.BoundedSemaphore(2))
     done, asked = threading.Event(), list[str]()
@@ -346,9 +344,7 @@ def test_calls_that_hang_do_not_pile_up(monkeypatch: pytest.MonkeyPatch, setting
     wait_until(lambda: calls._room._value == 2, "the end of the calls")
 
 
-def test_a_call_that_ends_late_gives_back_the_room_that_it_took(
-    monkeypatch: pytest.MonkeyPatch, settings: Settings
-) -> None:
+def test_a_late_call_frees_its_place(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.01
     first, second, done = threading.BoundedSemaphore(1), threading.BoundedSemaphore(1), threading.Event()
     monkeypatch.setattr(fake.FakeProvider, "find", lambda self, key: done.wait(PATIENCE_SECONDS))
@@ -369,7 +365,7 @@ def call_back(client: Client, body: bytes, signature: str) -> int:
     return client.post(CALLBACK, body, content_type="application/json", headers=headers).status_code
 
 
-def test_a_callback_pays_once_however_often_it_comes(client: Client, order: Order, book: Product) -> None:
+def test_repeated_callbacks_pay_once(client: Client, order: Order, book: Product) -> None:
     payment = hang(order, fake.HANGS_CHARGES)
     body = signing.write(payment.key, PAID)
     client = Client(enforce_csrf_checks=True)
@@ -391,14 +387,12 @@ def test_a_callback_with_a_bad_signature_is_refused(client: Client, order: Order
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b'{"key": "k"}', b'{"key":"k","outcome":"?","reference":"","reason":""}']
 )
-def test_what_is_signed_but_is_no_callback_is_refused(client: Client, body: bytes) -> None:
+def test_a_signed_body_that_is_no_callback_is_refused(client: Client, body: bytes) -> None:
     assert call_back(client, body, signing.sign(body)) == 403
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
-def test_what_a_provider_says_is_kept_without_what_sql_has_no_room_for(
-    client: Client, order: Order, outcome: Outcome
-) -> None:
+def test_texts_of_the_provider_are_cut_and_cleaned_for_sql(client: Client, order: Order, outcome: Outcome) -> None:
     payment = hang(order, fake.HANGS)
     body = signing.write(payment.key, Answer(outcome, "a\0b" + "c" * 500, "d\0e" + "f" * 500))
     assert call_back(client, body, signing.sign(body)) == 204
@@ -406,19 +400,19 @@ def test_what_a_provider_says_is_kept_without_what_sql_has_no_room_for(
     assert (payment.reference or payment.reason)[:4] in ("abcc", "deff")
 
 
-def test_a_callback_about_nothing_that_is_known_changes_nothing(client: Client, order: Order) -> None:
+def test_a_callback_about_an_unknown_payment_has_no_effect(client: Client, order: Order) -> None:
     body = signing.write("unknown", PAID)
     assert call_back(client, body, signing.sign(body)) == 204
     assert Order.objects.get().state == State.RESERVED
 
 
-def test_a_callback_is_posted_and_small(client: Client) -> None:
+def test_a_callback_must_be_a_small_post(client: Client) -> None:
     assert client.get(CALLBACK).status_code == 405
     body = b"x" * 20_000
     assert call_back(client, body, signing.sign(body)) == 413
 
 
-def test_a_callback_makes_no_session(client: Client) -> None:
+def test_a_callback_creates_no_session(client: Client) -> None:
     body = signing.write("unknown", PAID)
     call_back(client, body, signing.sign(body))
     assert not client.cookies

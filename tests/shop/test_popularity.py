@@ -1,4 +1,6 @@
-"""How often books are looked at: halved once a period whoever does it, and the same function of SQL after any loss."""
+"""The popularity of books: halved once per period by any number of workers, and equal to the formula over SQL after any
+loss.
+"""
 
 import random
 from collections.abc import Iterator
@@ -30,22 +32,22 @@ from tests.support.servers import RedisServer
 from tests.support.shop.looks import PERIOD, by_formula, looks_in_sql, period_of, scores, to_sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
-WORKERS, PERIODS, MISSED = 8, 20, {5: 2, 12: 1}  # after which period how many are missed
+WORKERS, PERIODS, MISSED = 8, 20, {5: 2, 12: 1}  # missed periods, by the period before them
 
 
 @pytest.fixture
 def visitors() -> Iterator[str]:
-    """Each somebody else."""
+    """Distinct visitors."""
     return (f"{n:064}" for n in count())
 
 
 def later(redis: Redis, periods: int = 1) -> None:
-    """So many periods are over."""
+    """Let periods pass."""
     redis.decrby(keys.viewed_period(), periods)
 
 
 def rescale_at_once(workers: int = WORKERS) -> int:
-    """Everybody does it in the same moment. Returns for how many periods it was done."""
+    """Rescale from several workers at the same time. Return the number of halvings."""
 
     def one(_: int) -> int:
         return halving.rescale().periods
@@ -54,9 +56,7 @@ def rescale_at_once(workers: int = WORKERS) -> int:
         return sum(pool.map(one, range(workers)))
 
 
-def test_eight_workers_halve_twenty_periods_to_what_the_plain_formula_gives(
-    redis: Redis, visitors: Iterator[str]
-) -> None:
+def test_eight_workers_halving_twenty_periods_match_the_formula(redis: Redis, visitors: Iterator[str]) -> None:
     chance, looks, period = random.Random(6), list[tuple[int, int]](), 0
 
     def look(times: int) -> None:
@@ -69,14 +69,14 @@ def test_eight_workers_halve_twenty_periods_to_what_the_plain_formula_gives(
         gone = 1 + MISSED.get(step, 0)
         period += gone
         later(redis, gone)
-        look(chance.randrange(10))  # before anybody has halved
+        look(chance.randrange(10))  # before the first halving
         assert rescale_at_once() == gone
         look(chance.randrange(10))
     assert period == 23
     assert scores(redis) == by_formula(looks, period)
 
 
-def test_looks_at_the_same_time_as_the_halving_are_all_counted(redis: Redis, visitors: Iterator[str]) -> None:
+def test_views_during_a_halving_are_all_counted(redis: Redis, visitors: Iterator[str]) -> None:
     def look(who: str) -> None:
         popularity.saw(who, 7)
 
@@ -91,9 +91,7 @@ def test_looks_at_the_same_time_as_the_halving_are_all_counted(redis: Redis, vis
     assert scores(redis) == by_formula([(7, 0), *((7, period) for period in range(1, 6) for _ in range(16))], 5)
 
 
-def test_what_is_beyond_the_limit_goes_in_slices_before_anything_is_halved(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_surplus_books_are_trimmed_in_slices_before_the_halving(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(halving, "KEPT", 100)
     monkeypatch.setattr(halving, "SLICE", 30)
     redis.zadd(keys.viewed(), {str(n): -n for n in range(1, 1001)})
@@ -102,25 +100,25 @@ def test_what_is_beyond_the_limit_goes_in_slices_before_anything_is_halved(
     with record() as seen:
         done = halving.rescale()
     assert done == (1, 900)
-    assert seen.round_trips == 30  # the last 30 go with the halving
+    assert seen.round_trips == 30  # the last call trims 30 and halves
     assert scores(redis) == {n: n / 2 for n in range(901, 1001)}
 
 
-def test_a_crash_between_slices_halves_nothing_twice(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_between_slices_never_halves_twice(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(halving, "KEPT", 10)
     monkeypatch.setattr(halving, "SLICE", 20)
     redis.zadd(keys.viewed(), {str(n): -n for n in range(1, 101)})
     redis.set(keys.viewed_period(), 1)
     later(redis)
     names, arguments = [keys.viewed(), keys.viewed_period()], [10**9, 10, 20, "1e-9"]
-    assert halving._rescale(relay_client(), names, arguments) == [0, 20, 1]  # and then it was killed
+    assert halving._rescale(relay_client(), names, arguments) == [0, 20, 1]  # killed at this point
     assert redis.zcard(keys.viewed()) == 80
     assert halving.rescale().periods == 1
     assert halving.rescale() == (0, 0)
     assert scores(redis) == {n: n / 2 for n in range(91, 101)}
 
 
-def test_what_is_hardly_looked_at_any_more_goes(redis: Redis, visitors: Iterator[str]) -> None:
+def test_books_below_the_smallest_score_are_removed(redis: Redis, visitors: Iterator[str]) -> None:
     popularity.saw(next(visitors), 1)
     later(redis, popularity.SMALLEST_PERIODS)
     halving.rescale()
@@ -131,8 +129,8 @@ def test_what_is_hardly_looked_at_any_more_goes(redis: Redis, visitors: Iterator
     assert scores(redis) == {2: 0.5}
 
 
-def test_a_newcomer_rises_over_thousands_that_were_looked_at_before(redis: Redis, visitors: Iterator[str]) -> None:
-    """Among equals the names decide, which is nobody's merit; a period later it is who is looked at now."""
+def test_a_newcomer_overtakes_thousands_of_older_books(redis: Redis, visitors: Iterator[str]) -> None:
+    """Books with equal scores are ordered by their ids; a period later the newest views decide."""
     redis.zadd(keys.viewed(), {str(n): -1 for n in range(1, popularity.KEPT + 1)})
     redis.set(keys.viewed_period(), 1)
     newcomer = 99_999_999
@@ -145,7 +143,7 @@ def test_a_newcomer_rises_over_thousands_that_were_looked_at_before(redis: Redis
     assert popularity.rank(newcomer) == 0
 
 
-def test_a_rank_says_whether_a_page_is_worth_keeping(redis: Redis, visitors: Iterator[str]) -> None:
+def test_the_rank_decides_whether_a_page_is_cached(redis: Redis, visitors: Iterator[str]) -> None:
     for book, looks in ((1, 3), (2, 1), (3, 2)):
         for _ in range(looks):
             popularity.saw(next(visitors), book)
@@ -154,7 +152,7 @@ def test_a_rank_says_whether_a_page_is_worth_keeping(redis: Redis, visitors: Ite
 
 
 def make_views(*looks: tuple[Book, int, int]) -> None:
-    """Each so many times so many periods ago."""
+    """Create views: a number for each number of periods ago."""
     now, who, period = timezone.now(), count(), timedelta(seconds=settings.SHOP_VIEW_PERIOD_SECONDS)
     View.objects.bulk_create(
         View(visitor=f"v{next(who)}", book=book, seen_at=now - period * ago)
@@ -164,15 +162,15 @@ def make_views(*looks: tuple[Book, int, int]) -> None:
 
 
 def exact(redis: Redis) -> None:
-    """Redis says what the formula makes of SQL, in the period that Redis is in."""
+    """Check that Redis equals the formula over SQL in Redis' period."""
     assert scores(redis) == pytest.approx(by_formula(looks_in_sql(), period_of(redis)), rel=1e-12)
 
 
-def test_after_a_loss_it_is_made_from_sql_and_what_came_in_meanwhile(redis: Redis, visitors: Iterator[str]) -> None:
+def test_lost_counts_are_rebuilt_from_sql_and_new_views(redis: Redis, visitors: Iterator[str]) -> None:
     old, new, gone = make_book("Old"), make_book("New"), make_book("Long ago")
     make_views((old, 5, 3), (new, 2, 0), (old, 1, 29), (gone, 9, 60))
     redis.flushdb()
-    popularity.saw(next(visitors), new.pk)  # the first thing that the empty Redis hears of
+    popularity.saw(next(visitors), new.pk)  # the first view that the empty Redis receives
     assert halving.rebuild()
     popularity.saw(next(visitors), old.pk)
     to_sql()
@@ -181,7 +179,7 @@ def test_after_a_loss_it_is_made_from_sql_and_what_came_in_meanwhile(redis: Redi
     assert halving.is_whole(relay_client())
 
 
-def test_a_redis_that_came_back_older_is_not_added_to(redis: Redis, visitors: Iterator[str]) -> None:
+def test_counts_of_an_older_redis_are_replaced(redis: Redis, visitors: Iterator[str]) -> None:
     book = make_book()
     for _ in range(3):
         popularity.saw(next(visitors), book.pk)
@@ -189,18 +187,18 @@ def test_a_redis_that_came_back_older_is_not_added_to(redis: Redis, visitors: It
     assert halving.rebuild()
     assert halving.rebuild()
     exact(redis)
-    redis.zadd(keys.viewed(), {str(book.pk): -1, "12345": -7})  # as an older file had it
+    redis.zadd(keys.viewed(), {str(book.pk): -1, "12345": -7})  # as restored from an older file
     redis.delete(keys.viewed_whole())
     tasks.rescale_views()
     exact(redis)
 
 
-def test_when_a_clock_that_was_ahead_is_put_right_it_is_made_anew(redis: Redis, visitors: Iterator[str]) -> None:
+def test_a_corrected_clock_causes_a_rebuild(redis: Redis, visitors: Iterator[str]) -> None:
     book = make_book()
     popularity.saw(next(visitors), book.pk)
     assert halving.rebuild()
-    redis.incrby(keys.viewed_period(), 5000)  # of seventeen days to come ...
-    redis.delete(keys.viewed())  # ... for which everything was halved away
+    redis.incrby(keys.viewed_period(), 5000)  # a period in seventeen days ...
+    redis.delete(keys.viewed())  # ... up to which all scores were halved away
     popularity.saw(next(visitors), book.pk)
     assert scores(redis) == {book.pk: 0}, "what is seen now counts nothing then"
     tasks.rescale_views()
@@ -208,7 +206,7 @@ def test_when_a_clock_that_was_ahead_is_put_right_it_is_made_anew(redis: Redis, 
     exact(redis)
 
 
-def test_a_clock_that_goes_back_by_a_moment_changes_nothing(redis: Redis, visitors: Iterator[str]) -> None:
+def test_a_small_step_of_the_clock_has_no_effect(redis: Redis, visitors: Iterator[str]) -> None:
     popularity.saw(next(visitors), make_book().pk)
     assert halving.rebuild()
     redis.incr(keys.viewed_period())
@@ -217,7 +215,7 @@ def test_a_clock_that_goes_back_by_a_moment_changes_nothing(redis: Redis, visito
     assert scores(redis) == before
 
 
-def test_looks_while_it_is_made_anew_count_once(redis: Redis, visitors: Iterator[str]) -> None:
+def test_views_during_a_rebuild_count_once(redis: Redis, visitors: Iterator[str]) -> None:
     book, whole = make_book(), list[bool]()
     make_views((book, 4, 1))
 
@@ -240,13 +238,13 @@ def test_looks_while_it_is_made_anew_count_once(redis: Redis, visitors: Iterator
     exact(redis)
 
 
-def test_the_most_viewed_are_read_in_one_round_trip(redis: Redis, visitors: Iterator[str]) -> None:
+def test_the_most_viewed_books_take_one_round_trip(redis: Redis, visitors: Iterator[str]) -> None:
     books = [make_book(f"Book {n}") for n in range(4)]
     rebuild_mirrors(["book"])
     assert halving.rebuild()
     for n in (2, 2, 2, 0, 0, 3):
         popularity.saw(next(visitors), books[n].pk)
-    redis.zadd(keys.viewed(), {"999999": -9})  # a book that is no more
+    redis.zadd(keys.viewed(), {"999999": -9})  # a deleted book
     expected = ["Book 2", "Book 0", "Book 3"]
     assert [book["title"] for book in popularity.most_viewed(5)] == expected
     with record() as seen:
@@ -254,7 +252,7 @@ def test_the_most_viewed_are_read_in_one_round_trip(redis: Redis, visitors: Iter
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
-def test_nobody_is_shown_what_an_emptied_redis_takes_for_the_most_viewed(redis: Redis, visitors: Iterator[str]) -> None:
+def test_incomplete_counts_are_not_shown(redis: Redis, visitors: Iterator[str]) -> None:
     quiet, loud = make_book("Quiet"), make_book("Loud")
     rebuild_mirrors(["book"])
     make_views((quiet, 1, 2), (loud, 3, 2))
@@ -262,14 +260,14 @@ def test_nobody_is_shown_what_an_emptied_redis_takes_for_the_most_viewed(redis: 
     popularity.saw(next(visitors), quiet.pk)
     rebuild_mirrors(["book"])
     restore(registry.get("view"))
-    assert [book["title"] for book in popularity.most_viewed(5)] == ["Loud", "Quiet"]  # SQL says it
+    assert [book["title"] for book in popularity.most_viewed(5)] == ["Loud", "Quiet"]  # SQL answers
     tasks.rescale_views()
     with record() as seen:
         assert [book["title"] for book in popularity.most_viewed(5)] == ["Quiet", "Loud"]
     assert seen.sql == []
 
 
-def test_sql_knows_the_most_viewed_too_and_a_quiet_site_shows_what_is_read(redis_server: RedisServer) -> None:
+def test_sql_has_the_most_viewed_books_and_a_quiet_site_shows_the_most_read(redis_server: RedisServer) -> None:
     first, second = make_book("First", popularity=10), make_book("Second", popularity=20)
     with sql_only():
         assert popularity.shelf(5)[1] is False
@@ -281,7 +279,7 @@ def test_sql_knows_the_most_viewed_too_and_a_quiet_site_shows_what_is_read(redis
     assert popularity.rank(first.pk) is None
 
 
-def test_the_command_says_what_it_did(redis: Redis, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reports_its_result(redis: Redis, capsys: pytest.CaptureFixture[str]) -> None:
     redis.zadd(keys.viewed(), {"1": -1})
     call_command("views", "rescale")
     assert capsys.readouterr().out == "nothing is due\n"
@@ -293,10 +291,10 @@ def test_the_command_says_what_it_did(redis: Redis, capsys: pytest.CaptureFixtur
     assert '"periods": 1' in capsys.readouterr().out
 
 
-def test_scores_by_sql_are_as_of_the_moment_that_was_asked_for(settings: Settings) -> None:
+def test_scores_from_sql_are_those_of_the_given_moment(settings: Settings) -> None:
     settings.SHOP_VIEW_PERIOD_SECONDS = PERIOD
     book = make_book()
-    moment = datetime(2026, 11, 20, 12, 5, 1, tzinfo=UTC)  # a second into five minutes
+    moment = datetime(2026, 11, 20, 12, 5, 1, tzinfo=UTC)  # one second into a period
     for seconds in (-2, -1, 0, 1):
         View.objects.create(visitor=str(seconds), book=book, seen_at=moment + timedelta(seconds=seconds))
     assert halving.scores_by_sql(moment) == {book.pk: 1 + 0.5}

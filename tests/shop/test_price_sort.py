@@ -1,4 +1,4 @@
-"""Books by price: the shop's order in the catalogue, from the copy in the process and, the same, from SQL."""
+"""Books in the order by price, from the catalogue's index in the process and, with equal results, from SQL."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ __all__ = ["own_copy"]
 
 @pytest.fixture
 def shelf() -> dict[str, int]:
-    """By title: two at one price, a dear one, one that is not for sale any more, and one that never was."""
+    """Ids by title: two books at one price, an expensive one, a withdrawn one and one that was never for sale."""
     made: dict[str, Any] = {
         "dear": make_product("dear", price=2000),
         "cheap": make_product("cheap", price=700),
@@ -40,17 +40,17 @@ def shelf() -> dict[str, int]:
 
 
 def titles() -> list[str]:
-    """By price, both ways, once what is new has been taken in."""
+    """Drain, and return the titles by price from both engines."""
     drain_all()
     find_books("", "price")
     return [book["title"] for book in both("", "price").books]
 
 
-def test_the_cheapest_come_first_and_what_is_not_for_sale_last(shelf: dict[str, int]) -> None:
+def test_the_cheapest_come_first_and_books_not_for_sale_last(shelf: dict[str, int]) -> None:
     assert titles() == ["cheap", "as cheap", "dear", "withdrawn", "never sold"]
 
 
-def test_pages_by_price_go_on_from_those_that_are_for_sale_to_those_that_are_not() -> None:
+def test_pages_by_price_continue_with_books_that_are_not_for_sale() -> None:
     books = Book.objects.bulk_create(Book(title=f"Book {n}") for n in range(70))
     Product.objects.bulk_create(Product(book=book, price=book.pk * 7 % 5) for book in books[::2])
     warm_up()
@@ -58,7 +58,7 @@ def test_pages_by_price_go_on_from_those_that_are_for_sale_to_those_that_are_not
     assert all_pages("", "price") == [book.pk for book in (*sold, *books[1::2])]
 
 
-def test_whatever_changes_a_price_shows_in_the_next_answer(shelf: dict[str, int]) -> None:
+def test_every_change_of_a_price_shows_at_once(shelf: dict[str, int]) -> None:
     product = Product.objects.filter(pk=shelf["dear"])
     product.update(price=5)
     assert titles()[0] == "dear"
@@ -72,19 +72,19 @@ def test_whatever_changes_a_price_shows_in_the_next_answer(shelf: dict[str, int]
     assert titles() == ["never sold", "cheap", "as cheap", "dear", "withdrawn"]
 
 
-def test_a_book_that_goes_or_comes_with_its_product_is_news_as_well(shelf: dict[str, int]) -> None:
+def test_deleted_and_new_books_show_at_once(shelf: dict[str, int]) -> None:
     Book.objects.get(pk=shelf["cheap"]).delete()
     make_product("new", price=1)
     assert titles() == ["new", "as cheap", "dear", "withdrawn", "never sold"]
     assert verify(["book", "product"], redis=relay_client()) == []
 
 
-def test_a_sale_changes_no_place(shelf: dict[str, int]) -> None:
+def test_a_sale_does_not_change_the_order(shelf: dict[str, int]) -> None:
     make_sale(Product.objects.get(pk=shelf["dear"]), price=1)
     assert titles() == ["cheap", "as cheap", "dear", "withdrawn", "never sold"]
 
 
-def test_what_is_bought_is_no_news_for_the_copies(shelf: dict[str, int]) -> None:
+def test_a_change_of_the_stock_is_not_sent_to_the_index(shelf: dict[str, int]) -> None:
     newest = relay_client().xrevrange(catalog_keys.changes(), count=1)
     Product.objects.update(stock=F("stock") - 1)
     drain_all()
@@ -94,7 +94,7 @@ def test_what_is_bought_is_no_news_for_the_copies(shelf: dict[str, int]) -> None
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
-def test_without_products_in_redis_sql_sorts_and_afterwards_the_copy_does_again(shelf: dict[str, int]) -> None:
+def test_sql_sorts_while_the_mirror_is_cold_and_the_index_afterwards(shelf: dict[str, int]) -> None:
     wanted = titles()
     relay_client().delete(naming.marker("product"))
     with record() as seen:
@@ -113,5 +113,5 @@ def test_the_page_offers_the_order(client: Client, shelf: dict[str, int]) -> Non
     assert [book["title"] for book in found["results"]][:2] == ["cheap", "as cheap"]
 
 
-def test_prices_are_fed_to_the_copies_of_the_catalogue() -> None:
+def test_prices_are_sent_to_the_index_of_the_catalogue() -> None:
     assert registry.get("product").feed() == registry.get("book").feed()

@@ -1,4 +1,4 @@
-"""Products and sales in Redis."""
+"""The mirrors of products, sales and recommendations."""
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -22,11 +22,11 @@ NAMES = ["product", "sale", "recommendation"]
 
 @pytest.fixture(autouse=True)
 def warm() -> None:
-    """The shop's mirrors are whole."""
+    """Warm mirrors of the shop."""
     rebuild(NAMES)
 
 
-def test_products_are_read_in_one_round_trip_and_say_the_same_as_sql() -> None:
+def test_products_take_one_round_trip_and_equal_those_from_sql() -> None:
     one, other = make_product(price=1250, stock=3), make_product(price=700, stock=0)
     make_sale(one, price=900)
     drain_all()
@@ -41,7 +41,7 @@ def test_products_are_read_in_one_round_trip_and_say_the_same_as_sql() -> None:
         }
 
 
-def test_a_sale_that_is_over_or_to_come_changes_no_price() -> None:
+def test_past_and_coming_sales_change_no_price() -> None:
     product = make_product(price=1250)
     make_sale(product, price=1, starts_in=-2, hours=-1)
     make_sale(product, price=2, starts_in=1, hours=2)
@@ -50,7 +50,7 @@ def test_a_sale_that_is_over_or_to_come_changes_no_price() -> None:
     assert get_products([product.pk])[product.pk].now == (1250, None, None, None)
 
 
-def test_whatever_changes_a_product_reaches_redis(redis: Redis) -> None:
+def test_every_change_of_a_product_reaches_redis(redis: Redis) -> None:
     product = make_product(price=1250, stock=3)
     sale = make_sale(product, price=900)
     Product.objects.filter(pk=product.pk).update(reserved=F("reserved") + 1)
@@ -67,7 +67,7 @@ def test_whatever_changes_a_product_reaches_redis(redis: Redis) -> None:
     assert verify(NAMES, redis=relay_client()) == []
 
 
-def test_recommendations_show_as_two_rankings(redis: Redis) -> None:
+def test_recommendations_become_two_rankings(redis: Redis) -> None:
     one, other = make_product(), make_product()
     row = Recommendation.objects.create(product=one, bought=[[other.pk, 2.5, 7]], viewbuy=[[other.pk, 0.25, 30, 60]])
     drain_all()
@@ -80,7 +80,7 @@ def test_recommendations_show_as_two_rankings(redis: Redis) -> None:
     assert verify(NAMES, redis=relay_client()) == []
 
 
-def test_sql_refuses_to_promise_what_there_is_not() -> None:
+def test_sql_refuses_to_reserve_more_than_the_stock() -> None:
     product = make_product(stock=3)
     with pytest.raises(IntegrityError), transaction.atomic():
         Product.objects.filter(pk=product.pk).update(reserved=4)

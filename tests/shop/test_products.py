@@ -1,4 +1,4 @@
-"""Staff change products while people order them."""
+"""Staff change products while customers order them."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +16,8 @@ from tests.support.shop.make import make_product
 @pytest.mark.on_postgres
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("way", ["more copies", "off sale"])
-def test_who_orders_and_who_changes_many_products_do_not_wait_for_each_other(way: str) -> None:
-    """Rows lie on the disk in the opposite order of their ids, and that is how one update of all would lock them."""
+def test_orders_and_bulk_changes_of_products_do_not_deadlock(way: str) -> None:
+    """The rows are on the disk in the reverse order of their ids, in which one update of all would lock them."""
     rows = [make_product(f"Book {n}", stock=10) for n in range(3)]
     Product.objects.all().delete()
     for row in rows[::-1]:

@@ -1,4 +1,4 @@
-"""What goes with what, against the formulas done one by one."""
+"""Recommendations compared with a direct computation of the formulas."""
 
 import math
 import random
@@ -15,7 +15,7 @@ from shop.recommend.history import MOST, Looks, Purchases
 from shop.recommend.looked import VIEWERS, WITHIN, bought_after, wilson
 
 DAY = 86_400
-Rows = list[tuple[int, int, int]]  # person, product, time
+Rows = list[tuple[int, int, int]]  # user, product, time
 
 
 def _purchases(rows: Rows) -> Purchases:
@@ -29,14 +29,14 @@ def _looks(rows: list[tuple[int, int]]) -> Looks:
 
 
 def _also(rows: Rows, product: int) -> list[tuple[int, float, int]]:
-    """The ids of what is recommended with the product of this id."""
+    """Return the ids of the products recommended with this product."""
     history = _purchases(rows)
     number = int(np.searchsorted(history.products, product))
     return [(int(history.products[other]), score, both) for other, score, both in also_bought(history, number)]
 
 
 def _also_one_by_one(rows: Rows, product: int) -> dict[int, tuple[float, int]]:
-    """The same by the formula, buyer by buyer."""
+    """Return the same by the formula, one buyer at a time."""
     baskets: dict[int, set[int]] = {}
     for person, what, _ in rows:
         baskets.setdefault(person, set()).add(what)
@@ -54,7 +54,7 @@ def _also_one_by_one(rows: Rows, product: int) -> dict[int, tuple[float, int]]:
 
 
 @given(st.integers(0, 2**32))
-def test_what_was_bought_as_well_is_what_the_formula_gives(seed: int) -> None:
+def test_also_bought_matches_the_formula(seed: int) -> None:
     chance = random.Random(seed)
     rows = [(chance.randrange(40), int(12 * chance.random() ** 2), at) for at in range(chance.randrange(400))]
     for product in {what for _, what, _ in rows}:
@@ -65,17 +65,17 @@ def test_what_was_bought_as_well_is_what_the_formula_gives(seed: int) -> None:
         assert [score for _, score, _ in found] == sorted((score for _, score, _ in found), reverse=True)
 
 
-def test_fewer_than_five_buyers_of_both_are_an_accident() -> None:
+def test_fewer_than_five_common_buyers_are_ignored() -> None:
     lonely = [(person, 90, 0) for person in range(100, 160)]
     four = [(person, what, 0) for person in range(4) for what in (1, 2)] + lonely
     assert _also(four, 1) == []
     assert [other for other, *_ in _also([*four, (50, 1, 0), (50, 2, 0)], 1)] == [2]
 
 
-def test_a_bestseller_that_everybody_buys_is_not_what_goes_with_a_book() -> None:
+def test_a_bestseller_is_not_recommended_with_every_book() -> None:
     everybody = [(person, 1, 0) for person in range(300)]
     readers = [(person, what, 0) for person in range(10) for what in (2, 3)]
-    assert [other for other, *_ in _also([*everybody, *readers], 2)] == [3, 1]  # as far as others buy nothing else
+    assert [other for other, *_ in _also([*everybody, *readers], 2)] == [3, 1]  # other customers buy nothing else
     others = [(person, 100 + person % 30, 0) for person in range(10, 300)]
     (first, much, _), (second, little, _) = _also([*everybody, *readers, *others], 2)
     assert (first, second) == (3, 1)
@@ -88,13 +88,13 @@ def test_buying_twice_counts_once() -> None:
     assert _also(rows, 1) == _also([*rows, *again], 1)
 
 
-def test_the_best_are_64() -> None:
+def test_at_most_64_products_are_recommended() -> None:
     rows = [(person, what, 0) for person in range(10) for what in range(80)] + [(n, 99, 0) for n in range(20, 900)]
     found = _also(rows, 0)
-    assert [other for other, *_ in found] == list(range(1, 65))  # of equals the lower id
+    assert [other for other, *_ in found] == list(range(1, 65))  # among equals, the lower id
 
 
-def test_baskets_beyond_what_is_held_at_once_count_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_baskets_beyond_one_batch_count(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(5)
     rows = [(chance.randrange(60), int(9 * chance.random() ** 2), 0) for _ in range(400)]
     expected = _also(rows, 0)
@@ -102,19 +102,19 @@ def test_baskets_beyond_what_is_held_at_once_count_all_the_same(monkeypatch: pyt
     assert _also(rows, 0) == expected != []
 
 
-def test_of_who_buys_everything_the_last_thousand_count() -> None:
+def test_only_the_latest_thousand_purchases_of_a_customer_count() -> None:
     history = _purchases([(1, what, what) for what in range(MOST + 5)] + [(2, 0, 0)])
     assert sorted(history.products[history.baskets.of(0)]) == list(range(5, MOST + 5))
     assert list(history.products[history.baskets.of(1)]) == [0]
 
 
-def test_nobody_bought_anything() -> None:
+def test_an_empty_history_has_no_recommendations() -> None:
     history = _purchases([])
     assert len(history) == 0
     assert bought_after(history, _looks([(n, 0) for n in range(60)]), 1) == []
 
 
-# --- after a look ---------------------------------------------------------------------------------
+# --- after a view ---------------------------------------------------------------------------------
 
 
 def _after(rows: Rows, looks: list[tuple[int, int]], product: int) -> list[tuple[int, int, int]]:
@@ -130,19 +130,19 @@ def _wilson(percent: float, viewers: int) -> float:
     return (middle - z * root) / (1 + z * z / viewers)
 
 
-def test_a_share_of_those_who_looked_bought_within_a_week() -> None:
+def test_the_share_counts_purchases_within_a_week_of_the_view() -> None:
     assert WITHIN == 7 * DAY
     looks = [(person, 1000) for person in range(VIEWERS)]
     rows = [(person, 7, 1000 + WITHIN) for person in range(20)]
     rows += [(person, 8, 1001) for person in range(5)]
     rows += [(person, 8, 1000 + WITHIN + 1) for person in range(5, 50)]  # too late
     rows += [(person, 9, 999) for person in range(50)]  # before
-    rows += [(person, 3, 1001) for person in range(50)]  # the book itself
-    rows += [(person, 7, 1001) for person in range(1000, 1100)]  # never looked
+    rows += [(person, 3, 1001) for person in range(50)]  # the viewed book itself
+    rows += [(person, 7, 1001) for person in range(1000, 1100)]  # never viewed it
     assert _after(rows, looks, 3) == [(7, 40, VIEWERS), (8, 10, VIEWERS)]
 
 
-def test_under_fifty_viewers_nothing_is_said() -> None:
+def test_fewer_than_fifty_viewers_are_ignored() -> None:
     assert VIEWERS == 50
     rows = [(person, 7, 1000) for person in range(60)]
     forty_nine = [(person, at) for person in range(VIEWERS - 1) for at in (0, 500)]
@@ -150,26 +150,26 @@ def test_under_fifty_viewers_nothing_is_said() -> None:
     assert _after(rows, [*forty_nine, (999, 0)], 1) == [(7, 98, VIEWERS)]
 
 
-def test_who_looks_and_buys_often_counts_once() -> None:
+def test_repeated_views_and_purchases_count_once() -> None:
     looks = [(person, day * DAY) for person in range(VIEWERS) for day in range(10)]
     rows = [(person, 7, day * DAY + 5) for person in range(10) for day in range(10)]
     assert _after(rows, looks, 1) == [(7, 20, VIEWERS)]
 
 
-def test_a_later_look_counts_as_well() -> None:
+def test_a_later_view_counts() -> None:
     looks = [(person, at) for person in range(VIEWERS) for at in (0, 100 * DAY)]
     rows = [(person, 7, 101 * DAY) for person in range(25)]
     assert _after(rows, looks, 1) == [(7, 50, VIEWERS)]
 
 
-def test_what_less_than_one_in_a_hundred_bought_is_not_said() -> None:
+def test_shares_below_half_a_percent_are_left_out() -> None:
     looks = [(person, 0) for person in range(1000)]
     rows = [(person, 7, 1) for person in range(4)] + [(person, 8, 1) for person in range(5)]
     assert _after(rows, looks, 1) == [(8, 1, 1000)]
 
 
 @given(st.integers(0, 2**32))
-def test_shares_are_what_counting_gives(seed: int) -> None:
+def test_shares_match_a_direct_count(seed: int) -> None:
     chance = random.Random(seed)
     looks = [(chance.randrange(80), chance.randrange(30 * DAY)) for _ in range(200)]
     rows = [(chance.randrange(100), chance.randrange(6), chance.randrange(40 * DAY)) for _ in range(200)]
@@ -187,13 +187,13 @@ def test_shares_are_what_counting_gives(seed: int) -> None:
         assert one.score == pytest.approx(wilson(expected[what], len(people)), abs=1e-6)
 
 
-def test_a_few_of_few_are_ranked_behind_as_many_of_many() -> None:
+def test_a_share_of_few_viewers_ranks_lower() -> None:
     assert wilson(50, 50) > wilson(40, 50) > wilson(4, 5) > wilson(2, 50) > wilson(0, 50) == 0
-    assert wilson(10, 50) == pytest.approx(0.1124, abs=1e-4)  # a textbook's
+    assert wilson(10, 50) == pytest.approx(0.1124, abs=1e-4)  # a value from a textbook
 
 
-def test_a_look_is_at_most_one_of_each_pair() -> None:
-    """Every pair of moments around the edge of the week."""
+def test_a_view_counts_at_most_one_purchase_of_a_product() -> None:
+    """All pairs of moments at the limits of the week."""
     looks = [(person, 0) for person in range(VIEWERS)]
     for early, late in combinations((0, 1, WITHIN - 1, WITHIN), 2):
         assert _after([(1, 7, early), (1, 7, late)], looks, 1) == [(7, 2, VIEWERS)]

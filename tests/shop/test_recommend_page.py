@@ -1,4 +1,4 @@
-"""Recommendations on the page of a book: what is shown, what it costs, and what is not to be had."""
+"""Recommendations on a book's page: content, cost, and products that cannot be bought."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ NAMES = ["book", "product", "recommendation"]
 
 @pytest.fixture
 def shelf() -> list[Product]:
-    """A book and fourteen others; of those who looked at it most bought the last, of its buyers most the first."""
+    """A book and fourteen others; its viewers mostly bought the last ones, its buyers the first ones."""
     one, *others = [make_product(f"Book <{n}>", price=1000 + n) for n in range(15)]
     Recommendation.objects.create(
         product=one,
@@ -38,7 +38,7 @@ def _ids(strips: Strips) -> tuple[list[int], list[int]]:
     return [one.book["id"] for one in strips.viewbuy], [one.book["id"] for one in strips.bought]
 
 
-def test_the_best_are_read_in_two_round_trips_and_sql_says_the_same(shelf: list[Product]) -> None:
+def test_recommendations_take_two_round_trips_and_equal_those_from_sql(shelf: list[Product]) -> None:
     one, *others = [product.pk for product in shelf]
     with record() as seen:
         strips = get_recommended(one)
@@ -51,7 +51,7 @@ def test_the_best_are_read_in_two_round_trips_and_sql_says_the_same(shelf: list[
     assert repr(by_sql) == repr(strips)
 
 
-def test_a_book_with_which_nothing_goes_costs_one(shelf: list[Product]) -> None:
+def test_a_book_without_recommendations_takes_one_round_trip(shelf: list[Product]) -> None:
     with record() as seen:
         assert get_recommended(shelf[3].pk) == ([], [])
         assert get_recommended(987654) == ([], [])
@@ -61,7 +61,7 @@ def test_a_book_with_which_nothing_goes_costs_one(shelf: list[Product]) -> None:
         assert get_recommended(987654) == ([], [])
 
 
-def test_what_cannot_be_bought_now_makes_room_for_the_next(shelf: list[Product]) -> None:
+def test_unavailable_products_are_replaced_by_the_next(shelf: list[Product]) -> None:
     one, *others = shelf
     Product.objects.filter(pk=others[0].pk).update(stock=0)
     Product.objects.filter(pk=others[1].pk).update(reserved=10)
@@ -94,7 +94,7 @@ def test_the_page_of_a_book_shows_two_strips(client: Client, shelf: list[Product
     assert "What readers bought after looking at this" in html
     assert ">65%</span> of readers who looked at this bought it" in html
     assert html.count('class="strip-book"') == 2 * SHOWN
-    assert "€0.05" in html  # the sale's
+    assert "€0.05" in html  # the price in the sale
     assert "Book &lt;1&gt;" in html
     assert what_the_policy_forbids(html) == []
     assert 'class="strip"' not in _page(client, others[3].pk).content.decode()
@@ -102,7 +102,7 @@ def test_the_page_of_a_book_shows_two_strips(client: Client, shelf: list[Product
         assert 'class="strip-book"' in _page(client, one.pk, **{"Accept-Language": "zh-hans"}).content.decode()
 
 
-def test_the_json_of_a_book_has_them(client: Client, shelf: list[Product]) -> None:
+def test_the_json_of_a_book_has_recommendations(client: Client, shelf: list[Product]) -> None:
     one, *others = shelf
     rebuild()
     found = _page(client, one.pk, Accept="application/json").json()["recommendations"]

@@ -1,4 +1,4 @@
-"""Readers of series: from one volume, another one is recommended."""
+"""A volume of a series recommends other volumes, from real readers' ratings."""
 
 import re
 from collections import defaultdict
@@ -18,13 +18,13 @@ SERIES = re.compile(r"\(([^()]+?),? #[\d.-]+\)$")  # "A Winter Moth (The Moth Ga
 
 
 def _bought(folder: Path) -> Purchases:
-    """Each rating is a purchase, one after the other."""
+    """Return each rating as a purchase, in order."""
     rows = np.loadtxt(folder / "ratings.csv", np.int64, delimiter=",", skiprows=1)
     return Purchases.of(rows[:, 0], rows[:, 1], np.arange(len(rows)))
 
 
 def _series(folder: Path, books: set[int]) -> dict[str, list[int]]:
-    """The series of which two or more volumes are among these books."""
+    """Return the series with at least two volumes among these books."""
     found: dict[str, list[int]] = defaultdict(list)
     for row in read_rows(folder, "books.csv"):
         if int(row["book_id"]) in books and (series := SERIES.search(row["title"])):
@@ -52,5 +52,5 @@ def test_each_volume_of_a_series_recommends_another_among_its_first_three(
         return any(ids[other.product] in volumes for other in first)
 
     missed = {name: [v for v in volumes if not leads_on(v, volumes)] for name, volumes in series.items()}
-    # By the plain difference, where bestsellers come first, volumes of the least read series would miss.
+    # The plain difference would favour bestsellers and miss volumes of the least read series.
     assert {name: volumes for name, volumes in missed.items() if volumes} == {}

@@ -1,4 +1,4 @@
-"""Recommendations as rows: worked out from SQL, written where they changed, and in Redis."""
+"""Rows of recommendations: computed from SQL, written where they changed, and mirrored."""
 
 import io
 from datetime import timedelta
@@ -27,7 +27,7 @@ NOW = timezone.now()
 
 
 def buy(people: list[User], product: Product, days: float = 0, state: str = State.SENT) -> None:
-    """Each of these people has ordered one, so many days after now."""
+    """Create an order of one product for each of these users, a number of days after now."""
     at = NOW + timedelta(days=days)
     start = Order.objects.count()
     orders = Order.objects.bulk_create(
@@ -43,13 +43,13 @@ def buy(people: list[User], product: Product, days: float = 0, state: str = Stat
 
 
 def look(people: list[User], product: Product, days: float = 0) -> None:
-    """Each of these people has looked at it, so many days after now."""
+    """Create a view for each of these users, a number of days after now."""
     at = NOW + timedelta(days=days)
     View.objects.bulk_create(View(visitor=f"v{user.pk}", user=user, book_id=product.pk, seen_at=at) for user in people)
 
 
 def _rows() -> dict[int, tuple[list[int], list[tuple[int, int]]]]:
-    """By product: the others that were bought as well, and those after a look with their percentage."""
+    """Return by product the ids of also bought products, and those bought after a view with their percentage."""
     return {
         row.pk: ([other for other, *_ in row.bought], [(other, percent) for other, _, percent, _ in row.viewbuy])
         for row in Recommendation.objects.all()
@@ -58,7 +58,7 @@ def _rows() -> dict[int, tuple[list[int], list[tuple[int, int]]]]:
 
 @pytest.fixture
 def people() -> list[User]:
-    """A hundred of them, most of whom have bought something that nobody else has."""
+    """A hundred users, most of whom have bought a product that no other user has."""
     people, other = make_people([0] * 100), make_product("Something else")
     buy(people[20:], other)
     return people
@@ -84,7 +84,7 @@ def test_history_becomes_rows_and_rows_become_rankings(people: list[User], redis
     assert verify(["recommendation"], redis=relay_client()) == []
 
 
-def test_what_did_not_change_is_not_written(people: list[User]) -> None:
+def test_unchanged_rows_are_not_written(people: list[User]) -> None:
     one, two, three = make_product(), make_product(), make_product()
     buy(people[:10], one)
     buy(people[:8], two)
@@ -99,7 +99,7 @@ def test_what_did_not_change_is_not_written(people: list[User]) -> None:
     assert {pk: after[pk] for pk in before} == before
 
 
-def test_what_was_given_back_was_not_bought(people: list[User]) -> None:
+def test_returned_orders_do_not_count_as_purchases(people: list[User]) -> None:
     one, two = make_product(), make_product()
     for product in (one, two):
         buy(people[:10], product)
@@ -113,7 +113,7 @@ def test_what_was_given_back_was_not_bought(people: list[User]) -> None:
         assert build.rebuild().changed == 2
 
 
-def test_strangers_looks_and_orders_of_nobody_do_not_count(people: list[User]) -> None:
+def test_views_and_orders_without_a_user_do_not_count(people: list[User]) -> None:
     one, two = make_product(), make_product()
     buy(people[:20], one)
     View.objects.bulk_create(View(visitor=f"s{n}", book_id=two.pk, seen_at=NOW) for n in range(200))
@@ -145,7 +145,7 @@ def test_history_is_read_in_slices_and_rows_are_written_in_slices(
     assert (_rows(), told) == (expected, [2, 2, 2])
 
 
-def test_a_product_that_is_deleted_meanwhile_stops_nothing(people: list[User], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_product_deleted_during_the_rebuild_is_skipped(people: list[User], monkeypatch: pytest.MonkeyPatch) -> None:
     one, two, seen, gone = make_product(), make_product(), make_product(), make_product()
     for product in (one, two):
         buy(people[:10], product)
@@ -163,7 +163,7 @@ def test_a_product_that_is_deleted_meanwhile_stops_nothing(people: list[User], m
     assert set(_rows()) == {one.pk, two.pk, seen.pk}
 
 
-def test_the_command_says_what_it_did(people: list[User]) -> None:
+def test_the_command_reports_its_result(people: list[User]) -> None:
     one, two = make_product(), make_product()
     for product in (one, two):
         buy(people[:10], product)
@@ -177,7 +177,7 @@ def test_the_command_says_what_it_did(people: list[User]) -> None:
     assert "2 have what was bought as well" in out.getvalue()
 
 
-def test_beat_works_them_out_daily(people: list[User]) -> None:
+def test_beat_rebuilds_recommendations_daily(people: list[User]) -> None:
     for product in (make_product(), make_product()):
         buy(people[:10], product)
     assert tasks.recommend()["changed"] == 2

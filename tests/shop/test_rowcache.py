@@ -1,4 +1,4 @@
-"""The row cache: rows of products that are written anew every few seconds, and are gone when nobody does."""
+"""The row cache: rows of products that are refreshed every few seconds and expire without refreshes."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 @pytest.fixture(autouse=True)
 def patient(settings: Settings) -> None:
-    """Neither rows nor claims run out while a test is at it."""
+    """Settings with which neither rows nor claims expire during a test."""
     settings.SHOP_SALE_ROW_SECONDS, settings.SHOP_ROW_SECONDS = 50.0, 90.0
     settings.SHOP_ROW_CLAIM_SECONDS = 600
 
@@ -37,12 +37,12 @@ def row(redis: Redis, product: Product) -> dict[str, Any] | None:
 
 
 def make_due(redis: Redis, *products: Product) -> None:
-    """Their time has come."""
+    """Make rows due now."""
     redis.zadd(keys.schedule(), {str(product.pk): 1 for product in products}, xx=True)
 
 
 def known(redis: Redis, product: Product) -> tuple[bool, bool, bool]:
-    """Whether a row is in the schedule, has a delay, is cached."""
+    """Return whether a row is in the schedule, has a delay and is cached."""
     pk = str(product.pk)
     there = redis.zscore(keys.schedule(), pk), redis.zscore(keys.delay(), pk), redis.get(keys.row(pk))
     return there[0] is not None, there[1] is not None, there[2] is not None
@@ -62,7 +62,7 @@ def test_a_scheduled_row_is_cached_and_lives_for_three_delays(redis: Redis) -> N
     assert run_once() == 0
 
 
-def test_a_row_is_written_anew_when_it_is_due(redis: Redis) -> None:
+def test_a_due_row_is_refreshed(redis: Redis) -> None:
     product = make_product(stock=7)
     rows.schedule(product.pk, 60)
     run_once()
@@ -75,7 +75,7 @@ def test_a_row_is_written_anew_when_it_is_due(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1])
-def test_a_delay_of_nothing_stops_it_and_takes_the_row_away(redis: Redis, seconds: float) -> None:
+def test_a_delay_of_zero_stops_and_deletes_the_row(redis: Redis, seconds: float) -> None:
     product = make_product()
     rows.schedule(product.pk, 50)
     run_once()
@@ -84,7 +84,7 @@ def test_a_delay_of_nothing_stops_it_and_takes_the_row_away(redis: Redis, second
     assert known(redis, product) == (False, False, False)
 
 
-def test_a_delay_that_was_set_to_nothing_by_hand_does_so_when_the_row_is_due(redis: Redis) -> None:
+def test_a_delay_set_to_zero_by_hand_stops_the_row_when_it_is_due(redis: Redis) -> None:
     product = make_product()
     rows.schedule(product.pk, 50)
     run_once()
@@ -94,9 +94,7 @@ def test_a_delay_that_was_set_to_nothing_by_hand_does_so_when_the_row_is_due(red
     assert known(redis, product) == (False, False, False)
 
 
-def test_a_row_without_a_delay_and_one_without_a_product_hold_up_nobody(
-    redis: Redis, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_rows_without_a_delay_or_product_do_not_block_others(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
     plain, odd, gone = make_product(), make_product(), make_product()
     for product in (plain, odd, gone):
         rows.schedule(product.pk, 50)
@@ -113,7 +111,7 @@ def test_a_row_without_a_delay_and_one_without_a_product_hold_up_nobody(
     assert "there are no such products" in caplog.text
 
 
-def test_what_is_due_is_claimed_by_one(redis: Redis) -> None:
+def test_a_due_row_is_claimed_once(redis: Redis) -> None:
     products = [make_product() for _ in range(30)]
     rows.schedule_all({product.pk: 60 for product in products})
 
@@ -129,19 +127,17 @@ def test_what_is_due_is_claimed_by_one(redis: Redis) -> None:
     assert all(known(redis, product) == (True, True, True) for product in products)
 
 
-def test_who_dies_after_the_claim_delays_it_and_no_more(redis: Redis) -> None:
+def test_a_worker_killed_after_its_claim_only_delays_the_row(redis: Redis) -> None:
     product = make_product()
     rows.schedule(product.pk, 50)
-    assert rows._claimed(relay_client()).ids == [str(product.pk)]  # and then it was killed
+    assert rows._claimed(relay_client()).ids == [str(product.pk)]  # killed at this point
     assert run_once() == 0
-    make_due(redis, product)  # the claim has run out
+    make_due(redis, product)  # the claim has expired
     assert run_once() == 1
     assert known(redis, product) == (True, True, True)
 
 
-def test_what_is_stopped_between_the_claim_and_the_write_stays_stopped(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_stopped_during_its_claim_stays_stopped(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     product, load = make_product(), rows.load_rows
     rows.schedule(product.pk, 50)
 
@@ -154,7 +150,7 @@ def test_what_is_stopped_between_the_claim_and_the_write_stays_stopped(
     assert known(redis, product) == (False, False, False)
 
 
-def test_what_is_scheduled_anew_in_between_is_due_at_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_rescheduled_during_its_claim_is_due_at_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     product, load = make_product(), rows.load_rows
     rows.schedule(product.pk, 60)
 
@@ -171,7 +167,7 @@ def test_what_is_scheduled_anew_in_between_is_due_at_once(redis: Redis, monkeypa
     assert said["delay"] == 2
 
 
-def test_any_number_of_rows_is_six_queries() -> None:
+def test_any_number_of_rows_takes_six_queries() -> None:
     products = [make_product() for _ in range(20)]
     rows.schedule_all({product.pk: 5 for product in products})
     with CaptureQueriesContext(connections["default"]) as queries:
@@ -179,7 +175,7 @@ def test_any_number_of_rows_is_six_queries() -> None:
     assert len(queries) <= 6
 
 
-def test_what_is_on_sale_is_scheduled_by_itself_and_stops_with_the_sale(redis: Redis) -> None:
+def test_products_on_sale_are_cached_until_the_sale_ends(redis: Redis) -> None:
     now, later, never = make_product(price=1250), make_product(), make_product()
     sale = make_sale(now, price=900)
     make_sale(later, starts_in=1, hours=2)
@@ -195,7 +191,7 @@ def test_what_is_on_sale_is_scheduled_by_itself_and_stops_with_the_sale(redis: R
     assert plan.plan(relay_client()) == 0
 
 
-def test_a_sale_that_begins_makes_its_rows_quick(redis: Redis) -> None:
+def test_the_start_of_a_sale_shortens_the_delay(redis: Redis) -> None:
     product = make_product()
     sale = make_sale(product, starts_in=1, hours=2)
     run_once()
@@ -204,7 +200,7 @@ def test_a_sale_that_begins_makes_its_rows_quick(redis: Redis) -> None:
     assert redis.zscore(keys.delay(), str(product.pk)) == 50
 
 
-def test_what_somebody_changes_by_hand_stays_until_the_sale_changes(redis: Redis) -> None:
+def test_a_manual_delay_stays_until_the_sale_changes(redis: Redis) -> None:
     product = make_product()
     sale = make_sale(product)
     run_once()
@@ -218,7 +214,7 @@ def test_what_somebody_changes_by_hand_stays_until_the_sale_changes(redis: Redis
     assert known(redis, product) == (True, True, True)
 
 
-def test_an_emptied_redis_has_its_rows_again_at_once(redis: Redis) -> None:
+def test_rows_are_restored_after_redis_was_emptied(redis: Redis) -> None:
     product = make_product()
     make_sale(product)
     run_once()
@@ -227,9 +223,7 @@ def test_an_emptied_redis_has_its_rows_again_at_once(redis: Redis) -> None:
     assert known(redis, product) == (True, True, True)
 
 
-def test_a_round_ends_also_where_rows_are_due_again_before_all_are_cached(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_ends_even_if_rows_become_due_during_it(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     products, rounds, load = [make_product() for _ in range(4)], list[int](), rows.load_rows
     rows.schedule_all({product.pk: 50 for product in products})
     for module in (daemon, rows):
@@ -246,26 +240,26 @@ def test_a_round_ends_also_where_rows_are_due_again_before_all_are_cached(
     assert all(known(redis, product)[:2] == (True, True) for product in products)
 
 
-def test_beat_looks_at_the_sales_now_and_then_and_caches_what_is_due(redis: Redis, settings: Settings) -> None:
+def test_beat_plans_at_intervals_and_caches_due_rows(redis: Redis, settings: Settings) -> None:
     settings.SHOP_PLAN_SECONDS = 600.0
     first, second = make_product(), make_product()
     make_sale(first)
     assert tasks.cache_rows() == 1
     make_sale(second)
     rows.schedule(first.pk, 50)
-    assert tasks.cache_rows() == 1  # the sales were looked at a moment ago
+    assert tasks.cache_rows() == 1  # planned a moment ago
     redis.delete(naming.lease("rowplan"))
     assert tasks.cache_rows() == 1
     assert known(redis, second) == (True, True, True)
 
 
-def test_with_redis_away_beat_asks_in_vain_and_that_is_all(redis_server: RedisServer) -> None:
+def test_beats_task_does_nothing_while_redis_is_away(redis_server: RedisServer) -> None:
     redis_server.kill()
     assert tasks.cache_rows() == 0
     assert tasks.rescale_views() == 0
 
 
-def test_nothing_that_goes_wrong_ends_the_daemon(
+def test_no_error_ends_the_daemon(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     daemon = Daemon(retry_seconds=0.0)
@@ -302,7 +296,7 @@ def test_the_daemon_goes_on_until_it_is_stopped(redis: Redis) -> None:
         done.result(PATIENCE_SECONDS)
 
 
-def test_the_commands_say_what_they_did(redis: Redis, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_report_their_results(redis: Redis, capsys: pytest.CaptureFixture[str]) -> None:
     product = make_product()
     call_command("rowcache", "schedule", str(product.pk), "5")
     assert capsys.readouterr().out == f"row {product.pk}: every 5 seconds\n"
@@ -313,7 +307,7 @@ def test_the_commands_say_what_they_did(redis: Redis, capsys: pytest.CaptureFixt
     assert known(redis, product) == (False, False, False)
 
 
-def test_unknown_product_is_refused_and_can_be_taken_out(redis: Redis, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_product_is_refused_but_can_be_unscheduled(redis: Redis, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         call_command("rowcache", "schedule", "987654", "5")
     assert tuple(capsys.readouterr()) == ("", "there is no product with the id 987654\n")

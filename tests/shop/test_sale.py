@@ -1,4 +1,4 @@
-"""The sale: what costs less, until when, and how many are left, never from a row that nobody renews."""
+"""The sale page: prices, periods and stock, never from an expired row."""
 
 import re
 import time
@@ -33,19 +33,19 @@ DELAY = 300.0
 
 @pytest.fixture(autouse=True)
 def slow_rows(settings: Settings) -> None:
-    """Rows do not run out while a test is at it."""
+    """Settings with which rows do not expire during a test."""
     settings.SHOP_SALE_ROW_SECONDS = DELAY
     settings.SHOP_ROW_SECONDS = 2 * DELAY
 
 
 @pytest.fixture
 def warm() -> None:
-    """The mirrors that the page reads are whole."""
+    """Warm mirrors of the page."""
     rebuild(["book", "product", "sale"])
 
 
 def cached() -> None:
-    """What was written is in Redis, rows too."""
+    """Drain all changes and cache all due rows."""
     drain_all()
     run_once()
 
@@ -63,7 +63,7 @@ def offers(client: Client) -> list[dict[str, Any]]:
 
 
 def cache_again(product: Product) -> None:
-    """Its row says what SQL says."""
+    """Refresh the cached row from SQL."""
     drain_all()
     rows.schedule(product.pk, DELAY)
     run_once()
@@ -73,7 +73,7 @@ def poll_url(page: str) -> str:
     return page.partition('hx-get="/shop/sale/?version=')[2].partition('"')[0]
 
 
-def test_the_sale_works_in_one_round_trip_without_sql(client: Client, warm: None) -> None:
+def test_the_page_takes_one_round_trip_and_no_sql(client: Client, warm: None) -> None:
     product = make_product("Programming Erlang", price=1250, stock=7)
     make_sale(product, price=900)
     cached()
@@ -94,14 +94,14 @@ def test_offers_lead_to_authors_and_show_the_series_below_the_title(client: Clie
     page = text_of(client)
     for said in (">Salt</a></h3>", '<p class="card-series">Roads, #2</p>', f'<a href="/authors/{author.pk}/">Ann</a>'):
         assert said in page
-    # A row of a process that runs older code still: the records say what it lacks.
+    # A row written by older code: the records supply the missing fields.
     older = orjson.loads(redis.get(keys.row(product.pk)) or b"")
     del older["author_ids"]
     redis.set(keys.row(product.pk), orjson.dumps(older), keepttl=True)
     assert f'<a href="/authors/{author.pk}/">Ann</a>' in text_of(client)
 
 
-def test_a_process_that_has_not_seen_the_sale_needs_three(client: Client, warm: None) -> None:
+def test_a_new_process_takes_three_round_trips(client: Client, warm: None) -> None:
     make_sale(make_product(stock=7))
     cached()
     text_of(client)
@@ -113,7 +113,7 @@ def test_a_process_that_has_not_seen_the_sale_needs_three(client: Client, warm: 
     assert (seen.round_trips, seen.sql) == (3, [])
 
 
-def test_the_json_says_the_same(client: Client, warm: None) -> None:
+def test_the_json_equals_the_page(client: Client, warm: None) -> None:
     product = make_product("Programming Erlang", price=1250, stock=7)
     sale = make_sale(product, price=900)
     cached()
@@ -128,7 +128,7 @@ def test_the_json_says_the_same(client: Client, warm: None) -> None:
     assert "Accept" in response.headers["Vary"]
 
 
-def test_before_a_sale_it_says_when_it_starts_and_what_things_will_cost(client: Client, warm: None) -> None:
+def test_a_coming_sale_shows_its_start_and_prices(client: Client, warm: None) -> None:
     make_sale(make_product("Hunger", price=1750, stock=2), price=600, starts_in=30, hours=40)
     cached()
     page = text_of(client)
@@ -138,7 +138,7 @@ def test_before_a_sale_it_says_when_it_starts_and_what_things_will_cost(client: 
     assert "reduced" not in page
 
 
-def test_without_a_sale_it_says_what_to_do_next(client: Client, warm: None) -> None:
+def test_without_a_sale_the_page_links_onwards(client: Client, warm: None) -> None:
     make_sale(make_product(), starts_in=-3, hours=-1)
     drain_all()
     page = text_of(client)
@@ -147,9 +147,7 @@ def test_without_a_sale_it_says_what_to_do_next(client: Client, warm: None) -> N
     assert client.get("/shop/sale/", headers=JSON).json() == {"sales": []}
 
 
-def test_what_is_sold_out_cannot_be_put_into_the_cart_and_what_is_not_offered_is_not_there(
-    client: Client, warm: None
-) -> None:
+def test_sold_out_products_have_no_button_and_withdrawn_ones_are_missing(client: Client, warm: None) -> None:
     gone, hidden = make_product("Sold", stock=0), make_product("Hidden", is_active=False)
     make_sale(gone, hidden)
     cached()
@@ -159,24 +157,24 @@ def test_what_is_sold_out_cannot_be_put_into_the_cart_and_what_is_not_offered_is
     assert "Hidden" not in page
 
 
-def test_a_row_that_nobody_has_cached_is_read_where_it_is_known(client: Client, warm: None) -> None:
+def test_a_missing_row_is_read_from_the_mirrors(client: Client, warm: None) -> None:
     make_sale(make_product("Emma", price=1250, stock=4), price=900)
     drain_all()
     text_of(client)
     with record() as seen:
         page = text_of(client)
-    assert (seen.round_trips, seen.sql) == (2, [])  # and the records of products and books
+    assert (seen.round_trips, seen.sql) == (2, [])  # for the records of products and books
     assert "Emma" in page
     assert "4 left" in page
 
 
-def test_a_row_is_not_believed_when_its_time_is_over(client: Client, redis: Redis, warm: None) -> None:
+def test_an_expired_row_is_not_used(client: Client, redis: Redis, warm: None) -> None:
     product = make_product(stock=4)
     make_sale(product)
     cached()
     row = orjson.loads(redis.get(keys.row(product.pk)))  # type: ignore[arg-type]
     redis.set(keys.row(product.pk), orjson.dumps({**row, "available": 3}))
-    assert [offer["available"] for offer in offers(client)] == [3]  # it is the row that is read
+    assert [offer["available"] for offer in offers(client)] == [3]  # the page reads the row
     redis.set(
         keys.row(product.pk), orjson.dumps({**row, "available": 3, "cached_at": row["cached_at"] - 3 * DELAY - 1})
     )
@@ -185,7 +183,7 @@ def test_a_row_is_not_believed_when_its_time_is_over(client: Client, redis: Redi
     assert time.time() - offer["as_of"] < DELAY
 
 
-def test_the_page_says_since_when_it_knows(client: Client, redis: Redis, warm: None) -> None:
+def test_the_page_shows_the_age_of_old_stock(client: Client, redis: Redis, warm: None) -> None:
     product = make_product(stock=4)
     make_sale(product)
     cached()
@@ -198,7 +196,7 @@ def test_the_page_says_since_when_it_knows(client: Client, redis: Redis, warm: N
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_with_redis_away_sql_says_it(redis_server: RedisServer, client: Client, harm: str) -> None:
+def test_with_redis_away_sql_answers(redis_server: RedisServer, client: Client, harm: str) -> None:
     rebuild(["book", "product", "sale"])
     make_sale(make_product("Emma", price=1250, stock=4), price=900)
     cached()
@@ -209,7 +207,7 @@ def test_with_redis_away_sql_says_it(redis_server: RedisServer, client: Client, 
     assert "4 left" in text_of(client)
 
 
-def test_while_it_is_open_it_asks_for_the_stock_alone(client: Client, warm: None) -> None:
+def test_an_open_page_polls_for_the_stock_alone(client: Client, warm: None) -> None:
     product = make_product("Emma", stock=4)
     make_sale(product)
     cached()
@@ -228,7 +226,7 @@ def test_while_it_is_open_it_asks_for_the_stock_alone(client: Client, warm: None
 
 
 @pytest.mark.parametrize("change", ["sold out", "longer", "over", "cheaper"])
-def test_when_more_than_numbers_changes_the_page_is_made_anew(client: Client, warm: None, change: str) -> None:
+def test_other_changes_than_numbers_reload_the_page(client: Client, warm: None, change: str) -> None:
     product = make_product(stock=4)
     sale = make_sale(product, price=900)
     cached()
@@ -249,7 +247,7 @@ def test_when_more_than_numbers_changes_the_page_is_made_anew(client: Client, wa
     assert (response.status_code, response.headers["HX-Refresh"]) == (204, "true")
 
 
-def test_a_page_that_is_open_when_the_sale_begins_is_made_anew(client: Client, warm: None, settings: Settings) -> None:
+def test_the_start_of_a_sale_reloads_an_open_page(client: Client, warm: None, settings: Settings) -> None:
     product = make_product(price=1250)
     sale = make_sale(product, price=900, starts_in=1, hours=40)
     cached()
@@ -264,7 +262,7 @@ def test_a_page_that_is_open_when_the_sale_begins_is_made_anew(client: Client, w
     assert (offer["price"], offer["was"], offer["later"]) == (900, 1250, None)
 
 
-def test_times_are_said_with_their_zone(client: Client, warm: None, settings: Settings) -> None:
+def test_times_have_their_time_zone(client: Client, warm: None, settings: Settings) -> None:
     settings.TIME_ZONE = "Asia/Shanghai"
     sale = make_sale(make_product())
     cached()

@@ -1,4 +1,6 @@
-"""What pages leave open is brought to an end, once, by however many tasks at a time."""
+"""The task that completes open payments, reservations, refunds and emails, once each, with any number of concurrent
+runs.
+"""
 
 from datetime import timedelta
 
@@ -61,7 +63,7 @@ def run_out(*orders: Order) -> None:
     Order.objects.filter(pk__in=[order.pk for order in orders]).update(reserved_until=clock.now())
 
 
-def test_reservations_that_have_run_out_are_given_back_once(order: Order, book: Product) -> None:
+def test_expired_reservations_are_released_once(order: Order, book: Product) -> None:
     assert (settle().expired, expire(order.pk)) == (0, False)
     run_out(order)
     assert [settle_task()[1], settle_task()[1]] == [1, 0]
@@ -70,14 +72,14 @@ def test_reservations_that_have_run_out_are_given_back_once(order: Order, book: 
     assert_right({book.pk: 3})
 
 
-def test_an_order_that_was_paid_meanwhile_does_not_run_out(order: Order, book: Product) -> None:
+def test_an_order_paid_meanwhile_does_not_expire(order: Order, book: Product) -> None:
     pay(order, GOOD)
     run_out(order)
     assert not expire(order.pk)
     assert_right({book.pk: 3})
 
 
-def test_eight_at_once_do_what_one_does(alice: User, book: Product) -> None:
+def test_eight_simultaneous_runs_equal_one(alice: User, book: Product) -> None:
     Product.objects.update(stock=100)
     made = [order_of(alice, make_cart(f"cart {n}", book)) for n in range(9)]
     for order in made[:3]:
@@ -96,7 +98,7 @@ def test_eight_at_once_do_what_one_does(alice: User, book: Product) -> None:
     assert Order.objects.filter(state=State.EXPIRED).count() == 3
 
 
-def test_what_one_round_asks_about_another_that_has_read_the_same_list_leaves(order: Order, settings: Settings) -> None:
+def test_a_claimed_payment_is_skipped_by_concurrent_runs(order: Order, settings: Settings) -> None:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.05
     pay(order, Card(fake.HANGS))
     ask_again()
@@ -104,7 +106,7 @@ def test_what_one_round_asks_about_another_that_has_read_the_same_list_leaves(or
     assert [settling._ask(found, lambda payment: True) for found in lists] == [1, 0]
 
 
-def test_a_provider_that_does_not_answer_is_asked_again_ever_later(
+def test_a_silent_provider_is_called_at_rising_intervals(
     order: Order, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.05
@@ -115,7 +117,7 @@ def test_a_provider_that_does_not_answer_is_asked_again_ever_later(
 
     monkeypatch.setattr(fake.FakeProvider, "find", away)
     now = clock.now()
-    settings.CLOCK = lambda: now  # or on a slow machine it would be time again
+    settings.CLOCK = lambda: now  # on a slow machine the next call could be due otherwise
     waits = []
     for age in (1, 60, 600, 86_400):
         Payment.objects.update(created_at=now - timedelta(seconds=age), ask_at=now)
@@ -125,7 +127,7 @@ def test_a_provider_that_does_not_answer_is_asked_again_ever_later(
     assert Payment.objects.get().state == PaymentState.STARTED
 
 
-def test_a_refund_is_tried_until_it_is_done(
+def test_a_refund_is_retried_until_it_succeeds(
     order: Order, alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pay(order, GOOD)
@@ -143,7 +145,7 @@ def test_a_refund_is_tried_until_it_is_done(
     assert_settled()
 
 
-def test_a_refund_that_was_done_but_not_written_down_is_done_once(order: Order, alice: User) -> None:
+def test_an_unrecorded_refund_is_not_repeated_by_the_provider(order: Order, alice: User) -> None:
     pay(order, GOOD)
     cancel(order.pk, alice)
     fake.FakeProvider().refund(Payment.objects.get().key)
@@ -151,15 +153,13 @@ def test_a_refund_that_was_done_but_not_written_down_is_done_once(order: Order, 
     ask_again()
     due = Payment.objects.get()
     settle()
-    assert payments.refund(due)  # as somebody who had read it before
+    assert payments.refund(due)  # as a run that had read it before
     assert FakeCharge.objects.get().refunded_at == at
     assert OrderEvent.objects.filter(kind=EventKind.REFUNDED).count() == 1
     assert_settled()
 
 
-def test_one_that_cannot_be_settled_stands_in_nobodys_way(
-    alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_order_does_not_block_the_others(alice: User, book: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [order_of(alice, make_cart(f"cart {n}", book)) for n in range(3)]
     run_out(*made)
     give_up = expire
@@ -173,7 +173,7 @@ def test_one_that_cannot_be_settled_stands_in_nobodys_way(
     assert Order.objects.filter(state=State.EXPIRED).count() == 2
 
 
-def test_a_silent_provider_is_not_asked_about_everything(
+def test_a_round_ends_when_its_budget_is_spent(
     alice: User, book: Product, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     Product.objects.update(stock=100)
@@ -184,7 +184,7 @@ def test_a_silent_provider_is_not_asked_about_everything(
     def away(self: object, key: str) -> None:
         asked.append(key)
         if len(asked) == 3:
-            settings.SHOP_ROUND_SECONDS = -1.0  # the round is over
+            settings.SHOP_ROUND_SECONDS = -1.0  # the budget is spent
         raise ConnectionResetError
 
     monkeypatch.setattr(fake.FakeProvider, "find", away)
@@ -192,16 +192,14 @@ def test_a_silent_provider_is_not_asked_about_everything(
     assert settle().asked == 3
     settings.SHOP_ROUND_SECONDS = 3600.0
     assert settle().asked == 2
-    assert len(set(asked)) == 5  # nobody was asked about twice, and nobody was forgotten
+    assert len(set(asked)) == 5  # each payment once
 
 
-def test_while_one_settles_another_has_nothing_to_do(
-    order: Order, redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_task_does_nothing_while_one_runs(order: Order, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settling, "confirm_left", lambda: len(settle_task()) + 7)
     assert settle_task()[3] == 7
     redis.flushall()
-    assert settle_task()[3] == 7  # the first has given it back, or Redis has forgotten
+    assert settle_task()[3] == 7  # the lease was released, or lost with Redis
 
 
 def test_without_redis_everything_is_settled(order: Order, book: Product, redis_server: RedisServer) -> None:
@@ -211,21 +209,21 @@ def test_without_redis_everything_is_settled(order: Order, book: Product, redis_
     assert_right({book.pk: 3})
 
 
-def test_nothing_to_do_is_nothing_done(order: Order) -> None:
+def test_a_run_without_open_work_changes_nothing(order: Order) -> None:
     assert settle() == Settled()
 
 
-# --- letters ------------------------------------------------------------------------------------
+# --- emails ------------------------------------------------------------------------------------
 
 
-def test_who_paid_is_written_to_once(order: Order) -> None:
+def test_a_paid_order_is_confirmed_once(order: Order) -> None:
     pay(order, GOOD)
     assert [confirm_task(order.pk), confirm_task(order.pk)] == [True, False]
     assert [letter.to for letter in mail.outbox] == [["alice@example.org"]]
     assert Order.objects.get().confirmed_at is not None
 
 
-def test_order_that_cannot_be_settled_is_logged_once(
+def test_an_order_that_cannot_be_settled_is_logged_once(
     order: Order, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(pk: int) -> bool:
@@ -240,17 +238,17 @@ def test_order_that_cannot_be_settled_is_logged_once(
     assert caplog.messages == [f"{order!r} could not be settled", f"{order!r} was settled (after 3 failures)"]
 
 
-def test_a_letter_that_did_not_go_out_is_sent_by_the_next_round(order: Order, settings: Settings) -> None:
+def test_a_failed_confirmation_is_sent_by_the_next_round(order: Order, settings: Settings) -> None:
     now = clock.now()
     settings.CLOCK = lambda: now
     pay(order, GOOD)
-    assert settle().letters == 0  # the worker has a moment
+    assert settle().letters == 0  # the worker has a moment for the first attempt
     settings.CLOCK = lambda: now + timedelta(seconds=confirming.SOON_SECONDS)
     assert [settle().letters, settle().letters] == [1, 0]
     assert len(mail.outbox) == 1
 
 
-def test_a_letter_that_cannot_be_sent_stops_no_other(
+def test_an_undeliverable_email_does_not_block_the_others(
     alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = clock.now()
@@ -268,10 +266,10 @@ def test_a_letter_that_cannot_be_sent_stops_no_other(
     assert Order.objects.get(confirmed_at=None) == made[0]
 
 
-def test_a_letter_that_cannot_be_sent_is_tried_ever_later(
+def test_an_undeliverable_email_is_retried_at_rising_intervals(
     alice: User, book: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not in each round: for a day a mail server would be asked every two seconds to write to who is not there."""
+    """Otherwise the mail server would be called every two seconds for a day."""
     long_ago = clock.now() - timedelta(hours=20)
     order = make_order(alice, book, state=State.PAID, paid_at=long_ago)
     tries, waits = [], []
@@ -293,7 +291,7 @@ def test_a_letter_that_cannot_be_sent_is_tried_ever_later(
     assert waits[0] == waits[2] == confirming.LATEST_SECONDS > waits[3] >= confirming.SOON_SECONDS
 
 
-def test_a_mail_server_that_hangs_holds_up_nothing_else(
+def test_a_hanging_mail_server_does_not_block_other_work(
     alice: User, book: Product, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     paid_at = clock.now() - timedelta(minutes=1)
@@ -313,7 +311,7 @@ def test_a_mail_server_that_hangs_holds_up_nothing_else(
     assert settle().letters == 2
 
 
-def test_who_has_cancelled_is_not_told_that_the_books_are_theirs(order: Order, alice: User) -> None:
+def test_a_cancelled_order_is_not_confirmed(order: Order, alice: User) -> None:
     pay(order, GOOD)
     cancel(order.pk, alice)
     Order.objects.update(paid_at=clock.now() - timedelta(minutes=1))
@@ -322,7 +320,7 @@ def test_who_has_cancelled_is_not_told_that_the_books_are_theirs(order: Order, a
     assert mail.outbox == []
 
 
-def test_who_has_not_paid_gets_no_letter(order: Order) -> None:
+def test_an_unpaid_order_is_not_confirmed(order: Order) -> None:
     assert confirm_task(order.pk) is False
     assert mail.outbox == []
 
@@ -342,7 +340,7 @@ def test_an_order_is_cancelled_by_its_customer_or_by_staff(
     assert_right({book.pk: 3})
 
 
-def test_what_is_sent_is_not_cancelled(order: Order, alice: User, clerk: User, book: Product) -> None:
+def test_a_sent_order_is_not_cancelled(order: Order, alice: User, clerk: User, book: Product) -> None:
     with pytest.raises(TooLate):
         send(order.pk, clerk)
     pay(order, GOOD)
@@ -353,7 +351,7 @@ def test_what_is_sent_is_not_cancelled(order: Order, alice: User, clerk: User, b
     assert_right({book.pk: 3})
 
 
-def test_what_has_run_out_is_neither_cancelled_nor_sent(order: Order, alice: User, book: Product) -> None:
+def test_an_expired_order_is_neither_cancelled_nor_sent(order: Order, alice: User, book: Product) -> None:
     run_out(order)
     expire(order.pk)
     for do in (lambda: cancel(order.pk, alice), lambda: send(order.pk)):
@@ -362,16 +360,14 @@ def test_what_has_run_out_is_neither_cancelled_nor_sent(order: Order, alice: Use
     assert_right({book.pk: 3})
 
 
-def test_cancelled_sent_and_run_out_at_once_is_one_of_them(
-    order: Order, alice: User, clerk: User, book: Product
-) -> None:
+def test_only_one_of_cancel_send_and_expire_takes_effect(order: Order, alice: User, clerk: User, book: Product) -> None:
     pay(order, GOOD)
     together(9, lambda n: (lambda: cancel(order.pk, alice), lambda: send(order.pk, clerk), settle)[n % 3]())
     assert Order.objects.get().state in (State.CANCELLED, State.SENT)
     assert_right({book.pk: 3})
 
 
-def test_paying_and_running_out_at_once_sells_what_is_paid(order: Order, book: Product) -> None:
+def test_paying_during_the_expiry_sells_the_paid_copies(order: Order, book: Product) -> None:
     pay(order, Card(fake.LATE))
     let_time_pass()
     payment = Payment.objects.get()

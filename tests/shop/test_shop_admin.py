@@ -1,4 +1,4 @@
-"""The shop in the admin: staff look at everything, and change what is theirs to change, by the services."""
+"""The shop in the admin: staff see everything and change only permitted fields, through the services."""
 
 import re
 from typing import Any
@@ -40,7 +40,7 @@ EVERY = [ORDERS, PAYMENTS, PRODUCTS, SALES, *LOOKED]
 
 
 def fill(first: int, count: int) -> list[str]:
-    """So many rows of everything; the addresses of the last ones' pages."""
+    """Create rows of every model. Return the URLs of the pages of the last ones."""
     for n in range(first, first + count):
         user = User.objects.create_user(f"reader {n}")
         product = make_product(f"Book number {n}", price=1000 + n)
@@ -58,7 +58,7 @@ def fill(first: int, count: int) -> list[str]:
 
 
 def act(staff: Client, path: str, action: str, *rows: Any, **more: str) -> str:
-    """Run an action on rows; the page that comes of it."""
+    """Run an action on rows and return the resulting page."""
     asked = {"action": action, "_selected_action": [str(row.pk) for row in rows], "index": "0", **more}
     response = staff.post(path, asked, follow=True)
     assert response.status_code == 200
@@ -66,15 +66,15 @@ def act(staff: Client, path: str, action: str, *rows: Any, **more: str) -> str:
 
 
 def found(staff: Client, path: str, **asked: str) -> list[str]:
-    """The keys of the rows that a list shows."""
+    """Return the keys of the rows in a list."""
     html = staff.get(path, asked).content.decode()
     return list(dict.fromkeys(re.findall(rf'href="{path}([^"/]+)/change/', html)))
 
 
-# --- all of it ------------------------------------------------------------------------------------
+# --- all models ------------------------------------------------------------------------------------
 
 
-def test_every_list_and_every_page_costs_the_same_for_any_number_of_rows(staff: Client) -> None:
+def test_lists_and_pages_take_a_constant_number_of_queries(staff: Client) -> None:
     few_pages = fill(0, 2)
     few: dict[str, int] = {}
     for path in [*EVERY, *few_pages]:
@@ -91,7 +91,7 @@ def test_every_list_and_every_page_costs_the_same_for_any_number_of_rows(staff: 
         assert len(seen.sql) == few[before], path
 
 
-def test_a_page_costs_the_same_for_any_number_of_lines(staff: Client, carol: User) -> None:
+def test_a_page_takes_a_constant_number_of_queries_for_any_lines(staff: Client, carol: User) -> None:
     seen = []
     for count in (1, 2, 12):
         products = [make_product(f"Book {n}") for n in range(count)]
@@ -107,14 +107,14 @@ def test_a_page_costs_the_same_for_any_number_of_lines(staff: Client, carol: Use
 
 
 @pytest.mark.parametrize("path", EVERY)
-def test_who_may_see_nothing_sees_nothing(client: Client, path: str) -> None:
+def test_staff_without_permissions_see_nothing(client: Client, path: str) -> None:
     client.force_login(User.objects.create_user("dave", is_staff=True))
     assert client.get(path).status_code == 403
     client.force_login(User.objects.create_user("erin"))
     assert client.get(path).status_code == 302
 
 
-def test_who_may_look_changes_nothing(client: Client) -> None:
+def test_staff_with_view_permission_cannot_change_anything(client: Client) -> None:
     pages = fill(0, 1)
     dave = User.objects.create_user("dave", is_staff=True)
     dave.user_permissions.set(Permission.objects.filter(content_type__app_label="shop", codename__startswith="view_"))
@@ -134,7 +134,7 @@ def test_who_may_look_changes_nothing(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", [ORDERS, PAYMENTS, *LOOKED])
-def test_what_the_shop_writes_is_neither_added_nor_deleted(staff: Client, path: str) -> None:
+def test_rows_of_the_shop_are_neither_added_nor_deleted(staff: Client, path: str) -> None:
     rows = dict(zip(EVERY, fill(0, 1), strict=True))
     assert staff.get(f"{path}add/").status_code == 403
     assert staff.post(rows[path].replace("change", "delete"), {"post": "yes"}).status_code == 403
@@ -145,7 +145,7 @@ def test_what_the_shop_writes_is_neither_added_nor_deleted(staff: Client, path: 
 
 
 @commits
-def test_orders_are_sent_by_the_service_and_only_those_that_are_paid(staff: Client) -> None:
+def test_only_paid_orders_are_sent(staff: Client) -> None:
     product = make_product(stock=5)
     paid = make_order(None, product, key="1", state=State.PAID, paid_at=timezone.now())
     waiting = make_order(None, product, key="2")
@@ -158,7 +158,7 @@ def test_orders_are_sent_by_the_service_and_only_those_that_are_paid(staff: Clie
 
 
 @commits
-def test_orders_are_cancelled_after_a_question_and_refunded(staff: Client) -> None:
+def test_orders_are_cancelled_after_confirmation_and_refunded(staff: Client) -> None:
     product = make_product(stock=5)
     order = make_order(None, product, state=State.PAID, paid_at=timezone.now())
     payment = Payment.objects.create(order=order, key="p", amount=1250, state=PaymentState.SUCCEEDED)
@@ -172,7 +172,7 @@ def test_orders_are_cancelled_after_a_question_and_refunded(staff: Client) -> No
     assert (order.state, product.stock, payment.state) == (State.CANCELLED, 6, PaymentState.REFUND_DUE)
 
 
-def test_only_where_an_order_goes_is_edited(staff: Client) -> None:
+def test_only_the_address_of_an_order_can_be_edited(staff: Client) -> None:
     order = make_order(None, make_product())
     way = f"{ORDERS}{order.pk}/change/"
     inlines = {f"{n}-{w}": "0" for n in ("lines", "payments", "events") for w in ("TOTAL_FORMS", "INITIAL_FORMS")}
@@ -182,7 +182,7 @@ def test_only_where_an_order_goes_is_edited(staff: Client) -> None:
     assert (order.name, order.address, order.state, order.total) == ("Ann", "Elsewhere", State.RESERVED, 1250)
 
 
-def test_what_happens_to_an_order_while_its_page_is_open_is_not_undone(staff: Client) -> None:
+def test_saving_an_order_keeps_concurrent_changes_of_its_state(staff: Client) -> None:
     """Django would write every field that it has read."""
     order = make_order(None, make_product())
     order.name = "Ann"
@@ -215,10 +215,10 @@ def test_orders_are_found_by_number_customer_address_and_state(staff: Client, mo
         assert found(staff, ORDERS, q=q) == [str(order.pk) for order in wanted], q
     assert found(staff, ORDERS, state__exact="sent") == [str(first.pk)]
     monkeypatch.setattr("shop.admin.orders.SEARCHED", 1)
-    assert found(staff, ORDERS, q="example.org") == [str(second.pk)]  # looked for among the newest
+    assert found(staff, ORDERS, q="example.org") == [str(second.pk)]  # searched among the newest orders
 
 
-def test_more_than_can_be_done_at_once_is_not_begun(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_action_on_too_many_rows_is_refused(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin_base, "AT_ONCE", 1)
     orders = [make_order(None, make_product(), key=str(n), state=State.PAID) for n in range(2)]
     assert "choose 1 at most" in act(staff, ORDERS, "mark_sent", *orders)
@@ -238,7 +238,7 @@ def test_payments_are_found_by_order_key_and_state(staff: Client) -> None:
 
 
 def edit(staff: Client, product: Product, *, shown: int | str, **typed: str) -> str:
-    """Send a product's form, whose page had shown this stock."""
+    """Send a product's form whose page showed this stock."""
     asked = {"price": "12.50", "stock": str(shown), "is_active": "on", "initial-stock": str(shown)} | typed
     response = staff.post(f"{PRODUCTS}{product.pk}/change/", asked, follow=True)
     assert response.status_code == 200
@@ -246,7 +246,7 @@ def edit(staff: Client, product: Product, *, shown: int | str, **typed: str) -> 
     return response.content.decode()
 
 
-def test_a_price_is_typed_in_units_and_kept_in_cents(staff: Client) -> None:
+def test_a_price_is_typed_in_units_and_stored_in_cents(staff: Client) -> None:
     product = make_product(price=1250, stock=3)
     html = staff.get(f"{PRODUCTS}{product.pk}/change/").content.decode()
     assert 'value="12.50"' in html
@@ -257,7 +257,7 @@ def test_a_price_is_typed_in_units_and_kept_in_cents(staff: Client) -> None:
         assert product.price == 705, bad
 
 
-def test_the_stock_changes_by_how_much_it_was_changed(staff: Client) -> None:
+def test_the_stock_changes_by_the_typed_difference(staff: Client) -> None:
     """Two copies are sold while the form is open."""
     product = make_product(stock=10)
     Product.objects.filter(pk=product.pk).update(stock=8)
@@ -265,11 +265,11 @@ def test_the_stock_changes_by_how_much_it_was_changed(staff: Client) -> None:
     assert product.stock == 13
     edit(staff, product, shown=13, price="1")
     assert product.stock == 13
-    edit(staff, product, shown="", stock="20")  # a form that says nothing of what it showed
+    edit(staff, product, shown="", stock="20")  # a form without the shown stock
     assert product.stock == 20
 
 
-def test_what_others_change_while_a_form_is_open_stays(staff: Client) -> None:
+def test_concurrent_changes_of_other_fields_stay(staff: Client) -> None:
     product = make_product(price=1250, stock=10)
     way = f"{PRODUCTS}{product.pk}/change/"
     html = staff.get(way).content.decode()
@@ -280,12 +280,12 @@ def test_what_others_change_while_a_form_is_open_stays(staff: Client) -> None:
     product.refresh_from_db()
     assert (product.price, product.is_active, product.stock) == (2000, False, 11)
     shown["initial-price"] = "20.00"
-    assert staff.post(way, shown | {"price": "9.00"}).status_code == 302  # without "is_active": not ticked any more
+    assert staff.post(way, shown | {"price": "9.00"}).status_code == 302  # without "is_active", as an unticked box
     product.refresh_from_db()
     assert (product.price, product.is_active) == (900, False)
 
 
-def test_there_are_never_fewer_copies_than_are_set_aside(staff: Client) -> None:
+def test_the_stock_never_falls_below_the_reserved_copies(staff: Client) -> None:
     product = make_product(stock=10, reserved=4)
     page = edit(staff, product, shown=10, stock="3")
     assert "4 copies are set aside for orders: there cannot be fewer." in page
@@ -294,7 +294,7 @@ def test_there_are_never_fewer_copies_than_are_set_aside(staff: Client) -> None:
     assert product.stock == 4
 
 
-def test_copies_that_are_set_aside_at_the_last_moment_stay(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_reserved_in_the_last_moment_stay(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     product = make_product(stock=10)
     change = services.change_stock
 
@@ -334,7 +334,7 @@ def test_products_are_offered_and_withdrawn(staff: Client) -> None:
     assert not Product.objects.for_sale().exists()
 
 
-def test_products_are_found_by_title_and_by_what_is_left(staff: Client) -> None:
+def test_products_are_found_by_title_and_availability(staff: Client) -> None:
     emma, moss = make_product("Emma", stock=0), make_product("Moss", stock=3)
     many = make_product("Many", stock=300)
     assert found(staff, PRODUCTS, q="emm") == [str(emma.pk)]
@@ -359,7 +359,7 @@ WHEN = {
 
 
 def items(*prices: tuple[Product, str], known: list[SaleItem] | None = None) -> dict[str, str]:
-    """The lines of a sale's form; ``known`` are there already."""
+    """Return the lines of a sale's form. The first ``known`` lines exist already."""
     known = known or []
     asked = {"items-TOTAL_FORMS": str(len(prices)), "items-INITIAL_FORMS": str(len(known))}
     for n, (product, price) in enumerate(prices):
@@ -369,7 +369,7 @@ def items(*prices: tuple[Product, str], known: list[SaleItem] | None = None) -> 
     return asked
 
 
-def test_a_sale_is_made_and_changed_with_its_products(staff: Client) -> None:
+def test_a_sale_is_created_and_changed_with_its_products(staff: Client) -> None:
     emma, moss = make_product("Emma", price=1250), make_product("Moss", price=700)
     assert staff.post(f"{SALES}add/", WHEN | items((emma, "9.99"))).status_code == 302
     sale = Sale.objects.get()
@@ -385,15 +385,15 @@ def test_a_sale_is_made_and_changed_with_its_products(staff: Client) -> None:
     assert "cost no less than usual: Moss" in page
 
 
-def test_a_line_of_a_sale_that_is_left_blank_is_none(staff: Client) -> None:
-    """As every page has one at its end."""
+def test_a_blank_line_of_a_sale_is_ignored(staff: Client) -> None:
+    """Every page ends with a blank line."""
     emma = make_product("Emma")
     blank = {"items-TOTAL_FORMS": "2", "items-1-product": "", "items-1-price": ""}
     assert staff.post(f"{SALES}add/", WHEN | items((emma, "9.99")) | blank).status_code == 302
     assert SaleItem.objects.get().product == emma
 
 
-def test_a_sale_ends_after_it_starts(staff: Client) -> None:
+def test_a_sale_must_end_after_its_start(staff: Client) -> None:
     response = staff.post(f"{SALES}add/", WHEN | {"ends_at_0": "2025-01-01"} | items())
     assert "A sale ends after it starts." in response.content.decode()
     assert not Sale.objects.exists()
@@ -405,7 +405,7 @@ def test_a_product_is_in_a_sale_once(staff: Client) -> None:
     assert not Sale.objects.exists()
 
 
-def test_sales_that_are_on_are_ended_and_others_are_left(staff: Client) -> None:
+def test_only_current_sales_are_ended(staff: Client) -> None:
     on, over, to_come = make_sale(), make_sale(starts_in=-3, hours=-2), make_sale(starts_in=1, hours=2)
     assert "1 sale is over now." in act(staff, SALES, "end_now", on, over, to_come)
     assert list(Sale.objects.on(timezone.now())) == []
@@ -427,17 +427,17 @@ def test_a_sale_is_deleted_without_reading_each_of_its_products(staff: Client) -
     assert not Sale.objects.exists()
 
 
-# --- what the shop notes by itself ----------------------------------------------------------------
+# --- rows of the shop itself ----------------------------------------------------------------
 
 
-def test_what_is_in_a_cart_and_why_something_is_recommended_is_said(staff: Client) -> None:
+def test_carts_show_contents_and_recommendations_show_scores(staff: Client) -> None:
     pages = dict(zip(EVERY, fill(0, 1), strict=True))
     assert "2 × Book number 0" in staff.get(pages["/admin/shop/cart/"]).content.decode()
     assert "2.5  Book number 0" in staff.get(pages["/admin/shop/recommendation/"]).content.decode()
 
 
 @pytest.mark.parametrize("path", LOOKED[:2])
-def test_carts_and_views_are_found_by_whose_they_are(staff: Client, path: str) -> None:
+def test_carts_and_views_are_found_by_their_user(staff: Client, path: str) -> None:
     fill(0, 2)
     assert "reader 0" not in staff.get(path, {"q": "Reader 1"}).content.decode()
     assert "reader 1" in staff.get(path, {"q": "@reader 1"}).content.decode()

@@ -1,4 +1,4 @@
-"""Who looked at which book: counted in Redis at once, in SQL a second later."""
+"""Views of books: counted in Redis at once, and in SQL a second later."""
 
 from datetime import timedelta
 
@@ -44,7 +44,7 @@ def own_digest(client: Client) -> str:
     return digest_of(client.cookies["sessionid"].value)
 
 
-def test_a_look_counts_once_in_half_an_hour(client: Client, redis: Redis, book: Book) -> None:
+def test_a_view_counts_once_in_half_an_hour(client: Client, redis: Redis, book: Book) -> None:
     look(client, book)
     look(client, book)
     assert scores(redis) == {book.pk: 1}
@@ -60,14 +60,14 @@ def test_a_look_counts_once_in_half_an_hour(client: Client, redis: Redis, book: 
     assert marked(redis) == 0
 
 
-def test_it_costs_one_round_trip_and_no_sql(client: Client, book: Book) -> None:
+def test_a_view_takes_one_round_trip_and_no_sql(client: Client, book: Book) -> None:
     popularity.saw("a" * 64, book.pk, user_id=7)
     with record() as seen:
         popularity.saw("b" * 64, book.pk, user_id=7)
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
-def test_who_is_logged_in_has_a_list_and_is_the_user_of_the_view(client: Client, redis: Redis, book: Book) -> None:
+def test_a_logged_in_visitor_has_a_list_and_is_the_user_of_the_view(client: Client, redis: Redis, book: Book) -> None:
     user = User.objects.create_user("ken")
     client.force_login(user)
     look(client, book)
@@ -78,7 +78,7 @@ def test_who_is_logged_in_has_a_list_and_is_the_user_of_the_view(client: Client,
     assert timezone.now() - view.seen_at < timedelta(minutes=1)
 
 
-def test_strangers_are_told_apart_by_what_cannot_be_read_back(client: Client, redis: Redis, book: Book) -> None:
+def test_anonymous_visitors_are_distinguished_by_an_irreversible_id(client: Client, redis: Redis, book: Book) -> None:
     for address in ("192.0.2.1", "192.0.2.2"):
         client.get(f"/books/{book.pk}/", REMOTE_ADDR=address)
         client.get(f"/books/{book.pk}/", REMOTE_ADDR=address)
@@ -92,7 +92,7 @@ def test_strangers_are_told_apart_by_what_cannot_be_read_back(client: Client, re
     assert not list(redis.scan_iter(match="*192.0.2*", count=1000))
 
 
-def test_the_same_stranger_is_another_one_tomorrow_and_under_another_secret(
+def test_the_id_of_an_anonymous_visitor_depends_on_day_and_secret(
     client: Client, book: Book, settings: Settings
 ) -> None:
     request, now = client.get(f"/books/{book.pk}/").wsgi_request, clock.now()
@@ -116,22 +116,20 @@ def test_the_same_stranger_is_another_one_tomorrow_and_under_another_secret(
         {"User-Agent": "facebookexternalhit/1.1"},
     ],
 )
-def test_what_nobody_looks_at_does_not_count(client: Client, redis: Redis, book: Book, headers: dict[str, str]) -> None:
+def test_robots_and_prefetches_do_not_count(client: Client, redis: Redis, book: Book, headers: dict[str, str]) -> None:
     look(client, book, **headers)
     assert scores(redis) == {}
     look(client, book)
     assert scores(redis) == {book.pk: 1}
 
 
-def test_neither_a_head_nor_a_book_that_does_not_exist_counts(client: Client, redis: Redis, book: Book) -> None:
+def test_head_requests_and_missing_books_do_not_count(client: Client, redis: Redis, book: Book) -> None:
     client.head(f"/books/{book.pk}/")
     client.get("/books/999999/")
     assert (scores(redis), marked(redis)) == ({}, 0)
 
 
-def test_nor_does_a_book_that_is_gone_although_its_page_was_served_lately(
-    client: Client, redis: Redis, book: Book
-) -> None:
+def test_a_deleted_book_with_a_cached_page_does_not_count(client: Client, redis: Redis, book: Book) -> None:
     rebuild(["book", "product", "recommendation", "session"])
     popularity.saw("a" * 64, book.pk)
     drain_all()
@@ -147,7 +145,7 @@ def test_nor_does_a_book_that_is_gone_although_its_page_was_served_lately(
     assert not View.objects.exists()
 
 
-def test_views_of_what_is_gone_hold_up_nothing(redis: Redis, book: Book) -> None:
+def test_views_of_deleted_books_do_not_block_the_flush(redis: Redis, book: Book) -> None:
     gone, user = make_book("Gone"), User.objects.create_user("ken")
     popularity.saw("a" * 64, gone.pk)
     popularity.saw("b" * 64, book.pk, user_id=user.pk)
@@ -160,7 +158,7 @@ def test_views_of_what_is_gone_hold_up_nothing(redis: Redis, book: Book) -> None
     assert marked(redis) == 0
 
 
-def test_a_flush_that_was_killed_before_the_marks_were_cleared_counts_nothing_twice(redis: Redis, book: Book) -> None:
+def test_a_flush_killed_before_clearing_its_marks_counts_each_view_once(redis: Redis, book: Book) -> None:
     backup = registry.get("view")
     for visitor in "abc":
         popularity.saw(visitor * 64, book.pk)
@@ -174,7 +172,7 @@ def test_a_flush_that_was_killed_before_the_marks_were_cleared_counts_nothing_tw
     assert verify(backup) == []
 
 
-def test_what_is_no_view_is_set_aside_and_the_others_go_on(redis: Redis, book: Book) -> None:
+def test_an_invalid_mark_is_quarantined_and_the_others_are_flushed(redis: Redis, book: Book) -> None:
     popularity.saw("a" * 64, book.pk)
     redis.zadd(keys.viewed_marks(), {"nonsense": 1})
     done = flush(registry.get("view"))
@@ -182,7 +180,7 @@ def test_what_is_no_view_is_set_aside_and_the_others_go_on(redis: Redis, book: B
     assert View.objects.count() == 1
 
 
-def test_with_redis_away_the_page_is_as_quick_as_ever_and_the_look_is_lost(
+def test_with_redis_away_the_page_stays_fast_and_the_view_is_lost(
     redis_server: RedisServer, client: Client, book: Book
 ) -> None:
     redis_server.kill()

@@ -1,4 +1,4 @@
-"""How long views are kept in SQL: nobody's list, no ranking and no recommendation misses what goes."""
+"""The retention of views in SQL: deletions change no list, ranking or recommendation."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -31,7 +31,7 @@ SESSION_DAYS = settings.SESSION_COOKIE_AGE / 86_400
 
 @pytest.fixture(autouse=True)
 def a_year(settings: Settings) -> None:
-    """So long customers' views are kept."""
+    """Keep users' views for a year."""
     settings.SHOP_VIEW_DAYS = 365
 
 
@@ -41,14 +41,12 @@ def book() -> Book:
 
 
 def see(book: Book, days: float, user: User | None = None, number: int = 0) -> View:
-    """Somebody saw it so many days ago."""
+    """Create a view, a number of days ago."""
     at = timezone.now() - timedelta(days=days)
     return View.objects.create(visitor=f"{number:064}", user=user, book=book, seen_at=at)
 
 
-def test_strangers_views_are_kept_as_long_as_a_session_lives_and_customers_for_longer(
-    book: Book, settings: Settings
-) -> None:
+def test_anonymous_views_are_kept_for_a_session_and_users_views_for_longer(book: Book, settings: Settings) -> None:
     settings.SHOP_VIEW_PERIOD_SECONDS = PERIOD
     user = User.objects.create_user("ken")
     kept = [see(book, SESSION_DAYS - 0.1), see(book, SESSION_DAYS + 0.1, user), see(book, 364.9, user)]
@@ -62,7 +60,7 @@ def test_strangers_views_are_kept_as_long_as_a_session_lives_and_customers_for_l
     assert keeping.expire() == 0
 
 
-def test_they_go_in_slices_the_oldest_first(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_are_deleted_in_slices_oldest_first(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "SLICE", 2)
     user = User.objects.create_user("ken")
     for number in range(5):
@@ -80,7 +78,7 @@ def test_they_go_in_slices_the_oldest_first(book: Book, monkeypatch: pytest.Monk
     assert keeping.expire(seconds=0) == 0, "there was no time"
 
 
-def test_what_somebody_claims_at_that_moment_stays(book: Book) -> None:
+def test_views_claimed_during_the_deletion_stay(book: Book) -> None:
     view, user = see(book, 100), User.objects.create_user("ken")
 
     def claimed(execute: Any, sql: str, *rest: Any) -> Any:
@@ -93,7 +91,7 @@ def test_what_somebody_claims_at_that_moment_stays(book: Book) -> None:
     assert View.objects.get() == view
 
 
-def test_recommendations_are_the_same_before_and_after(settings: Settings) -> None:
+def test_recommendations_are_equal_before_and_after_the_deletion(settings: Settings) -> None:
     people, seen, other = make_people([0] * 80), make_product("Seen"), make_product("Bought")
     for number, user in enumerate(people):
         see(seen.book, 300 if number < 60 else 500, user, number)
@@ -110,7 +108,7 @@ def test_recommendations_are_the_same_before_and_after(settings: Settings) -> No
     assert build.rebuild().removed == 1
 
 
-def test_what_is_too_old_to_be_kept_is_not_imported(
+def test_views_too_old_to_keep_are_not_imported(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = timezone.now()
@@ -122,7 +120,7 @@ def test_what_is_too_old_to_be_kept_is_not_imported(
     assert set(load(tmp_path, capsys)["added"].values()) == {0}
 
 
-def test_the_command_says_how_many_went(book: Book, capsys: Capture) -> None:
+def test_the_command_reports_the_number_of_deleted_views(book: Book, capsys: Capture) -> None:
     user = User.objects.create_user("ken")
     see(book, 50, user)
     see(book, 30)
@@ -138,7 +136,7 @@ def test_the_command_says_how_many_went(book: Book, capsys: Capture) -> None:
     assert capsys.readouterr().err == "--older-than: at least 31 days are kept\n"
 
 
-def test_beat_asks_for_it(book: Book) -> None:
+def test_beat_expires_views(book: Book) -> None:
     see(book, 30)
     assert tasks.expire_views() == 1
     assert tasks.expire_views.name in {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
