@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 @pytest.fixture(autouse=True)
 def no_logins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove logins of other tests."""
+    """Start without noted logins."""
     monkeypatch.setattr("config.devserver.logins.notes.read", lambda name: {})
 
 

@@ -26,7 +26,7 @@ Act = Callable[[int, User], Order]
 
 @pytest.fixture
 def order() -> Order:
-    """Two books whose titles have characters that HTML would escape."""
+    """An order of two books. Their titles have characters that HTML would escape."""
     emma, more = make_product("Emma & <Co>", price=1250), make_product("More", price=100)
     return make_order(make_buyer(), emma, more, quantity=2, paid_at=timezone.now(), site="https://books.example")
 

@@ -62,14 +62,14 @@ def test_a_page_is_equal_with_and_without_the_cache(product: Product, made: Made
 
 
 def again(client: Client) -> Client:
-    """Return the same visitor's client for the site with fresh middleware."""
+    """Return a second client with the same cookies."""
     same = Client()
     same.cookies = client.cookies
     return same
 
 
 def headers_of(response: object) -> dict[str, str]:
-    """Return the headers that are equal in each response."""
+    """Return the headers, with lists of values in a fixed order."""
     found = dict(response.headers)  # type: ignore[attr-defined]
     found["Vary"] = ", ".join(sorted(found["Vary"].split(", ")))
     found["Content-Security-Policy"] = "; ".join(sorted(found["Content-Security-Policy"].split("; ")))
@@ -90,7 +90,7 @@ def test_an_anonymous_visitor_takes_one_round_trip_without_sql_or_session(
 
 
 def test_a_logged_in_user_takes_one_round_trip(product: Product) -> None:
-    """It includes the user's own reads and the counted view, because the last page showed who the user is."""
+    """It includes the user's own reads and the counted view, because the user is known from the last page."""
     Post.objects.create(user=User.objects.create_user("bob"), book=product.book, text="Endless.")
     other, page = make_product("The Book of Stone"), path_of(product)
     alice = Client()
@@ -152,7 +152,7 @@ def test_a_title_and_a_tag_show_at_once(product: Product, made: Made) -> None:
 
 
 def test_a_change_and_its_reversal_show_the_old_page_again(product: Product) -> None:
-    """Nothing of the state in between is shown, whatever is cached for that version."""
+    """No state in between is shown, whatever the cache holds for that version."""
     books = type(product.book).objects.filter(pk=product.pk)
     for title in ("The Book of Sand", "Other", "The Book of Sand", "Other"):
         books.update(title=title)
@@ -271,7 +271,7 @@ def test_json_and_htmx_requests_are_not_cached(product: Product, made: Made, hea
 
 
 @override_settings(DEBUG=True)
-def test_explain_describes_the_uncached_page(product: Product, made: Made) -> None:
+def test_explain_bypasses_the_page_cache(product: Product, made: Made) -> None:
     text(Client(), path_of(product))
     assert "round trip" in text(Client(), path_of(product) + "?explain=1")
     assert "round trip" not in text(Client(), path_of(product))

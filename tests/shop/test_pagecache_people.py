@@ -65,7 +65,7 @@ class Person:
 
 @pytest.fixture
 def people(product: Product, live_server: LiveServer) -> Iterator[list[Person]]:
-    """Ten users who are logged in, and one anonymous visitor."""
+    """Ten logged-in users and one anonymous visitor."""
     found = [Person(live_server.url, "")]
     for name in NAMES:
         client = Client()
@@ -109,7 +109,7 @@ def test_no_page_shows_data_of_another_visitor(
 
 
 def marks_of(page: str) -> set[str]:
-    """Return the personal parts of a page's header."""
+    """Return {"has-message"} if the page shows a message, else an empty set."""
     return {"has-message"} if '<div class="notes"' in page else set()
 
 

@@ -62,8 +62,9 @@ def steps(order: Order) -> list[str]:
 
 
 def hang(order: Order, card: str) -> Payment:
-    """Create a payment without an answer in time. A charge is in the provider's books by now, and the next call is an
-    hour away.
+    """Create a payment without an answer in time. The next call is an hour away.
+
+    A charge is in the provider's books by now.
     """
     with override_settings(PAYMENT_TIMEOUT_SECONDS=0.05):
         assert pay(order, Card(card)).state == State.RESERVED

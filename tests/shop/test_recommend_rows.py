@@ -58,7 +58,7 @@ def _rows() -> dict[int, tuple[list[int], list[tuple[int, int]]]]:
 
 @pytest.fixture
 def people() -> list[User]:
-    """A hundred users, most of whom have bought a product that no other user has."""
+    """A hundred users. The last eighty have bought another product."""
     people, other = make_people([0] * 100), make_product("Something else")
     buy(people[20:], other)
     return people

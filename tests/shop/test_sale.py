@@ -183,7 +183,7 @@ def test_an_expired_row_is_not_used(client: Client, redis: Redis, warm: None) ->
     assert time.time() - offer["as_of"] < DELAY
 
 
-def test_the_page_shows_the_age_of_old_stock(client: Client, redis: Redis, warm: None) -> None:
+def test_the_page_shows_the_time_of_its_stock(client: Client, redis: Redis, warm: None) -> None:
     product = make_product(stock=4)
     make_sale(product)
     cached()
