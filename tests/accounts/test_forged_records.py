@@ -17,7 +17,11 @@ from social.models import Post
 from tests.support.accounts.sessions import alice, by_raw_sql, desk, digest_in, log_in, whole
 
 __all__ = ["alice", "desk", "whole"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.urls("tests.support.accounts.session_urls"),
+    pytest.mark.on_sqlite,
+]
 
 STAFF_PAGES = ["/admin/", "/admin/accounts/user/", "/loginlog/report/"]
 Forge = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]

@@ -25,7 +25,7 @@ from tests.support.accounts.mail import delivered
 
 FACTOR = "/accounts/login/factor/"
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 @pytest.fixture

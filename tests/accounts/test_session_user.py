@@ -19,7 +19,11 @@ from tests.support.faults.tools import at_once
 from tests.support.whole import rebuild
 
 __all__ = ["alice", "desk", "whole"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.urls("tests.support.accounts.session_urls"),
+    pytest.mark.on_sqlite,
+]
 
 
 def test_session_and_user_need_one_round_trip_and_no_sql(desk: Client) -> None:

@@ -21,7 +21,7 @@ from tests.support.site.html import what_the_policy_forbids
 from tests.support.whole import rebuild
 
 __all__ = ["own_copy"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy"), pytest.mark.on_sqlite]
 JSON = {"Accept": "application/json"}
 
 

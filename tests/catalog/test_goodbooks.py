@@ -16,18 +16,19 @@ from catalog.models import Book, Tagging
 from catalog.query import And, Node, Not, Or
 from mirror.models import Change
 from tests.support import real_data, samples
-from tests.support.catalog.goodbooks import fold, read_rows, read_tagged
+from tests.support.catalog.goodbooks import fold, read_rows, read_tagged, write_first_books
 from tests.support.catalog.make import make_products
 from tests.support.catalog.queries import ORDERS
 from tests.support.catalog.warm import all_pages, both, own_copy, warm_up
 
 __all__ = ["own_copy"]
 QUERIES = 40
+BOOKS = 2_000  # of the file, in its order
 Capture = pytest.CaptureFixture[str]
 FOLDERS = [
     pytest.param(samples.GOODBOOKS, id="sample"),
     pytest.param(
-        real_data.GOODBOOKS, id="real", marks=[pytest.mark.real_data, pytest.mark.on_postgres, pytest.mark.slow(60)]
+        real_data.GOODBOOKS, id="real", marks=[pytest.mark.real_data, pytest.mark.on_postgres, pytest.mark.slow(30)]
     ),
 ]
 
@@ -37,7 +38,8 @@ FOLDERS = [
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("own_copy")
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_the_catalogue_is_that_of_the_files_in_sql_and_in_redis(folder: Path, capsys: Capture) -> None:
+def test_the_catalogue_is_that_of_the_files_in_sql_and_in_redis(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    folder = write_first_books(folder, tmp_path, BOOKS)
     report = _load(folder, capsys)
     tagged = read_tagged(folder)
     _check_rows(folder, tagged, report)

@@ -20,8 +20,8 @@ from tests.support.mirror.app.mirrors import ItemMirror
 from tests.support.mirror.app.models import Follow, Group, Item, Label
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
-THREADS, DRAINS, WRITES = 8, 150, 20
-PROCESSES, DRAINS_OF_EACH = 3, 100
+THREADS, DRAINS, WRITES = 8, 60, 20
+PROCESSES, DRAINS_OF_EACH = 3, 40
 STEPS = ("watch", "read", "write", "mark", "done")
 
 

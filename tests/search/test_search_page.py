@@ -19,7 +19,7 @@ from tests.support.search.asking import both, warm_search
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 STATEMENTS = 20  # of a search that SQL answers, however much is found
 
 

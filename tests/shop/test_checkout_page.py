@@ -18,7 +18,7 @@ from tests.support.shop.carts import trust
 from tests.support.shop.checkouts import assert_right, order_of
 from tests.support.shop.make import make_product
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 GIVEN = {"name": "Alice", "email": "alice@example.org", "address": "1 Long Lane", "card": fake.SUCCEEDS}
 
 

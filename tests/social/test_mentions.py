@@ -15,7 +15,7 @@ from social.services.posts import post
 from tests.support.social.timelines import everything, ids, people, say, warm_up
 
 JSON = "application/json"
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 def names(text: str, author: User | None = None) -> list[str]:

@@ -23,7 +23,7 @@ from social.models import Follow
 from social.services import people
 from tests.support.whole import rebuild
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 JSON = {"Accept": "application/json"}
 LEVELS = {Shelf.WANT: Privacy.PUBLIC, Shelf.READING: Privacy.FOLLOWERS, Shelf.READ: Privacy.ME}

@@ -13,7 +13,7 @@ from mirror.recorder import record
 from mirror.relay import drain_all
 from tests.support.whole import rebuild
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 JSON = {"Accept": "application/json"}
 HTMX = {"HX-Request": "true"}

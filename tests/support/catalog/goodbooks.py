@@ -5,6 +5,7 @@ import io
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from django.conf import settings
@@ -48,6 +49,24 @@ def write(folder: Path, books: str | bytes, tags: str | bytes = "", links: str |
     for name, content in files.items():
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
     return folder
+
+
+def write_first_books(folder: Path, target: Path, count: int) -> Path:
+    """Write the first books of a folder, in its order, their tags and all names of tags. Return ``target``."""
+    books = list(islice(read_rows(folder, "books.csv"), count))
+    numbers = {row["goodreads_book_id"] for row in books}
+    _write_rows(target / "books.csv", books)
+    _write_rows(target / "tags.csv", list(read_rows(folder, "tags.csv")))
+    links = read_rows(folder, "book_tags.csv")
+    _write_rows(target / "book_tags.csv", [row for row in links if row["goodreads_book_id"] in numbers])
+    return target
+
+
+def _write_rows(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def read_rows(folder: Path, name: str) -> Iterator[dict[str, str]]:
