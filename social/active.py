@@ -1,4 +1,4 @@
-"""Who has been here lately: whose home timelines are worth having ready."""
+"""Recently active readers. Redis keeps a home timeline for each of them."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -14,14 +14,17 @@ SLICE: Final = 500
 
 
 def active_readers(since: datetime | None = None) -> QuerySet[User]:
-    """People who logged in or were seen since then (default: for as long as an unread timeline is kept)."""
+    """Return the active readers who logged in or were seen since ``since``.
+
+    The default is ``ACTIVE_SECONDS`` ago: for that long an unread home timeline stays in Redis.
+    """
     since = since or timezone.now() - timedelta(seconds=ACTIVE_SECONDS)
     seen = LastSeen.objects.filter(session__user=OuterRef("pk"), seen_at__gte=since)
     return User.objects.filter(Q(login_stats__last_login_time__gte=since) | Exists(seen), is_active=True)
 
 
 def slices_of(people: QuerySet[User]) -> Iterator[list[int]]:
-    """Their ids, in slices, by keyset."""
+    """Yield the ids of these users in ascending order, ``SLICE`` at a time, by keyset."""
     ids, after = people.order_by("pk").values_list("pk", flat=True), 0
     while found := list(ids.filter(pk__gt=after)[:SLICE]):
         yield found

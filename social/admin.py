@@ -1,6 +1,7 @@
-"""Posts in the admin: to be looked at, hidden and removed; what is said is not edited.
+"""Posts in the admin. Staff can read, hide and delete posts but not edit their text.
 
-All that is done here is done by the services, as by the site's own pages. People: ``social.admin_people``.
+All modifications go through the services, as on the site's own pages. ``social.admin_people`` has the pages about
+readers.
 """
 
 from typing import Any, Final
@@ -25,12 +26,12 @@ from social.models import Hashtag, Mention, Post
 from social.services import posts
 from social.tokens import fold_hashtag
 
-SEARCHED: Final = 50_000  # newest posts whose text is searched
+SEARCHED: Final = 50_000  # newest posts that a search for words reads
 SHOWN: Final = 90  # characters of a post in the list
 
 
 class _OfPost(TabularInline):
-    """What was found in a post's text: to be looked at by those who may see posts."""
+    """A read-only list of items found in a post's text, for staff with permission to view posts."""
 
     extra = 0
     can_delete = False
@@ -46,7 +47,7 @@ class _OfPost(TabularInline):
 
 
 class MentionInline(_OfPost):
-    """Whom it mentions."""
+    """The readers that a post mentions."""
 
     model = Mention
     fields = readonly_fields = ["user", "name"]
@@ -56,14 +57,14 @@ class MentionInline(_OfPost):
 
 
 class HashtagInline(_OfPost):
-    """Its hashtags."""
+    """The hashtags of a post."""
 
     model = Hashtag
     fields = readonly_fields = ["name"]
 
 
 class AboutFilter(admin.SimpleListFilter):
-    """Whether it is about a book."""
+    """A filter that separates posts about a book from other posts."""
 
     title = _("about")
     parameter_name = "about"
@@ -79,7 +80,7 @@ class AboutFilter(admin.SimpleListFilter):
 
 @admin.register(Post)
 class PostAdmin(Bounded):
-    """Posts: found, hidden, shown again, and removed."""
+    """Staff search posts here, hide them, show them again and delete them."""
 
     list_display = ["said", "author", "about", "created_at", "standing"]
     list_filter = ["is_hidden", AboutFilter]
@@ -93,7 +94,7 @@ class PostAdmin(Bounded):
     actions = ["hide", "unhide", "remove"]
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """Each by an index; words by looking through the newest posts, not through all."""
+        """Search by author, hashtag or id through an index; search for words in the newest posts only."""
         term = search_term.strip()
         if term.startswith(("@", "＠")):
             author = User.objects.filter(name_key=fold(term[1:])).values_list("pk", flat=True).first()
@@ -108,7 +109,7 @@ class PostAdmin(Bounded):
         return super().get_search_results(request, queryset, search_term)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        linked = lookup in ("user__id__exact", "book__id__exact")  # the list and the page of a user link so
+        linked = lookup in ("user__id__exact", "book__id__exact")  # links in the list and on a user's page
         return linked or super().lookup_allowed(lookup, value, request)
 
     def save_model(self, request: HttpRequest, obj: Post, form: Any, change: bool) -> None:
@@ -135,7 +136,7 @@ class PostAdmin(Bounded):
 
     @display(description=_("standing"), label={"hidden": "danger", "fetched": "info", "shown": "success"})
     def standing(self, post: Post) -> tuple[str, Any]:
-        """Whether it is seen, and how it comes to its readers."""
+        """Return whether the post is visible and how its readers receive it."""
         if post.is_hidden:
             return "hidden", _("hidden")
         return ("fetched", _("fetched by readers")) if post.is_pulled else ("shown", _("shown"))
@@ -163,6 +164,6 @@ class PostAdmin(Bounded):
 
 
 def _narrowed(column: str, pk: int | None, name: str) -> SafeString:
-    """A link to the posts of one author, or about one book."""
+    """Return a link to the posts of one author or about one book."""
     address = reverse("admin:social_post_changelist")
     return format_html('<a class="underline" href="{}?{}__id__exact={}">{}</a>', address, column, pk, name)

@@ -1,4 +1,4 @@
-"""Who follows, blocks and mutes whom in the admin, whose posts are fetched, and what a user has to do with all that."""
+"""Follows, blocks, mutes and pulled authors in the admin, and links to them on a user's page."""
 
 from typing import Any, ClassVar
 
@@ -23,11 +23,11 @@ from social.services import people
 
 
 class _Edges(Bounded):
-    """Two people, and what one of them wants of the other: looked at, and ended."""
+    """A relation between two readers. Staff can view and end it but not modify it."""
 
     ends: ClassVar[tuple[str, str]]
     actions = ["end_selected"]
-    search_fields = ["pk"]  # so that there is a field to search in
+    search_fields = ["pk"]  # the admin shows a search box only if this is not empty
     search_help_text = _("the whole name of either")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -41,14 +41,14 @@ class _Edges(Bounded):
         return queryset.filter(Q(**{first: who}) | Q(**{second: who})), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        linked = lookup in [f"{end}__id__exact" for end in self.ends]  # the page of a user links so
+        linked = lookup in [f"{end}__id__exact" for end in self.ends]  # links on a user's page
         return linked or super().lookup_allowed(lookup, value, request)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         self.end(*(getattr(obj, f"{end}_id") for end in self.ends))
 
     def end(self, who: int, whom: int) -> bool:
-        """End it, by the service."""
+        """End the relation through the service. Return whether it existed."""
         raise NotImplementedError
 
     @admin.action(description=_("End selected ones"), permissions=["delete"])
@@ -62,7 +62,7 @@ class _Edges(Bounded):
 
 @admin.register(Follow)
 class FollowAdmin(_Edges):
-    """Who reads whom."""
+    """Follows, with a search by the exact name of either reader."""
 
     ends = ("follower", "followee")
     fields = readonly_fields = list_display = [*ends, "created_at"]
@@ -74,7 +74,7 @@ class FollowAdmin(_Edges):
 
 @admin.register(Block)
 class BlockAdmin(_Edges):
-    """Who does not want to see, nor be seen by, whom."""
+    """Blocks, with a search by the exact name of either reader."""
 
     ends = ("blocker", "blocked")
     fields = readonly_fields = list_display = [*ends, "created_at"]
@@ -86,7 +86,7 @@ class BlockAdmin(_Edges):
 
 @admin.register(Mute)
 class MuteAdmin(_Edges):
-    """Who does not want to read whom."""
+    """Mutes, with a search by the exact name of either reader."""
 
     ends = ("user", "muted")
     fields = readonly_fields = list_display = [*ends, "created_at"]
@@ -98,7 +98,7 @@ class MuteAdmin(_Edges):
 
 @admin.register(Pulled)
 class PulledAdmin(Bounded):
-    """Authors whose posts are fetched. By how many follow them, not by hand."""
+    """Pulled authors. The list is read-only, because the number of followers decides."""
 
     list_display = ["user", "standing", "turned_at"]
     list_select_related = ["user"]
@@ -123,14 +123,14 @@ admin.site.unregister(User)
 
 @admin.register(User)
 class ReaderAdmin(UserAdmin):
-    """People, with what they post and whom they follow."""
+    """Users, with links to their posts and follows."""
 
     fieldsets = [*UserAdmin.fieldsets, (_("Among readers"), {"fields": ["among_readers"]})]
     readonly_fields = [*UserAdmin.readonly_fields, "among_readers"]
 
     @display(description=_("posts and follows"))
     def among_readers(self, user: User) -> SafeString:
-        """How many, each linked to the list of them; very many are not counted."""
+        """Return the numbers of posts and follows as links to their lists; counting stops at ``COUNTED``."""
         told = (
             (_("posts"), Post.objects.filter(user=user.pk), "social_post", "user"),
             (_("followers"), Follow.objects.filter(followee=user.pk), "social_follow", "followee"),

@@ -1,6 +1,7 @@
-"""Many posts and follows at once, in few statements: for importers. What is there already is left alone.
+"""Bulk creation of posts and follows in few statements, for importers. Existing rows stay as they are.
 
-They are committed in slices: on SQLite nobody waits for one long transaction, and the relay gets in between.
+Each slice is committed by itself. So on SQLite other writers need not wait for one long transaction, and the relay
+can run between two slices.
 """
 
 import json
@@ -17,7 +18,7 @@ from social.tokens import hashtags_in
 
 
 class NewPost(NamedTuple):
-    """A post to be. key: which of its author's posts it is, so that it is posted once."""
+    """A post to create. ``key`` is unique per author, so that a repeated import creates the post only once."""
 
     user_id: int
     key: str
@@ -27,7 +28,7 @@ class NewPost(NamedTuple):
 
 
 class NewFollow(NamedTuple):
-    """A follow to be."""
+    """A follow to create."""
 
     follower_id: int
     followee_id: int
@@ -38,10 +39,10 @@ Told = Callable[[int], object]
 
 
 def _nobody(rows: int) -> None:
-    """Is told how many rows were looked at."""
+    """Ignore the number of processed rows."""
 
 
-# "WHERE true", or SQLite takes "ON" for the condition of a join.
+# Without "WHERE true" SQLite parses "ON CONFLICT" as the condition of a join.
 _POSTS: Final = """
     INSERT INTO social_post (user_id, key, text, created_at, book_id, is_hidden, is_pulled)
     SELECT v.a, v.b, v.c, v.d, v.e, FALSE,
@@ -70,11 +71,11 @@ _HASHTAGS: Final = """
 
 
 def posts(rows: Iterable[NewPost], *, marked: bool = False, told: Told = _nobody) -> int:
-    """Post these, in their order (ids follow it). Returns how many were new.
+    """Create these posts in their order, with ascending ids. Return the number of new posts.
 
-    Texts are taken as they are. marked: they are looked through for mentions (a query for each text that may have
-    some) and hashtags. ``told`` is called with the number of rows after each slice. Raises IntegrityError for an author
-    or a book that is not.
+    Texts are stored unchanged. With ``marked``, mentions and hashtags are read from the texts; each text that may
+    contain a mention costs one query. ``told`` is called after each slice with the number of its rows. Raises
+    IntegrityError if an author or a book does not exist.
     """
     new = 0
     for some in slices(rows):
@@ -87,10 +88,10 @@ def posts(rows: Iterable[NewPost], *, marked: bool = False, told: Told = _nobody
 
 
 def follows(rows: Iterable[NewFollow], *, told: Told = _nobody) -> int:
-    """Have these people follow those, in this order. Returns how many follows were new.
+    """Create these follows in their order. Return the number of new follows.
 
-    ``told`` is called with the number of rows after each slice. Raises IntegrityError for who is not, or for somebody
-    who is to follow themselves.
+    ``told`` is called after each slice with the number of its rows. Raises IntegrityError if a user does not exist, or
+    if follower and followee are the same user.
     """
     new = 0
     for some in slices(rows):
@@ -101,7 +102,7 @@ def follows(rows: Iterable[NewFollow], *, told: Told = _nobody) -> int:
 
 
 def _mark(rows: Sequence[NewPost]) -> None:
-    """See to the mentions and hashtags of these posts."""
+    """Save the mentions and hashtags of these posts."""
     with connection.cursor() as cursor:
         types = ("bigint", "text")
         cursor.execute(_WRITTEN.format(rows=_source(types)), _given([(row.user_id, row.key) for row in rows]))
@@ -113,7 +114,7 @@ def _mark(rows: Sequence[NewPost]) -> None:
 
 
 def _put(sql: str, types: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> int:
-    """Write these rows, in one statement. Returns how many were new."""
+    """Insert these rows in one statement. Return the number of new rows."""
     if not rows:
         return 0
     with connection.cursor() as cursor:
@@ -122,7 +123,7 @@ def _put(sql: str, types: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> int
 
 
 def _source(types: Sequence[str]) -> str:
-    """SQL for a table ``v`` of the rows given, in their order, with the columns a, b, c ..."""
+    """Return SQL for a table ``v`` of the given rows, in their order, with the columns a, b, c ..."""
     names = "abcdefgh"[: len(types)]
     if connection.vendor == "postgresql":
         return f"unnest({', '.join(f'%s::{kind}[]' for kind in types)}) AS v({', '.join(names)})"
@@ -131,7 +132,7 @@ def _source(types: Sequence[str]) -> str:
 
 
 def _given(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """The parameters for ``_source``."""
+    """Return these rows as parameters for the SQL of ``_source``."""
     adapt = connection.ops.adapt_datetimefield_value
     adapted = [[adapt(value) if isinstance(value, datetime) else value for value in row] for row in rows]
     return [json.dumps(adapted)] if connection.vendor == "sqlite" else [list(c) for c in zip(*adapted, strict=True)]

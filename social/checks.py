@@ -1,4 +1,4 @@
-"""System checks: what the state server makes of timelines. A Redis that is away is left to ``/readyz``."""
+"""System checks: whether the state server stores timelines compactly. ``/readyz`` reports an unreachable Redis."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -9,8 +9,8 @@ from django.core.checks import CheckMessage, Warning, register
 from config.checks import ask_state
 from social.mirrors.windows import TIMELINE
 
-# A timeline, its sentinel, and what is delivered at once before the oldest posts are taken off: with one member more
-# than the server's limit, once, a timeline takes many times the memory for as long as it lives.
+# A timeline, its sentinel, and the posts that one delivery adds before it trims the oldest. A sorted set that exceeds
+# the server's limit even once is converted, and then takes many times the memory until it is deleted.
 MEMBERS: Final = TIMELINE + 112
 LONGEST: Final = 20  # characters of a member: any id
 # Bytes of a timeline of 400 posts, as measured on Redis 6.2 and 7.0 (tests/social/test_social_checks.py).
@@ -19,7 +19,10 @@ COMPACT_KB, LOOSE_KB = 5, 45
 
 @register("redis")
 def check_timelines(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """The state server keeps sorted sets of a timeline's size compact. Says nothing when it does not tell."""
+    """Warn if the state server does not store sorted sets of a timeline's size compactly.
+
+    Return no warning if the server does not reveal its configuration.
+    """
     limits = ask_state(_limits) or {}
     return [
         Warning(
@@ -38,7 +41,10 @@ def check_timelines(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
 
 
 def _limits(client: Any) -> dict[str, int]:
-    """The server's limits, by name: zset-max-listpack-entries and -value. 6.2 says ziplist; newer ones know both."""
+    """Return the server's limits by name: zset-max-listpack-entries and -value.
+
+    Redis 6.2 names them ziplist; newer versions report both names.
+    """
     found = client.config_get("zset-max-*")
     newer = {name: int(value) for name, value in found.items() if "listpack" in name}
     return newer or {name: int(value) for name, value in found.items()}

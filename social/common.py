@@ -1,7 +1,7 @@
-"""Whom two people have in common: "followed by 34 you follow", "you both follow ...".
+"""Follows that two readers have in common: "followed by 34 you follow", "you both follow ...".
 
-The smaller of two sets is read in chunks and each chunk is asked of the larger (SMISMEMBER); a SINTER of large sets
-would keep Redis busy for 10 ms. The work is bounded: of somebody with very many in common it says "more than".
+The smaller of two sets is read in chunks, and each chunk is looked up in the larger set (SMISMEMBER). A SINTER of large
+sets would block Redis for 10 ms. The work is bounded: above the limits a page says "more than".
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,15 +16,15 @@ from social import keys
 from social.models import Follow
 from social.people import Person, Profile, ask_people, people_by_sql, read_people
 
-CHUNK: Final = 500  # members asked of the larger set at once
-LOOKED_AT: Final = 2000  # members of the smaller set
-COUNTED: Final = 500  # people in common
+CHUNK: Final = 500  # members per look-up in the larger set
+LOOKED_AT: Final = 2000  # members of the smaller set that are read
+COUNTED: Final = 500  # readers in common
 NAMED: Final = 3
 
 
 @dataclass(frozen=True)
 class Common:
-    """count: how many; is_more: and there are more. named: the first few, by id."""
+    """Readers in common. ``count`` is a lower bound if ``is_more``; ``named`` has the first ``NAMED`` by id."""
 
     count: int = 0
     is_more: bool = False
@@ -32,26 +32,29 @@ class Common:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there are others than those named."""
+        """Return whether ``named`` is incomplete."""
         return self.is_more or self.count > len(self.named)
 
 
 class InCommon(NamedTuple):
-    """followed_by: whom the viewer follows and who follow somebody. both_follow: whom both of the two follow."""
+    """Readers that connect a viewer with the owner of a profile.
+
+    ``followed_by``: followers of the owner that the viewer follows. ``both_follow``: readers that both follow.
+    """
 
     followed_by: Common
     both_follow: Common
 
 
 class _Pair(NamedTuple):
-    """Two sets: the smaller is read, the larger is asked."""
+    """The keys of two sets: members of the smaller are read and looked up in the larger."""
 
     smaller: str
     larger: str
 
 
 class _Seen(NamedTuple):
-    """Who is in both, by id, as far as was looked; is_cut: not to the end."""
+    """Ascending ids found in a set, or in both sets of a pair; ``is_cut`` if the set was not read to its end."""
 
     ids: list[int]
     is_cut: bool
@@ -61,7 +64,10 @@ NOTHING: Final = InCommon(Common(), Common())
 
 
 def in_common(profile: Profile) -> InCommon:
-    """What the viewer of a profile and its owner have in common. From warm mirrors: 3 round trips and no SQL."""
+    """Return the follows that the viewer of a profile and its owner have in common.
+
+    Warm mirrors answer in 3 round trips and no SQL.
+    """
     if profile.viewer is None or profile.is_me or profile.is_blocked or not profile.viewer_follows:
         return NOTHING
     return _from_redis(profile) or _from_sql(profile.viewer, profile.id)
@@ -99,7 +105,10 @@ def _pair(one: str, size: int, other: str, other_size: int) -> _Pair:
 
 
 def _members(names: Iterable[str]) -> dict[str, _Seen] | None:
-    """The members of these sets, each up to LOOKED_AT; None: SQL has to answer. 1 round trip for sets of 500."""
+    """Return the members of these sets, up to about LOOKED_AT of each; None if SQL must answer.
+
+    Sets of up to 500 members take 1 round trip.
+    """
     cursors: dict[str, int] = dict.fromkeys(names, 0)
     found: dict[str, set[int]] = {name: set() for name in cursors}
     cut: set[str] = set()
@@ -124,7 +133,10 @@ def _members(names: Iterable[str]) -> dict[str, _Seen] | None:
 
 
 def _in_both(pairs: Sequence[_Pair], members: dict[str, _Seen]) -> list[_Seen] | None:
-    """Who of the smaller set is in the larger one as well, for each pair. 1 round trip."""
+    """Return, for each pair, the members of the smaller set that the larger set contains; None if SQL must answer.
+
+    Takes 1 round trip.
+    """
     asked = [(pair, chunk) for pair in pairs for chunk in _chunks(members[pair.smaller].ids)]
     if not asked:
         return [_Seen([], False) for _ in pairs]

@@ -1,6 +1,6 @@
-"""Which posts go where, as SQL says it: for the mirrors, and for the pages that SQL answers.
+"""SQL queries for the contents of feeds. Mirrors load from them, and pages use them as fallback.
 
-Ids come newest first. Every function takes a fixed number of queries, however many keys it is asked for.
+Ids come newest first. Every function takes a fixed number of queries for any number of keys.
 """
 
 import json
@@ -39,7 +39,7 @@ __all__ = ["LARGEST_ID", "delivered", "home"]
 
 
 def _each(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> dict[str, list[int]]:
-    """What the statement ``one`` finds for each of ``keys``, by key."""
+    """Run the statement ``one`` for each of ``keys``, in one query. Return ids by key."""
     connection = connections[setting("DATABASE")]
     found: dict[str, list[int]] = defaultdict(list)
     if connection.vendor == "postgresql":
@@ -58,35 +58,36 @@ def _each(one: str, keys: Sequence[Any], limit: int, kind: str = "bigint") -> di
 
 
 def newest_of_all(limit: int) -> list[int]:
-    """The newest posts of all."""
+    """Return the ids of the newest posts on the site."""
     return _ids(_posts().shown(), limit)
 
 
 def newest_about(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-    """The newest posts about each of these books."""
+    """Return the ids of the newest posts about each of these books, by book id."""
     return _each(_ABOUT, numbers(pks), limit)
 
 
 def newest_about_authors(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-    """The newest posts about the books of each of these authors."""
+    """Return the ids of the newest posts about the books of each of these authors, by author id."""
     return _each(_ABOUT_AUTHOR, numbers(pks), limit)
 
 
 def newest_mentioning(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-    """The newest posts that mention each of these users."""
+    """Return the ids of the newest posts that mention each of these users, by user id."""
     return _each(_MENTIONING, numbers(pks), limit)
 
 
 def newest_tagged(names: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-    """The newest posts with each of these hashtags."""
+    """Return the ids of the newest posts with each of these hashtags, by hashtag."""
     return _each(_TAGGED, names, limit, "text")
 
 
 def reach(rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
-    """Whose home pages these posts ("id:author") concern: their authors' first, then their followers' by id.
+    """Return the home timelines that these posts ("id:author") concern: the authors' own, then followers' by user id.
 
-    Posts that followers fetch concern their authors alone. Whether an author is active does not matter here: nobody's
-    set of followed people has one who is not, and when that changes the windows are recomputed.
+    ``after`` is the last follower's id of the previous call. A pulled post concerns only its author's timeline.
+    Inactive authors need no check here: they are in no reader's set of followed users, and a status change recomputes
+    the windows.
     """
     posts = [(ends[0], ends[1]) for row in rows if len(ends := numbers(row.split(":"))) == 2]
     there = _posts().filter(pk__in=[pk for pk, _ in posts], is_hidden=False)
@@ -107,57 +108,57 @@ def reach(rows: Sequence[str], after: str | None, limit: int) -> list[Reached]:
 
 
 def books_after(after: str | None, limit: int) -> list[str]:
-    """The next ids of books that posts are about."""
+    """Return the next ids of books that have posts."""
     return _next(_posts().exclude(book=None), "book_id", after, limit)
 
 
 def authors_after(after: str | None, limit: int) -> list[str]:
-    """The next ids of authors whose books posts are about."""
+    """Return the next ids of authors of books that have posts."""
     return _next(_authorships().filter(book__posts__isnull=False), "author_id", after, limit)
 
 
 def authors_of_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ids of authors of these books."""
+    """Return the next ids of authors of these books."""
     return _next(_authorships().filter(book_id__in=numbers(values)), "author_id", after, limit)
 
 
 def authors_in_posts_of(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ids of authors of the books that posts of these users are about."""
+    """Return the next ids of authors of the books in these users' posts."""
     return _next(_authorships().filter(book__posts__user_id__in=numbers(values)), "author_id", after, limit)
 
 
 def mentioned_after(after: str | None, limit: int) -> list[str]:
-    """The next ids of users whom posts mention."""
+    """Return the next ids of mentioned users."""
     return _next(_mentions(), "user_id", after, limit)
 
 
 def hashtags_after(after: str | None, limit: int) -> list[str]:
-    """The next hashtags."""
+    """Return the next hashtags."""
     return _next(_hashtags(), "name", after, limit)
 
 
 def books_of_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ids of books that posts of these users are about."""
+    """Return the next ids of books in these users' posts."""
     return _next(_posts().filter(user_id__in=numbers(values)).exclude(book=None), "book_id", after, limit)
 
 
 def mentioned_by_posts(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ids of users whom these posts mention."""
+    """Return the next ids of users mentioned in these posts."""
     return _next(_mentions().filter(post_id__in=numbers(values)), "user_id", after, limit)
 
 
 def mentioned_by_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ids of users whom posts of these users mention."""
+    """Return the next ids of users mentioned in these users' posts."""
     return _next(_mentions().filter(post__user_id__in=numbers(values)), "user_id", after, limit)
 
 
 def hashtags_of_posts(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next hashtags of these posts."""
+    """Return the next hashtags of these posts."""
     return _next(_hashtags().filter(post_id__in=numbers(values)), "name", after, limit)
 
 
 def hashtags_of_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next hashtags of posts of these users."""
+    """Return the next hashtags in these users' posts."""
     return _next(_hashtags().filter(post__user_id__in=numbers(values)), "name", after, limit)
 
 
@@ -182,7 +183,7 @@ def _ids(found: QuerySet[Post], limit: int) -> list[int]:
 
 
 def _next(found: QuerySet[Any], column: str, after: str | None, limit: int) -> list[str]:
-    """The next distinct values of a column, ascending."""
+    """Return the next distinct values of a column, ascending."""
     if after is not None:
         found = found.filter(**{f"{column}__gt": after})
     return [str(value) for value in found.order_by(column).values_list(column, flat=True).distinct()[:limit]]

@@ -1,7 +1,7 @@
-"""My timeline: what was delivered to my window, merged with what those have posted whose posts are fetched.
+"""The home timeline: the posts pushed to a reader's window, merged with the posts of pulled authors.
 
-The window is believed from its lowest id upwards; below that SQL goes on. Whose posts are fetched is asked for together
-with the window, and on the chance that they are the same as last time, so are their posts.
+The window answers down to its floor; SQL answers below it. The same round trip reads the window, the ids of the pulled
+authors that the reader follows, and the posts of the pulled authors known from the reader's last request.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from social.reading import Chunk, PostRecord
 from social.slices import WindowFeed, ask_posts_of, stretch
 
 MIRRORS: Final = ("timeline", "post", "follow", "shun")
-RENEWED_SECONDS: Final = ACTIVE_SECONDS - 24 * 3600  # a window with less life than that is kept again
-MOST_SHUNNED: Final = 500  # people; of whom shuns more, it is asked who is on the page
-MOST_FETCHED: Final = 500  # authors; who follows more of those whose posts are fetched is answered by SQL
+RENEWED_SECONDS: Final = ACTIVE_SECONDS - 24 * 3600  # a window that expires sooner than this is renewed
+MOST_SHUNNED: Final = 500  # blocks and mutes; above this limit, check only the authors on the page
+MOST_FETCHED: Final = 500  # followed pulled authors; above this limit, SQL answers
 REMEMBERED: Final = 10_000  # readers
 
 
 class _Fetched:
-    """Whose posts these readers fetched when this process asked last; those who fetch nobody's take no place."""
+    """The pulled authors of recent readers, as this process last read them. Readers without any take no space."""
 
     def __init__(self) -> None:
         self._lock, self._authors = Lock(), dict[int, tuple[int, ...]]()
@@ -53,11 +53,11 @@ def _mirror() -> WindowMirror:
 
 @dataclass
 class HomeFeed(WindowFeed):
-    """The home timeline of ``viewer``: 1 round trip (2, when they have begun to fetch somebody's posts)."""
+    """The home timeline of ``viewer``. Takes 1 round trip; 2 if the viewer's set of pulled authors has changed."""
 
     viewer: int
     _is_due: bool = field(default=False, init=False)
-    _shunned: frozenset[int] | None = field(default=frozenset(), init=False)  # None: too many to be fetched
+    _shunned: frozenset[int] | None = field(default=frozenset(), init=False)  # None: above MOST_SHUNNED
 
     def from_redis(self, below: int, limit: int) -> Chunk | None:
         mirror, owner, expected = _mirror(), str(self.viewer), _fetched.get(self.viewer)
@@ -102,14 +102,17 @@ class HomeFeed(WindowFeed):
             window.keep(pipe, _mirror(), str(self.viewer))
 
     def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
-        """A window holds nobody's posts whom its owner shuns, but a block is there before the window follows it."""
+        """Drop posts of blocked and muted authors.
+
+        The window has none of them once it is up to date, but a new block reaches Redis before the window changes.
+        """
         if self._shunned is None:
             return super().unshunned(posts)
         return [post for post in posts if post["user"]["id"] not in self._shunned] if self._shunned else posts
 
 
 def _stretches(replies: Sequence[Any], limit: int) -> list[Chunk]:
-    """What was fetched, by author; without those who are shunned."""
+    """Return the pulled posts as one chunk per author, without blocked and muted authors."""
     if not replies:
         return []
     *posts, shunned = replies
@@ -117,7 +120,7 @@ def _stretches(replies: Sequence[Any], limit: int) -> list[Chunk]:
 
 
 def _merged(chunks: Sequence[Chunk]) -> Chunk:
-    """As far down as all of them go, each id once."""
+    """Merge chunks down to the highest of their floors, with each id once."""
     if len(chunks) == 1:
         return chunks[0]
     floor = max(chunk.floor for chunk in chunks)

@@ -1,8 +1,9 @@
-"""Which posts are on home pages, as SQL says it: in one statement for any number of readers.
+"""SQL for home timelines: one statement for any number of readers.
 
-How many posts it looks at does not depend on how many there are: first a few of each author's newest (``FEW``), which
-tell an id that the page does not reach below (``lowest``), and then each author's from there upwards. So whoever
-follows two thousand people, or one with a million posts, does not wait.
+The number of posts that it reads does not depend on the number of existing posts. First it reads a few of each author's
+newest posts (``FEW``). They determine an id that the page cannot reach below (``lowest``). Then it reads each author's
+posts from that id upwards. So the query stays fast for a reader of two thousand authors, or of one author with a
+million posts.
 """
 
 import json
@@ -22,7 +23,7 @@ _KEYS: Final = {
     "postgresql": "SELECT unnest(%s::bigint[]) AS key",
     "sqlite": "SELECT value AS key FROM json_each(%s)",
 }
-# For each row of what stands before it: the newest of an author. SQLite has no LATERAL; it looks ids up one by one.
+# Joins the newest posts of each row's author. SQLite has no LATERAL, so it looks the ids up one by one.
 _NEWEST: Final = {
     "postgresql": "CROSS JOIN LATERAL ({posts}) AS p",
     "sqlite": "CROSS JOIN social_post AS p ON p.id IN ({posts})",
@@ -57,24 +58,27 @@ _HOME: Final = """
     )
     SELECT key, id FROM found WHERE n <= {limit} ORDER BY key, id DESC
 """
-# A window's posts are delivered without looking at who is active: that is known to the edges alone (``feeds.reach``).
+# The fan-out pushes posts without a check for inactive users; only the follow edges reflect them (``feeds.reach``).
 _DELIVERED_BY: Final = """
     s.author = s.key OR u.is_active AND (SELECT r.is_active FROM accounts_user AS r WHERE r.id = s.key)
 """
 
 
 def home(user_id: int, below: int, limit: int) -> list[int]:
-    """The next ``limit`` posts below an id on somebody's home page, however they are delivered."""
+    """Return the ids of the next ``limit`` posts below an id on a reader's home timeline, pushed and pulled."""
     return _ask([user_id], below, limit, whose="u.is_active", which="true").get(str(user_id), [])
 
 
 def delivered(pks: Sequence[str], limit: int) -> Mapping[str, Sequence[int]]:
-    """The newest posts on each home page, without those that are fetched when read."""
+    """Return the ids of the newest posts on each home timeline, without pulled posts of other authors."""
     return _ask(numbers(pks), LARGEST_ID, limit, whose=_DELIVERED_BY, which="NOT q.is_pulled OR q.user_id = s.key")
 
 
 def _ask(readers: Sequence[int], below: int, limit: int, *, whose: str, which: str) -> dict[str, list[int]]:
-    """Ids by reader. whose: which authors ``u`` count. which: which of their posts ``q``."""
+    """Return ids of posts by reader.
+
+    ``whose`` is an SQL condition on the authors ``u``, ``which`` one on their posts ``q``.
+    """
     connection = connections[setting("DATABASE")]
     kind = connection.vendor
 

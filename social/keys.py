@@ -1,10 +1,10 @@
-"""Every key of social. Connections put the prefix before them."""
+"""Every Redis key of this application, without the prefix that connections add."""
 
 from mirror.naming import key
 
 
 def post(post_id: int | str) -> str:
-    """String (JSON): a post's author, time, text, book and whom it mentions. Life: while it may be seen.
+    """String (JSON): a post's author, time, text, book and mentions. Life: while the post is visible.
     Owner: PostMirror.
     """
     return key(f"post:{post_id}")
@@ -16,30 +16,30 @@ def posts_of(user_id: int | str) -> str:
 
 
 def following(user_id: int | str) -> str:
-    """Set: ids of whom a user follows. Life: as the follows. Owner: FollowMirror."""
+    """Set: ids of the users that a user follows. Life: as the follows. Owner: FollowMirror."""
     return key(f"uid:{{{user_id}}}:following")
 
 
 def followers(user_id: int | str) -> str:
-    """Set: ids of who follows a user. Life: as the follows. Owner: FollowMirror."""
+    """Set: ids of a user's followers. Life: as the follows. Owner: FollowMirror."""
     return key(f"uid:{{{user_id}}}:followers")
 
 
 def pulls(user_id: int | str) -> str:
-    """Set: ids of those whom a user follows and whose posts are fetched when read. Life: as the follows.
-    Owner: FollowMirror.
-    """
+    """Set: ids of the pulled authors that a user follows. Life: as the follows. Owner: FollowMirror."""
     return key(f"uid:{{{user_id}}}:pulls")
 
 
 def shuns(user_id: int | str) -> str:
-    """Set: ids of whose posts a user does not see: muted, blocked, or blocking. Life: as these. Owner: ShunMirror."""
+    """Set: ids of users that a user has muted or blocked, or that have blocked the user. Life: as these rows.
+    Owner: ShunMirror.
+    """
     return key(f"uid:{{{user_id}}}:shuns")
 
 
 def timeline(user_id: int | str) -> str:
-    """Sorted set: the newest 400 posts of whom a user follows and their own, by id, and the sentinel 0 (score 0: that
-    is all there is; -1: there is more in SQL). Life: 6 to 7 days after it was last read. Owner: TimelineMirror.
+    """Sorted set: the newest 400 posts of a user and of followed authors, by id, and the sentinel 0 (score 0: the
+    window is complete; -1: SQL has more). Life: 6 to 7 days after the last read. Owner: TimelineMirror.
     """
     return key(f"uid:{{{user_id}}}:timeline")
 

@@ -1,4 +1,4 @@
-"""Links in a post's text: found, checked, and put together anew, so that none leads elsewhere than it says."""
+"""Links in a post's text. Each link is parsed, checked and rebuilt, so that its text cannot hide its target."""
 
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -6,12 +6,12 @@ from urllib.parse import quote
 import idna
 import regex
 
-SHOWN: Final = 60  # characters of a link; a longer one is shortened in the middle
-HEAD, TAIL = 20, 16  # what is left on either side then, beside the host
+SHOWN: Final = 60  # characters; a longer link is shortened in the middle
+HEAD, TAIL = 20, 16  # characters kept on either side of the cut, in addition to the host
 
 _LABEL: Final = r"[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?"
 _LAST: Final = r"(?:xn--[a-z0-9-]{1,59}|[a-z]{2,63})(?![a-z0-9-])|[\p{L}--[\x00-\x7F]][\p{L}\p{M}--[\x00-\x7F]]{0,62}"
-# Chinese, Japanese and Korean are written on without a blank, so they do not belong to a path.
+# Chinese, Japanese and Korean text may follow a link without a space, so these scripts do not belong to a path.
 _UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}"
 _PATH: Final = rf"[[!-~\p{{L}}\p{{N}}\p{{M}}]--[<>\"\\^`\{{|\}}{_UNSPACED}\uFF00-\uFFEF]]"
 _link = regex.compile(
@@ -24,7 +24,7 @@ _PAIRS: Final = {")": "(", "]": "["}
 
 
 class Link(NamedTuple):
-    """Where in the text it ends, where it leads, and how it is shown."""
+    """The position in the text at which a link ends, its address, and the text that a page shows for it."""
 
     end: int
     href: str
@@ -32,7 +32,7 @@ class Link(NamedTuple):
 
 
 def link_at(text: str, start: int) -> Link | None:
-    """The link that begins there ("http://", "https://" or "www."), or None."""
+    """Return the link that begins at ``start`` ("http://", "https://" or "www."), or None."""
     found = _link.match(text, start)
     if found is None:
         return None
@@ -53,13 +53,13 @@ _AS_IT_IS: Final = "".join(map(chr, range(0x21, 0x7F)))
 
 
 def _says_who(text: str, start: int) -> bool:
-    """Whether somebody is named before the host: https://bank.example@evil.example"""
+    """Return whether user information precedes the host, as in https://bank.example@evil.example"""
     found = _authority.match(text, start)
     return found is not None and "@" in found[0]
 
 
 def _ascii(host: str) -> str | None:
-    """A host as the name servers know it; None if it cannot be one."""
+    """Return a host in its ASCII form (IDNA); None if it is invalid."""
     if host.isascii():
         return host if len(host) < 254 else None
     try:
@@ -69,12 +69,12 @@ def _ascii(host: str) -> str | None:
 
 
 def _looks_like_itself(host: str) -> bool:
-    """Whether no letter of it can be taken for another script's. Letters with accents can."""
+    """Return whether no letter of the host can pass for a letter of another script, as accented letters can."""
     return all(label.isascii() or _own_look.fullmatch(label) for label in host.split("."))
 
 
 def _without_the_sentence(rest: str) -> str:
-    """The rest of an address, without what belongs to the sentence around it: full stops, and brackets left open."""
+    """Return the rest of an address without trailing punctuation and closing brackets of the sentence around it."""
     while rest:
         last = rest[-1]
         opening = _PAIRS.get(last)

@@ -1,4 +1,4 @@
-"""A post's text as HTML: every piece is escaped by itself, and nothing is replaced in what is finished."""
+"""A post's text as HTML. Each token is escaped by itself, and finished HTML is never modified."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -15,7 +15,7 @@ HERE: Final = '<a href="{}">{}</a>'
 
 
 def to_html(text: str, mentions: Iterable[str] = ()) -> SafeString:
-    """``text`` with links, and line breaks. mentions: the names that lead to somebody."""
+    """Return ``text`` as HTML with links and line breaks. Only names in ``mentions`` link to a reader's page."""
     known = {fold(name) for name in mentions}
     return mark_safe("".join(_html(token) for token in tokenise(text, known.__contains__)))
 

@@ -1,4 +1,4 @@
-"""Whom a text speaks to."""
+"""Mentions of readers in a text."""
 
 from typing import Final, NamedTuple
 
@@ -8,12 +8,12 @@ from accounts.models import User
 from social.models import Block
 from social.tokens import names_in, tokenise
 
-MOST: Final = 20  # people in one text
-CANDIDATES: Final = 600  # names that are looked for; a text of 500 characters has no more
+MOST: Final = 20  # mentioned readers per text
+CANDIDATES: Final = 600  # names looked up per text; a text of 500 characters has no more
 
 
 class Mentioned(NamedTuple):
-    """A user, and how the text names them."""
+    """A mentioned user, and the name as the text spells it."""
 
     id: int
     name: str
@@ -25,9 +25,10 @@ class _Person(NamedTuple):
 
 
 def mentioned_in(text: str, author: int) -> list[Mentioned]:
-    """The first people whom ``text`` mentions by ``@`` and their name, each once: the longest name that is somebody's.
+    """Return the first ``MOST`` users that ``text`` mentions as ``@name``, each once.
 
-    Not those who are inactive, nor those who have blocked the author or whom the author has blocked. 1 query, or none.
+    The longest existing name wins. Inactive users are left out, and so are users with a block between them and the
+    author. Takes at most 1 query.
     """
     candidates = names_in(text)[:CANDIDATES]
     if not candidates:
@@ -40,7 +41,7 @@ def mentioned_in(text: str, author: int) -> list[Mentioned]:
 
 
 def _people(names: list[str], author: int) -> dict[str, _Person]:
-    """Who has one of these names, by name."""
+    """Return the users with these folded names, by folded name."""
     blocks = Block.objects.filter(blocker_id=OuterRef("pk"), blocked_id=author)
     blocked = Block.objects.filter(blocked_id=OuterRef("pk"), blocker_id=author)
     rows = User.objects.filter(name_key__in=names).annotate(is_cut_off=Exists(blocks) | Exists(blocked))

@@ -1,4 +1,4 @@
-"""What people say, whom they follow, and whom they would rather not see."""
+"""Posts with their mentions and hashtags, and follows, blocks and mutes."""
 
 import uuid
 from typing import Self
@@ -13,20 +13,20 @@ from catalog.models import Book
 
 
 def new_key() -> str:
-    """A key for a post that was sent without one."""
+    """Return a random key for a new post."""
     return uuid.uuid4().hex
 
 
 class PostQuerySet(models.QuerySet["Post"]):
-    """Posts."""
+    """Query sets of posts."""
 
     def shown(self) -> Self:
-        """Those that may be seen at all: not hidden, and their authors are active."""
+        """Return the visible posts: not hidden, by active authors."""
         return self.filter(is_hidden=False, user__is_active=True)
 
 
 class Post(models.Model):
-    """What somebody said, perhaps about a book."""
+    """A reader's post, optionally about a book."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -49,9 +49,9 @@ class Post(models.Model):
     is_hidden = models.BooleanField(
         _("hidden"), default=False, db_default=False, help_text=_("Taken out of sight by staff.")
     )
-    # How it is delivered: its author's followers are too many to be written to, and fetch it when they read.
+    # True if the author had too many followers for a fan-out: their timelines pull the post when they are read.
     is_pulled = models.BooleanField(_("fetched by readers"), default=False, db_default=False, editable=False)
-    # Made by the form, so that what is sent twice is posted once.
+    # The form contains this key, so that a repeated submission creates only one post.
     key = models.CharField(_("key"), max_length=64, default=new_key, editable=False)
 
     objects = PostQuerySet.as_manager()
@@ -73,7 +73,7 @@ class Post(models.Model):
 
 
 class Mention(models.Model):
-    """A post speaks to somebody by name."""
+    """A post mentions a reader by name."""
 
     post = models.ForeignKey(Post, verbose_name=_("post"), on_delete=models.CASCADE, related_name="mentions")
     user = models.ForeignKey(
@@ -95,7 +95,7 @@ class Mention(models.Model):
 
 
 class Hashtag(models.Model):
-    """A post bears a hashtag (folded as names are, without the #)."""
+    """A post has a hashtag. The name is folded like a reader's name and lacks the #."""
 
     post = models.ForeignKey(Post, verbose_name=_("post"), on_delete=models.CASCADE, related_name="hashtags")
     name = models.CharField(_("name"), max_length=100)
@@ -110,7 +110,7 @@ class Hashtag(models.Model):
 
 
 class Follow(models.Model):
-    """Somebody wants to read what somebody else posts."""
+    """A reader follows another reader's posts."""
 
     follower = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("follower"), on_delete=models.CASCADE, related_name="+", db_index=False
@@ -138,7 +138,7 @@ class Follow(models.Model):
 
 
 class Block(models.Model):
-    """Two people do not see one another, because one of them wants it so."""
+    """A reader has blocked another; neither sees the other."""
 
     blocker = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("blocker"), on_delete=models.CASCADE, related_name="+", db_index=False
@@ -162,7 +162,7 @@ class Block(models.Model):
 
 
 class Mute(models.Model):
-    """Somebody does not see what somebody else posts, who is not told."""
+    """A reader has muted another: their posts are hidden, and they are not notified."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("who"), on_delete=models.CASCADE, related_name="+", db_index=False
@@ -185,10 +185,11 @@ class Mute(models.Model):
 
 
 class Pulled(models.Model):
-    """An author whose followers are too many to be written to at each post: they fetch what is posted.
+    """An author with too many followers for a fan-out: followers pull the author's posts.
 
-    First every follower is told to fetch (``turning``), and posts are still delivered. When all are (``on``), posts are
-    not. With fewer followers posts are delivered again (``eased``), but older ones are fetched for ever.
+    While the state is ``turning``, the author is added to every follower's set of pulled authors, and posts are still
+    pushed. When all sets have the author (``on``), new posts are no longer pushed. After the number of followers has
+    fallen (``eased``), new posts are pushed again, but followers still pull the older ones.
     """
 
     class State(models.TextChoices):
@@ -204,7 +205,7 @@ class Pulled(models.Model):
         related_name="pulled",
     )
     state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.TURNING)
-    # While turning: the last change that has to be applied before all followers fetch.
+    # While turning: the last change that must be applied before all followers pull.
     turned_at = models.BigIntegerField(_("last change"), null=True, editable=False)
 
     class Meta:

@@ -1,6 +1,6 @@
-"""Reading people: who somebody is to whoever looks, from Redis or, with the same answer, from SQL.
+"""Profiles and names of readers as a viewer may see them, from Redis or, with the same answer, from SQL.
 
-viewer: the id of who looks; None: a stranger.
+``viewer`` is the id of the reader that views the page; None means a visitor without a login.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,24 +19,27 @@ from mirror.sql_away import SQL_AWAY
 from social import keys, shuns
 from social.models import Block, Follow, Mute, Post
 
-FIELDS: Final = ("name", "is_active")  # of a user's record
+FIELDS: Final = ("name", "is_active")  # of the user mirror's record
 
 
 class Person(NamedTuple):
-    """Somebody who may be named to whoever looks."""
+    """A reader that the viewer may see."""
 
     id: int
     name: str
 
     @property
     def url(self) -> str:
-        """The address of their page; "" where the name can stand in none."""
+        """Return the address of the reader's page; "" if no address can contain the name."""
         return page_of(self.name)
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Somebody, and what they are to whoever looks. Of whom the viewer blocked nothing but the name is told."""
+    """A reader's name, figures and relations to the viewer.
+
+    If the viewer has blocked the reader, only the name, ``is_blocked`` and ``is_muted`` are filled in.
+    """
 
     id: int
     name: str
@@ -44,36 +47,36 @@ class Profile:
     posts: int = 0
     followers: int = 0
     following: int = 0
-    viewer_follows: int = 0  # people
-    is_following: bool = False  # the viewer follows them
+    viewer_follows: int = 0  # number of readers that the viewer follows
+    is_following: bool = False  # the viewer follows this reader
     follows_me: bool = False
     is_muted: bool = False
     is_blocked: bool = False
 
     @property
     def is_me(self) -> bool:
-        """Whether somebody looks at themselves."""
+        """Return whether the viewer views their own profile."""
         return self.id == self.viewer
 
     @property
     def url(self) -> str:
-        """The address of their page."""
+        """Return the address of the reader's page."""
         return page_of(self.name)
 
 
 class Shun(NamedTuple):
-    """Why one does not see another."""
+    """The mute and the blocks between a viewer and another reader."""
 
     is_muted: bool
     is_blocked: bool
-    is_blocking: bool  # the other blocked the one
+    is_blocking: bool  # the other reader has blocked the viewer
 
 
 NOTHING_BETWEEN: Final = Shun(False, False, False)
 
 
 class _Figures(NamedTuple):
-    """As Profile has them, in the order in which they are asked for."""
+    """Fields of ``Profile`` in the order of the commands in ``_ask``."""
 
     posts: int
     followers: int
@@ -84,16 +87,20 @@ class _Figures(NamedTuple):
 
 
 def profile(name: str, viewer: int | None = None) -> Profile | None:
-    """Who has this name, in whatever spelling; None: nobody, or not for this viewer.
+    """Return the profile of the reader with this name in any spelling.
 
-    From a warm mirror: 2 round trips and no SQL, unless there is something between the two.
+    None if the reader does not exist, is inactive or has blocked the viewer. A warm mirror answers in 2 round trips;
+    SQL is asked only about a mute or block between the two.
     """
     user_id = user_id_of(name)
     return None if user_id is None else profile_of(user_id, viewer)
 
 
 def profile_of(user_id: int, viewer: int | None = None) -> Profile | None:
-    """Who has this id; None: nobody who is active, or not for this viewer. From a warm mirror: 1 round trip."""
+    """Return the profile of the reader with this id, in 1 round trip from a warm mirror.
+
+    None if the reader does not exist, is inactive or has blocked the viewer.
+    """
     reading = read(["user", "post", "follow", "shun"], lambda pipe: _ask(pipe, user_id, viewer))
     if reading is None:
         return _by_sql(user_id, viewer)
@@ -105,7 +112,7 @@ def profile_of(user_id: int, viewer: int | None = None) -> Profile | None:
 
 
 def _ask(pipe: Any, user_id: int, viewer: int | None) -> None:
-    """A fixed number of commands: for a stranger those about the viewer ask about nobody."""
+    """Queue a fixed number of commands. Without a viewer, the commands about the viewer name user 0."""
     me = viewer or 0
     pipe.hmget(accounts_keys.login(user_id), FIELDS)
     pipe.zcard(keys.posts_of(user_id))
@@ -135,13 +142,16 @@ def _by_sql(user_id: int, viewer: int | None) -> Profile | None:
 
 
 def _count(rows: QuerySet[Follow], who: str) -> int:
-    """How many of these are active: all are counted, from the index alone, and the few who are not are taken off."""
+    """Return the number of rows with an active user in the column ``who``.
+
+    An index scan counts all rows; the few with inactive users are then subtracted.
+    """
     gone = User.objects.using(setting("DATABASE")).filter(is_active=False).values("pk")
     return rows.count() - rows.filter(**{f"{who}__in": gone}).count()
 
 
 def _shown(user_id: int, name: str, viewer: int | None, shun: Shun, found: _Figures) -> Profile | None:
-    """As much of it as the viewer is to see."""
+    """Return the part of the profile that the viewer may see; None if the reader has blocked the viewer."""
     if shun.is_blocking:
         return None
     if shun.is_blocked:
@@ -151,7 +161,10 @@ def _shown(user_id: int, name: str, viewer: int | None, shun: Shun, found: _Figu
 
 
 def shun_between(viewer: int, user_id: int) -> Shun:
-    """What keeps one from seeing another, as SQL says. While SQL is away, the other counts as blocking."""
+    """Return the mute and the blocks between two readers from SQL.
+
+    While SQL is away, ``user_id`` counts as blocking.
+    """
     database = setting("DATABASE")
     blocks = Block.objects.using(database)
     try:
@@ -165,7 +178,7 @@ def shun_between(viewer: int, user_id: int) -> Shun:
 
 
 def ask_people(pipe: Any, viewer: int, ids: Sequence[int]) -> None:
-    """Ask who these are, and whom of them the viewer does not see: one command for each, and one (none for nobody)."""
+    """Queue one command per id for the records, and one for mutes and blocks. Queue nothing without ids."""
     for pk in ids:
         pipe.hmget(accounts_keys.login(pk), FIELDS)
     if ids:
@@ -173,7 +186,10 @@ def ask_people(pipe: Any, viewer: int, ids: Sequence[int]) -> None:
 
 
 def read_people(ids: Sequence[int], replies: Sequence[Any]) -> list[Person]:
-    """Those of them who are active and not shunned, in their order."""
+    """Return the readers that the viewer may see, in the order of ``ids``, from replies to ``ask_people``.
+
+    Inactive, muted, blocked and blocking readers are left out.
+    """
     if not ids:
         return []
     *records, shunned = replies
@@ -184,7 +200,7 @@ def read_people(ids: Sequence[int], replies: Sequence[Any]) -> list[Person]:
 
 
 def people_by_sql(viewer: int, ids: Sequence[int]) -> list[Person]:
-    """The same from SQL, in a fixed number of queries."""
+    """Return the same readers as ``read_people`` from SQL, in a fixed number of queries."""
     found = User.objects.using(setting("DATABASE")).filter(pk__in=ids, is_active=True)
     names: Mapping[int, str] = dict(found.values_list("pk", "username"))
     shunned = shuns.among(viewer, names)

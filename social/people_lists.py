@@ -1,7 +1,7 @@
-"""Lists of people, newest first, from SQL by keyset: who follows, who is followed, who was muted and who blocked.
+"""Lists of followers, followed, muted and blocked readers, newest first, from SQL by keyset.
 
-A page goes by the last row that was *looked at*: who is not to be seen (not active, muted, blocked or blocking) is
-passed over, and where there are very many of them a page may hold less, or nobody, and still go on.
+The cursor of a page is the last row that was *read*. Rows of readers that the viewer may not see (inactive, muted,
+blocked or blocking) are skipped. After very many such rows a page may be short or empty and still have a next page.
 """
 
 from collections.abc import Sequence
@@ -16,63 +16,73 @@ from mirror.conf import setting
 from social.feeds import LARGEST_ID
 from social.models import Block, Follow, Mute
 
-PAGE: Final = 50  # people
-MORE: Final = (200, 200)  # rows that are looked at for want of people to show; then the page ends where it stands
+PAGE: Final = 50  # readers
+MORE: Final = (200, 200)  # rows per further query while the page is short; then the page ends
 
 
 class Line(NamedTuple):
-    """Somebody on a list. row: the id of the follow, the mute or the block; since: when it began."""
+    """A reader on a list. ``row`` and ``since``: the id of the follow, mute or block, and its time."""
 
     row: int
     since: datetime
     id: int
     name: str
-    is_following: bool  # the viewer follows them
+    is_following: bool  # the viewer follows this reader
     follows_me: bool
 
     @property
     def url(self) -> str:
-        """The address of their page."""
+        """Return the address of the reader's page."""
         return page_of(self.name)
 
 
 @dataclass(frozen=True)
 class PeoplePage:
-    """people: newest first. after: where the next page goes on; None: there is none."""
+    """A page of a list of readers, newest first. ``after`` is the cursor of the next page; None on the last page."""
 
     people: list[Line]
     after: int | None
 
 
 def followers_of(owner: int, viewer: int | None, after: int | None = None, size: int = PAGE) -> PeoplePage:
-    """Who follows somebody."""
+    """Return a page of the followers of ``owner``."""
     return _follows(owner, viewer, "followee", "follower").page(after, size)
 
 
 def following_of(owner: int, viewer: int | None, after: int | None = None, size: int = PAGE) -> PeoplePage:
-    """Whom somebody follows."""
+    """Return a page of the readers that ``owner`` follows."""
     return _follows(owner, viewer, "follower", "followee").page(after, size)
 
 
 def muted_by(owner: int, after: int | None = None, size: int = PAGE) -> PeoplePage:
-    """Whom somebody muted, for themselves."""
+    """Return a page of the readers that ``owner`` muted, for the owner alone."""
     return _List(Mute.objects.filter(user_id=owner), "muted", owner, ("is_blocked",)).page(after, size)
 
 
 def blocked_by(owner: int, after: int | None = None, size: int = PAGE) -> PeoplePage:
-    """Whom somebody blocked, for themselves: also those who have blocked them."""
+    """Return a page of the readers that ``owner`` blocked, for the owner alone.
+
+    It includes readers that have blocked the owner.
+    """
     return _List(Block.objects.filter(blocker_id=owner), "blocked", owner, ()).page(after, size)
 
 
 def _follows(owner: int, viewer: int | None, whose: str, who: str) -> "_List":
-    """On one's own lists are those whom one has muted: there is no other place to find and unfollow them."""
+    """Return a list of follows. The owner's view includes muted readers, which the owner could not unfollow otherwise.
+
+    ``whose`` names the owner's end of the follows, ``who`` the end of the listed readers.
+    """
     hides = ("is_blocked",) if owner == viewer else ("is_blocked", "is_muted")
     return _List(Follow.objects.filter(**{f"{whose}_id": owner}), who, viewer, hides)
 
 
 @dataclass(frozen=True)
 class _List:
-    """rows: of which the column ``who`` has the people. hides: what between them and the viewer keeps them off it."""
+    """A list of readers.
+
+    ``who`` is the column of ``rows`` with the listed readers. ``hides`` names the relations to the viewer that hide a
+    reader.
+    """
 
     rows: QuerySet[Any]
     who: str
@@ -80,7 +90,7 @@ class _List:
     hides: Sequence[str]
 
     def page(self, after: int | None, size: int) -> PeoplePage:
-        """The people below the row ``after``; None: the newest."""
+        """Return the page below the row ``after``; None means the first page."""
         below, people = after or LARGEST_ID, list[Line]()
         for limit in (size + 1, *MORE):
             found = list(self._listed().filter(pk__lt=below)[:limit])

@@ -1,11 +1,11 @@
-"""The data about a person that this application keeps."""
+"""The personal data that this application keeps."""
 
 from accounts.personal import register, rows
 from social.models import Block, Follow, Mention, Mute, Post, Pulled
 
 
 def register_parts() -> None:
-    """Register posts, and relations in both directions."""
+    """Register posts and the relations of a reader in both directions."""
     other = "It is another person's decision, and not shown to the person it is about."
     columns = ["id", "text", "book_id", "book__title", "created_at", "is_hidden"]
     register(rows("posts", Post, "user", columns))

@@ -1,11 +1,11 @@
-"""Authors with very many followers: their posts are fetched by whoever reads them, and not delivered.
+"""Authors with very many followers: their posts are pulled when a timeline is read, not pushed.
 
-An author is ``turning`` from the moment that a row of ``Pulled`` says so: from then on followers are told to fetch (the
-row's change is spread over all follows, and a follow that is made later finds the row), and posts are still delivered.
-When all that tells them has been applied, the author is ``on``. So a post that is not delivered is written only when
-everybody fetches: whose follow is not in Redis by then sees nothing of the author yet, and all when it is. The row
-stays when followers leave (``eased``): older posts are still fetched, new ones are delivered as well, and pages show
-each once.
+A new row of ``Pulled`` is ``turning``. Its change is spread over all follows of the author, which adds the author to
+each follower's set of pulled authors; later follows find the row. Posts are still pushed. When all these changes are
+applied, the row is ``on``, and new posts are no longer pushed. So the first post without a fan-out is written only when
+every follower pulls. While a new follow is not in Redis, the follower sees none of the author's posts; afterwards, all
+of them. When followers leave, the row stays (``eased``): timelines still pull older posts, new posts are pushed as
+well, and pages show each post once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,21 +20,21 @@ from mirror.read import read
 from social import keys
 from social.models import Follow, Post, Pulled
 
-RECENT: Final = 1000  # newest posts, whose authors are looked at: who does not post does not matter
+RECENT: Final = 1000  # newest posts; only their authors are checked, because an author without new posts needs no pull
 
 
 def is_pulled_now(user_id: int) -> bool:
-    """Whether what a user posts now is fetched. 1 query."""
+    """Return whether followers pull a new post of this user. Takes 1 query."""
     return _pulled().filter(pk=user_id, state=Pulled.State.ON).exists()
 
 
 def settle() -> int:
-    """See whose posts are to be fetched from now on, and whose no longer. Returns for how many that changed."""
+    """Advance the states of pulled authors. Return the number of authors with a new state."""
     return _begin() + _turn() + _ease()
 
 
 def _begin() -> int:
-    """Authors who have posted lately and have too many followers begin to turn."""
+    """Add authors of recent posts with too many followers as turning. Return the number of new rows."""
     posts = Post.objects.using(setting("DATABASE")).order_by("-pk").values("pk", "user_id")[:RECENT]
     authors = {post["user_id"] for post in posts}
     authors -= set(_pulled().filter(pk__in=authors).values_list("pk", flat=True))
@@ -44,13 +44,13 @@ def _begin() -> int:
 
 
 def _turn() -> int:
-    """Those whose followers have all been told are turned."""
+    """Set turning authors to on if all their followers pull. Return the number of modified rows."""
     done = 0
     for row in _pulled().filter(state=Pulled.State.TURNING):
         if row.turned_at is None:
             if not progress.is_spread("follow", Pulled._meta.db_table, str(row.pk)):
                 continue
-            row.turned_at = progress.newest()  # the follows' own changes are not after this one
+            row.turned_at = progress.newest()  # the changes of the follows are not newer than this one
             row.save(update_fields=["turned_at"])
         if progress.are_applied("follow", row.turned_at):
             done += _pulled().filter(pk=row.pk, state=Pulled.State.TURNING).update(state=Pulled.State.ON)
@@ -58,7 +58,10 @@ def _turn() -> int:
 
 
 def _ease() -> int:
-    """Those who have far fewer followers by now have their posts delivered again; and back."""
+    """Set authors with less than half the limit of followers to eased, and eased authors above the limit to on.
+
+    Return the number of modified rows.
+    """
     states = dict(_pulled().exclude(state=Pulled.State.TURNING).values_list("pk", "state"))
     counts = _followers(states)
     few = [pk for pk, state in states.items() if state == Pulled.State.ON and counts[pk] < _limit() / 2]
@@ -68,7 +71,7 @@ def _ease() -> int:
 
 
 def _followers(users: Iterable[int]) -> dict[int, int]:
-    """How many follow each of these; without Redis SQL counts, no further than it matters."""
+    """Return the number of followers by user id. The fallback to SQL stops counting just above the limit."""
     asked = list(users)
     found = read(["follow"], lambda pipe: [pipe.scard(keys.followers(user)) for user in asked]) if asked else None
     counts: Sequence[int] = found.replies if found else [_count(user) for user in asked]

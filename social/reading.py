@@ -1,8 +1,8 @@
-"""Posts as readers get them, and the page of a timeline.
+"""Records of posts, and pages of timelines.
 
-A timeline is asked for in chunks of ids, and the records of the ids for what may be seen of them: ids without a record
-(deleted, hidden, or of an inactive author) are passed over. So a page goes by the last id that was *scanned*, and stays
-where it is while posts arrive.
+A page is built from chunks of ids and the records of these ids. Ids without a record (deleted, hidden, or of an
+inactive author) are skipped. The cursor of a page is the last id that was *scanned*, so pages do not shift while new
+posts arrive.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,20 +18,23 @@ from social.feeds import LARGEST_ID
 from social.records import load_posts, record_of
 
 PAGE = 20  # posts
-# How many ids a page's first step scans beside its own: one to know whether there are more, and a few that may be gone.
+# Ids that a page's first step scans beyond its size: one detects a next page, the others replace skipped ids.
 BESIDE: Final = 4
-FURTHER: Final = (100, 400, 400)  # and the next steps, where whole stretches are gone; then the page ends where it is
+FURTHER: Final = (100, 400, 400)  # ids that further steps scan while posts are missing; then the page ends
 
 
 class PostRecord(RawRecord):
-    """A post as its record says it: id, user (id, name), time, text, book (id, title), mentions."""
+    """The record of a post: id, user (id, name), time, text, book (id, title), mentions."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class PostPage:
-    """posts: newest first. after: where the next page goes on; None: nowhere. newest: the first one's id, or 0."""
+    """A page of posts, newest first.
+
+    ``after`` is the cursor of the next page, None on the last page. ``newest`` is the id of the first post, or 0.
+    """
 
     posts: list[PostRecord]
     after: int | None
@@ -39,54 +42,55 @@ class PostPage:
 
 
 class Chunk(NamedTuple):
-    """A stretch of a timeline. ids: newest first. floor: below it others go on; 0: this is the end."""
+    """A part of a timeline: ids, newest first. The timeline continues below ``floor``; 0 means that it ends here."""
 
     ids: Sequence[int]
     floor: int
 
     def first(self, limit: int) -> "Chunk":
-        """No more than ``limit`` of the ids."""
+        """Return the chunk cut to ``limit`` ids."""
         return Chunk(self.ids[:limit], self.ids[limit - 1]) if len(self.ids) > limit else self
 
 
 @dataclass
 class Feed:
-    """One timeline, as ``viewer`` (None: a stranger) sees it: where its ids come from. ``ends`` up in SQL for good as
-    soon as Redis has no more to say.
+    """A timeline as ``viewer`` sees it (None: a visitor without a login). Subclasses say where its ids come from.
+
+    After ``ends`` becomes true, only SQL is asked for further ids.
     """
 
     viewer: int | None
     ends: bool = field(default=False, init=False)
 
     def from_redis(self, below: int, limit: int) -> Chunk | None:
-        """The next ids below an id: at least ``limit``, if there are as many; None: SQL has to say it."""
+        """Return the next ids below an id, at least ``limit`` if Redis has as many; None if SQL must answer."""
         raise NotImplementedError
 
     def from_sql(self, below: int, limit: int) -> list[int]:
-        """The next ``limit`` ids below an id, newest first."""
+        """Return the next ``limit`` ids below an id, newest first."""
         raise NotImplementedError
 
     def beside_records(self, pipe: Any) -> None:
-        """More commands for the round trip of the records; nobody reads the replies."""
+        """Queue further commands in the round trip that reads the records. Their replies are ignored."""
 
     def unshunned(self, posts: list[PostRecord]) -> list[PostRecord]:
-        """Those that the viewer may see."""
+        """Return the posts without those of muted, blocked and blocking authors."""
         if self.viewer is None or not posts:
             return posts
         shunned = shuns.among(self.viewer, {post["user"]["id"] for post in posts})
         return [post for post in posts if post["user"]["id"] not in shunned]
 
     def chunk(self, below: int, limit: int) -> Chunk:
-        """The next ``limit`` ids below an id, fewer at the end."""
+        """Return the next ``limit`` ids below an id, fewer at the end of the timeline."""
         found = None if self.ends else self.from_redis(below, limit)
         ids, below = found or Chunk([], below)
-        if len(ids) < limit and below:  # what Redis has ends here
+        if len(ids) < limit and below:  # Redis has no more ids
             rest = self.from_sql(below, limit - len(ids))
             ids, below = [*ids, *rest], rest[-1] if len(ids) + len(rest) == limit else 0
         return Chunk(ids, below).first(limit)
 
     def page(self, after: int | None, size: int | None = None) -> PostPage:
-        """The page of ``size`` posts (None: PAGE) below the id ``after``; None: the first one."""
+        """Return ``size`` posts (default: PAGE) below the id ``after``; None means the first page."""
         below, posts, size = after or LARGEST_ID, list[PostRecord](), size or PAGE
         for limit in (size + BESIDE, *FURTHER):
             ids, below = self.chunk(below, limit)
@@ -98,14 +102,14 @@ class Feed:
 
 
 def cursor(text: str | None) -> int | None:
-    """The id that an address names; None for what is none: the first page."""
+    """Parse the cursor in an address. Return None for the first page if it is missing or invalid."""
     if not text or not (text.isascii() and text.isdecimal()) or len(text) > len(str(LARGEST_ID)):
         return None
     return int(text) if 0 < int(text) <= LARGEST_ID else None
 
 
 def records(ids: Sequence[int]) -> list[PostRecord]:
-    """The records of those among ``ids`` that may be seen at all, in their order. 1 round trip, or 2 queries."""
+    """Return the records of the visible posts among ``ids``, in their order. Takes 1 round trip or 2 queries."""
     return _records(ids, None)
 
 
@@ -124,6 +128,6 @@ def _records(ids: Sequence[int], feed: Feed | None) -> list[PostRecord]:
 
 
 def _by_sql(ids: Sequence[int]) -> Iterable[bytes | None]:
-    """The same bytes as in Redis."""
+    """Return the records from SQL, encoded as in Redis; None for posts that are not visible."""
     encode, rows = shape_of(registry.get("post")).encode, load_posts(ids)
     return [encode(record_of(rows[str(pk)])) if str(pk) in rows else None for pk in ids]

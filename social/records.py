@@ -1,4 +1,4 @@
-"""A post as it is shown: one record, built from SQL alike for Redis and for the pages that SQL answers."""
+"""The record of a post, built from SQL alike for the mirror and for the fallback."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from social.models import Mention, Post
 
 
 class PostRow(NamedTuple):
-    """A post's values as the database gives them."""
+    """The values of a post in SQL."""
 
     id: int
     text: str
@@ -26,12 +26,12 @@ COLUMNS = ("pk", "text", "created_at", "user_id", "user__username", "book_id", "
 
 
 def numbers(pks: Sequence[str]) -> list[int]:
-    """Primary keys as numbers; what is none is no row's."""
+    """Return primary keys as numbers, without invalid ones."""
     return [int(pk) for pk in pks if pk.isascii() and pk.isdecimal()]
 
 
 def load_posts(ids: Sequence[int]) -> Mapping[str, PostRow]:
-    """The posts among ``ids`` that may be seen at all, by id: two queries."""
+    """Return the visible posts among ``ids``, by id as a string. Takes two queries."""
     database = setting("DATABASE")
     rows = list(Post.objects.using(database).shown().filter(pk__in=ids).values_list(*COLUMNS))
     mentions: dict[int, list[str]] = {}
@@ -42,7 +42,7 @@ def load_posts(ids: Sequence[int]) -> Mapping[str, PostRow]:
 
 
 def record_of(row: PostRow) -> Record:
-    """What ``post:<id>`` says. time: ISO 8601, UTC. mentions: names as they are written in the text."""
+    """Return the record of ``post:<id>``. ``time`` is ISO 8601, UTC; ``mentions`` has names as spelled in the text."""
     return {
         "id": row.id,
         "user": {"id": row.user_id, "name": row.user_name},

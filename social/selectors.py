@@ -1,7 +1,8 @@
-"""Reading what people say: timelines from Redis or, with the same answer, from SQL.
+"""Timelines and posts, from Redis or, with the same answer, from SQL.
 
-``after``: where the page before ended (``PostPage.after``); None: the newest. ``viewer``: who looks; None: a stranger.
-From warm mirrors a page takes no SQL, and at most three round trips (home and a profile: two).
+``after`` is the cursor from the previous page (``PostPage.after``), None for the first page. ``viewer`` is the id of
+the reader, None for a visitor without a login. With warm mirrors a page takes no SQL and at most three round trips (the
+home timeline and a profile: two).
 """
 
 from collections.abc import Collection
@@ -13,55 +14,55 @@ from social.home import HomeFeed
 from social.reading import PostPage, PostRecord, records
 from social.slices import AuthorFeed, EagerFeed
 
-MOST_NEW = 100  # posts; more of them are not counted
+MOST_NEW = 100  # new posts that are counted at most
 
 
 def home_timeline(user_id: int, after: int | None = None) -> PostPage:
-    """What those whom a user follows have posted, and they themselves."""
+    """Return a page of a reader's home timeline: the reader's posts and those of followed authors."""
     return HomeFeed(user_id).page(after)
 
 
 def global_timeline(viewer: int | None, after: int | None = None) -> PostPage:
-    """What everybody has posted."""
+    """Return a page of all posts."""
     return EagerFeed(viewer, "global", "", sql.posted).page(after)
 
 
 def latest_posts(viewer: int | None, count: int) -> PostPage:
-    """The newest few posts of all (less than a page), for a box beside other things: nothing comes after them."""
+    """Return the newest posts on the site, fewer than a page, without a next page."""
     page = EagerFeed(viewer, "global", "", sql.posted).page(None, count)
     return PostPage(page.posts, None, page.newest)
 
 
 def posts_of(author_id: int, viewer: int | None, after: int | None = None) -> PostPage:
-    """What somebody has posted; nothing where one of the two has blocked the other."""
+    """Return a page of an author's posts, empty if a block exists between the author and the viewer."""
     return AuthorFeed(viewer, author_id).page(after)
 
 
 def posts_about(book_id: int, viewer: int | None, after: int | None = None) -> PostPage:
-    """What was posted about a book."""
+    """Return a page of the posts about a book."""
     return EagerFeed(viewer, "book_posts", str(book_id), partial(sql.posted_about, book_id)).page(after)
 
 
 def posts_about_books_by(author_id: int, viewer: int | None, after: int | None = None) -> PostPage:
-    """What was posted about the books of an author."""
+    """Return a page of the posts about an author's books."""
     by_sql = partial(sql.posted_about_books_by, author_id)
     return EagerFeed(viewer, "author_posts", str(author_id), by_sql).page(after)
 
 
 def posts_tagged(name: str, viewer: int | None, after: int | None = None) -> PostPage:
-    """What was posted with a hashtag (folded)."""
+    """Return a page of the posts with a hashtag (folded)."""
     return EagerFeed(viewer, "hashtag", name, partial(sql.posted_with, name)).page(after)
 
 
 def mentions_of(user_id: int, after: int | None = None) -> PostPage:
-    """Posts that mention a user, as they see it."""
+    """Return a page of the posts that mention a reader, as that reader sees them."""
     return EagerFeed(user_id, "mentions", str(user_id), partial(sql.posted_to, user_id)).page(after)
 
 
 def get_post(post_id: int, viewer: int | None) -> PostRecord | None:
-    """One post; None if there is none, or its author and the viewer have to do nothing with one another.
+    """Return one post; None if it is not visible or a block exists between its author and the viewer.
 
-    Who mutes somebody sees it here, as on their page. 1 round trip, and 1 more for who is logged in.
+    Posts of a muted author are returned, as on the author's page. Takes 1 round trip, 2 with a viewer.
     """
     found = records([post_id]) if 0 < post_id <= LARGEST_ID else []
     if not found or viewer is None:
@@ -72,10 +73,10 @@ def get_post(post_id: int, viewer: int | None) -> PostRecord | None:
 
 
 def new_posts(user_id: int, since: int, seen: Collection[int] = ()) -> int:
-    """How many posts by others have come to a home timeline since a page of it was made, at most MOST_NEW.
+    """Return the number of new posts by others on a home timeline since a page was rendered, at most MOST_NEW.
 
-    since: the newest post of that page. seen: all posts on it: one that was committed late, and so has a lower id than
-    others that are shown, is new as well. 1 round trip; 1 more if there is something new, to see that it may be seen.
+    ``since`` is the newest post on that page and ``seen`` all its posts: a post that was committed late counts as new
+    although its id is lower. Takes 1 round trip, and 1 more to check the visibility of new posts.
     """
     lowest = since + 1 if not seen else min(seen) if len(seen) >= reading.PAGE else 0
     feed = HomeFeed(user_id)

@@ -1,7 +1,7 @@
-"""Whom somebody does not see, among those whom a page would show them.
+"""Blocks and mutes between a viewer and the readers on a page.
 
-The set in Redis does not tell mutes from blocks, so SQL is asked about its members. While SQL is away, all of them
-count as blocked: a page shows less, not more.
+The set in Redis does not distinguish mutes from blocks, so SQL is asked about its members. While SQL is away, all
+members count as blocked: a page then shows too little rather than too much.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,7 +16,10 @@ from social.models import Block, Mute
 
 
 def among(viewer: int, people: Collection[int]) -> set[int]:
-    """Those of ``people`` whom ``viewer`` has muted or blocked, or who have blocked them. 1 round trip, or 1 query."""
+    """Return the users in ``people`` that ``viewer`` has muted or blocked, or that have blocked ``viewer``.
+
+    Takes 1 round trip or 1 query.
+    """
     asked = [pk for pk in people if pk != viewer]
     if not asked:
         return set()
@@ -36,7 +39,7 @@ def _by_sql(viewer: int, people: Collection[int]) -> set[int]:
 
 
 def is_blocked(one: int, other: int) -> bool:
-    """Whether either of two people has blocked the other, by SQL (1 query); True while SQL is away."""
+    """Return whether either user has blocked the other, from SQL (1 query); True while SQL is away."""
     blocks = Block.objects.using(setting("DATABASE"))
     either = blocks.filter(blocker_id=one, blocked_id=other).union(blocks.filter(blocker_id=other, blocked_id=one))
     try:
@@ -46,7 +49,7 @@ def is_blocked(one: int, other: int) -> bool:
 
 
 def cut_off(viewer: int, people: Collection[int]) -> set[int]:
-    """Those of ``people`` whom ``viewer`` has blocked, or who have blocked them, by SQL (1 query)."""
+    """Return the users in ``people`` with a block between them and ``viewer``, from SQL (1 query)."""
     blocks = Block.objects.using(setting("DATABASE"))
     blocked = blocks.filter(blocker_id=viewer, blocked_id__in=people).values_list("blocked_id")
     return {
@@ -59,7 +62,7 @@ def _ask(pipe: Any, viewer: int, people: Sequence[int]) -> None:
 
 
 def _found(viewer: int, people: Sequence[int], reply: Any) -> set[int]:
-    """Return whom a block concerns, or everybody in the set while SQL is away."""
+    """Return the users with a block between them and ``viewer``; muted users as well while SQL is away."""
     shunned = {pk for pk, is_shunned in zip(people, reply, strict=True) if is_shunned}
     try:
         return cut_off(viewer, shunned) if shunned else shunned
@@ -67,5 +70,5 @@ def _found(viewer: int, people: Sequence[int], reply: Any) -> set[int]:
         return shunned
 
 
-# Who logs in is named to everybody but those whom a block concerns.
+# Lists of logins name every reader except those with a block between them and the viewer.
 ACROSS_BLOCKS: Final = Hides("shun", _ask, _found, cut_off)

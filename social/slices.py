@@ -1,4 +1,4 @@
-"""Timelines that are one sorted set: a window of the newest, or all that somebody has posted."""
+"""Timelines in one sorted set: a window of the newest posts, or all posts of an author."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from social.reading import Chunk, Feed, PostRecord
 
 
 def ask_posts_of(pipe: Any, author: int, below: int, limit: int) -> None:
-    """Ask for somebody's next posts below an id."""
+    """Queue the command for an author's next ``limit`` posts below an id."""
     pipe.zrange(keys.posts_of(author), f"({below}", "-inf", desc=True, byscore=True, offset=0, num=limit)
 
 
 def stretch(reply: Sequence[bytes], limit: int) -> Chunk:
-    """What ``ask_posts_of`` was answered: fewer than were asked for are all."""
+    """Return the reply to ``ask_posts_of`` as a chunk. A reply below ``limit`` ends the timeline."""
     ids = [int(pk) for pk in reply]
     return Chunk(ids, ids[-1] if len(ids) == limit else 0)
 
 
 @dataclass
 class WindowFeed(Feed):
-    """A timeline with a window, which is whole or goes on in SQL."""
+    """A timeline with a window, which SQL continues unless the window is complete."""
 
     def of_window(self, found: window.Slice, limit: int) -> Chunk | None:
-        """The stretch that a slice is; None if it is none, and SQL has the rest."""
+        """Return a slice of a window as a chunk; None if it is empty and SQL has the rest."""
         ids = found.ids
         if len(ids) < limit and not found.whole:
             self.ends = True
@@ -37,7 +37,7 @@ class WindowFeed(Feed):
 
 @dataclass
 class EagerFeed(WindowFeed):
-    """The window of ``mirror`` that belongs to ``owner``. by_sql: the next ids below an id, so many of them."""
+    """The window of ``mirror`` for ``owner``. ``by_sql`` takes an id and a limit and returns the next ids below it."""
 
     mirror: str
     owner: str
@@ -56,7 +56,7 @@ class EagerFeed(WindowFeed):
 
 @dataclass
 class AuthorFeed(Feed):
-    """What ``author`` has posted; nothing for those who have blocked them, or whom they have. Who mutes may look."""
+    """The posts of ``author``, none if a block exists between author and viewer. A mute does not matter here."""
 
     author: int
 

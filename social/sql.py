@@ -1,4 +1,7 @@
-"""The next ids of a timeline below an id, as SQL says it: newest first, one query each. Home's is ``feeds.home``."""
+"""The fallback of timelines: the next ids below an id, newest first, in one query each.
+
+The query for home timelines is ``feeds.home``.
+"""
 
 from typing import Any
 
@@ -7,32 +10,32 @@ from social.models import Post
 
 
 def posted(below: int, limit: int) -> list[int]:
-    """By everybody."""
+    """Return the next ids of all posts."""
     return _ids(below, limit)
 
 
 def posted_by(author: int, below: int, limit: int) -> list[int]:
-    """By somebody."""
+    """Return the next ids of an author's posts."""
     return _ids(below, limit, user_id=author)
 
 
 def posted_about(book: int, below: int, limit: int) -> list[int]:
-    """About a book."""
+    """Return the next ids of posts about a book."""
     return _ids(below, limit, book_id=book)
 
 
 def posted_about_books_by(author: int, below: int, limit: int) -> list[int]:
-    """About the books of an author."""
+    """Return the next ids of posts about an author's books."""
     return _ids(below, limit, book__authors=author)
 
 
 def posted_with(hashtag: str, below: int, limit: int) -> list[int]:
-    """With a hashtag (folded)."""
+    """Return the next ids of posts with a hashtag (folded)."""
     return _ids(below, limit, hashtags__name=hashtag)
 
 
 def posted_to(user: int, below: int, limit: int) -> list[int]:
-    """That mention somebody."""
+    """Return the next ids of posts that mention a user."""
     return _ids(below, limit, mentions__user_id=user)
 
 

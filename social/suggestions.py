@@ -1,7 +1,7 @@
-"""Whom somebody might want to follow: whom those they follow follow, most often first; else who is here most.
+"""Suggestions of readers to follow: those that the followed readers follow most often, then the most active readers.
 
-The work is bounded: of somebody who follows very many a random few are asked, and each for a random few of theirs. Of
-others SQL finds the same people as Redis.
+The work is bounded: only a random sample of the followed readers, and of their follows, is read. Below these limits SQL
+and Redis suggest the same readers.
 """
 
 from collections import Counter
@@ -19,9 +19,9 @@ from social import keys
 from social.models import Follow
 from social.people import Person, ask_people, people_by_sql, read_people
 
-FOLLOWEES: Final = 60  # of one's own that are asked
-THEIRS: Final = 60  # that each of them is asked for
-CANDIDATES: Final = 60  # that are looked at more closely
+FOLLOWEES: Final = 60  # followed readers that are read
+THEIRS: Final = 60  # follows that are read of each of them
+CANDIDATES: Final = 60  # candidates of each kind that are checked
 SUGGESTED: Final = 10
 _NEWEST: Final = """
     SELECT f.followee_id FROM social_follow f JOIN accounts_user u ON u.id = f.followee_id
@@ -31,14 +31,17 @@ _NEWEST: Final = """
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Somebody, and how many of those whom one follows (and who were asked) follow them."""
+    """A suggested reader, and the number of sampled followed readers that follow this reader."""
 
     person: Person
     count: int
 
 
 def suggestions(viewer: int) -> list[Suggestion]:
-    """Active people whom ``viewer`` does not follow and would see. From warm mirrors: 3 round trips and no SQL."""
+    """Return active readers that ``viewer`` may see and does not follow yet, best first.
+
+    Warm mirrors answer in 3 round trips and no SQL.
+    """
     found = _from_redis(viewer)
     return _from_sql(viewer) if found is None else found
 
@@ -75,7 +78,7 @@ def _from_redis(viewer: int) -> list[Suggestion] | None:
 
 
 def _candidates(counts: Counter[int], active: Iterable[int], viewer: int) -> list[int]:
-    """Who may be suggested: those whom most of one's own follow, then those who are here most, each once."""
+    """Return candidates, each once: most often followed by the viewer's followed readers, then most active."""
     often = sorted(counts, key=lambda pk: (-counts[pk], pk))[:CANDIDATES]
     return [pk for pk in dict.fromkeys([*often, *active]) if pk != viewer]
 
@@ -96,7 +99,7 @@ def _from_sql(viewer: int) -> list[Suggestion]:
 
 
 def _followed_by(ids: Sequence[int]) -> list[int]:
-    """Whom each of these follows, the newest few of each."""
+    """Return the newest ``THEIRS`` followees of each of these readers."""
     if not ids:
         return []
     sql = " UNION ALL ".join(f"SELECT followee_id FROM ({_NEWEST}) AS n{number}" for number in range(len(ids)))

@@ -1,4 +1,4 @@
-"""Celery's side of social."""
+"""Celery tasks."""
 
 from celery import shared_task
 
@@ -7,5 +7,5 @@ from social import pulled
 
 @shared_task(name="social.tasks.settle_pulled")
 def settle_pulled() -> int:
-    """See whose posts are fetched from now on. Returns for how many authors that changed."""
+    """Advance the states of pulled authors. Return the number of authors with a new state."""
     return pulled.settle()

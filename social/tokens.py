@@ -1,4 +1,4 @@
-"""What a post's text is made of: words, links, hashtags and mentions. It is read once, from left to right."""
+"""Tokens of a post's text: plain text, links, hashtags and mentions. The text is read once, from left to right."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,17 +20,17 @@ _tag = regex.compile(r"[\p{L}\p{N}_][\p{L}\p{N}\p{M}_\u200C\u200D]*")
 _joiners = regex.compile(r"[\u200C\u200D]")
 _says_something = regex.compile(r"[\p{L}\p{No}\p{Nl}]")
 _name = re.compile(r"[^\W_]+(?:[ ._'\-][^\W_]+)*")
-# In these, words are written one after the other: a name may end anywhere.
+# Scripts without spaces between words, in which a name may end after any letter.
 _unspaced = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]"
 )
 
 
 class Token(NamedTuple):
-    """A piece of the text as it was written, and what it means.
+    """A piece of the text as written, and its meaning.
 
-    value: a link's address, a hashtag folded, or the name that is mentioned as it was written. folded: that name,
-    folded. shown: how a link is shown.
+    ``value``: the address of a link, a folded hashtag, or a mentioned name as written. ``folded``: the mentioned name,
+    folded. ``shown``: the text that a page shows for a link.
     """
 
     kind: Kind
@@ -41,8 +41,8 @@ class Token(NamedTuple):
 
 
 def tokenise(text: str, is_name: Callable[[str], bool]) -> Iterator[Token]:
-    """The pieces of ``text``: put together again they are the text. is_name: whether a folded name is somebody's."""
-    plain = position = 0  # where the words that were not given out yet begin, and where to look on
+    """Yield the tokens of ``text``, which together cover it. ``is_name`` says whether a folded name exists."""
+    plain = position = 0  # start of the pending plain text, and of the search
     while found := _begins.search(text, position):
         start, position = found.span()
         token = _token(text, start, is_name, follows=0 < start == plain)
@@ -57,7 +57,7 @@ def tokenise(text: str, is_name: Callable[[str], bool]) -> Iterator[Token]:
 
 
 def names_in(text: str) -> list[str]:
-    """All names, folded, that somebody may be mentioned by in ``text``: a bounded number, for the text is."""
+    """Return all folded names that ``text`` may mention. The bounded length of a text bounds their number."""
     found: dict[str, None] = {}
 
     def note(name: str) -> bool:
@@ -70,27 +70,30 @@ def names_in(text: str) -> list[str]:
 
 
 def hashtags_in(text: str) -> list[str]:
-    """The hashtags of ``text``, folded, each once."""
+    """Return the hashtags of ``text``, folded, each once."""
     found = tokenise(text, lambda name: False)
     return list(dict.fromkeys(token.value for token in found if token.kind == "hashtag"))
 
 
 def fold_hashtag(written: str) -> str | None:
-    """What the spellings of one hashtag (without its #) have in common; None if it is none."""
+    """Return the folded form of a hashtag (without its #); None if it is invalid."""
     folded = _joiners.sub("", fold(written))
     is_one = len(folded) <= HASHTAG and _tag.fullmatch(folded) and _says_something.search(folded)
     return folded if is_one else None
 
 
 def _token(text: str, start: int, is_name: Callable[[str], bool], *, follows: bool) -> Token | None:
-    """What begins there, or None. follows: directly after another link, hashtag or mention."""
+    """Return the token that begins at ``start``, or None.
+
+    ``follows`` says that the previous token was a link, hashtag or mention that ends at ``start``.
+    """
     before, sign = text[start - 1 : start], text[start]
     is_inside = bool(_word_before.match(before) and not _unspaced.match(before))
     if sign in "@＠":
         name = "" if is_inside else _longest_name(text, start + 1, is_name)
         return Token("mention", sign + name, name, folded=fold(name)) if name else None
     if sign in "#＃":
-        if is_inside or follows or before in ("&", "/", "#", "＃"):  # some write #this#, and the second one ends it
+        if is_inside or follows or before in ("&", "/", "#", "＃"):  # the second # of "#this#" closes the hashtag
             return None
         written = _tag.match(text, start + 1)
         folded = fold_hashtag(written[0]) if written else None
@@ -100,7 +103,7 @@ def _token(text: str, start: int, is_name: Callable[[str], bool], *, follows: bo
 
 
 def _longest_name(text: str, start: int, is_name: Callable[[str], bool]) -> str:
-    """The longest name there that is somebody's; "" if none is."""
+    """Return the longest existing name that begins at ``start``; "" if there is none."""
     run = _name.match(text, start, start + NAME)
     if run is None:
         return ""
@@ -111,7 +114,7 @@ def _longest_name(text: str, start: int, is_name: Callable[[str], bool]) -> str:
 
 
 def _may_end(text: str, end: int) -> bool:
-    """Whether a name may end there: at the end of a word."""
+    """Return whether a name may end at ``end``, which must be the end of a word."""
     last, following = text[end - 1], text[end : end + 1]
     if not last.isalnum():
         return False

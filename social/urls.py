@@ -1,4 +1,4 @@
-"""Addresses of what readers say to one another."""
+"""Addresses of timelines, posts and readers' pages."""
 
 from django.urls import path
 

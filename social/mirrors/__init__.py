@@ -1,3 +1,3 @@
-"""How what readers say shows in Redis. One module for each kind of structure."""
+"""Mirrors of posts, timelines and relations between readers. Each module declares one kind of structure."""
 
 from social.mirrors import edges, posts, readers, windows  # noqa: F401

@@ -1,4 +1,4 @@
-"""How follows, blocks and mutes show in Redis: edges, named "5:7" by who wants something and of whom."""
+"""Mirrors of follows, blocks and mutes. The key "5:7" names the edge from user 5 to user 7."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,13 +16,13 @@ from social.records import numbers
 
 
 def ends(pk: str) -> tuple[str, str]:
-    """Who, and of whom."""
+    """Split an edge's key into the ids of its source and its target."""
     who, _, whom = pk.partition(":")
     return who, whom
 
 
 def _pairs(pks: Sequence[str]) -> list[tuple[int, int]]:
-    """Both ends as numbers; what is no edge's key is left out."""
+    """Return edges' keys as pairs of numbers, without invalid keys."""
     return [(found[0], found[1]) for pk in pks if len(found := numbers(pk.split(":"))) == 2]
 
 
@@ -42,7 +42,7 @@ _SHUNNED = """
 
 
 def edges_of_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next follows from or to these users, by both ends."""
+    """Return the next keys of follows from or to these users, ordered by follower and followee."""
     users, found = numbers(values), set()
     for end in ("follower_id", "followee_id"):
         rows = Follow._base_manager.using(setting("DATABASE")).filter(**{f"{end}__in": users})
@@ -54,13 +54,13 @@ def edges_of_users(values: Sequence[str], after: str | None, limit: int) -> list
 
 
 def _behind(first: str, second: str, after: str) -> Q:
-    """Rows whose two columns come after those of an edge."""
+    """Return the condition for rows that sort after the edge ``after`` by two columns."""
     a, b = numbers(after.split(":"))
     return Q(**{f"{first}__gt": a}) | Q(**{first: a, f"{second}__gt": b})
 
 
 def edges_to_pulled(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next follows of these authors, by author and follower."""
+    """Return the next keys of follows of these authors, ordered by author and follower."""
     found = Follow._base_manager.using(setting("DATABASE")).filter(followee_id__in=numbers(values))
     if after is not None:
         found = found.filter(_behind("followee_id", "follower_id", ":".join(reversed(ends(after)))))
@@ -70,20 +70,18 @@ def edges_to_pulled(values: Sequence[str], after: str | None, limit: int) -> lis
 
 @mirror.register
 class FollowMirror(EdgeMirror):
-    """Whom somebody follows, who follows somebody, and whose posts a follower has to fetch. People who are inactive
-    follow nobody and are followed by nobody, until they are back.
-    """
+    """Each reader's followed users, followers, and followed pulled authors. Edges of inactive users are absent."""
 
     name = "follow"
     model = Follow
     watches = (
         Watch(Follow, ("follower_id", "followee_id")),
         Watch(User, via=edges_of_users, only=("is_active",), updates=True),
-        Watch(Pulled, via=edges_to_pulled, only=("user_id",)),  # that there is one; its state is for writers
+        Watch(Pulled, via=edges_to_pulled, only=("user_id",)),  # only a row's existence counts; writers read its state
     )
 
     def load(self, pks: Sequence[str]) -> Mapping[str, bool]:
-        """The follows that there are; True: the posts are fetched."""
+        """Return the existing follows among these keys; the value is True if the followee is a pulled author."""
         return {f"{a}:{b}": bool(pulled) for a, b, pulled in pairs.ask(_FOLLOWS, _pairs(pks))}
 
     def entries(self, pk: str) -> Iterable[Contribution]:
@@ -108,7 +106,7 @@ class FollowMirror(EdgeMirror):
 
 @mirror.register
 class ShunMirror(EdgeMirror):
-    """Whose posts somebody does not see: whom they muted or blocked, and who blocked them."""
+    """For each reader, the users that the reader has muted or blocked and the users that have blocked the reader."""
 
     name = "shun"
     model = Block
@@ -147,6 +145,9 @@ _SHUNS = (
 
 
 def _family(name: str, edge: Any) -> Family:
-    """The sets named so, a person's id standing where the NUL is; ``edge`` from that id and a member to the edge."""
+    """Return the family of sets named ``name``, with a user's id in place of the NUL.
+
+    ``edge`` turns that id and a member into the key of an edge.
+    """
     start, _, end = name.partition("\0")
     return Family(start, "set", lambda key, member: edge(key[len(start) : len(key) - len(end)], member), end=end)

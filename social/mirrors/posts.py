@@ -1,4 +1,4 @@
-"""How a post shows in Redis."""
+"""The mirror of posts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -24,18 +24,18 @@ def _posts(condition: Q, after: str | None, limit: int) -> list[str]:
 
 
 def posts_by_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ids of posts by these users."""
+    """Return the next ids of posts by these users."""
     return _posts(Q(user_id__in=numbers(values)), after, limit)
 
 
 def posts_about_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ids of posts about these books."""
+    """Return the next ids of posts about these books."""
     return _posts(Q(book_id__in=numbers(values)), after, limit)
 
 
 @mirror.register
 class PostMirror(Mirror):
-    """A post's record, and its place among its author's. Hidden ones, and those of inactive authors, are absent."""
+    """The records of posts and each author's sorted set of posts, without hidden posts and inactive authors."""
 
     name = "post"
     model = Post

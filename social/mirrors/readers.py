@@ -1,4 +1,4 @@
-"""How readers are found: by name, while they are active."""
+"""The search index of readers."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,7 +12,7 @@ from mirror.conf import setting
 
 @mirror.register
 class ReaderIndex(IndexMirror):
-    """Active users by name. Whether a viewer may see one is asked when they are found."""
+    """Active users by name. Each search checks blocks against its viewer."""
 
     name = "indexed_reader"
     kind = "r"

@@ -1,4 +1,4 @@
-"""Which posts are the newest of somebody, or of something: windows of post ids."""
+"""Windows of post ids: the newest posts of each home timeline, book, author, mentioned user and hashtag."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -18,7 +18,7 @@ ACTIVE_SECONDS = 7 * 24 * 3600
 
 
 class _PostWindow(WindowMirror):
-    """What all windows of posts have in common."""
+    """Common parts of the windows of posts."""
 
     model: ClassVar[type[Model]] = Post
 
@@ -29,7 +29,7 @@ class _PostWindow(WindowMirror):
 
 @mirror.register
 class TimelineMirror(_PostWindow):
-    """Home: what those whom somebody follows have posted, and they themselves. There while it is read."""
+    """Home timelines: the posts of a reader and of followed authors. A window exists while its owner reads it."""
 
     name = "timeline"
     model = User
@@ -38,7 +38,7 @@ class TimelineMirror(_PostWindow):
     life_seconds = ACTIVE_SECONDS
     watches = (
         Watch(Post, ("id", "user_id"), pushed=True, only=("is_hidden", "is_pulled")),
-        # Of whom they follow the edges tell; of themselves, also when they are deleted, nobody else does.
+        # Edges cover the status of followed authors. Only this watch covers the owner's own status and deletion.
         Watch(User, only=("is_active",)),
     )
     after: ClassVar[Sequence[After]] = (
@@ -61,7 +61,7 @@ class TimelineMirror(_PostWindow):
 
 @mirror.register
 class GlobalMirror(_PostWindow):
-    """The newest posts of all."""
+    """The newest posts on the site."""
 
     name = "global"
     length = 1000

@@ -1,1 +1,1 @@
-"""What readers do: one module for each kind of thing."""
+"""Services that write: posts, and relations between readers."""

@@ -1,9 +1,9 @@
-"""Who follows whom, and who would rather not see whom.
+"""Services for follows, blocks and mutes.
 
-Each of these is done once however often it is asked for, and says whether it changed anything. Two of them about the
-same two people never run at the same time: on PostgreSQL each takes a lock on the pair before it looks (and a follow,
-which counts, one on the follower before that: always in this order, so that nobody waits for one who waits for them);
-on SQLite a transaction is alone from its beginning. So no follow is ever left across a block.
+Each service is idempotent and returns whether it changed anything. Two services on the same pair of readers never run
+at the same time, so no follow survives a block. On PostgreSQL each takes a lock on the pair before it reads. A follow,
+which counts the follower's follows, first takes a lock on the follower; the fixed order prevents deadlocks. On SQLite
+a transaction excludes other writers from its beginning.
 """
 
 from collections.abc import Generator
@@ -21,7 +21,7 @@ from social.models import Block, Follow, Mute
 
 
 class Refused(Exception):
-    """It was not done. As text: why, in the reader's language."""
+    """The service refused. ``str()`` of the error gives the reason in the reader's language."""
 
     message: ClassVar[str | Promise] = _("That cannot be done.")
 
@@ -30,29 +30,29 @@ class Refused(Exception):
 
 
 class Oneself(Refused):
-    """Nobody follows, blocks or mutes themselves."""
+    """Readers cannot follow, block or mute themselves."""
 
     message = _("You cannot do that to yourself.")
 
 
 class NoSuchPerson(Refused):
-    """There is nobody with that id, or they are not active."""
+    """No active user has that id."""
 
     message = _("There is no such person.")
 
 
 class BlockedByThem(NoSuchPerson):
-    """Who blocked somebody is not there for them, and this says the same."""
+    """The target has blocked the reader. The message is that of NoSuchPerson, so that it does not reveal the block."""
 
 
 class BlockedByYou(Refused):
-    """Nobody follows whom they block."""
+    """The reader has blocked the target and so cannot follow them."""
 
     message = _("You have blocked this person. Unblock them first.")
 
 
 class FollowsTooMany(Refused):
-    """Nobody follows more than ``settings.FOLLOW_LIMIT``."""
+    """The reader already follows ``settings.FOLLOW_LIMIT`` others."""
 
     def __str__(self) -> str:
         return str(_("You follow %(count)s people, and more are not possible. Unfollow somebody first.")) % {
@@ -61,7 +61,7 @@ class FollowsTooMany(Refused):
 
 
 def follow(user_id: int, target_id: int) -> bool:
-    """Want to read what ``target_id`` posts. False: they are followed already.
+    """Follow the reader ``target_id``. Return False if the follow already exists.
 
     Raises Oneself, NoSuchPerson, BlockedByThem, BlockedByYou, FollowsTooMany.
     """
@@ -81,14 +81,15 @@ def follow(user_id: int, target_id: int) -> bool:
 
 
 def unfollow(user_id: int, target_id: int) -> bool:
-    """No longer. False: they were not followed."""
+    """Remove a follow. Return False if it does not exist."""
     return bool(Follow.objects.filter(follower_id=user_id, followee_id=target_id).delete()[0])
 
 
 def block(user_id: int, target_id: int) -> bool:
-    """Neither sees the other any more, and neither follows the other. False: they are blocked already.
+    """Block a reader and remove the follows between the two. Return False if the block already exists.
 
-    Who was blocked may block as well, or unblocking would be up to the other alone. Raises Oneself, NoSuchPerson.
+    A blocked reader may block the other as well; otherwise only the other could end the separation. Raises Oneself,
+    NoSuchPerson.
     """
     _must_differ(user_id, target_id)
     with _alone(_pair(user_id, target_id)):
@@ -100,12 +101,12 @@ def block(user_id: int, target_id: int) -> bool:
 
 
 def unblock(user_id: int, target_id: int) -> bool:
-    """See one another again; who followed whom is not brought back. False: they were not blocked."""
+    """Remove a block without restoring follows. Return False if the block does not exist."""
     return bool(Block.objects.filter(blocker_id=user_id, blocked_id=target_id).delete()[0])
 
 
 def mute(user_id: int, target_id: int) -> bool:
-    """Do not see what they post; they are not told. False: they are muted already.
+    """Mute a reader without notifying them. Return False if the mute already exists.
 
     Raises Oneself, NoSuchPerson, BlockedByThem.
     """
@@ -118,20 +119,20 @@ def mute(user_id: int, target_id: int) -> bool:
 
 
 def unmute(user_id: int, target_id: int) -> bool:
-    """See it again. False: they were not muted."""
+    """Remove a mute. Return False if it does not exist."""
     return bool(Mute.objects.filter(user_id=user_id, muted_id=target_id).delete()[0])
 
 
 def is_blocked(blocker_id: int, blocked_id: int) -> bool:
-    """Whether the first blocked the second, as SQL says now."""
+    """Return whether the first user has blocked the second, from SQL."""
     return Block.objects.filter(blocker_id=blocker_id, blocked_id=blocked_id).exists()
 
 
 @contextmanager
 def _alone(*names: str) -> Generator[None, None, None]:
-    """A transaction in which nobody else does anything under one of these names. Locks are taken in their order.
+    """Run a transaction that holds an exclusive lock for each of these names, taken in their order.
 
-    Raises NoSuchPerson when one of the people was deleted meanwhile, which SQL may find out only at the commit.
+    Raises NoSuchPerson if one of the users was deleted meanwhile, which SQL may detect only at the commit.
     """
     try:
         with transaction.atomic():

@@ -1,4 +1,4 @@
-"""What changes posts."""
+"""Services that create, hide and delete posts."""
 
 import re
 from datetime import datetime
@@ -19,14 +19,14 @@ from social.pulled import is_pulled_now
 from social.text import MOST_GIVEN, clean, too_long
 from social.tokens import hashtags_in
 
-HASHTAGS: Final = 20  # of one post
+HASHTAGS: Final = 20  # per post
 _key = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
 
 def post(
     user_id: int, text: str, *, book_id: int | None = None, key: str | None = None, created_at: datetime | None = None
 ) -> Post:
-    """Say something, perhaps about a book. The same key of the same user again: the post that it made before.
+    """Create a post, optionally about a book. Return the existing post if the user already has one with this key.
 
     Raises ValidationError by field (text, book, key).
     """
@@ -46,28 +46,28 @@ def post(
 
 
 def post_by_key(user_id: int, key: str) -> Post | None:
-    """The post that somebody made with a key."""
+    """Return the user's post with this key, or None."""
     return Post.objects.filter(user_id=user_id, key=key).first()
 
 
 def delete_post(post_id: int, *, by: int) -> bool:
-    """Delete a post of one's own, or as staff who may. False: there is none, or it is not theirs to delete."""
+    """Delete a post. Return False if it does not exist, or ``by`` is neither its author nor permitted staff."""
     mine = Q() if _may_delete_any(by) else Q(user_id=by)
     return bool(Post.objects.filter(mine, pk=post_id).delete()[0])
 
 
 def hide_post(post_id: int) -> bool:
-    """Take a post out of sight. False: there is none, or it was."""
+    """Hide a post. Return False if it does not exist or is already hidden."""
     return _set_hidden(post_id, hidden=True)
 
 
 def unhide_post(post_id: int) -> bool:
-    """Let a post be seen again. False: there is none, or it was."""
+    """Show a hidden post again. Return False if it does not exist or is not hidden."""
     return _set_hidden(post_id, hidden=False)
 
 
 def cleaned(text: str) -> str:
-    """A post's text as it is kept. Raises ValidationError."""
+    """Return a post's text, cleaned for storage. Raises ValidationError for the field ``text``."""
     try:
         return clean(text)
     except ValidationError as error:
@@ -75,20 +75,20 @@ def cleaned(text: str) -> str:
 
 
 def check_length(text: str) -> None:
-    """Raises ValidationError for a text that is too long to be looked at."""
+    """Raise ValidationError for a text above the length that ``clean`` accepts as input."""
     if len(text) > MOST_GIVEN:
         raise ValidationError({"text": too_long(len(text))})
 
 
 def valid_key(key: str) -> str:
-    """A form's key. Raises ValidationError."""
+    """Return a form's key unchanged. Raises ValidationError if it is malformed."""
     if not _key.fullmatch(key):
         raise ValidationError({"key": _("A key is made of up to 64 letters, digits and . : _ -")})
     return key
 
 
 def no_such_book() -> ValidationError:
-    """What is raised for a post about a book that there is not."""
+    """Return the error for a post about a missing book."""
     return ValidationError({"book": _("There is no such book.")})
 
 
@@ -104,7 +104,11 @@ def _save(made: Post) -> None:
 
 
 def _set_hidden(post_id: int, *, hidden: bool) -> bool:
-    """Saved and not updated: only what is saved is drained at once, and what is hidden should be gone at once."""
+    """Set the flag. Return whether it changed.
+
+    The row is saved, not updated by a query: only signals of saved rows send a hint, and a hidden post must disappear
+    at once.
+    """
     with transaction.atomic():
         found = Post.objects.select_for_update().filter(pk=post_id, is_hidden=not hidden).first()
         if found is not None:

@@ -1,4 +1,4 @@
-"""How posts are shown. What is made of a record is remembered by the record itself, so it is never stale."""
+"""Template tags for posts. The cache of rendered cards is keyed by the record itself, so no card is ever stale."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -24,26 +24,26 @@ from social.text import MOST
 
 register = template.Library()
 
-CARDS: Final = 4096  # remembered; each takes about 2 kB
-COMPOSERS: Final = 1024  # remembered; 2 kB each
-LONGEST: Final = 4000  # bytes of a record that is worth remembering: few are longer, and those take much room
+CARDS: Final = 4096  # cached cards of about 2 kB each
+COMPOSERS: Final = 1024  # cached forms of 2 kB each
+LONGEST: Final = 4000  # bytes; the few longer records are not cached, because their cards are large
 
 
 class Record(Protocol):
-    """A post's record."""
+    """The record of a post, with its JSON bytes."""
 
     raw: bytes
 
 
 class Page(Protocol):
-    """A page of posts, as ``social.reading.PostPage``."""
+    """A page of posts, such as ``social.reading.PostPage``."""
 
     posts: Sequence[Any]
     after: int | None
 
 
 class Card(NamedTuple):
-    """What a record looks like, and what decides about the rest."""
+    """A rendered post, without the parts that only its author sees."""
 
     id: int
     author: int
@@ -52,37 +52,41 @@ class Card(NamedTuple):
 
 @register.simple_tag
 def post_cards(page: Page, viewer: Any = None) -> list[SafeString]:
-    """The cards of a page, one for each of its posts. viewer: who looks (a user, or a user's id; None: a stranger)."""
+    """Return one card for each post of a page.
+
+    ``viewer`` is a user or a user's id; None means a visitor without a login.
+    """
     me, language = getattr(viewer, "pk", viewer), get_language() or ""
     return [_with_own(card_of(post.raw, language), me) for post in page.posts]
 
 
 @register.simple_tag
 def post_card(post: Record, viewer: Any = None) -> SafeString:
-    """The card of one post."""
+    """Return the card of one post."""
     return _with_own(card_of(post.raw, get_language() or ""), getattr(viewer, "pk", viewer))
 
 
 @register.simple_tag(takes_context=True)
 def post_key(context: Context) -> str:
-    """A new key for a form, so that what is sent twice is posted once; where a form is made to be filled in later, what
-    stands for it.
+    """Return a new key for a form, so that a repeated submission creates only one post.
+
+    In a form that is rendered for the cache, return the placeholder of the key.
     """
     return str(context.get("stands_for_key") or new_key())
 
 
 @register.simple_tag(takes_context=True)
 def composer_about(context: Context, book: Mapping[str, Any], way_on: str) -> SafeString:
-    """The empty form for a post about a book. way_on: where to go after posting."""
+    """Return the empty form for a post about a book. ``way_on`` is the address to redirect to after posting."""
     before, between, after = _composer(book["id"], book["title"], way_on, get_language() or "")
     return mark_safe(before + str(context.get("csrf_token", "")) + between + new_key() + after)
 
 
 @lru_cache(maxsize=COMPOSERS)
 def _composer(book_id: int, title: str, way_on: str, language: str) -> tuple[str, str, str]:
-    """The form, around the two things in it that are new each time: the token and the key."""
+    """Return the form in three parts, around the CSRF token and the key, which differ in each response."""
     shown = {"book": {"id": book_id, "title": title}, "way_on": way_on, "request": HttpRequest()}
-    token, key = secrets.token_hex(32), secrets.token_hex(16)  # nobody who made up a title has guessed them
+    token, key = secrets.token_hex(32), secrets.token_hex(16)  # random, so that no book title can contain them
     text = render_to_string("social/_composer.html", {**shown, "csrf_token": token, "stands_for_key": key})
     before, _, rest = text.partition(token)
     between, _, after = rest.partition(key)
@@ -91,12 +95,12 @@ def _composer(book_id: int, title: str, way_on: str, language: str) -> tuple[str
 
 @register.simple_tag
 def room() -> int:
-    """How many characters a post has room for."""
+    """Return the maximum number of characters in a post."""
     return MOST
 
 
 def card_of(raw: bytes, language: str) -> Card:
-    """The card of a record, as everybody sees it."""
+    """Return the card of a record, identical for all viewers."""
     return _remembered(raw, language) if len(raw) <= LONGEST else _card(raw)
 
 
@@ -106,7 +110,7 @@ def _remembered(raw: bytes, language: str) -> Card:
 
 
 def _card(raw: bytes) -> Card:
-    """What depends on nothing but the record (and the language, which is active)."""
+    """Render the card. It depends only on the record and the active language."""
     post = orjson.loads(raw)
     book = post["book"]
     shown = {
@@ -127,7 +131,7 @@ def _with_own(card: Card, me: int | None) -> SafeString:
 
 
 def _forget(**kwargs: Any) -> None:
-    """While the server for developers runs, templates change under it."""
+    """Empty the caches when the development server notices a modified file."""
     _remembered.cache_clear()
     _composer.cache_clear()
 

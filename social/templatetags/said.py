@@ -1,4 +1,4 @@
-"""What readers last said of a book, for the page of the book."""
+"""Template tags for the newest posts on the pages of books and authors."""
 
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ FEW: Final = 5  # posts
 
 @register.inclusion_tag("social/_said.html", takes_context=True)
 def readers_said(context: Context, book: BookRecord) -> dict[str, Any]:
-    """The newest posts about ``book``, and a composer for who is logged in."""
+    """Show the newest posts about ``book``, and a form for logged-in readers."""
     request: HttpRequest = context["request"]
     me = visitor(context)
     found = posts_about(book["id"], me.pk if me else None)
@@ -28,7 +28,7 @@ def readers_said(context: Context, book: BookRecord) -> dict[str, Any]:
 
 @register.inclusion_tag("social/_said_of_author.html", takes_context=True)
 def readers_said_of_author(context: Context, author: RawRecord) -> dict[str, Any]:
-    """The newest posts about the books of ``author``."""
+    """Show the newest posts about the books of ``author``."""
     me = visitor(context)
     found = posts_about_books_by(author["id"], me.pk if me else None)
     return {"request": context["request"], "me": me, "author": author, "page": _first_few(found)}

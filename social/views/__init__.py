@@ -1,1 +1,1 @@
-"""The pages of social, thin: one file for each kind."""
+"""Views, without domain logic: one module for each kind of page."""

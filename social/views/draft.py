@@ -1,4 +1,4 @@
-"""What somebody wants to post, as the request says it."""
+"""The draft of a post in a request."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,13 +15,13 @@ from social.services.posts import check_length, no_such_book, valid_key
 
 
 def is_json_body(request: HttpRequest) -> bool:
-    """Whether what was sent is JSON."""
+    """Return whether the request has a JSON body."""
     return request.content_type == JSON
 
 
 @dataclass
 class Draft:
-    """text: as typed. key: None when none was sent. book: the record of the book, once it was checked."""
+    """A draft. ``text`` is the input, ``key`` is None if missing, and ``check`` sets ``book`` to the book's record."""
 
     text: str
     key: str | None
@@ -31,12 +31,12 @@ class Draft:
 
     @property
     def book_id(self) -> int | None:
-        """The id of the book, if there is one."""
+        """Return the id of the book, or None."""
         return None if self.book is None else self.book["id"]
 
     @classmethod
     def read(cls, request: HttpRequest) -> "Draft":
-        """From a form, or a JSON object. What is of the wrong kind is an error that ``check`` raises."""
+        """Read a draft from a form or a JSON object. ``check`` raises the errors for values of a wrong type."""
         if not is_json_body(request):
             given = request.POST
             return cls(given.get("text", ""), given.get("key") or None, given.get("book"))
@@ -54,7 +54,7 @@ class Draft:
         return draft
 
     def check(self) -> None:
-        """Check all that takes no time. Raises ValidationError by field. Asks for the book."""
+        """Run the cheap checks and load the book. Raises ValidationError by field."""
         for error in self.errors:
             raise error
         if self.book_given not in (None, ""):
@@ -67,7 +67,7 @@ class Draft:
 
 
 def _book(given: Any) -> BookRecord | None:
-    """The book with that id; None for what is none."""
+    """Return the record of the book with that id; None if it does not exist or the id is invalid."""
     text = str(given)
     is_id = not isinstance(given, bool) and text.isascii() and text.isdecimal() and len(text) < 20
     return get_book(int(text)) if is_id else None

@@ -1,4 +1,4 @@
-"""Following, blocking and muting: forms with one button each. They lead back to where they stood (``next``)."""
+"""Following, blocking and muting: forms with one button each, which return to the page in ``next``."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -24,7 +24,7 @@ from social.services import people
 
 
 class Verb(NamedTuple):
-    """do: the service. flag: what is so afterwards, or is not. said: and how it is said."""
+    """An action: its service, the JSON field ``flag`` and its value afterwards, and the message about it."""
 
     do: Callable[[int, int], bool]
     flag: str
@@ -42,13 +42,13 @@ VERBS: Final = {
 }
 
 
-OPPOSITE: Final = {"suggested": "following", "following": "suggested"}  # lists of the page of people
+OPPOSITE: Final = {"suggested": "following", "following": "suggested"}  # lists on the page "people"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def block(request: HttpRequest, name: str) -> HttpResponse:
-    """GET: what it means, and a button. POST: done."""
+    """GET: explain blocking, with a button. POST: block the reader."""
     if request.method == "POST":
         return _act(request, name, "block")
     if not request.user.is_authenticated:
@@ -61,7 +61,7 @@ def block(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_POST
 def act(request: HttpRequest, name: str, verb: str) -> HttpResponse:
-    """Do it. htmx gets the button as it is afterwards, JSON what is so now and whether it was changed."""
+    """Run the action. htmx gets the new state of the button, JSON the new state and whether it changed."""
     return _act(request, name, verb)
 
 
@@ -83,7 +83,10 @@ def _act(request: HttpRequest, name: str, verb: str) -> HttpResponse:
 
 
 def _do(verb: str, user_id: int, target_id: int) -> bool:
-    """Raises NoSuchPerson also where there was nothing to take back, and the other blocked the one who asks."""
+    """Run the service. Return whether it changed anything.
+
+    Removing a missing relation raises BlockedByThem if the target has blocked the reader.
+    """
     is_changed = VERBS[verb].do(user_id, target_id)
     if not is_changed and verb.startswith("un") and people.is_blocked(target_id, user_id):
         raise people.BlockedByThem
@@ -101,16 +104,16 @@ def _done(request: HttpRequest, person: Profile, verb: Verb, is_changed: bool) -
         if column not in OPPOSITE:
             return render(request, "social/_follow.html", context)
         response = render(request, "social/_follow.html", context | {"column": column})
-        # Only the other list is asked for anew: the button that was pressed stays, and keeps the focus.
+        # Reload only the other list, so that the pressed button stays and keeps the focus.
         return trigger_client_event(response, f"{OPPOSITE[column]}-changed")
     messages.success(request, verb.said % {"name": person.name})
-    # Who blocked one as well has no page to go to.
+    # A blocked reader's own page may be missing, if that reader has also blocked the visitor.
     default = "/people/blocked/" if verb.flag == "is_blocked" else person.url
     return go(request, next_address(request, default))
 
 
 def _person(name: str) -> Profile | None:
-    """Whoever has this name, active or not: what was done to somebody can be taken back also when they are not."""
+    """Return the user with this name, active or not, since actions on inactive users can be undone."""
     folded = fold(name)
     if not folded.isprintable():
         return None
@@ -119,7 +122,7 @@ def _person(name: str) -> Profile | None:
 
 
 def _wait(user_id: int, verb: str) -> int:
-    """Seconds to wait until one may do this again; 0: one may. Taking back is never too often."""
+    """Return the seconds until the action is allowed, or 0. Undoing an action has no rate limit."""
     if verb.startswith("un"):
         return 0
     waits = (allow(f"{verb}-{seconds}", user_id, most, seconds) for most, seconds in settings.FOLLOW_RATES)

@@ -1,4 +1,7 @@
-"""Posts with a hashtag, about a book, and to me: in HTML and (``Accept: application/json``) in JSON."""
+"""Posts with a hashtag, about a book, about an author's books, and mentions, in HTML and JSON.
+
+Requests with ``Accept: application/json`` get JSON.
+"""
 
 from typing import Any
 from urllib.parse import quote
@@ -20,7 +23,7 @@ from social.views.timelines import results
 
 @require_safe
 def tagged(request: HttpRequest, hashtag: str) -> HttpResponse:
-    """``?after=``: posts with a hashtag, however it is spelled."""
+    """Show the posts with a hashtag in any spelling (``?after=``)."""
     name = fold_hashtag(hashtag)
     if name is None:
         raise Http404
@@ -30,7 +33,7 @@ def tagged(request: HttpRequest, hashtag: str) -> HttpResponse:
 
 @require_safe
 def about(request: HttpRequest, pk: int) -> HttpResponse:
-    """``?after=``: posts about a book."""
+    """Show the posts about a book (``?after=``)."""
     book = get_book(pk)
     if book is None:
         raise Http404
@@ -40,7 +43,7 @@ def about(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def about_author(request: HttpRequest, pk: int) -> HttpResponse:
-    """``?after=``: posts about the books of an author."""
+    """Show the posts about an author's books (``?after=``)."""
     author = get_author(pk)
     if author is None:
         raise Http404
@@ -51,7 +54,7 @@ def about_author(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @never_cache
 def mentions(request: HttpRequest) -> HttpResponse:
-    """``?after=``: posts that mention me."""
+    """Show the posts that mention the logged-in reader (``?after=``)."""
     if not request.user.is_authenticated:
         return must_log_in(request)
     page = mentions_of(int(request.user.pk or 0), cursor(request.GET.get("after")))
@@ -59,7 +62,7 @@ def mentions(request: HttpRequest) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, page: PostPage, template: str, path: str, more: dict[str, Any]) -> HttpResponse:
-    """The template gets ``page``, a ``PostPage``, and whether it is the first one."""
+    """Render a page of posts. The template gets ``page``, a ``PostPage``, and ``is_first``."""
     if wants_json(request):
         response = json(results(page, path))
     else:

@@ -1,6 +1,6 @@
-"""Pages about people, in HTML and (``Accept: application/json``) in JSON.
+"""Pages about readers, in HTML and (``Accept: application/json``) in JSON.
 
-Who blocked the one who asks is not there for them: 404, as for a name that nobody has.
+The page of a reader that has blocked the visitor is a 404, as for a name that does not exist.
 """
 
 from collections.abc import Callable
@@ -26,12 +26,12 @@ from social.selectors import posts_of
 from social.suggestions import Suggestion, suggestions
 from social.views.timelines import results
 
-FEW = 10  # of a list, where it is one of several
+FEW = 10  # readers in each list of the page "people"
 
 
 @require_safe
 def person(request: HttpRequest, name: str) -> HttpResponse:
-    """Somebody: how many follow them, whom one has in common with them, and what they posted (``?after=``)."""
+    """Show a reader's figures, follows in common with the visitor, and posts (``?after=``)."""
     found = profile(name, request.user.pk)
     if found is None or found.name != name:
         return elsewhere(request, found, "")
@@ -48,13 +48,13 @@ def person(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 def followers(request: HttpRequest, name: str) -> HttpResponse:
-    """Who follows somebody, newest first (``?after=``)."""
+    """List a reader's followers, newest first (``?after=``)."""
     return _follows(request, name, "followers", people_lists.followers_of)
 
 
 @require_safe
 def following(request: HttpRequest, name: str) -> HttpResponse:
-    """Whom somebody follows, newest first (``?after=``)."""
+    """List the readers that a reader follows, newest first (``?after=``)."""
     return _follows(request, name, "following", people_lists.following_of)
 
 
@@ -73,7 +73,7 @@ def _follows(request: HttpRequest, name: str, kind: str, find: Callable[..., Peo
 @require_safe
 @never_cache
 def people(request: HttpRequest) -> HttpResponse:
-    """Whom one might follow, and the newest of those whom one follows, has muted and has blocked."""
+    """Show suggestions, and the newest followed, muted and blocked readers."""
     if not request.user.is_authenticated:
         return must_log_in(request)
     me = request.user.pk
@@ -94,7 +94,7 @@ def people(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def shunned(request: HttpRequest, kind: str) -> HttpResponse:
-    """Whom one has muted, or blocked, newest first (``?after=``). Nobody else is shown this."""
+    """List the muted or blocked readers, newest first (``?after=``), for the logged-in reader alone."""
     if not request.user.is_authenticated:
         return must_log_in(request)
     find = people_lists.muted_by if kind == "muted" else people_lists.blocked_by
@@ -112,7 +112,7 @@ def answer(request: HttpRequest, template: str, context: dict[str, Any], content
 
 
 def elsewhere(request: HttpRequest, found: Profile | None, rest: str) -> HttpResponse:
-    """The page under the name as its owner spells it; 404 for nobody."""
+    """Redirect to the page under the owner's spelling of the name; 404 if no such reader is visible."""
     response: HttpResponse
     if found is not None and found.url:
         given = request.GET.urlencode()

@@ -1,4 +1,4 @@
-"""Writing and deleting posts, and one post by itself: in HTML and (``Accept: application/json``) in JSON."""
+"""Creating and deleting posts, and the page of one post, in HTML and (``Accept: application/json``) in JSON."""
 
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ HOME: Final = "/home/"
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def posts(request: HttpRequest) -> HttpResponse:
-    """POST ``text`` (``book``, ``key``, ``next``), as a form or as a JSON object. GET leads to where one writes."""
+    """POST ``text`` (``book``, ``key``, ``next``), as a form or a JSON object. GET redirects to the home timeline."""
     if request.method != "POST":
         return redirect_to(HOME)
     if not request.user.is_authenticated:
@@ -54,7 +54,7 @@ def posts(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def one_post(request: HttpRequest, pk: int) -> HttpResponse:
-    """One post. The template gets ``post``, a ``PostRecord``."""
+    """Show one post. The template gets ``post``, a ``PostRecord``."""
     found = _post_or_404(request, pk)
     if wants_json(request):
         response = json(orjson.Fragment(found.raw))
@@ -68,14 +68,14 @@ def one_post(request: HttpRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """GET: whether one really wants to. POST: done."""
+    """GET: ask for confirmation. POST: delete the post."""
     if not request.user.is_authenticated:
         return must_log_in(request)
     if request.method == "POST":
         if not delete_post(pk, by=request.user.pk):
             if Post.objects.filter(pk=pk).exists():
                 raise Http404
-            done_before(request)  # of two clicks the first has deleted it
+            done_before(request)  # the first of two clicks has deleted it
         if wants_json(request):
             return json({"id": pk, "is_deleted": True})
         messages.success(request, _("Your post is deleted."))
@@ -94,7 +94,7 @@ def _post_or_404(request: HttpRequest, pk: int) -> PostRecord:
 
 
 def _wait(user_id: int) -> int:
-    """Count one try to post and one post. Returns seconds to wait until the next one; 0: this one may be posted."""
+    """Count an attempt and a post. Return the seconds until the next post is allowed; 0 if this one is allowed."""
     limits = [
         ("post-try", *settings.POST_TRIES),
         *((f"post-{seconds}", n, seconds) for n, seconds in settings.POST_RATES),
@@ -104,7 +104,7 @@ def _wait(user_id: int) -> int:
 
 
 def _post(user_id: int, draft: Draft) -> Post:
-    """Post it. A text that is refused counts as a try, because cleaning it takes time, and not as a post."""
+    """Create the post. A refused text counts as an attempt, because cleaning it takes time, but not as a post."""
     try:
         return post(user_id, draft.text, book_id=draft.book_id, key=draft.key)
     except ValidationError:
@@ -114,7 +114,7 @@ def _post(user_id: int, draft: Draft) -> Post:
 
 
 def _posted(request: HttpRequest, draft: Draft, made: Post) -> HttpResponse:
-    """htmx gets the new post for the top of the list, and an empty composer."""
+    """Answer with the new post. htmx gets it for the top of the list, with an empty form."""
     if _speaks_json(request):
         response = json(orjson.Fragment(_record(made).raw), 201)
         response.headers["Location"] = f"/posts/{made.pk}/"
@@ -126,7 +126,7 @@ def _posted(request: HttpRequest, draft: Draft, made: Post) -> HttpResponse:
 
 
 def _record(made: Post) -> PostRecord:
-    """From SQL: whether it is in Redis by now, nobody knows. 404 for one that was taken out of sight since."""
+    """Return the record from SQL, since Redis may not have it yet. 404 if the post is already hidden."""
     with sql_only():
         found = records([made.pk])
     if not found:
@@ -150,7 +150,7 @@ def _too_often(request: HttpRequest, draft: Draft, seconds: int) -> HttpResponse
 
 
 def _again(request: HttpRequest, draft: Draft, error: str, status: int) -> HttpResponse:
-    """The composer with what was typed, and what is wrong with it."""
+    """Render the form again with the input and the error."""
     shown: dict[str, Any] = {
         "text": draft.text,
         "error": error,

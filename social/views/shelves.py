@@ -1,4 +1,4 @@
-"""The shelves of a person as others may see them, in HTML and JSON."""
+"""A reader's shelves as others may see them, in HTML and JSON."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
@@ -18,7 +18,7 @@ from social.views.people import answer, elsewhere
 @require_safe
 @never_cache
 def shelves(request: HttpRequest, name: str) -> HttpResponse:
-    """``?shelf=&after=``: the shelves that the visitor may see, and the books of one. Others are not mentioned."""
+    """Show the shelves that the visitor may see, and the books of one of them (``?shelf=&after=``)."""
     person = profile(name, request.user.pk)
     if person is None or person.name != name:
         return elsewhere(request, person, "shelves/")
@@ -49,9 +49,9 @@ def shelves(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _levels(person: Profile, found: Shelves) -> set[Privacy]:
-    """Return the privacy levels that the visitor of a person may see.
+    """Return the privacy levels of the person's shelves that the visitor may see.
 
-    SQL confirms a follower where a shelf depends on it (1 query): the follows in Redis may lag while it is away.
+    Where a shelf is for followers, SQL confirms the follow (1 query), because Redis may lag behind after a fault.
     """
     if person.is_me:
         return set(Privacy)

@@ -1,4 +1,4 @@
-"""My timeline and everybody's, in HTML and (``Accept: application/json``) in JSON."""
+"""The home timeline and the global timeline, in HTML and (``Accept: application/json``) in JSON."""
 
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -23,9 +23,9 @@ MOST_SEEN: Final = 100  # ids in an address
 @require_safe
 @never_cache
 def home(request: HttpRequest) -> HttpResponse:
-    """``?after=``: what those whom I follow have posted, and I. The template gets ``page``, a ``PostPage``.
+    """Show the home timeline (``?after=``). The template gets ``page``, a ``PostPage``.
 
-    Strangers are led to the log-in page (JSON: 401).
+    Visitors without a login are redirected to the login page (JSON: 401).
     """
     if not request.user.is_authenticated:
         return _varied(must_log_in(request))
@@ -37,10 +37,10 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def new(request: HttpRequest) -> HttpResponse:
-    """``?since=ID&seen=ID,ID``: how many posts have come to my timeline since a page of it was made (``new_posts``).
+    """Count the posts that a rendered page of the home timeline lacks (``?since=ID&seen=ID,ID``).
 
-    For htmx: a bar that leads to them, or nothing. Asked for as a page: the timeline. Strangers as ``home``; but
-    htmx is told 401, and the page that polls stays where it is.
+    htmx gets a bar with a link to them, or nothing; a browser is redirected to the timeline. Visitors without a login
+    are treated as in ``home``, except that htmx gets a 401, so that the polling page stays.
     """
     if not request.user.is_authenticated:
         return _varied(HttpResponse(status=401) if is_partial(request) else must_log_in(request, HOME))
@@ -58,7 +58,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def everybody(request: HttpRequest) -> HttpResponse:
-    """``?after=``: what everybody has posted. The template gets ``page``, a ``PostPage``."""
+    """Show all posts (``?after=``). The template gets ``page``, a ``PostPage``."""
     viewer = request.user.pk if request.user.is_authenticated else None
     after = cursor(request.GET.get("after"))
     return _answer(request, global_timeline(viewer, after), "social/global.html", GLOBAL, {"is_first": after is None})
@@ -79,7 +79,7 @@ def _varied(response: HttpResponse) -> HttpResponse:
 
 
 def results(page: PostPage, path: str) -> dict[str, Any]:
-    """A page of the timeline at ``path``, for JSON."""
+    """Return a page of the timeline at ``path`` as a value for JSON."""
     return {
         "results": [orjson.Fragment(post.raw) for post in page.posts],
         "next": f"{path}?after={page.after}" if page.after else None,

@@ -1,4 +1,4 @@
-"""``manage.py timelines``: home timelines, made ready from SQL."""
+"""``manage.py timelines``: rebuild home timelines from SQL, and report their state."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Sequence
@@ -18,11 +18,11 @@ from mirror.redis import relay_client
 from mirror.status import warm_mirrors
 from social.active import active_readers, slices_of
 
-NAMED = 20  # ids that are told of, of those without a timeline
+NAMED = 20  # ids of users without a timeline that the report lists
 
 
 class Command(ReportingCommand):
-    """One action each: a parser in ``add_arguments``, the work in ``do_<action>``."""
+    """Actions on home timelines. Each has a parser in ``add_arguments`` and a method ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.description = _("Home timelines: made ready from SQL, so that the next page needs none.")
@@ -83,7 +83,7 @@ def _mirror() -> WindowMirror:
 
 
 def _ids(names: Sequence[str]) -> list[int]:
-    """Whose names these are. Raises CommandError for nobody's."""
+    """Return the ids of the users with these names. Raises CommandError for unknown names."""
     keys = {fold(name): name for name in names}
     found = dict(User.objects.filter(name_key__in=keys).values_list("name_key", "pk"))
     if unknown := [name for key, name in keys.items() if key not in found]:
@@ -92,7 +92,7 @@ def _ids(names: Sequence[str]) -> list[int]:
 
 
 def _refuse_while_cold() -> None:
-    """Timelines cannot be made before what they follow is whole. Raises CommandError."""
+    """Raise CommandError if the timelines' mirror, or a mirror that they are computed after, is cold."""
     mirror = _mirror()
     names = [mirror.name, *(after.mirror for after in mirror.after)]
     found = warm_mirrors(relay_client())
@@ -102,7 +102,7 @@ def _refuse_while_cold() -> None:
 
 
 def _rebuild(slices: Iterable[Sequence[int]], progress: Progress) -> tuple[int, list[int]]:
-    """Make the timelines of these people. How many were made, and whose were not."""
+    """Rebuild the timelines of these users. Return the number of successes and the ids of the failures."""
     mirror, redis = _mirror(), relay_client()
     made, missed = 0, list[int]()
     for some in slices:
