@@ -1,1 +1,1 @@
-"""The login log: bitmaps of who was here on which day."""
+"""The login log: bitmaps of the users that logged in on each day."""

@@ -1,7 +1,7 @@
-"""The admin's first page shows the log (``loginlog.dashboard``)."""
+"""The admin's start page shows the login log (``loginlog.dashboard``)."""
 
 from django.contrib import admin
 
-# A template of another name: one called "admin/index.html" cannot say where the one that it extends is to be found,
-# because the folder of templates is also an application's and would be found twice.
+# The template needs another name. One called "admin/index.html" could not extend the original of the same name, since
+# the template loaders would find it twice: its folder is both a template folder and an application's.
 admin.site.index_template = "loginlog/admin_index.html"

@@ -1,7 +1,7 @@
-"""Who was here, over days: counts by day, week and month, and who came back. All from the bitmaps of days.
+"""Active users by day, week and month, and retention, computed from the day bitmaps.
 
-Nothing here looks for keys: which bitmaps are asked for follows from the dates and the types alone. ``Union`` is
-``selectors.unions``; how often it is asked is said with each function.
+No function scans for keys, because dates and types determine the bitmaps. ``Union`` is ``selectors.unions``; each
+function states its number of calls.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from loginlog.days import A_DAY, days
 from loginlog.selectors import Span
 from loginlog.windows import Table
 
-AT_ONCE: Final = 16  # days that are asked for together
+AT_ONCE: Final = 16  # days per call of Union
 WIDTHS: Final = (1, 7, 30)  # days: DAU, WAU, MAU
 BEFORE: Final = timedelta(days=WIDTHS[-1] - 1)
 EVERYBODY: Final = ""  # the type of all types together
@@ -27,7 +27,7 @@ Union = Callable[[Sequence[Span]], Sequence[bytes]]
 
 @dataclass(frozen=True)
 class Activity:
-    """Of one type, or of everybody: distinct users on each day, in the 7 and in the 30 days that end with it."""
+    """Distinct users of one type, or of all types, on each day and in the 7 and 30 days that end with it."""
 
     user_type: str
     dau: list[int]
@@ -36,14 +36,14 @@ class Activity:
 
 
 def asks(length: int) -> int:
-    """How often ``activity`` asks for so many days."""
+    """Return the number of calls that ``activity`` makes for a range of ``length`` days."""
     return -(-(length + BEFORE.days) // AT_ONCE)
 
 
 def activity(first: date, last: date, types: Sequence[str], union: Union) -> list[Activity]:
-    """DAU, WAU and MAU for each day from ``first`` to ``last``: everybody first, then type by type.
+    """Return DAU, WAU and MAU for each day from ``first`` to ``last``, first of all types together, then by type.
 
-    Asks ``asks(days)`` times, for 16 days each; has at most 45 days of each type in memory.
+    Calls ``union`` ``asks(days)`` times, for 16 days each, and holds at most 45 days of each type in memory.
     """
     found: dict[str, tuple[list[int], ...]] = {kind: ([], [], []) for kind in (EVERYBODY, *types)}
     kept: dict[str, Table] = {}
@@ -60,7 +60,7 @@ def activity(first: date, last: date, types: Sequence[str], union: Union) -> lis
 
 
 def _tables(chunk: Sequence[date], types: Sequence[str], union: Union) -> dict[str, Table]:
-    """A table for everybody and one for each type, with a row a day."""
+    """Return a table for all types together and one for each type, with a row per day."""
     raws = union([Span(day, day, kind) for kind in types for day in chunk])
     size = len(chunk)
     tables = {kind: windows.table(raws[i * size : (i + 1) * size]) for i, kind in enumerate(types)}
@@ -76,11 +76,11 @@ def retention(
     reading: Reading,
     today: date,
 ) -> list[Cohort]:
-    """The cohorts of users by their first login as one of a type (None: as any).
+    """Return the cohorts of users by their first login as a user of one type (None: of any type).
 
-    periods: from ``cohorts.periods``. since: the first day of the whole log (None: it is empty). Whose first login
-    was when is not kept anywhere: it is worked out from all days, so that a mark that is made late puts a user into
-    the cohort where they belong. Asks once, for one bitmap a period and one for all the time before.
+    ``periods`` come from ``cohorts.periods``; ``since`` is the first day of the whole log (None: it is empty). First
+    logins are not stored but computed from all days, so a late mark still puts a user into the right cohort. Calls
+    ``union`` once, for one bitmap per period and one for all the time before.
     """
     spans = [Span(period.first, period.last, user_type) for period in periods]
     earlier = since is not None and since < periods[0].first

@@ -1,4 +1,4 @@
-"""The login log is written to Redis first; its bitmaps follow in SQL, merged by OR."""
+"""The backup of the login log. Bitmaps are written to Redis first and merged into SQL by OR."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -15,15 +15,15 @@ from mirror.backup import Backup, register
 from mirror.session import Session
 
 Value = bytes | Known
-STEP: Final = 200  # segments in a round trip
+STEP: Final = 200  # segments per round trip
 
 
 @register
 class LoginLogBackup(Backup):
     """Items are the months of users and the segments of days (``loginlog.items``).
 
-    What is old enough to have expired, and the bitmaps of numbers, Redis need not have: of these the value is what
-    Redis and SQL say together. Of the rest it is what Redis says, for readers ask nobody else.
+    Redis may lack items that are old enough to have expired, and the bitmaps of dense ids; their value is the union of
+    Redis and SQL. The value of all other items is that of Redis, because readers ask only Redis for them.
     """
 
     name = scripts.BACKUP
@@ -31,9 +31,10 @@ class LoginLogBackup(Backup):
     whole = True
 
     def read(self, redis: Any, items: Sequence[str]) -> dict[str, Value]:
-        """What was erased or removed is left out, and wiped from Redis if it is there."""
+        """Return values without erased and removed bits. Clear such bits in Redis as well."""
         parsed = _parsed(items)
-        # Before the bits: who is erased and comes back meanwhile has another number, and the older one is refused.
+        # Read before the bits: a user that is erased and logs in again meanwhile gets a new dense id, and SQL refuses
+        # bits of the old one.
         owners = _owners([item for item in parsed if isinstance(item, Month)])
         found: dict[str, Value] = {}
         for at in range(0, len(parsed), STEP):
@@ -57,7 +58,7 @@ class LoginLogBackup(Backup):
         store.merge(of_users, of_days)
 
     def kept(self, values: Mapping[str, Value | None]) -> list[str]:
-        """Those of which SQL has every bit, but for those that were erased or removed meanwhile."""
+        """Return the items of which SQL has every bit, apart from bits that were erased or removed meanwhile."""
         known, parsed = self.load(list(values)), _parsed(list(values))
         owners = _owners([item for item in parsed if isinstance(item, Month)])
         gone = _tombstones(values)
@@ -85,7 +86,7 @@ class LoginLogBackup(Backup):
         return [item.name for item in walk.after(parse(after) if after else None, limit)]
 
     def items_lost(self, after: str | None, limit: int) -> list[str]:
-        """From the first month on that readers ask Redis alone about; what is older is read from SQL."""
+        """Return items from the first month on that readers ask only Redis for; older items are read from SQL."""
         first = days.month_of(days.today() - timedelta(days=days.LEAST_DAYS))
         return [item.name for item in walk.after(parse(after) if after else None, limit, first)]
 
@@ -101,7 +102,7 @@ class LoginLogBackup(Backup):
                 yield [name for name in names if _is_item(name)]
 
     def is_stray(self, items: Sequence[str]) -> list[str]:
-        """Months of users who have no number: they were erased."""
+        """Return the months of erased users, which have no dense id."""
         months = [item for item in _parsed(items) if isinstance(item, Month)]
         owners = _owners(months)
         return [item.name for item in months if item.user_id not in owners]
@@ -123,7 +124,7 @@ def _is_item(name: str) -> bool:
 
 
 def _may_be_gone(item: Item, first: Any) -> bool:
-    """Whether Redis need not have all of it."""
+    """Return whether Redis may lack bits of the item."""
     match item:
         case Month():
             return item.month < first
@@ -134,7 +135,7 @@ def _may_be_gone(item: Item, first: Any) -> bool:
 
 
 def _owners(items: Sequence[Month]) -> dict[int, int]:
-    """The numbers of the users whose months these are."""
+    """Return the dense ids of the users of these months, by user id."""
     users = {item.user_id for item in items}
     return dict(Number.objects.filter(user_id__in=users).values_list("user_id", "pk")) if users else {}
 
@@ -145,8 +146,9 @@ def _tombstones(values: Mapping[str, Value | None]) -> Tombstones:
 
 
 def _wiped(redis: Any, found: dict[str, Value]) -> dict[str, Value]:
-    """Take erased and removed bits out of what was found, and out of Redis. Asks SQL: after Redis, for a mark lifts a
-    removal before it sets the bit.
+    """Return the values without erased and removed bits, and clear these bits in Redis.
+
+    SQL is read after Redis, because a mark lifts a removal before it sets the bit.
     """
     gone = _tombstones(found)
     rest = {name: _rest(gone, parse(name), value) for name, value in found.items()}
@@ -168,7 +170,7 @@ def _rest(gone: Tombstones, item: Item, value: Value) -> Value:
 
 
 def _together(found: dict[str, Value], known: Mapping[str, Value]) -> dict[str, Value]:
-    """What either says, OR-ed."""
+    """Return the union of the values in Redis (``found``) and in SQL (``known``)."""
     for name, value in known.items():
         said = found.get(name)
         if isinstance(value, Known):
@@ -180,7 +182,7 @@ def _together(found: dict[str, Value], known: Mapping[str, Value]) -> dict[str, 
 
 
 def _split(values: Mapping[str, Value | None]) -> tuple[dict[Month, Known], dict[Segment, bytes]]:
-    """Months and segments apart. Nothing is said of what has no value: bits are only ever added."""
+    """Separate months from segments, without items that have no value: a merge only adds bits."""
     of_users: dict[Month, Known] = {}
     of_days: dict[Segment, bytes] = {}
     for name, value in values.items():
@@ -193,7 +195,7 @@ def _split(values: Mapping[str, Value | None]) -> tuple[dict[Month, Known], dict
 
 
 def _has(known: Value | None, value: Value | None, item: Item, owners: Mapping[int, int], gone: Tombstones) -> bool:
-    """Whether SQL has every bit of a value that is to be kept."""
+    """Return whether SQL has every bit of a value, apart from erased and removed bits."""
     if isinstance(item, Month) and isinstance(value, Known):
         if owners.get(item.user_id) != value.number:
             return True  # erased

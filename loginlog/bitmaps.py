@@ -1,4 +1,4 @@
-"""Bitmaps as Redis keeps them, in bytes: bit 0 is the highest of the first byte. Pure; no Redis, no SQL."""
+"""Operations on bitmaps in Redis' format: bit 0 is the highest bit of the first byte. No Redis, no SQL."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -7,39 +7,39 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-SEGMENT_BYTES: Final = 8192  # of a day's bitmap: one row in SQL, one mark
-SEGMENT: Final = SEGMENT_BYTES * 8  # numbers
+SEGMENT_BYTES: Final = 8192  # of a day's bitmap; a segment is one row in SQL and one mark
+SEGMENT: Final = SEGMENT_BYTES * 8  # dense ids per segment
 MONTH_BYTES: Final = 4  # bit 0 is never set, bits 1 to 31 are days
 
 
 def bit_of(day: date) -> int:
-    """The bit of a day in its month's bits (an integer of 32 bits, as SQL has it)."""
+    """Return the bit of a day in its month's bits, a 32-bit integer as in SQL."""
     return 1 << (31 - day.day)
 
 
 def month_bits(raw: bytes) -> int:
-    """A month's bitmap as an integer. What is no day is left out."""
+    """Return a month's bitmap as an integer, without the bit that is no day."""
     return int.from_bytes(raw[:MONTH_BYTES].ljust(MONTH_BYTES, b"\0")) & 0x7FFFFFFF
 
 
 def month_raw(bits: int) -> bytes:
-    """A month's bits as Redis' four bytes."""
+    """Return a month's bits as the four bytes in Redis."""
     return bits.to_bytes(MONTH_BYTES)
 
 
 def days_of(month: date, bits: int) -> list[date]:
-    """The days of a month whose bits are set, ascending."""
+    """Return the days of a month with a set bit, ascending."""
     return [month + timedelta(days=d - 1) for d in range(1, 32) if bits >> (31 - d) & 1]
 
 
 def numbers(raw: bytes, start: int = 0) -> NDArray[np.int64]:
-    """The places of the bits that are set, ascending; the first bit of ``raw`` is ``start``."""
+    """Return the positions of the set bits, ascending; the first bit of ``raw`` has the position ``start``."""
     bits = np.unpackbits(np.frombuffer(raw, dtype=np.uint8))
     return np.flatnonzero(bits) + start
 
 
 def of_numbers(found: Iterable[int]) -> bytes:
-    """The bitmap in which just these bits are set."""
+    """Return the bitmap in which exactly these bits are set."""
     places = np.fromiter(found, dtype=np.int64)
     if not places.size:
         return b""
@@ -49,12 +49,12 @@ def of_numbers(found: Iterable[int]) -> bytes:
 
 
 def count(raw: bytes) -> int:
-    """How many bits are set."""
+    """Return the number of set bits."""
     return int(np.bitwise_count(np.frombuffer(raw, dtype=np.uint8)).sum(dtype=np.int64))
 
 
 def union(raws: Iterable[bytes]) -> bytes:
-    """All bitmaps OR-ed, without zeros at the end. They may be of any lengths."""
+    """Return the union of bitmaps of any lengths, without trailing zeros."""
     parts = sorted(raws, key=len, reverse=True)
     if not parts:
         return b""
@@ -65,7 +65,7 @@ def union(raws: Iterable[bytes]) -> bytes:
 
 
 def without(raw: bytes, gone: bytes) -> bytes:
-    """The bits of ``raw`` that are not in ``gone``, without zeros at the end."""
+    """Return the bits of ``raw`` that are not in ``gone``, without trailing zeros."""
     found = np.frombuffer(raw, dtype=np.uint8).copy()
     size = min(len(raw), len(gone))
     found[:size] &= ~np.frombuffer(gone[:size], dtype=np.uint8)
@@ -73,10 +73,10 @@ def without(raw: bytes, gone: bytes) -> bytes:
 
 
 def covers(all_of: bytes, part: bytes) -> bool:
-    """Whether every bit of ``part`` is in ``all_of``."""
+    """Return whether every bit of ``part`` is in ``all_of``."""
     return not without(part, all_of)
 
 
 def short(raw: bytes) -> bytes:
-    """The same bitmap without zeros at the end: equal facts are equal bytes."""
+    """Return the bitmap without trailing zeros, so that equal sets are equal bytes."""
     return raw.rstrip(b"\0")

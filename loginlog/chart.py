@@ -1,4 +1,4 @@
-"""Lines over days: SVG that stretches with the page, its numbers and dates as text beside it."""
+"""Line charts over days: SVG that stretches with the page. Numbers and dates are text beside the picture."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,10 @@ TICKS = 4  # steps of the scale, at most
 
 @dataclass(frozen=True)
 class Chart:
-    """picture: SVG without text. ticks: the scale, from the top down. dates: the first, (a middle,) the last day."""
+    """A chart. ``picture`` is SVG without text, ``ticks`` the scale from the top down.
+
+    ``dates`` has the first day, a middle day if there is room, and the last day.
+    """
 
     picture: SafeString
     ticks: list[int]
@@ -20,7 +23,7 @@ class Chart:
 
 
 def scale(most: int) -> list[int]:
-    """Round numbers from 0 up to ``most`` or a little more: at most 4 steps of 1, 2 or 5 times a power of ten."""
+    """Return round numbers from 0 to at least ``most``, in at most 4 steps of 1, 2 or 5 times a power of ten."""
     unit = 1
     while True:
         for step in (unit, 2 * unit, 5 * unit):
@@ -30,7 +33,7 @@ def scale(most: int) -> list[int]:
 
 
 def chart(days: Sequence[date], lines: Sequence[tuple[str, Sequence[int]]], *, name: str) -> Chart:
-    """Lines with a class each ("dau"), a number a day. ``name`` says in words what is to be seen."""
+    """Draw lines, each with a CSS class ("dau") and a number per day. ``name`` describes the chart in words."""
     ticks = scale(max((n for _, numbers in lines for n in numbers), default=0))
     top, width = ticks[-1], max(len(days) - 1, 1)
     drawn = [(css, " ".join(f"{x},{top - n}" for x, n in enumerate(_at_least_two(numbers)))) for css, numbers in lines]
@@ -48,5 +51,5 @@ def chart(days: Sequence[date], lines: Sequence[tuple[str, Sequence[int]]], *, n
 
 
 def _at_least_two(numbers: Sequence[int]) -> Sequence[int]:
-    """One day alone would be a line without a length."""
+    """Repeat a single number, since a line with one point is invisible."""
     return numbers if len(numbers) > 1 else [*numbers, *numbers]

@@ -1,4 +1,4 @@
-"""System checks: settings of the login log that would lose days."""
+"""System checks for settings of the login log."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from loginlog.days import LEAST_DAYS
 
 @register()
 def check_days(**kwargs: Any) -> list[CheckMessage]:
-    """What readers take for granted to be in Redis must not have expired."""
+    """Report an expiry that would remove days for which readers ask only Redis."""
     if settings.LOGINLOG_EXPIRE_DAYS >= LEAST_DAYS:
         return []
     hint = f"Readers ask Redis alone about the last {LEAST_DAYS} days."

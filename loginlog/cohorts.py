@@ -1,4 +1,4 @@
-"""Who came for the first time in which week or month, and how many of them came back, and when."""
+"""Cohorts: users by the week or month of their first login, and the numbers that returned later."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ READINGS: tuple[Reading, ...] = ("on", "after")
 
 @dataclass(frozen=True)
 class Period:
-    """A week (Monday to Sunday) or a month; both days belong to it."""
+    """A week (Monday to Sunday) or a month, from ``first`` to ``last`` inclusive."""
 
     first: date
     last: date
 
     def is_over(self, today: date) -> bool:
-        """Whether nobody can come in it any more (but for marks that are made late)."""
+        """Return whether the period has ended. Late marks may still add users."""
         return self.last < today
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Of a cohort: how many came, and as a share of it (0 to 1). open: the period is not over yet."""
+    """The number of a cohort's users in a period, and their share (0 to 1). ``open``: the period has not ended."""
 
     count: int
     share: float
@@ -40,7 +40,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Cohort:
-    """Users whose first login fell into ``period``; ``cells[k]`` says how many of them came k periods later."""
+    """Users with their first login in ``period``; ``cells[k]`` counts those that logged in k periods later."""
 
     period: Period
     size: int
@@ -49,7 +49,7 @@ class Cohort:
 
 
 def period_of(day: date, kind: Kind) -> Period:
-    """The period in which a day lies."""
+    """Return the period that contains a day."""
     if kind == "week":
         first = day - A_DAY * day.weekday()
         return Period(first, first + A_DAY * 6)
@@ -57,7 +57,7 @@ def period_of(day: date, kind: Kind) -> Period:
 
 
 def periods(until: date, kind: Kind, count: int) -> list[Period]:
-    """``count`` periods one after the other; the last one has the day ``until`` in it."""
+    """Return ``count`` consecutive periods; the last one contains the day ``until``."""
     found = [period_of(until, kind)]
     while len(found) < count:
         found.append(period_of(found[-1].first - A_DAY, kind))
@@ -65,11 +65,11 @@ def periods(until: date, kind: Kind, count: int) -> list[Period]:
 
 
 def cohorts(spans: Sequence[Period], seen_before: Table, active: Table, reading: Reading, today: date) -> list[Cohort]:
-    """The table of retention.
+    """Return the retention table: one cohort per period.
 
-    spans: periods without a gap between them. seen_before: one row, everybody who came before the first of them.
-    active: a row for each period, everybody who came in it. reading: "on" counts who came in that very period,
-    "after" who came in it or in a later one (of those given).
+    ``spans`` are consecutive periods. ``seen_before`` has one row with the users active before the first period, and
+    ``active`` has one row per period with its active users. ``reading`` "on" counts users active in exactly that
+    period, "after" those active in it or in a later one of ``spans``.
     """
     words = max(seen_before.shape[1], active.shape[1])
     seen, active = widen(seen_before, words)[0].copy(), widen(active, words)

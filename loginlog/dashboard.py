@@ -1,4 +1,4 @@
-"""What the admin's first page shows of the login log: a line, a year of days, and who comes back."""
+"""The login log on the admin's start page: a line chart, a year of days, and retention."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ WEEKS: Final = 8  # cohorts
 
 @dataclass(frozen=True)
 class Month:
-    """A month of the whole site. average: users on a day, of the days that have come."""
+    """A month of the whole site. ``average`` counts users per day over the days so far."""
 
     sheet: Sheet
     average: float
@@ -34,7 +34,7 @@ class Month:
 
 @dataclass(frozen=True)
 class Dashboard:
-    """``by`` and ``reading`` are of the cohorts. is_empty: nobody has ever logged in."""
+    """The content of the start page. ``by`` and ``reading`` concern the cohorts; ``is_empty``: the log has no login."""
 
     line: Chart
     months: list[Month]
@@ -46,12 +46,15 @@ class Dashboard:
 
 
 def add_to(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """For unfold's ``DASHBOARD_CALLBACK``."""
+    """Add the dashboard to the template context, for unfold's ``DASHBOARD_CALLBACK``."""
     return context | {"loginlog": dashboard(today())} if request.user.has_perm("loginlog.view_report") else context
 
 
 def dashboard(now: date) -> Dashboard:
-    """The log up to the day ``now``. Asks for a year's counts at once, then for the cohorts' bitmaps at once."""
+    """Return the dashboard up to the day ``now``.
+
+    Reads the counts of a year in one call, and the bitmaps of the cohorts in another.
+    """
     shown = Range(next_month(now.replace(year=now.year - 1, day=1)), now)  # twelve months
     counts = selectors.active_counts([Span(day, day) for day in shown.days])
     weeks = periods(now, "week", WEEKS)

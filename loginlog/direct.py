@@ -1,4 +1,4 @@
-"""Marks while Redis is away: straight to SQL, and Redis is owed them."""
+"""Marks that are written to SQL while Redis is away. Redis gets them later (``loginlog.filling``)."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from loginlog.models import Owed
 
 
 class Mark(NamedTuple):
-    """A login: whose (id, and number in the bitmaps), as what, and when."""
+    """A login: the user's id and dense id, the user's type at that time, and the day."""
 
     user_id: int
     number: int
@@ -23,7 +23,7 @@ class Mark(NamedTuple):
 
 
 class _Owing:
-    """Whether Redis is owed something that this process wrote: its readers ask SQL too, until it is paid."""
+    """True while Redis may lack bitmaps that this process wrote to SQL. Until then its readers ask SQL as well."""
 
     maybe = False
 
@@ -37,7 +37,7 @@ owing = _Owing()
 
 
 def write(marks: Iterable[Mark]) -> None:
-    """Write these logins to SQL, all or none."""
+    """Write these logins to SQL in one transaction."""
     months: dict[Month, store.Known] = {}
     places: dict[Segment, set[int]] = defaultdict(set)
     for mark in marks:
@@ -49,7 +49,7 @@ def write(marks: Iterable[Mark]) -> None:
 
 
 def merge(of_users: dict[Month, store.Known], of_days: dict[Segment, bytes]) -> None:
-    """Merge bitmaps into SQL, and note that Redis has to get them."""
+    """Merge bitmaps into SQL, and record that Redis lacks them."""
     with transaction.atomic():
         store.merge(of_users, of_days)
         names = [*(item.name for item in of_days), *(item.name for item in of_users)]

@@ -1,6 +1,6 @@
-"""Erasing a user: every bit of theirs, in SQL and in Redis, and a tombstone so that nothing brings one back.
+"""Erasure of a user: every bit is cleared in SQL and Redis, and a tombstone keeps older copies out.
 
-SQL goes first, in one transaction; Redis follows after the commit, or, if it is away, when it is back.
+SQL is first, in one transaction. Redis follows after the commit or, if it is away, when it is back.
 """
 
 import logging
@@ -17,21 +17,21 @@ from mirror.redis import RedisError, breaker, client, is_away
 
 logger = logging.getLogger("loginlog")
 
-STEP: Final = 200  # rows at a time
+STEP: Final = 200  # rows per query
 
 
 def erase(user_id: int) -> bool:
-    """Erase a user from the login log. Returns whether there was anything.
+    """Erase a user from the login log. Return whether the log had the user.
 
-    In SQL it is done when this returns (or when the transaction around it is committed); in Redis right after that,
-    or by ``filling.settle`` when Redis is back. Afterwards the user may log in again, under another number.
+    SQL is clean when this returns (or when the surrounding transaction commits). Redis follows right after that, or in
+    ``filling.settle`` when it is back. The user may log in again later and then gets another dense id.
     """
     with transaction.atomic():
-        # no_key: a merge that is under way needs to see the row (a foreign key), and this waits for the merge.
+        # no_key: a running merge checks its foreign key to this row, while this transaction waits for the merge.
         row = Number.objects.select_for_update(no_key=True).filter(user_id=user_id).first()
         if row is None:
             return False
-        # The first write: from here on nobody merges (``store.merge``) until this is committed.
+        # This first write blocks merges (``store.merge``) until the commit.
         Erased.objects.create(number=row, user_pk=user_id)
         Number.objects.filter(pk=row.pk).update(user=None)
         Unmarked.objects.filter(number=row).delete()
@@ -42,7 +42,10 @@ def erase(user_id: int) -> bool:
 
 
 def clear_days(number: int, rows: QuerySet[DayBits]) -> int:
-    """Clear a number's bit in these rows. Only the byte with the bit is read to find it. Returns how many had it."""
+    """Clear the bit of a dense id in these rows. Return the number of rows that had it set.
+
+    To find these rows, the query reads only the byte with the bit.
+    """
     segment, place = divmod(number, SEGMENT)
     byte, bit = divmod(place, 8)
     cut = Func(F("bits"), Value(byte + 1), Value(1), function="substr", output_field=BinaryField())
@@ -71,14 +74,14 @@ def _after(user_id: int, number: int) -> None:
 
 
 def clean_all(redis: Any) -> None:
-    """Wipe what Redis still has of erased users. Raises redis-py's errors."""
+    """Remove all bits of erased users from Redis. Raises redis-py's errors."""
     for left in Erased.objects.exclude(user_pk=None):
         if left.user_pk is not None:
             clean(redis, left.user_pk, left.number_id)
 
 
 def clean(redis: Any, user_id: int, number: int) -> None:
-    """Wipe what Redis has of a number that was erased. Any number of times, and by several at once."""
+    """Remove all bits of an erased dense id from Redis. Repeated and concurrent calls are safe."""
     done = -1
     while done < 0:
         months = [parse_member(member.decode()) for member in redis.zrange(keys.months(), 0, -1)]

@@ -1,8 +1,9 @@
-"""Expiry: months that are old enough leave Redis, once SQL has them and a log file too.
+"""Expiry: old months leave Redis after SQL and a log file have them.
 
-For each month: what is marked is flushed; what Redis has, and SQL has every bit of, is written down (``linelog``); then
-each bitmap is compared once more, under WATCH, and deleted. What was marked or changed meanwhile stays until the next
-time. Killed between any two steps, nothing is lost, and the next run begins anew.
+A run flushes all marks first. For each month it then writes a log file (``linelog``) of the bitmaps in Redis of which
+SQL has every bit. Finally it compares each bitmap once more, under WATCH, and deletes it. Bitmaps that were marked or
+changed meanwhile stay until the next run. A run that is killed between any two steps loses nothing; the next run starts
+over.
 """
 
 import logging
@@ -26,18 +27,18 @@ from mirror.session import Conflict, Session
 
 logger = logging.getLogger("loginlog")
 
-STEP: Final = 500  # months of users in one WATCH
+STEP: Final = 500  # months of users per WATCH
 LEASE_SECONDS: Final = 3600.0
 Step = Callable[[str], object]
 
 
 class TooYoung(ValueError):
-    """Asked to remove what readers take for granted to be in Redis."""
+    """The requested age would remove bitmaps for which readers ask only Redis."""
 
 
 @dataclass(frozen=True)
 class Expired:
-    """What became of a month. removed: bitmaps. kept: changed or marked meanwhile. file: where they are written."""
+    """The outcome of a month: the number of removed bitmaps, the number kept because they changed, and the log file."""
 
     month: date
     removed: int
@@ -46,14 +47,15 @@ class Expired:
 
 
 def _no_step(name: str) -> None:
-    """Nothing happens between the steps (tests stop an expiry here)."""
+    """Do nothing between the steps; tests stop an expiry here."""
 
 
 def expire(older_than: int | None = None, *, redis: Any = None, step: Step = _no_step) -> list[Expired]:
-    """Take months out of Redis of which every day is more than ``older_than`` days ago (default: the setting).
+    """Remove the months from Redis that ended more than ``older_than`` days ago (default: the setting).
 
-    Returns what became of each; nothing while another process is at it. Raises TooYoung for less than 31 days;
-    redis-py's and Django's errors, OSError and linelog.BadFile: then nothing was removed that is not written down.
+    Return the outcome of each month, an empty list while another process runs an expiry. Raises TooYoung for less than
+    31 days, and redis-py's and Django's errors, OSError and linelog.BadFile. After an error, all removed bitmaps are in
+    a log file.
     """
     kept_days = settings.LOGINLOG_EXPIRE_DAYS if older_than is None else older_than
     if kept_days < days.LEAST_DAYS:
@@ -77,17 +79,19 @@ def expire(older_than: int | None = None, *, redis: Any = None, step: Step = _no
 
 
 class _Month:
-    """One month on its way out. changes: its members of ``keys.months`` as they were before the flush up to the
-    version ``begun``.
+    """The expiry of one month.
+
+    ``changes`` has the month's members of ``keys.months`` before the flush, which covers marks up to the version
+    ``begun``.
     """
 
     def __init__(self, redis: Any, month: date, changes: dict[str, int], begun: int, step: Step) -> None:
         self.redis, self.month, self.changes, self.begun, self.step = redis, month, changes, begun, step
         self.backup = registry.get(scripts.BACKUP)
-        self.skipped = 0  # bitmaps that were marked, or of which SQL has not every bit
+        self.skipped = 0  # bitmaps with a mark, or with a bit that SQL lacks
 
     def expire(self) -> Expired:
-        """Write down, compare, remove."""
+        """Write the log file, compare the bitmaps with it and remove them from Redis."""
         self.step("write")
         path = linelog.write(Path(settings.LOGINLOG_FOLDER), self.month, self._lines())
         removed, kept = 0, self.skipped
@@ -104,8 +108,9 @@ class _Month:
         return Expired(self.month, removed, kept, path)
 
     def _lines(self) -> Iterator[Line]:
-        """What Redis has of the month, unmarked, and SQL has every bit of: as SQL has it. Months of users go first:
-        a month in Redis has its days there too.
+        """Yield SQL's value of each unmarked bitmap in Redis of which SQL has every bit.
+
+        Months of users come first, because a month in Redis implies that its days are there as well.
         """
         types = sorted(items.parse_member(member)[1] for member in self.changes)
         for kind in types:
@@ -132,14 +137,14 @@ class _Month:
         return list(pipe.execute())
 
     def _remove(self, lines: Sequence[Line]) -> int:
-        """Delete what is still as it is written down, and not marked. Returns how many of the lines."""
+        """Delete bitmaps that still equal their lines and have no mark. Return the number of their lines."""
         names = list(dict.fromkeys(line.item.key for line in lines))
         marked = ("ZMSCORE", self.backup.marks(), *(line.item.name for line in lines))
         try:
             with Session(self.redis) as session:
                 scores, *sizes = session.watch_and_ask(names, [marked, *(("STRLEN", name) for name in names)])
                 free = [line for line, score in zip(lines, scores, strict=True) if score is None]
-                if isinstance(lines[0].item, Segment):  # a day goes as a whole
+                if isinstance(lines[0].item, Segment):  # delete a day completely or not at all
                     segments = _with_gaps(lines, sizes[0])
                     good = free if free == lines and len(self._same(session, segments)) == len(segments) else []
                 else:
@@ -151,7 +156,7 @@ class _Month:
             return 0
 
     def _same(self, session: Session, lines: Sequence[Line]) -> list[Line]:
-        """Those of which Redis has nothing that is not written down."""
+        """Return the lines that cover every bit of their bitmaps in Redis."""
         found = []
         for at in range(0, len(lines), STEP):
             part = lines[at : at + STEP]
@@ -161,7 +166,7 @@ class _Month:
 
 
 def _with_gaps(lines: Sequence[Line], size: int) -> list[Line]:
-    """All segments of a day's bitmap of so many bytes: those that are not written down have to be empty."""
+    """Return lines for all segments of a day's bitmap of ``size`` bytes, empty ones for those without a line."""
     written = {line.item: line for line in lines}
     day, user_type, _ = lines[0].item
     every = [Segment(day, user_type, n) for n in range(-(-size // bitmaps.SEGMENT_BYTES))]
@@ -174,12 +179,12 @@ def _reading(item: Month | Segment) -> tuple[Any, ...]:
 
 
 def _has(value: Known | bytes, raw: bytes) -> bool:
-    """Whether every bit of ``raw`` is in ``value``."""
+    """Return whether every bit of ``raw`` is in ``value``."""
     return bitmaps.covers(bitmaps.month_raw(value.bits) if isinstance(value, Known) else value, raw)
 
 
 def _together(lines: Iterator[Line]) -> Iterator[list[Line]]:
-    """Lines that are removed in one step: all segments of a day's bitmap; five hundred months of users."""
+    """Group lines that one step removes: all segments of a day's bitmap, or five hundred months of users."""
     part: list[Line] = []
     for line in lines:
         if part:

@@ -1,4 +1,4 @@
-"""The report as CSV, for spreadsheets and programs."""
+"""The login report as CSV, for spreadsheets and programs."""
 
 import csv
 import io
@@ -7,12 +7,12 @@ from typing import Final
 
 from loginlog.report import Report
 
-# What spreadsheets take for the start of a formula.
+# Prefixes that spreadsheets interpret as the start of a formula.
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")
 
 
 def safe(value: object) -> object:
-    """A value that no spreadsheet runs: text that would begin a formula gets an apostrophe before it."""
+    """Return a value that no spreadsheet executes: text that would start a formula gets a leading apostrophe."""
     if isinstance(value, str) and value.lstrip(" ").startswith(FORMULA):
         return "'" + value
     return value
@@ -27,7 +27,7 @@ def _text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def activity(report: Report) -> str:
-    """A line for each day and type: day, type, dau, wau, mau. Type "all": each person once."""
+    """Return CSV with a line for each day and type: day, type, dau, wau, mau. Type "all" counts each user once."""
     rows = [
         (day, found.user_type or "all", found.dau[i], found.wau[i], found.mau[i])
         for i, day in enumerate(report.days)
@@ -37,7 +37,10 @@ def activity(report: Report) -> str:
 
 
 def retention(report: Report) -> str:
-    """A line for each cohort and period: its first and last day, its size, how many periods later, users, open."""
+    """Return CSV with a line for each cohort and period.
+
+    Columns: the cohort's first and last day, its size, the number of periods later, users, and whether it is open.
+    """
     rows = [
         (cohort.period.first, cohort.period.last, cohort.size, later, cell.count, int(cell.open))
         for cohort in report.cohorts

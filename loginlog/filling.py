@@ -1,4 +1,4 @@
-"""Redis gets what only SQL has, because it was away when it was written."""
+"""Writes to Redis that were missed while it was away."""
 
 import logging
 from typing import Any, Final
@@ -11,14 +11,13 @@ from mirror.redis import RedisError, is_away, relay_client
 
 logger = logging.getLogger("loginlog")
 
-STEP: Final = 500  # rows at a time
+STEP: Final = 500  # rows per query
 
 
 def settle(redis: Any = None) -> bool:
-    """Wipe what is left of erased users and removed logins, and bring Redis what it is owed. Returns whether all is
-    settled.
+    """Clear erased users and removed logins in Redis, and write the bitmaps that it lacks. Return whether this ran.
 
-    Beat asks every few seconds; while Redis is away, or somebody else is at it, nothing happens.
+    Beat runs this every few seconds. Nothing happens while Redis is away or another process holds the lease.
     """
     redis = redis or relay_client()
     try:
@@ -36,14 +35,14 @@ def settle(redis: Any = None) -> bool:
 
 
 def pay(redis: Any) -> None:
-    """Bring Redis the bitmaps that were written to SQL alone. Exactly the rows that were read before are deleted."""
+    """Write the bitmaps to Redis that were written to SQL alone. Delete exactly the rows that were read before."""
     while rows := list(Owed.objects.order_by("pk").values_list("pk", "item")[:STEP]):
         put(redis, {parse(name) for _, name in rows})
         Owed.objects.filter(pk__in=[pk for pk, _ in rows]).delete()
 
 
 def put(redis: Any, items: set[Item]) -> None:
-    """Bring Redis what SQL says of these, and their users into the population."""
+    """Merge SQL's value of these items into Redis, and add their users to the population."""
     segments = store.segments([item for item in items if isinstance(item, Segment)])
     months = store.months([item for item in items if isinstance(item, Month)])
     everybody = store.numbers({Numbers(POPULATION, item.segment) for item in segments})

@@ -1,7 +1,7 @@
-"""Days as squares, a small sheet for each month: SVG that is drawn here and needs no script and no style of its own.
+"""Heat maps: a small SVG sheet per month with a square for each day, without scripts or inline styles.
 
-For the eye each day is a square with its number. For everybody else a sheet is one picture whose name says what is
-in it, and the page has a table with the same beside it.
+Each square shows the number of its day. For screen readers a sheet is one picture with a description, and the page has
+a table with the same data.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,45 +17,45 @@ from django.utils.translation import pgettext
 
 from loginlog import days as calendar
 
-SIDE: Final = 24  # of a square, with the gap to the next
-LEVELS: Final = 4  # shades, beside none
+SIDE: Final = 24  # of a square, including the gap to the next
+LEVELS: Final = 4  # shades, in addition to an empty square
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A month (or what of it was asked for): ``picture`` is SVG. id: for links to the month's row in the table."""
+    """A month or a part of it, drawn as SVG. ``id`` is the anchor of the month's row in the table."""
 
     first: date
     picture: SafeString
 
     @property
     def id(self) -> str:
-        """ "m2026-03"."""
+        """Return the anchor, such as "m2026-03"."""
         return f"m{self.first:%Y-%m}"
 
     @property
     def name(self) -> str:
-        """The month in words: "March 2026"."""
+        """Return the month in words: "March 2026"."""
         return month_name(self.first)
 
 
 def month_name(day: date) -> str:
-    """The month in which a day lies, in words, with its year."""
+    """Return the month and year of a day in words."""
     return date_format(day, "YEAR_MONTH_FORMAT")
 
 
 def level(count: int, most: int) -> int:
-    """The shade of a day: 0 for nobody, 4 for those near the busiest."""
+    """Return the shade of a day: 0 without users, 4 near the busiest day's number."""
     return 0 if count <= 0 else 1 + (LEVELS * count - 1) // max(most, count)
 
 
 def sheet(
     first: date, last: date, levels: Mapping[date, int], *, name: str, day_title: Callable[[date], str], today: date
 ) -> Sheet:
-    """The sheet of one month, from ``first`` to ``last``.
+    """Draw the sheet of one month, from ``first`` to ``last``.
 
-    levels: shades by day; those left out are 0. name: what the picture says, in words. Days after ``today`` are
-    drawn as yet to come.
+    ``levels`` has shades by day, by default 0. ``name`` describes the picture in words. Days after ``today`` are drawn
+    as future days.
     """
     start = (first.replace(day=1).weekday() - _first_weekday()) % 7
     squares = []
@@ -83,7 +83,7 @@ def sheet(
 
 
 def spoken(days: Iterable[date]) -> str:
-    """Days of one month as people write them: "1, 2, 5–9"."""
+    """Return days of one month as text: "1, 2, 5–9"."""
     runs: list[list[int]] = []
     for day in sorted(days):
         if runs and runs[-1][1] == day.day - 1:
@@ -98,13 +98,13 @@ def spoken(days: Iterable[date]) -> str:
 
 
 def _first_weekday() -> int:
-    """0 for Monday, by the language's custom."""
+    """Return the first weekday in the active language; 0 is Monday."""
     return (int(get_format("FIRST_DAY_OF_WEEK")) - 1) % 7
 
 
 def _weekdays() -> Sequence[tuple[int, str]]:
     start = _first_weekday()
     names = [str(WEEKDAYS_ABBR[(start + n) % 7]) for n in range(7)]
-    # "周一" has what tells it apart at its end, "Mon" at its start.
+    # Names such as "周一" differ in their last character, names such as "Mon" in their first.
     shared = len({name[0] for name in names}) == 1
     return [(n * SIDE + SIDE // 2, name[-1] if shared else name[0]) for n, name in enumerate(names)]

@@ -1,4 +1,4 @@
-"""What makes a mark by itself: logins, first requests of a day; and what erases: a user who is deleted."""
+"""Automatic marks at logins and at the first request of a day, and erasure of deleted users."""
 
 import logging
 import threading
@@ -20,11 +20,11 @@ from mirror.redis import client
 logger = logging.getLogger("loginlog")
 
 KEPT: Final = 100_000
-Seen = tuple[str, int, str, date]  # in which life of Redis, who, as what, when
+Seen = tuple[str, int, str, date]  # Redis' incarnation, user id, user type, day
 
 
 class _Recent:
-    """What this process has marked already; forgotten when there is too much of it."""
+    """The marks that this process has made. Above ``KEPT`` it forgets all of them."""
 
     def __init__(self) -> None:
         self._seen: set[Seen] = set()
@@ -34,19 +34,19 @@ class _Recent:
         return what in self._seen
 
     def add(self, what: Seen) -> None:
-        """Remember this."""
+        """Remember a mark."""
         with self._lock:
             if len(self._seen) >= KEPT:
                 self._seen.clear()
             self._seen.add(what)
 
     def discard(self, what: Seen) -> None:
-        """Forget this."""
+        """Forget a mark."""
         with self._lock:
             self._seen.discard(what)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all marks."""
         with self._lock:
             self._seen.clear()
 
@@ -55,9 +55,9 @@ recent = _Recent()
 
 
 def seen(user: AbstractBaseUser | AnonymousUser) -> None:
-    """A user is here now. Marked once a day and type, after the commit of what is under way; costs nothing again.
+    """Mark that a user is active now, once per day and type and after the current transaction.
 
-    A Redis that came back from a failure may have lost the mark: there it is made once more.
+    Repeated calls need no round trip. A new incarnation of Redis may have lost the mark and gets it again.
     """
     if not isinstance(user, User) or not user.is_authenticated:
         return
@@ -71,7 +71,7 @@ def _now(user: User) -> Seen:
 
 
 def _mark(what: Seen) -> None:
-    """Mark; what fails is logged, for nobody's page may fail because of it, and is tried at the next request."""
+    """Mark a login. A failure is logged, since it must not break the page; the next request tries again."""
     _, user_id, user_type, day = what
     try:
         services.mark_as(user_id, user_type, day)
@@ -83,7 +83,7 @@ def _mark(what: Seen) -> None:
 
 @receiver(user_logged_in, dispatch_uid="loginlog")
 def _logged_in(*, user: Any, **kwargs: object) -> None:
-    if isinstance(user, User):  # marked also if this process has marked it: that login may have been removed
+    if isinstance(user, User):  # mark it again, because the earlier login may have been removed
         recent.discard(_now(user))
     seen(user)
 

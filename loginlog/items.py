@@ -1,5 +1,7 @@
-"""Bitmaps by name: what is marked, flushed, logged and loaded. A name is a key's, without the prefix; a day's has its
-segment behind it (``loginDay_2017-10-25_client:0``), so that a login dirties 8 kB and not the whole day.
+"""Items of the backup: the bitmaps that are marked, flushed, logged and loaded, by name.
+
+The name of an item is its key without the prefix. The name of a day ends in a segment
+(``loginDay_2017-10-25_client:0``), so that a login marks 8 kB and not the whole day.
 """
 
 from datetime import date
@@ -14,11 +16,11 @@ ERASED, POPULATION = "erased", "population"
 
 
 class BadItem(ValueError):
-    """Something that is not the name of a bitmap."""
+    """A text that is not the name of a bitmap."""
 
 
 class Month(NamedTuple):
-    """The days on which a user logged in in a month, as a user of one type."""
+    """A login month: the days of a month on which a user logged in as a user of one type."""
 
     month: date
     user_type: str
@@ -26,22 +28,22 @@ class Month(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it is marked."""
+        """Return the name of the item."""
         return f"{MONTH}{self.month.isoformat()[:7]}_{self.user_type}_{self.user_id}"
 
     @property
     def key(self) -> str:
-        """As it is in Redis."""
+        """Return the key of the bitmap in Redis."""
         return keys.month(self.month, self.user_type, self.user_id)
 
     @property
     def member(self) -> str:
-        """Its month and type, in ``keys.months``."""
+        """Return the member of ``keys.months`` for the month and type."""
         return member(self.month, self.user_type)
 
 
 class Segment(NamedTuple):
-    """65,536 numbers of those who logged in on a day as users of one type."""
+    """A part of a login day: 65,536 dense ids of the users that logged in on a day as users of one type."""
 
     day: date
     user_type: str
@@ -49,49 +51,49 @@ class Segment(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it is marked."""
+        """Return the name of the item."""
         return f"{DAY}{self.day}_{self.user_type}:{self.segment}"
 
     @property
     def key(self) -> str:
-        """The day's bitmap in Redis."""
+        """Return the key of the day's bitmap in Redis."""
         return keys.day(self.day, self.user_type)
 
     @property
     def offset(self) -> int:
-        """Where it begins in the bitmap, in bytes."""
+        """Return the position of the segment in the bitmap, in bytes."""
         return self.segment * SEGMENT_BYTES
 
     @property
     def member(self) -> str:
-        """Its month and type, in ``keys.months``."""
+        """Return the member of ``keys.months`` for the day's month and type."""
         return member(self.day, self.user_type)
 
 
 class Numbers(NamedTuple):
-    """65,536 numbers of those who ever logged in ("population"), or of those who were erased ("erased")."""
+    """65,536 dense ids of all users that ever logged in ("population"), or of erased users ("erased")."""
 
     kind: str
     segment: int
 
     @property
     def name(self) -> str:
-        """As it is restored."""
+        """Return the name of the item."""
         return f"{ALL}{self.kind}:{self.segment}"
 
     @property
     def key(self) -> str:
-        """The bitmap in Redis."""
+        """Return the key of the bitmap in Redis."""
         return keys.population() if self.kind == POPULATION else keys.erased()
 
     @property
     def offset(self) -> int:
-        """Where it begins in the bitmap, in bytes."""
+        """Return the position of the segment in the bitmap, in bytes."""
         return self.segment * SEGMENT_BYTES
 
     @property
     def member(self) -> str:
-        """It is of no month."""
+        """Return "", because these items belong to no month."""
         return ""
 
 
@@ -100,7 +102,7 @@ Item = Month | Segment | Numbers
 
 @lru_cache(maxsize=4096)  # a flush asks for each name several times
 def parse(name: str) -> Item:
-    """The bitmap that bears this name. Raises BadItem."""
+    """Return the item with this name. Raises BadItem."""
     try:
         if name.startswith(MONTH):
             month, rest = name[len(MONTH) :].split("_", 1)
@@ -125,11 +127,11 @@ def _checked(name: str, item: Item) -> Item:
 
 
 def member(day: date, user_type: str) -> str:
-    """Month and type in one word."""
+    """Return the member of ``keys.months`` for a day's month and a type."""
     return f"{day.isoformat()[:7]}_{user_type}"
 
 
 def parse_member(text: str) -> tuple[date, str]:
-    """The month and the type that ``member`` put together."""
+    """Return the month and the type of a member that ``member`` built."""
     month, user_type = text.split("_", 1)
     return date.fromisoformat(f"{month}-01"), user_type

@@ -1,4 +1,4 @@
-"""Every key of the login log. Connections put the prefix before them."""
+"""Every Redis key of the login log, without the prefix that connections add."""
 
 from datetime import date
 
@@ -6,47 +6,47 @@ from mirror.naming import key
 
 
 def month(month: date | str, user_type: str, user_id: int | str) -> str:
-    """Bitmap: bit d: the user logged in on day d of the month, as a user of this type. Life: until it has expired
-    (SQL and the line log have it then). Owner: LoginLogBackup.
+    """Bitmap: bit d: the user logged in on day d of the month, as a user of this type. Life: until the month expires
+    (SQL and the log file have it then). Owner: LoginLogBackup.
     """
     return key(f"loginLog_{_month(month)}_{user_type}_{user_id}")
 
 
 def day(day: date | str, user_type: str) -> str:
-    """Bitmap: bit n: the user with number n logged in on this day, as a user of this type. Life: until it has
-    expired (SQL and the line log have it then). Owner: LoginLogBackup.
+    """Bitmap: bit n: the user with dense id n logged in on this day, as a user of this type. Life: until the month
+    expires (SQL and the log file have it then). Owner: LoginLogBackup.
     """
     return key(f"loginDay_{day}_{user_type}")
 
 
 def population() -> str:
-    """Bitmap: bit n: there is a user with number n who ever logged in. Life: always. Owner: LoginLogBackup."""
+    """Bitmap: bit n: the user with dense id n has logged in and was not erased. Life: always. Owner: LoginLogBackup."""
     return key("loginlog:population")
 
 
 def erased() -> str:
-    """Bitmap: bit n: the user with number n was erased, and no bit may be set for them. Life: always.
+    """Bitmap: bit n: the user with dense id n was erased; scripts set no bit for it. Life: always.
     Owner: LoginLogBackup.
     """
     return key("loginlog:erased")
 
 
 def unmarked() -> str:
-    """Hash: number:day of a login that was removed, to the removal's number; below zero: the day was marked again.
+    """Hash: dense id and day of a removed login, to the removal's id; below zero: the day was marked again.
     Life: always. Owner: LoginLogBackup.
     """
     return key("loginlog:unmarked")
 
 
 def months() -> str:
-    """Sorted set: YYYY-MM_type of which Redis has bitmaps, by how often one was changed. Life: until the month has
-    expired. Owner: LoginLogBackup.
+    """Sorted set: YYYY-MM_type of the bitmaps in Redis, by their number of modifications. Life: until the month
+    expires. Owner: LoginLogBackup.
     """
     return key("loginlog:months")
 
 
 def union(token: str) -> str:
-    """Bitmap: several days OR-ed, for one answer. Life: a minute at most. Owner: loginlog."""
+    """Bitmap: the union of several days, for one answer. Life: a minute at most. Owner: loginlog."""
     return key(f"loginlog:union:{token}")
 
 

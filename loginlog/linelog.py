@@ -1,12 +1,12 @@
-"""What has expired, written down: a compressed file for each month, a line for each bitmap.
+"""Log files of expired months: a compressed file for each month, with a line for each bitmap.
 
     # diptych login log 1, 2017-10
     loginDay_2017-10-25_client:0<TAB>-<TAB>5000
     loginLog_2017-10_client_1001<TAB>3<TAB>00000040
 
-Name, the user's number (of months; a user who was erased and came back has another one), bits in hexadecimal. A file is
-written under another name, synced, read back and compared; only then it gets its own. It is
-replaced only to erase a user.
+A line has the item's name, the user's dense id (only for months; a user that was erased and came back has another one)
+and the bits in hexadecimal. A file is written under a temporary name, synced, read back and compared before it gets its
+final name. It is replaced only to erase a user.
 """
 
 import gzip
@@ -28,11 +28,11 @@ PART: Final = ".part"
 
 
 class BadFile(ValueError):
-    """A file that is no log of logins, or was damaged: says which file, which line, and why."""
+    """A file that is no login log or is damaged. The message has the file, the line and the reason."""
 
 
 class Line(NamedTuple):
-    """A bitmap as it is written down."""
+    """A line of a log file: an item and its bits."""
 
     item: Month | Segment
     value: Known | bytes
@@ -44,10 +44,10 @@ class Line(NamedTuple):
 
 
 def write(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
-    """Write a new file of a month. Returns it; None if there are no lines.
+    """Write a new file of a month. Return its path; None without lines.
 
-    Killed at any time it leaves the whole file, or one that ends in ".part". Raises OSError (a full disk), BadFile if
-    what is read back is not what was written.
+    A killed process leaves the complete file or one that ends in ".part". Raises OSError, such as for a full disk, and
+    BadFile if the file read back differs from the written one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     part = _write_part(folder, month, lines)
@@ -57,8 +57,8 @@ def write(folder: Path, month: date, lines: Iterable[Line]) -> Path | None:
 def remove_user(path: Path, user_id: int) -> bool:
     """Replace a file by one without the months of a user. Return False if it has none.
 
-    The numbers in its bitmaps of days stay: without the months nothing tells who they belong to. Killed at any time it
-    leaves the old file or the new one. Raises as ``write`` and ``read`` do.
+    The dense ids in its day bitmaps stay, since only the months relate them to users. A killed process leaves the old
+    file or the new one. Raises the errors of ``write`` and ``read``.
     """
 
     def is_theirs(line: Line) -> bool:
@@ -81,7 +81,7 @@ def _write_part(folder: Path, month: date, lines: Iterable[Line]) -> Path | None
     written, number = hashlib.sha256(), 0
     with part.open("wb") as raw:
         with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6) as file:
-            for number, line in enumerate(_lines(month, lines)):  # noqa: B007  (0: the head alone)
+            for number, line in enumerate(_lines(month, lines)):  # noqa: B007  (0: only the header)
                 file.write(line)
                 written.update(line)
         raw.flush()
@@ -109,7 +109,7 @@ def _compare(part: Path, written: bytes) -> None:
 
 
 def _name(part: Path, folder: Path, month: date) -> Path:
-    """Give a file its own name: the first that is free. Nothing is ever overwritten."""
+    """Give a file its final name, the first free one. No file is ever overwritten."""
     number = 1
     while True:
         path = folder / (f"{month:%Y-%m}.log.gz" if number == 1 else f"{month:%Y-%m}.{number}.log.gz")
@@ -132,13 +132,13 @@ def _sync(folder: Path) -> None:
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove what killed processes have left unfinished."""
+    """Remove unfinished files of killed processes."""
     for part in folder.glob(f"*{PART}"):
         part.unlink(missing_ok=True)
 
 
 def read(path: Path) -> Iterator[tuple[int, Line]]:
-    """The lines of a file with their numbers. Raises BadFile, naming file and line; OSError if it cannot be read."""
+    """Yield the lines of a file with their numbers. Raises BadFile with file and line; OSError if it is unreadable."""
     number = 0
     try:
         with gzip.open(path, "rt", encoding="ascii", newline="\n") as file:
@@ -157,7 +157,7 @@ def read(path: Path) -> Iterator[tuple[int, Line]]:
 
 
 def _parse(text: str) -> Line:
-    """A line. Raises ValueError."""
+    """Parse a line. Raises ValueError."""
     parts = text.removesuffix("\n").split("\t")
     if len(parts) != 3 or not text.endswith("\n"):
         raise ValueError("there should be a name, a number and bits, with tabs between them")

@@ -1,4 +1,4 @@
-"""Log files of what has expired come back: into SQL, and into Redis, merged by OR. What was erased stays erased."""
+"""Loading of log files into SQL and Redis. Bits are merged by OR; erased bits stay erased."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -11,13 +11,14 @@ from loginlog.linelog import BadFile, Line
 from loginlog.models import Number
 from loginlog.store import Known
 
-STEP: Final = 500  # lines a transaction
+STEP: Final = 500  # lines per transaction
 
 
 def load(path: Path) -> int:
-    """Load a file. Returns how many bitmaps it has. Redis gets them with the next ``filling.settle``.
+    """Load a file into SQL. Return its number of bitmaps. The next ``filling.settle`` writes them to Redis.
 
-    Raises linelog.BadFile, naming file and line, OSError; then the lines before are loaded. Again: changes nothing.
+    Loading a file twice changes nothing. Raises linelog.BadFile with file and line, and OSError; lines before the error
+    are loaded.
     """
     lines, total = linelog.read(path), 0
     while part := list(islice(lines, STEP)):
@@ -34,7 +35,7 @@ def load(path: Path) -> int:
 
 
 def _check(path: Path, lines: Sequence[tuple[int, Line]]) -> None:
-    """Every number is one that was given to this user (or was erased): else the file is another database's."""
+    """Raise BadFile if a dense id belongs to another user, since the file then comes from another database."""
     wanted = {line.value.number for _, line in lines if isinstance(line.value, Known)}
     owners = dict(Number.objects.filter(pk__in=wanted).values_list("pk", "user_id"))
     for number, (item, value) in lines:

@@ -1,4 +1,4 @@
-"""A user who stays logged in is here every day: their first request of a day counts as a login."""
+"""Middleware that counts the first request of a day as a login, since many users stay logged in."""
 
 import logging
 from collections.abc import Callable
@@ -13,17 +13,20 @@ logger = logging.getLogger("loginlog")
 
 
 class FirstRequestOfTheDay:
-    """The middleware. It goes behind the one that knows the user. Later requests cost nothing."""
+    """Mark the user's first request of a day. Place it after the authentication middleware.
+
+    Later requests of the day need no round trip.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        # Strangers are not looked up; and an error's page needs neither Redis nor SQL.
+        # Skip visitors without a session, and error pages, which must need neither Redis nor SQL.
         if settings.SESSION_COOKIE_NAME in request.COOKIES and response.status_code < 400:
             try:
                 hooks.seen(request.user)
-            except DatabaseError as error:  # the answer is there already
+            except DatabaseError as error:  # the response is already complete
                 logger.warning("SQL did not say who is there, the next request will: %s", error)
         return response

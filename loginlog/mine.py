@@ -1,4 +1,4 @@
-"""A person's own calendar: the days of a range on which they logged in, and their streaks."""
+"""A user's calendar: the login days in a range, and streaks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,20 +20,23 @@ A_YEAR: Final = timedelta(days=366)
 
 @dataclass(frozen=True)
 class Month:
-    """A month with its days in words; ``sheet`` is the picture."""
+    """A month with its login days; ``sheet`` is the picture."""
 
     sheet: Sheet
     days: list[date]
 
     @property
     def spoken(self) -> str:
-        """ "1, 2, 5–9"."""
+        """Return the days as text: "1, 2, 5–9"."""
         return heatmap.spoken(self.days)
 
 
 @dataclass(frozen=True)
 class Calendar:
-    """days: those with a login, ascending. longest: the longest streak in the range. current: the one of today."""
+    """A calendar. ``days`` has the login days, ascending.
+
+    ``longest`` is the longest streak in the range, and ``current`` the streak that includes today or yesterday.
+    """
 
     shown: Range
     today: date
@@ -43,16 +46,16 @@ class Calendar:
 
     @property
     def months(self) -> list[Month]:
-        """The months of the range, drawn."""
+        """Draw the months of the range."""
         return [_month(first, last, self.days, self.today) for first, last in self.shown.months]
 
     @property
     def is_year(self) -> bool:
-        """Whether it is a calendar year."""
+        """Return whether the range is a calendar year."""
         return self.shown == year(self.shown.first.year)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the calendar as a value for JSON."""
         return {
             "from": self.shown.first,
             "to": self.shown.last,
@@ -64,9 +67,10 @@ class Calendar:
 
 
 def calendar(user: User | int, shown: Range, today: date) -> Calendar:
-    """The calendar of a range. One round trip if today is in it; else one more, for the present streak.
+    """Return a user's calendar of a range.
 
-    (And one for each further year that the present streak has lasted.)
+    Takes one round trip if the range contains today, else one more for the current streak. A current streak that began
+    before the days read so far takes another one per year.
     """
     found = selectors.login_days(user, shown.first, shown.last)
     if shown.has(today):
@@ -77,7 +81,7 @@ def calendar(user: User | int, shown: Range, today: date) -> Calendar:
 
 
 def _current(user: User | int, recent: Sequence[date], since: date, today: date) -> int:
-    """The present streak, from the days since then; where it fills all of them, the year before is read as well."""
+    """Return the length of the current streak from the days since ``since``; read earlier years if it fills them."""
     known = list(recent)
     while True:
         length = streaks.current(streaks.to_bits(known, since), (today - since).days)

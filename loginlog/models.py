@@ -1,6 +1,6 @@
-"""The login log in SQL: the same bitmaps as in Redis, which has them first (``loginlog.backups``).
+"""The login log in SQL: the same bitmaps as in Redis, which gets them first (``loginlog.backups``).
 
-A bitmap is in the order of Redis: bit 0 is the highest of the first byte.
+Bitmaps have Redis' bit order: bit 0 is the highest bit of the first byte.
 """
 
 from django.conf import settings
@@ -11,9 +11,9 @@ from django.utils.translation import pgettext_lazy
 
 
 class Number(models.Model):
-    """A dense number for each user who ever logged in: their place in the bitmaps of days.
+    """The dense id of a user: the position of the user's bit in the day bitmaps. The first login creates it.
 
-    Numbers are never given to anybody else: the row stays when the user goes.
+    A dense id is never reused. Its row stays when the user is deleted.
     """
 
     user = models.OneToOneField(
@@ -33,12 +33,12 @@ class Number(models.Model):
 
 
 class MonthBits(models.Model):
-    """On which days of a month a user logged in, as a user of one type."""
+    """The login month of a user: the days with a login as a user of one type."""
 
     number = models.ForeignKey(Number, verbose_name=_("user's number"), on_delete=models.CASCADE, related_name="months")
     user_type = models.CharField(pgettext_lazy("of a user", "type"), max_length=20)
     month = models.DateField(_("month"), help_text=_("its first day"))
-    # The four bytes of Redis' bitmap as one number; bit 0 is never set, so that it has 31 bits.
+    # The four bytes of Redis' bitmap as one number. Bit 0 is never set, so the number has 31 bits.
     bits = models.PositiveIntegerField(_("bits"), default=0)
 
     class Meta:
@@ -54,7 +54,7 @@ class MonthBits(models.Model):
 
 
 class DayBits(models.Model):
-    """Who logged in on a day as a user of one type: 65,536 numbers, without the zeros at the end."""
+    """A segment of a login day: a bit for each of 65,536 dense ids, for users of one type, without trailing zeros."""
 
     day = models.DateField(_("day"))
     user_type = models.CharField(pgettext_lazy("of a user", "type"), max_length=20)
@@ -74,10 +74,10 @@ class DayBits(models.Model):
 
 
 class Erased(models.Model):
-    """A number whose bits must never come back, from wherever they are merged."""
+    """The tombstone of an erased dense id. No merge brings its bits back."""
 
     number = models.OneToOneField(Number, verbose_name=_("number"), on_delete=models.PROTECT, primary_key=True)
-    # Redis' keys bear the user's id. Null: Redis has nothing of this number any more.
+    # Keys in Redis contain the user's id. Null: Redis has no bits of this dense id left.
     user_pk = models.BigIntegerField(_("id of the user, until Redis is clean"), null=True)
     erased_at = models.DateTimeField(_("erased"), default=timezone.now)
 
@@ -91,14 +91,14 @@ class Erased(models.Model):
 
 class UnmarkedQuerySet(models.QuerySet["Unmarked"]):
     def in_force(self) -> "UnmarkedQuerySet":
-        """Return the days that were not marked again."""
+        """Return the removals whose day was not marked again."""
         return self.filter(is_lifted=False)
 
 
 class Unmarked(models.Model):
-    """A day on which a user's login was removed. A bit of an older copy must not come back; a later mark lifts this.
+    """The tombstone of a removed login, which keeps bits of older copies out. A later mark of the day lifts it.
 
-    The primary key orders the removals of one day: scripts in Redis refuse an older one.
+    The primary key orders the removals of one day; scripts in Redis refuse an older one.
     """
 
     number = models.ForeignKey(
@@ -120,7 +120,7 @@ class Unmarked(models.Model):
 
 
 class Owed(models.Model):
-    """A bitmap that was written to SQL because Redis was away, and that Redis has to get."""
+    """A bitmap that was written to SQL while Redis was away, and that Redis still lacks."""
 
     item = models.CharField(_("bitmap"), max_length=100)
 

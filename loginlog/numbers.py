@@ -1,4 +1,4 @@
-"""From users to their numbers in the bitmaps of days: kept in the process, given out by SQL, never to anybody else."""
+"""Dense ids of users in the day bitmaps. SQL assigns them, and each process caches them."""
 
 import threading
 from collections.abc import Collection, Mapping
@@ -9,19 +9,19 @@ from django.db.models import Exists, OuterRef
 
 from loginlog.models import Erased, Number
 
-KEPT: Final = 100_000  # users a process remembers
-STEP: Final = 500  # users a statement
+KEPT: Final = 100_000  # users in the cache of a process
+STEP: Final = 500  # users per statement
 
 
 class Numbers:
-    """The numbers this process knows; the users asked for longest ago are forgotten first."""
+    """A least-recently-used cache of dense ids by user id."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}
         self._lock = threading.Lock()
 
     def get(self, user_id: int) -> int | None:
-        """The number, if it is known here."""
+        """Return the cached dense id, or None."""
         with self._lock:
             number = self._known.pop(user_id, None)
             if number is not None:
@@ -29,19 +29,19 @@ class Numbers:
             return number
 
     def keep(self, numbers: Mapping[int, int]) -> None:
-        """Remember these."""
+        """Cache these dense ids."""
         with self._lock:
             self._known |= numbers
             while len(self._known) > KEPT:
                 del self._known[next(iter(self._known))]
 
     def forget(self, user_id: int) -> None:
-        """A user has this number no more."""
+        """Remove a user whose dense id was erased."""
         with self._lock:
             self._known.pop(user_id, None)
 
     def clear(self) -> None:
-        """Forget everything (for tests)."""
+        """Empty the cache (for tests)."""
         with self._lock:
             self._known.clear()
 
@@ -50,23 +50,23 @@ known = Numbers()
 
 
 def of(user_id: int) -> tuple[int, bool]:
-    """A user's number, made if there is none; and whether Redis is clean for it.
+    """Return a user's dense id, created if missing, and whether Redis is clean for the user.
 
-    It is not while bits of an erased number of the same user are still there: then nothing of this user may be
-    written to Redis, or it would be wiped with them.
+    Redis is not clean while it has bits of an erased dense id of the same user. Until then no bit of this user may be
+    written to Redis, because it would be cleared together with them.
     """
     number = known.get(user_id)
     if number is not None:
         return number, True
     row, made = Number.objects.get_or_create(user_id=user_id)
     clean = not Erased.objects.filter(user_pk=user_id).exists()
-    if clean and not (made and transaction.get_connection().in_atomic_block):  # it could be rolled back
+    if clean and not (made and transaction.get_connection().in_atomic_block):  # a rollback could remove it
         known.keep({user_id: row.pk})
     return row.pk, clean
 
 
 def of_many(user_ids: Collection[int]) -> tuple[dict[int, int], set[int]]:
-    """Numbers by user id, made where there are none, and the users for whom Redis is not clean. For imports."""
+    """Return dense ids by user id, created if missing, and the users for which Redis is not clean. For imports."""
     found = {user: number for user in user_ids if (number := known.get(user)) is not None}
     wanted = set(user_ids) - found.keys()
     asked = _ask(wanted)
@@ -81,7 +81,7 @@ def of_many(user_ids: Collection[int]) -> tuple[dict[int, int], set[int]]:
 
 
 def _ask(user_ids: Collection[int]) -> dict[int, tuple[int, bool]]:
-    """Number, and whether Redis is clean, of those users who have one."""
+    """Return existing dense ids by user id, each with whether Redis is clean for the user."""
     left = Erased.objects.filter(user_pk=OuterRef("user_id"))
     asked, found = sorted(user_ids), {}
     for at in range(0, len(asked), STEP):

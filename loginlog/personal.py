@@ -1,4 +1,4 @@
-"""The data about a person in the login log: bitmaps in SQL and Redis, and lines in the files of expired months."""
+"""The personal data in the login log: bitmaps in SQL and Redis, and lines in the files of expired months."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ from mirror.redis import relay_client
 
 
 def register_parts() -> None:
-    """Register the days of logins."""
+    """Register the login days."""
     register(Part("login_days", _read, _erase, frozenset(["loginlog.Number.user"])))
 
 
@@ -27,8 +27,11 @@ def _read(user_id: int) -> Iterator[dict[str, Any]]:
 
 
 def _erase(user_id: int) -> bool:
-    """Take the user out of the files of one month; when no file is left to look into, erase the bitmaps."""
-    with lease(relay_client(), "loginlog:expire", LEASE_SECONDS) as mine:  # nobody else writes or clears files
+    """Remove the user from the log files of one month, or erase the bitmaps when no file is left.
+
+    Return whether another call is needed. Raises NotYet while an expiry runs.
+    """
+    with lease(relay_client(), "loginlog:expire", LEASE_SECONDS) as mine:  # excludes other writers of log files
         if not mine:
             raise NotYet
         if _rewrite_files(user_id):
@@ -38,7 +41,10 @@ def _erase(user_id: int) -> bool:
 
 
 def _rewrite_files(user_id: int) -> bool:
-    """Rewrite the files of the first month that has any. The month's rows go with them: they say what is left to do."""
+    """Rewrite the files of the first month that has any. Return False if no month has files.
+
+    The user's rows of the month are deleted with them, so the remaining rows are the remaining work.
+    """
     folder, rows = Path(settings.LOGINLOG_FOLDER), MonthBits.objects.filter(number__user=user_id)
     for month in rows.order_by("month").values_list("month", flat=True).distinct():
         if paths := sorted(folder.glob(f"{month:%Y-%m}*.log.gz")):

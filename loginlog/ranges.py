@@ -1,4 +1,4 @@
-"""What an address asks for: ``?from=&to=``, and choices among a few words."""
+"""Parameters of addresses: ranges of days (``?from=&to=``), and choices among a few words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,46 +15,47 @@ EARLIEST: Final = date(1970, 1, 1)
 
 
 class BadQuery(ValueError):
-    """What an address asks for cannot be shown. ``str()`` says why, in words for people."""
+    """The address has an invalid parameter. ``str()`` gives the reason in the reader's language."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Days from ``first`` to ``last``; both belong to it."""
+    """The days from ``first`` to ``last`` inclusive."""
 
     first: date
     last: date
 
     @property
     def days(self) -> list[date]:
-        """All of its days, in order."""
+        """Return all days of the range, in order."""
         return days(self.first, self.last)
 
     @property
     def months(self) -> list[tuple[date, date]]:
-        """The first and the last day of each of its months; the outer ones are cut to the range."""
+        """Return the first and the last day of each month, cut to the range."""
         found = months(self.first, self.last)
         return [(max(month, self.first), min(last_of(month), self.last)) for month in found]
 
     def has(self, day: date) -> bool:
-        """Whether a day belongs to it."""
+        """Return whether the range contains a day."""
         return self.first <= day <= self.last
 
     @property
     def query(self) -> str:
-        """As an address says it."""
+        """Return the query string of the range."""
         return f"from={self.first}&to={self.last}"
 
 
 def year(number: int) -> Range:
-    """A calendar year."""
+    """Return the range of a calendar year."""
     return Range(date(number, 1, 1), date(number, 12, 31))
 
 
 def parse(given: Mapping[str, str], default: Range, today: date) -> Range:
-    """The range that an address asks for, or the default. One end alone takes the other from the default's length.
+    """Return the range in the parameters, or the default. One end alone gets a range of the default's length.
 
-    Raises BadQuery: not a date, the wrong way round, more than a year, before 1970 or after this year's end.
+    Raises BadQuery for an invalid date, for reversed ends, for more than a year, and for days before 1970 or after the
+    current year.
     """
     first, last = _day(given.get("from", "")), _day(given.get("to", ""))
     if first is None and last is None:
@@ -77,7 +78,7 @@ def parse(given: Mapping[str, str], default: Range, today: date) -> Range:
 
 
 def choose(given: Mapping[str, str], name: str, choices: Sequence[str]) -> str:
-    """The word that ``?name=`` says, or the first of ``choices``. Raises BadQuery for any other word."""
+    """Return the parameter ``name``, or the first of ``choices`` if it is missing. Raises BadQuery for other words."""
     word = given.get(name, "") or choices[0]
     if word not in choices:
         said = {"name": name, "choices": ", ".join(filter(None, choices))}

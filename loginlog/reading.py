@@ -1,7 +1,7 @@
-"""Bitmaps out of Redis and SQL together: from Redis alone where it is whole, else OR-ed.
+"""Reading of bitmaps: from Redis alone where it is complete, otherwise as the union of Redis and SQL.
 
-Redis is whole from ``days.floor()`` on, while the backup's marker says that what it lost has been put back. Every
-answer begins and ends with the marker, in the same round trips: if Redis was lost in between, SQL is asked as well.
+Redis is complete from ``days.floor()`` on while the backup's marker proves that lost items were restored. Every answer
+reads the marker first and last, in the same round trips. If Redis was lost in between, SQL is asked as well.
 """
 
 import logging
@@ -23,13 +23,13 @@ from mirror.redis import RedisError, breaker, client, is_away
 logger = logging.getLogger("loginlog")
 
 LONGEST: Final = 36_600  # days in a range
-SPANS: Final = 32  # spans in a round trip
+SPANS: Final = 32  # spans per round trip
 ALWAYS: Final = date.min
-MANY: Final = 1500  # days, behind which it pays to ask first in which months there are any
+MANY: Final = 1500  # days; above this limit it is faster to ask first for the months with bitmaps
 
 
 class Span(NamedTuple):
-    """Days from ``first`` to ``last`` (both included) and a type; None: all types together."""
+    """The days from ``first`` to ``last`` inclusive and a type; None means all types together."""
 
     first: date
     last: date
@@ -37,11 +37,11 @@ class Span(NamedTuple):
 
     @property
     def types(self) -> list[str]:
-        """The types whose bitmaps are asked for."""
+        """Return the types of the span."""
         return types() if self.user_type is None else [self.user_type]
 
     def keys(self, months: Set[str] | None = None) -> list[str]:
-        """The bitmaps of its days. months: only of those (with the type, as in ``keys.months``)."""
+        """Return the keys of the day bitmaps, restricted to ``months`` (members of ``keys.months``) if given."""
         return [
             keys.day(day, kind)
             for month in days.months(self.first, self.last)
@@ -52,12 +52,12 @@ class Span(NamedTuple):
 
 
 def types() -> list[str]:
-    """All types of users."""
+    """Return all types of users."""
     return list(User.Type.values)
 
 
 def checked(first: date, last: date) -> tuple[date, date]:
-    """The range. Raises ValueError if it ends before it begins, or has more than a hundred years."""
+    """Return the range unchanged. Raises ValueError if its ends are reversed or it exceeds a hundred years."""
     if last < first:
         text = gettext("the range ends (%(last)s) before it begins (%(first)s)")
         raise ValueError(text % {"first": first, "last": last})
@@ -67,8 +67,9 @@ def checked(first: date, last: date) -> tuple[date, date]:
 
 
 def months(user_id: int, first: date, last: date) -> dict[date, int]:
-    """By month (its first day), the bits of the days on which a user was here, as whatever type. One round trip for
-    forty years.
+    """Return the bits of a user's login days of all types, by month (its first day).
+
+    Takes one round trip, even for forty years.
     """
     wanted = [(month, kind) for month in days.months(*checked(first, last)) for kind in types()]
     found: dict[date, int] = defaultdict(int)
@@ -88,17 +89,17 @@ def months(user_id: int, first: date, last: date) -> dict[date, int]:
 
 
 def counts(spans: Sequence[Span]) -> list[int]:
-    """For each span how many were here. Where Redis is whole no bitmap leaves it."""
+    """Return the number of active users in each span. Where Redis is complete, no bitmap is transferred."""
     return [bitmaps.count(said) if isinstance(said, bytes) else said for said in _answers(spans, fetch=False)]
 
 
 def bitmaps_of(spans: Sequence[Span]) -> list[bytes]:
-    """For each span the numbers of all who were here, as a bitmap without zeros at the end."""
+    """Return the dense ids of the active users in each span, as bitmaps without trailing zeros."""
     return [bitmaps.short(said) for said in _answers(spans, fetch=True) if isinstance(said, bytes)]
 
 
 def population() -> bytes:
-    """The numbers of all who ever logged in and were not erased, as a bitmap."""
+    """Return the dense ids of all users that ever logged in and were not erased, as a bitmap."""
     sizes, _ = _ask(lambda pipe: pipe.strlen(keys.population()))
     replies, since = _ask(lambda pipe: unions.fetch(pipe, keys.population(), sum(sizes)))
     return bitmaps.short(b"".join(replies)) if since is not None else store.population()
@@ -116,7 +117,10 @@ def _answers(spans: Sequence[Span], *, fetch: bool) -> list[bytes | int]:
 
 
 def _with_sql(spans: Sequence[Span], said: Sequence[bytes | int], since: date | None) -> list[bytes | int]:
-    """What Redis said of these spans, with what only SQL has of them: one query for all."""
+    """Merge SQL's bitmaps into the answers of Redis for these spans, with one query for all.
+
+    ``since`` is the first day for which Redis is complete; None: it is not.
+    """
     known: list[bytearray | int] = [raw if isinstance(raw, int) else bytearray(raw) for raw in said]
     last = date.max if since is None else since - days.A_DAY
     wanted = [
@@ -135,17 +139,18 @@ def _with_sql(spans: Sequence[Span], said: Sequence[bytes | int], since: date | 
 
 
 def _add(raw: bytearray, offset: int, bits: bytes) -> None:
-    """OR a segment into a bitmap, which grows as far as it has to."""
+    """OR a segment into a bitmap, which grows as needed."""
     raw.extend(bytes(max(0, offset + len(bits) - len(raw))))
     part = slice(offset, offset + len(bits))
     raw[part] = bitmaps.union([bytes(raw[part]), bits]).ljust(len(bits), b"\0")
 
 
 def _from_redis(spans: Sequence[Span], fetch: bool) -> tuple[list[bytes | int], date | None]:
-    """For each span its bitmap, or (not ``fetch``, and Redis whole) the count of its bits; and since when it is whole.
+    """Return an answer for each span, and the first day for which Redis is complete (None: it is not).
 
-    Two round trips: how long the bitmaps are, so that equal ones are OR-ed with each other; then the answers. For
-    years one more, before them: of which months Redis has any.
+    An answer is the number of set bits if Redis is complete and ``fetch`` is false, otherwise the bitmap. Takes two
+    round trips: the lengths of the bitmaps, so that bitmaps of equal length are OR-ed together, then the answers. Long
+    ranges take another one before them, for the months with bitmaps.
     """
     nothing: list[bytes | int] = [b""] * len(spans)
     names, since = _names(spans)
@@ -166,15 +171,13 @@ def _from_redis(spans: Sequence[Span], fetch: bool) -> tuple[list[bytes | int], 
     if len(slots) != len(spans) or (lengths and not replies):  # away
         return nothing, None
     said: list[bytes | int] = [sum(replies[s]) if counted else b"".join(replies[s]) for counted, s in slots]
-    if still != since and any(counted for counted, _ in slots):  # lost just now: a count is not enough
+    if still != since and any(counted for counted, _ in slots):  # lost meanwhile: SQL needs bitmaps
         return _from_redis(spans, fetch=True)
     return said, since if still == since else None
 
 
 def _names(spans: Sequence[Span]) -> tuple[list[list[str]], date | None]:
-    """The bitmaps that have to be asked about for each span, and since when Redis was whole when it was asked for
-    them (ALWAYS: it was not asked).
-    """
+    """Return the keys of each span, and the first day for which Redis was complete (ALWAYS: it was not asked)."""
     if sum((span.last - span.first).days for span in spans) <= MANY:
         return [span.keys() for span in spans], ALWAYS
     found, since = _ask(lambda pipe: pipe.zrange(keys.months(), 0, -1))
@@ -183,9 +186,9 @@ def _names(spans: Sequence[Span]) -> tuple[list[list[str]], date | None]:
 
 
 def _ask(add: Callable[[Any], object]) -> tuple[list[Any], date | None]:
-    """The replies to the commands that ``add`` adds, in one round trip, and from which month on Redis is whole.
+    """Run the commands that ``add`` queues in one round trip. Return the replies and the first complete month.
 
-    ([], None): Redis is away, or said something it should not have.
+    The month is None if Redis is not complete. Return ([], None) if Redis is away or replies with an error.
     """
     if breaker.open():
         return [], None
@@ -203,5 +206,5 @@ def _ask(add: Callable[[Any], object]) -> tuple[list[Any], date | None]:
         logger.warning("Redis did not answer, SQL does: %s", error)
         return [], None
     if before is None:
-        send.sweep_soon()  # which puts back what was lost
+        send.sweep_soon()  # the sweep restores lost items
     return replies, days.floor() if whole else None

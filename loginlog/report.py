@@ -1,4 +1,4 @@
-"""The staff's report: how many people came, by day and type, and how many of them come back."""
+"""The login report for staff: active users by day and type, and retention."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -17,13 +17,13 @@ from loginlog.cohorts import KINDS, READINGS, Cohort, Kind, Period, Reading, per
 from loginlog.heatmap import LEVELS, level, month_name
 from loginlog.ranges import Range
 
-SHOWN: Final = timedelta(days=29)  # a month back from today, unless another range is asked for
+SHOWN: Final = timedelta(days=29)  # the default range ends today
 PERIODS: Final = 12  # weeks or months in the table of cohorts
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked for. user_type: "" for everybody's cohorts."""
+    """The parameters of a report. ``user_type`` "" means cohorts of all types."""
 
     days: Range
     by: Kind
@@ -33,17 +33,17 @@ class Question:
 
     @property
     def periods(self) -> list[Period]:
-        """The periods of the cohorts: they end with the range, or with the present."""
+        """Return the periods of the cohorts, which end with the range or today."""
         return periods(min(self.days.last, self.today), self.by, PERIODS)
 
     def query(self, **other: str) -> str:
-        """The address of the same report, or of one that differs in a choice."""
+        """Return the query string of the report, with some choices replaced."""
         chosen = {"by": self.by, "reading": self.reading, "type": self.user_type} | other
         return f"?{self.days.query}" + "".join(f"&{name}={word}" for name, word in chosen.items() if word)
 
 
 def question(given: Mapping[str, str], today: date) -> Question:
-    """What an address asks for. Raises ranges.BadQuery, which says what is wrong with it."""
+    """Parse the parameters of an address. Raises ranges.BadQuery for invalid ones."""
     return Question(
         ranges.parse(given, Range(today - SHOWN, today), today),
         cast("Kind", ranges.choose(given, "by", KINDS)),
@@ -54,13 +54,13 @@ def question(given: Mapping[str, str], today: date) -> Question:
 
 
 def type_name(user_type: str) -> str:
-    """What people call a type of users; "" is everybody."""
+    """Return the label of a type of users; "" means all types."""
     return str(User.Type(user_type).label) if user_type in User.Type.values else user_type or _("all")
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the log says to a question. is_empty: nobody has ever logged in."""
+    """A report. ``is_empty``: the log has no login."""
 
     question: Question
     activity: list[Activity]
@@ -69,22 +69,22 @@ class Report:
 
     @cached_property
     def days(self) -> list[date]:
-        """The days of ``activity``."""
+        """Return the days of ``activity``."""
         return self.question.days.days
 
     @property
     def charts(self) -> list[tuple[str, Activity, Chart]]:
-        """Everybody, then type by type: name, numbers, picture."""
+        """Return name, numbers and chart, of all types together and then of each type."""
         return [(type_name(found.user_type), found, _chart(self.days, found)) for found in self.activity]
 
     @property
     def rows(self) -> list[tuple[date, tuple[int, ...]]]:
-        """The table beside the charts, newest day first: three numbers for each type."""
+        """Return the rows of the table, newest day first, with three numbers for each type."""
         numbers = [line for found in self.activity for line in (found.dau, found.wau, found.mau)]
         return list(zip(self.days, zip(*numbers, strict=True), strict=True))[::-1]
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the report as a value for JSON."""
         asked = self.question
         return {
             "from": asked.days.first,
@@ -101,7 +101,7 @@ class Report:
 
 
 def report(asked: Question) -> Report:
-    """The answer. Asks ``selectors.unions`` once for 16 days (of range + 29) and once for the cohorts."""
+    """Return the report. Calls ``selectors.unions`` once per 16 days (of range + 29) and once for the cohorts."""
     return Report(
         asked,
         analytics.activity(asked.days.first, asked.days.last, User.Type.values, selectors.unions),
@@ -135,10 +135,10 @@ def _chart(days: list[date], found: Activity) -> Chart:
 
 
 def period_name(period: Period, by: Kind) -> str:
-    """A month by its name, a week by its first day."""
+    """Return the name of a month, or the first day of a week."""
     return month_name(period.first) if by == "month" else date_format(period.first)
 
 
 def shade(share: float) -> int:
-    """The shade of a share in the table of cohorts: 0 to 4."""
+    """Return the shade of a share in the table of cohorts, 0 to 4."""
     return level(round(share * 100), 25 * LEVELS)

@@ -1,4 +1,4 @@
-"""The login log's steps in Redis, each atomic (``lua/*.lua``), and what they are given."""
+"""The login log's atomic scripts in Redis (``lua/*.lua``), and their keys and arguments."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -16,7 +16,7 @@ from mirror.scripts import Script
 from mirror.session import Command, Session
 
 _LUA: Final = Path(__file__).parent / "lua"
-BACKUP: Final = "loginlog"  # the name under which bitmaps are marked
+BACKUP: Final = "loginlog"  # the name of the backup
 
 mark = backup.script(_LUA / "mark.lua")
 put_month = Script(_LUA / "put_month.lua")
@@ -26,14 +26,14 @@ clear_bits = Script(_LUA / "clear_bits.lua")
 forget_month = Script(_LUA / "forget_month.lua")
 unmark = Script(_LUA / "unmark.lua")
 
-NEW, ERASED, REMOVED = 1, -1, -2  # what ``mark`` says of a login
+NEW, ERASED, REMOVED = 1, -1, -2  # replies of ``mark`` for a login
 
 
 def length(number: int) -> int:
-    """How many bytes a bitmap of days has at least that has this number.
+    """Return the minimum length in bytes of a day bitmap that contains this dense id.
 
-    Whole segments, in steps of an eighth of the size: few lengths, so that most bitmaps are equally long (which is
-    what BITOP is fast for), and little space for nobody.
+    The length is a number of whole segments that grows in steps of about an eighth. So most bitmaps have equal lengths,
+    for which BITOP is fast, and little space is wasted.
     """
     wanted = number // bitmaps.SEGMENT + 1
     step = max(1, 1 << max(0, wanted.bit_length() - 4))
@@ -43,10 +43,9 @@ def length(number: int) -> int:
 def run_marks(
     redis: Any, groups: Sequence[Sequence[Mark]], lifted: Mapping[tuple[int, date], int] | None = None
 ) -> list[int]:
-    """Mark these logins, each group of one day and type. Returns what ``mark`` says of each, in one round trip.
+    """Mark these logins, grouped by day and type, in one round trip. Return the reply of ``mark`` for each.
 
-    lifted: what SQL was found to have of removals (``unmarking.lift``); None: it was not asked. Raises redis-py's
-    errors.
+    ``lifted`` has the removals in SQL (``unmarking.lift``); None: SQL was not asked. Raises redis-py's errors.
     """
     with Session(redis) as session:
         marker = epoch.start(session.incarnation)
@@ -61,7 +60,7 @@ def run_marks(
 def _marking(
     group: Sequence[Mark], marker: str, lifted: Mapping[tuple[int, date], int] | None
 ) -> tuple[list[str], list[str | int]]:
-    """Keys and arguments of ``mark``."""
+    """Return the keys and arguments of ``mark``."""
     day, user_type = group[0].day, group[0].user_type
     month, segment = Month(day.replace(day=1), user_type, 0), Segment(day, user_type, 0)
     names = [segment.key, keys.population(), keys.erased(), keys.months(), naming.marks(BACKUP)]
@@ -86,7 +85,7 @@ def _marking(
 def put(
     redis: Any, of_users: Mapping[Month, Known], *of_numbers: Mapping[Numbers, bytes] | Mapping[Segment, bytes]
 ) -> None:
-    """OR what SQL has into Redis; nothing is marked. Days go first: a month in Redis has its days there too."""
+    """OR bitmaps from SQL into Redis without marks. Days go first, because a month in Redis implies its days."""
     parts = [(item, raw) for part in of_numbers for item, raw in part.items() if raw]
     commands = [put_day.command(*_putting(item, raw)) for item, raw in parts]
     commands += [
@@ -105,7 +104,7 @@ def _putting(item: Numbers | Segment, raw: bytes) -> tuple[list[str], list[Any]]
 
 
 def _run(redis: Any, scripts: Iterable[Script], commands: Iterable[Command]) -> None:
-    """Many calls of these scripts, a hundred a round trip. Raises the first error among the replies."""
+    """Run calls of these scripts, a hundred per round trip. Raises the first error among the replies."""
     for script in scripts:
         script.load(redis)
     wanted = list(commands)

@@ -1,8 +1,8 @@
-"""Who was here when: Redis first, SQL for what Redis does not have (any more), OR-ed for each bitmap.
+"""Queries of the login log: from Redis, merged with SQL where Redis lacks bitmaps or they have expired.
 
-Days are dates in the site's time zone, and both ends of a range belong to it. ValueError: a range that ends before it
-begins, or of more than a hundred years. Users are given as ``User`` or as an id. What one process marked another sees
-at once.
+Days are dates in the site's time zone, and ranges include both ends. All functions raise ValueError for a range with
+reversed ends or of more than a hundred years. Users are given as ``User`` or as an id. A mark is visible to all
+processes at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ from loginlog.ranges import EARLIEST
 from loginlog.reading import Span as Span
 from mirror.redis import RedisError, breaker, client
 
-STEP: Final = 1000  # users a statement
+STEP: Final = 1000  # users per statement
 
 
 class ActiveUser(NamedTuple):
-    """A user who logged in, with the number under which the log knows them."""
+    """A user in the log; ``number`` is the dense id."""
 
     number: int
     id: int
@@ -29,7 +29,7 @@ class ActiveUser(NamedTuple):
 
 
 class ActivePage(NamedTuple):
-    """A page of active users. after: the number with which the next page goes on; None: there is none."""
+    """A page of active users. ``after`` is the cursor of the next page, None on the last page."""
 
     users: list[ActiveUser]
     after: int | None
@@ -37,22 +37,22 @@ class ActivePage(NamedTuple):
 
 
 def logged_in_on(user: User | int, day: date) -> bool:
-    """Whether a user logged in on a day."""
+    """Return whether a user logged in on a day."""
     return logged_in_between(user, day, day)
 
 
 def logged_in_in_month(user: User | int, month: date) -> bool:
-    """Whether a user logged in in the month in which the date ``month`` lies."""
+    """Return whether a user logged in during the month of the date ``month``."""
     return logged_in_between(user, days.month_of(month), days.last_of(month))
 
 
 def logged_in_between(user: User | int, first: date, last: date) -> bool:
-    """Whether a user logged in on one of these days."""
+    """Return whether a user logged in on one of these days."""
     return bool(login_days(user, first, last))
 
 
 def login_days(user: User | int, first: date, last: date) -> list[date]:
-    """The days on which a user logged in (as whatever type), ascending. One round trip."""
+    """Return a user's login days of all types, ascending. Takes one round trip."""
     found = reading.months(user if isinstance(user, int) else user.pk, first, last)
     return [
         day for month, bits in sorted(found.items()) for day in bitmaps.days_of(month, bits) if first <= day <= last
@@ -60,48 +60,52 @@ def login_days(user: User | int, first: date, last: date) -> list[date]:
 
 
 def active(user_type: str, first: date, last: date) -> Iterator[int]:
-    """The ids of the users who logged in on one of these days as users of this type, each once, by their number."""
+    """Yield the ids of users that logged in on one of these days as this type, each once, ordered by dense id."""
     return user_ids(unions([Span(first, last, user_type)])[0])
 
 
 def active_any(first: date, last: date) -> Iterator[int]:
-    """The ids of the users who logged in on one of these days, of all types; who changed type counts once."""
+    """Yield the ids of users of all types that logged in on one of these days, each once, ordered by dense id."""
     return user_ids(unions([Span(first, last)])[0])
 
 
 def active_count(user_type: str | None, first: date, last: date) -> int:
-    """How many ``active`` (or, for None, ``active_any``) has. Two round trips, and no bitmap leaves Redis."""
+    """Return the number of users that ``active`` (or, for None, ``active_any``) yields.
+
+    Takes two round trips and transfers no bitmap.
+    """
     return active_counts([Span(first, last, user_type)])[0]
 
 
 def active_counts(spans: Sequence[Span]) -> list[int]:
-    """``active_count`` for many spans, 32 of them in the same two round trips."""
+    """Return ``active_count`` for many spans, 32 of them per two round trips."""
     return reading.counts(spans)
 
 
 def unions(spans: Sequence[Span]) -> list[bytes]:
-    """For each span the bitmap of the numbers of all who were active in it (bit n: number n), without zeros at the
-    end. OR-ed in Redis; what is fetched is one bitmap a span (1.25 MB for ten million users).
+    """Return a bitmap of the active users in each span, without trailing zeros; bit n stands for dense id n.
+
+    Redis ORs the days, so one bitmap per span is transferred (1.25 MB for ten million users).
     """
     return reading.bitmaps_of(spans)
 
 
 def day_bitmaps(wanted: Sequence[date], types: Sequence[str]) -> dict[str, list[bytes | None]]:
-    """By type, a bitmap for each of these days (bit n: number n; None: nobody came).
+    """Return, by type, a bitmap for each of these days; bit n stands for dense id n, None means no logins.
 
-    All of it is in memory at once: ten million users take 1.25 MB a day and type, so ask for few days at a time.
+    All bitmaps are in memory at once. Ten million users take 1.25 MB per day and type, so request few days at a time.
     """
     found = iter(unions([Span(day, day, kind) for kind in types for day in wanted]))
     return {kind: [next(found) or None for _ in wanted] for kind in types}
 
 
 def population() -> bytes:
-    """The bitmap of all numbers whose users ever logged in and were not erased: what a NOT has to be taken in."""
+    """Return the bitmap of all dense ids that were not erased: the universe for the complement of a bitmap."""
     return reading.population()
 
 
 def user_ids(bitmap: bytes) -> Iterator[int]:
-    """The users' ids behind the numbers of a bitmap, in the order of the numbers."""
+    """Yield the user ids of the dense ids in a bitmap, in the order of the dense ids."""
     places = bitmaps.numbers(bitmap)
     for at in range(0, len(places), STEP):
         rows = Number.objects.exclude(user=None).filter(pk__in=places[at : at + STEP].tolist()).order_by("pk")
@@ -109,9 +113,9 @@ def user_ids(bitmap: bytes) -> Iterator[int]:
 
 
 def active_users(user_type: str | None, first: date, last: date, *, after: int, size: int) -> ActivePage:
-    """Return a page of the users who logged in on one of these days, by their numbers, and how many there are in all.
+    """Return a page of the users that logged in on one of these days, ordered by dense id, and their total number.
 
-    user_type: None for all types. after: the number after which the page begins; -1: the first page.
+    ``user_type`` None means all types. ``after`` is the cursor of the page, -1 for the first one.
     """
     bitmap = unions([Span(first, last, user_type)])[0]
     places, users = bitmaps.numbers(bitmap), list[ActiveUser]()
@@ -125,8 +129,9 @@ def active_users(user_type: str | None, first: date, last: date, *, after: int, 
 
 
 def first_day() -> date | None:
-    """A day before which there is no login at all (the first day of which SQL has one, or the first of an earlier
-    month of which Redis has one); None: there is none.
+    """Return a day before which the log has no login; None if it is empty.
+
+    It is SQL's first day, or the first day of an earlier month of which Redis has bitmaps.
     """
     found = [max(day, EARLIEST) for day in (store.first_day(), _first_in_redis()) if day]
     return min(found, default=None)

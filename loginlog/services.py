@@ -1,4 +1,4 @@
-"""Marking logins, removing one, and erasing who wants to be forgotten."""
+"""Services that mark logins, remove a login and erase a user."""
 
 import logging
 from collections import defaultdict
@@ -16,24 +16,24 @@ from mirror.redis import RedisError, breaker, client, is_away, relay_client
 logger = logging.getLogger("loginlog")
 
 TRIES: Final = 3
-CHUNK: Final = 5000  # logins of an import that are sent together
-AT_ONCE: Final = 50  # of one day and type, in one call of the script: half a millisecond
+CHUNK: Final = 5000  # logins of an import per round trip
+AT_ONCE: Final = 50  # logins of one day and type per call of the script, which takes half a millisecond
 Login = tuple[int, str, date]  # user id, the type at that time, the day
 Reply = tuple[Mark, int]
 
 
 def mark(user: User, at: date | datetime | None = None) -> bool:
-    """Note that a user was here at a moment (default: now), as a user of the type they have now.
+    """Mark a login at a point in time (default: now), with the user's current type.
 
-    Returns False if that was known already: then nothing is changed. One round trip, and another with a query while
-    Redis is not restored; a user's first login makes a row in SQL too. While Redis is away the login goes straight
-    to SQL. Call it after the commit of whatever makes it true. Raises ValueError for a datetime without a time zone.
+    Return False if the mark already exists. Takes one round trip, and another one with a query while Redis is not
+    restored. A user's first login also creates a row in SQL. While Redis is away, the login goes straight to SQL. Call
+    it after the commit of the login's transaction. Raises ValueError for a datetime without a time zone.
     """
     return mark_as(user.pk, user.user_type, today() if at is None else day_of(at))
 
 
 def mark_as(user_id: int, user_type: str, day: date) -> bool:
-    """As ``mark``, for a user's id and a type that the user may have no more."""
+    """Mark a login as ``mark`` does, for a user's id and a type that may have changed since."""
     for _ in range(TRIES):
         number, clean = numbers.of(user_id)
         login = Mark(user_id, number, user_type, day)
@@ -54,9 +54,9 @@ def mark_as(user_id: int, user_type: str, day: date) -> bool:
 
 
 def mark_many(logins: Iterable[Login]) -> int:
-    """Mark many logins, such as another site's. Returns how many were not known before.
+    """Mark many logins, such as those of another site. Return the number of new ones.
 
-    Users have to exist. Thousands go in one round trip; while Redis is away they go straight to SQL.
+    The users must exist. Thousands of logins take one round trip; while Redis is away, they go straight to SQL.
     """
     new, left = 0, iter(logins)
     while part := list(islice(left, CHUNK)):
@@ -71,7 +71,7 @@ def mark_many(logins: Iterable[Login]) -> int:
 
 
 def _send(marks: Sequence[Mark]) -> int:
-    """One round trip for all of these (and one that makes the script known). Returns how many were new."""
+    """Mark these logins in one round trip, and one that loads the script. Return the number of new ones."""
     if not marks:
         return 0
     try:
@@ -81,7 +81,7 @@ def _send(marks: Sequence[Mark]) -> int:
         _write_to_sql(marks)
         return len(marks)
     gone = [mark for mark, reply in replies if reply == scripts.ERASED]
-    for mark in gone:  # erased since their numbers were looked up: who still exists gets another
+    for mark in gone:  # erased since the look-up of their dense ids; existing users get a new one
         numbers.known.forget(mark.user_id)
         if User.objects.filter(pk=mark.user_id).exists():
             mark_as(mark.user_id, mark.user_type, mark.day)
@@ -91,9 +91,10 @@ def _send(marks: Sequence[Mark]) -> int:
 
 
 def _run(redis: Any, marks: Sequence[Mark]) -> list[Reply]:
-    """Mark these logins in Redis; SQL is asked for the removals that Redis knows of or may have lost.
+    """Mark these logins in Redis. Return the reply for each, in any order.
 
-    Returns what Redis says of each, in any order. A login that still is removed was removed again meanwhile.
+    SQL is asked about removals that Redis knows or may have lost. A reply of REMOVED then means that the login was
+    removed again meanwhile.
     """
     replies = _ask(redis, marks)
     if removed := [mark for mark, reply in replies if reply == scripts.REMOVED]:
@@ -109,13 +110,13 @@ def _ask(redis: Any, marks: Sequence[Mark], lifted: unmarking.Removals | None = 
 
 
 def _write_to_sql(marks: Sequence[Mark]) -> None:
-    """Mark past Redis."""
+    """Mark these logins in SQL without Redis."""
     unmarking.lift(marks)
     direct.write(marks)
 
 
 def _grouped(marks: Sequence[Mark]) -> list[list[Mark]]:
-    """Marks of one day and type together, a few at a time."""
+    """Group marks by day and type, at most ``AT_ONCE`` per group."""
     found: dict[tuple[str, date], list[Mark]] = defaultdict(list)
     for mark in marks:
         found[mark.user_type, mark.day].append(mark)
@@ -129,10 +130,10 @@ def _say(error: RedisError) -> None:
 
 
 def erase(user: User) -> bool:
-    """Erase a user from the login log: every bit, in SQL and Redis, for good. Returns whether there was anything."""
+    """Erase every bit of a user in SQL and Redis for good. Return whether the log had the user."""
     return erasure.erase(user.pk)
 
 
 def unmark(user: User, day: date) -> bool | None:
-    """Remove a user's login of a day. Returns whether there was one; None: Redis is away, and SQL has none."""
+    """Remove a user's login of a day. Return whether it existed; None if SQL has none and Redis is away."""
     return unmarking.unmark(user.pk, day)

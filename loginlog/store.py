@@ -1,4 +1,4 @@
-"""The login log in SQL: reading bitmaps, and merging them by OR. Erased and removed bits are never merged in again."""
+"""The login log in SQL: reading bitmaps, and merging them by OR without erased and removed bits."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
@@ -13,12 +13,12 @@ from loginlog.items import ERASED, Month, Numbers, Segment
 from loginlog.models import DayBits, Erased, MonthBits, Number, Unmarked
 from loginlog.tombstones import Known as Known
 
-STEP: Final = 500  # rows a statement
+STEP: Final = 500  # rows per statement
 _TABLE: Final = MonthBits._meta.db_table
 
 
 def months(items: Collection[Month]) -> dict[Month, Known]:
-    """What SQL says of these; left out: nothing. One statement for each 500."""
+    """Return the bits of these months in SQL, without empty ones. Takes one statement per 500 items."""
     found, asked = {}, list(items)
     for at in range(0, len(asked), STEP):
         part = set(asked[at : at + STEP])
@@ -36,7 +36,10 @@ def months(items: Collection[Month]) -> dict[Month, Known]:
 
 
 def segments(items: Collection[Segment], *, lock: bool = False) -> dict[Segment, bytes]:
-    """What SQL says of these; left out: no row. One statement for each 500. lock: until the transaction ends."""
+    """Return the bitmaps of these segments in SQL, without missing ones. Takes one statement per 500 items.
+
+    ``lock`` locks the rows until the end of the transaction.
+    """
     found, asked = {}, sorted(items)
     for at in range(0, len(asked), STEP):
         part = set(asked[at : at + STEP])
@@ -55,12 +58,12 @@ def segments(items: Collection[Segment], *, lock: bool = False) -> dict[Segment,
 
 
 def merge(of_users: Mapping[Month, Known], of_days: Mapping[Segment, bytes]) -> None:
-    """OR these into what SQL has, in one transaction; erased and removed bits are left out.
+    """OR these bitmaps into SQL in one transaction, without erased and removed bits.
 
-    An erasure or a removal waits for this, and this for them.
+    Merges exclude erasures and removals: each waits for the other's commit.
     """
     with transaction.atomic():
-        if connection.vendor == "postgresql":  # SQLite has one writer at a time anyway
+        if connection.vendor == "postgresql":  # SQLite has only one writer at a time
             tables = ", ".join(model._meta.db_table for model in (Erased, Unmarked))
             with connection.cursor() as cursor:
                 cursor.execute(f"LOCK TABLE {tables} IN SHARE MODE")
@@ -70,8 +73,10 @@ def merge(of_users: Mapping[Month, Known], of_days: Mapping[Segment, bytes]) -> 
 
 
 def numbers(items: Iterable[Numbers]) -> dict[Numbers, bytes]:
-    """What SQL says of these; left out: nobody. Erased are only those of whom Redis is clean: the months of the
-    others have to be wiped there first (``erasure.clean``).
+    """Return these bitmaps of dense ids from SQL, without empty ones.
+
+    The bitmap of erased dense ids has only those for which Redis is clean; the months of the others must be removed
+    there first (``erasure.clean``).
     """
     found: dict[Numbers, bytes] = {}
     for kind in {item.kind for item in items}:
@@ -82,7 +87,7 @@ def numbers(items: Iterable[Numbers]) -> dict[Numbers, bytes]:
 
 
 def _merge_months(found: Mapping[Month, Known]) -> None:
-    """Django's ``update_conflicts`` assigns; this has to OR, in one step."""
+    """OR months into their rows in one step. Django's ``update_conflicts`` could only assign values."""
     wanted = ((item, known) for item, known in found.items() if known.bits)
     rows = sorted((known.number, str(item.month), item.user_type, known.bits) for item, known in wanted)
     with connection.cursor() as cursor:
@@ -99,7 +104,7 @@ def _merge_months(found: Mapping[Month, Known]) -> None:
 
 
 def _merge_segments(found: Mapping[Segment, bytes]) -> None:
-    """Rows first, so that there is something to lock; then lock, read, merge, write."""
+    """OR segments into their rows. Missing rows are created first, so that all of them can be locked and read."""
     wanted = {item: raw for item, raw in sorted(found.items()) if raw}
     missing = [DayBits(**item._asdict()) for item in wanted.keys() - segments(wanted).keys()]
     missing.sort(key=lambda row: (row.day, row.user_type, row.segment))
@@ -116,29 +121,29 @@ def _merge_segments(found: Mapping[Segment, bytes]) -> None:
 
 
 def months_of(user_id: int, first: date, last: date) -> Iterator[tuple[date, int]]:
-    """Months (their first days) from ``first`` to ``last`` with the user's bits in them, type by type."""
+    """Return a user's months (their first days) from ``first`` to ``last`` with their bits, one item per type."""
     rows = MonthBits.objects.filter(number__user_id=user_id, month__gte=first, month__lte=last)
     return iter(rows.values_list("month", "bits"))
 
 
 def days_between(first: date, last: date, types: Collection[str]) -> Iterator[tuple[Segment, bytes]]:
-    """Every segment of these days and types that SQL has, a few at a time."""
+    """Yield every segment of these days and types in SQL, ordered by segment."""
     rows = DayBits.objects.filter(day__gte=first, day__lte=last, user_type__in=types).order_by("segment")
     for day, kind, segment, bits in rows.values_list("day", "user_type", "segment", "bits").iterator(chunk_size=200):
         yield Segment(day, kind, segment), bytes(bits)
 
 
 def first_day() -> date | None:
-    """The first day of which SQL has anything."""
+    """Return the first day with a login in SQL, or None."""
     found: date | None = DayBits.objects.exclude(bits=b"").aggregate(first=Min("day"))["first"]
     return found
 
 
 def population() -> bytes:
-    """The numbers of all who were given one and were not erased."""
+    """Return the bitmap of all dense ids that were not erased."""
     return bitmaps.of_numbers(Number.objects.exclude(user=None).values_list("pk", flat=True).iterator())
 
 
 def last_segment() -> int:
-    """The segment of the highest number there is."""
+    """Return the segment of the highest dense id."""
     return int(Number.objects.aggregate(last=Max("pk"))["last"] or 0) // SEGMENT

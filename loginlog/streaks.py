@@ -1,11 +1,11 @@
-"""Runs of days without a gap. Days are the bits of one integer: bit i is the i-th day from the first."""
+"""Streaks: runs of days without a gap. Days are the bits of an integer, counted from the first day."""
 
 from collections.abc import Iterable
 from datetime import date
 
 
 def to_bits(days: Iterable[date], first: date) -> int:
-    """Days as an integer; those before ``first`` are left out."""
+    """Return days as an integer in which bit 0 stands for ``first``; earlier days are left out."""
     start, bits = first.toordinal(), 0
     for day in days:
         if day >= first:
@@ -14,7 +14,7 @@ def to_bits(days: Iterable[date], first: date) -> int:
 
 
 def longest(bits: int) -> int:
-    """The length of the longest run: how often it can be shortened by a day until none is left."""
+    """Return the length of the longest run. Each step shortens all runs by a day until none is left."""
     length = 0
     while bits:
         bits &= bits << 1
@@ -23,7 +23,7 @@ def longest(bits: int) -> int:
 
 
 def ending_at(bits: int, day: int) -> int:
-    """The length of the run that ends with bit ``day``; 0 if that bit is not set."""
+    """Return the length of the run that ends with bit ``day``; 0 if that bit is not set."""
     if day < 0:
         return 0
     gaps = ~bits & ((1 << (day + 1)) - 1)
@@ -31,5 +31,5 @@ def ending_at(bits: int, day: int) -> int:
 
 
 def current(bits: int, today: int) -> int:
-    """The run that is still going on: it ends today, or yesterday while today is not over."""
+    """Return the length of the current run, which ends today or, since today is not over, yesterday."""
     return ending_at(bits, today) or ending_at(bits, today - 1)

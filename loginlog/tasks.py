@@ -1,4 +1,4 @@
-"""Celery's side of the login log. (Beat flushes it as it does every backup.)"""
+"""Celery tasks of the login log. The generic task of backups flushes it."""
 
 import logging
 
@@ -12,13 +12,13 @@ logger = logging.getLogger("loginlog")
 
 @shared_task(name="loginlog.tasks.settle")
 def settle() -> bool:
-    """Bring Redis what was written to SQL while it was away. Beat asks every few seconds."""
+    """Write to Redis the writes that it missed while it was away. Beat runs this every few seconds."""
     return filling.settle()
 
 
 @shared_task(name="loginlog.tasks.expire")
 def expire() -> int:
-    """Take what is old enough out of Redis. Returns how many bitmaps. What fails is tried again tomorrow."""
+    """Remove expired months from Redis. Return the number of removed bitmaps. The next day's run retries failures."""
     try:
         return sum(done.removed for done in expiry.expire())
     except RedisError as error:

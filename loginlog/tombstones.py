@@ -1,4 +1,4 @@
-"""Bits that must never be merged again: those of erased users, and of logins that were removed. SQL decides."""
+"""Tombstones: bits of erased users and removed logins that must never be merged again. SQL has them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
@@ -16,15 +16,17 @@ ALL_BITS: Final = 0x7FFFFFFF
 
 
 class Known(NamedTuple):
-    """A month's bits, and whose they are: a user who was erased and came back has another number."""
+    """A month's bits with the user's dense id, because an erased user that returns gets another dense id."""
 
     number: int
     bits: int
 
 
 class Tombstones(NamedTuple):
-    """The bits that are gone. erased: numbers by segment. of_days: numbers by day and segment. of_months: days by
-    number and month.
+    """Erased and removed bits.
+
+    ``erased``: dense ids by segment. ``of_days``: dense ids by day and segment. ``of_months``: days by dense id and
+    month.
     """
 
     erased: Mapping[int, bytes]
@@ -32,20 +34,20 @@ class Tombstones(NamedTuple):
     of_months: Mapping[tuple[int, date], int]
 
     def rest_of_month(self, item: Month, known: Known) -> Known:
-        """Return what is left of a user's month."""
+        """Return a user's month without erased and removed bits."""
         segment, place = divmod(known.number, SEGMENT)
         if _has_bit(self.erased.get(segment, b""), place):
             return known._replace(bits=NO_BITS)
         return known._replace(bits=known.bits & ~self.of_months.get((known.number, item.month), NO_BITS))
 
     def rest_of_day(self, item: Segment, raw: bytes) -> bytes:
-        """Return what is left of a segment."""
+        """Return a segment without erased and removed bits."""
         gone = [self.erased.get(item.segment, b""), self.of_days.get((item.day, item.segment), b"")]
         return bitmaps.without(raw, bitmaps.union(gone))
 
 
 def find(of_users: Iterable[Known], of_days: Collection[Segment]) -> Tombstones:
-    """Return what is gone of these months and segments. Two or three statements."""
+    """Return the tombstones of these months and segments. Takes one statement, and one per segment of dense ids."""
     numbers = {known.number for known in of_users}
     segments = {item.segment for item in of_days}
     erased = erased_segments(segments | {number // SEGMENT for number in numbers})
@@ -62,12 +64,12 @@ def find(of_users: Iterable[Known], of_days: Collection[Segment]) -> Tombstones:
 
 
 def erased_segments(wanted: Iterable[int]) -> dict[int, bytes]:
-    """By segment, the bitmap of the numbers in it that were erased; left out: none."""
+    """Return bitmaps of erased dense ids by segment, without empty ones."""
     return by_segment(Erased.objects.all(), wanted)
 
 
 def by_segment(rows: QuerySet[Any], wanted: Iterable[int]) -> dict[int, bytes]:
-    """Primary keys as bitmaps of segments."""
+    """Return the primary keys of these rows as bitmaps by segment, without empty ones."""
     found = {}
     for segment in wanted:
         start = segment * SEGMENT
@@ -78,7 +80,10 @@ def by_segment(rows: QuerySet[Any], wanted: Iterable[int]) -> dict[int, bytes]:
 
 
 def removals_of(items: Iterable[Item]) -> QuerySet[Unmarked]:
-    """The removed logins, lifted ones too, that concern these bitmaps; of numbers: all of their users'."""
+    """Return the removed logins that concern these items, including lifted ones.
+
+    For items of dense ids these are all removed logins of their users.
+    """
     condition = Q(pk__in=[])
     wanted = list(items)
     condition |= Q(day__in={item.day for item in wanted if isinstance(item, Segment)})

@@ -1,8 +1,8 @@
-"""Removing one login that was marked by mistake, in SQL and in Redis, and what lets a later mark count again.
+"""Removal of a login that was marked by mistake, in SQL and Redis, until a later mark lifts the removal.
 
-A bit is only ever OR-ed, so a removal leaves a row (``Unmarked``) that keeps copies of the bit out: late flushes,
-files, an older Redis. Redis has the same as a hash, for scripts that mark. A mark lifts the removal in SQL first,
-then in Redis. The row stays, so that a cleaner that comes late finds out.
+Merges only add bits. So a removal leaves a row (``Unmarked``) that keeps out copies of the bit from late flushes, log
+files and an older Redis. Redis has the removals in a hash, for the script that marks. A mark lifts a removal in SQL
+first, then in Redis. The row stays, so that a late cleanup sees the lift.
 """
 
 import logging
@@ -24,15 +24,15 @@ from mirror.redis import RedisError, breaker, client, is_away
 
 logger = logging.getLogger("loginlog")
 
-STEP: Final = 500  # removals in one statement
-Removals = dict[tuple[int, date], int]  # by number and day
+STEP: Final = 500  # dense ids per statement
+Removals = dict[tuple[int, date], int]  # ids of removals by dense id and day
 
 
 def unmark(user_id: int, day: date) -> bool | None:
-    """Remove a user's login of a day, of every type. Returns whether there was one.
+    """Remove a user's login of a day, of every type. Return whether it existed.
 
-    None: SQL has none, and Redis is away; what it has is removed later. In SQL it is done when this returns (or with
-    the transaction around it); in Redis right after that, or by ``filling.settle``.
+    Return None if SQL has no login and Redis is away; a login in Redis is then removed later. SQL is clean when this
+    returns (or when the surrounding transaction commits). Redis follows right after that, or in ``filling.settle``.
     """
     has_login = selectors.logged_in_on(user_id, day) or _is_in_sql(user_id, day)
     if not has_login and not breaker.open():
@@ -43,7 +43,7 @@ def unmark(user_id: int, day: date) -> bool | None:
         if number is None:
             return False
         Unmarked.objects.filter(number=number, day=day).delete()
-        removal = Unmarked.objects.create(number=number, day=day)  # from here on nobody merges (``store.merge``)
+        removal = Unmarked.objects.create(number=number, day=day)  # blocks merges (``store.merge``)
         rest = tombstones.ALL_BITS & ~bitmaps.bit_of(day)
         MonthBits.objects.filter(number=number, month=days.month_of(day)).update(bits=F("bits").bitand(rest))
         clear_days(number.pk, DayBits.objects.filter(day=day))
@@ -68,17 +68,17 @@ def _clean_now(removal: Unmarked) -> None:
 
 
 def clean_all(redis: Any) -> None:
-    """Remove from Redis what was removed from SQL alone. Raises redis-py's errors."""
+    """Apply the removals to Redis that it missed. Raises redis-py's errors."""
     clean(redis, Unmarked.objects.in_force().filter(is_in_redis=False).select_related("number"))
 
 
 def clean_items(redis: Any, items: Collection[Item]) -> None:
-    """Tell Redis of the removals that concern these bitmaps: what was just written there may be older."""
+    """Apply the removals that concern these items to Redis, because recently written bits may be older."""
     clean(redis, tombstones.removals_of(items))
 
 
 def clean(redis: Any, removals: Iterable[Unmarked]) -> None:
-    """Tell Redis of these removals. Any number of times, and by several at once. Raises redis-py's errors."""
+    """Apply these removals to Redis. Repeated and concurrent calls are safe. Raises redis-py's errors."""
     for removal in removals:
         user_id = removal.number.user_id
         if user_id is None:  # erased
@@ -96,7 +96,7 @@ def clean(redis: Any, removals: Iterable[Unmarked]) -> None:
 
 
 def lift(marks: Collection[Mark]) -> Removals:
-    """Let these logins count, removed or not. Returns the removals that there were."""
+    """Lift the removals of these logins in SQL. Return the removals, by dense id and day."""
     wanted = {(mark.number, mark.day) for mark in marks}
     numbers, found = sorted({number for number, _ in wanted}), Removals()
     for at in range(0, len(numbers), STEP):
@@ -104,11 +104,11 @@ def lift(marks: Collection[Mark]) -> Removals:
         for removal in rows:
             if (removal.number_id, removal.day) in wanted:
                 found[removal.number_id, removal.day] = removal.pk
-    if found:  # else nothing is written, and no merge has to wait
+    if found:  # without removals no write happens, so that no merge waits
         Unmarked.objects.in_force().filter(pk__in=found.values()).update(is_lifted=True)
     return found
 
 
 def _field(number: int, day: date) -> str:
-    """As ``mark.lua`` puts it together."""
+    """Return the field of ``keys.unmarked``, which ``mark.lua`` builds in the same way."""
     return f"{number}:{day}"

@@ -1,4 +1,4 @@
-"""Addresses."""
+"""Addresses of the login log's pages."""
 
 from django.urls import path
 

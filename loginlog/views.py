@@ -1,4 +1,4 @@
-"""Pages of the login log, in HTML and (``Accept: application/json``) in JSON. Each is for its reader alone."""
+"""Pages of the login log, in HTML and (``Accept: application/json``) in JSON. No page is cached."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -30,14 +30,14 @@ CSV: Final = {"activity": export.activity, "retention": export.retention}
 
 
 REPORT: Final = "loginlog.view_report"
-PAGE: Final = 100  # users on a page
+PAGE: Final = 100  # users per page
 LONGEST_NUMBER: Final = 18  # digits
 
 
 def _for(permission: str | None = None) -> Callable[[View], View]:
-    """A page for those who are logged in, or for staff with a permission; kept by no cache.
+    """Return a decorator for uncached pages that need a login or, with ``permission``, staff with that permission.
 
-    Strangers are led to the log-in page (JSON: 401), others are refused (403).
+    Visitors without a login are redirected to the login page (JSON: 401); others without the permission get a 403.
     """
 
     def decorate(view: View) -> View:
@@ -61,13 +61,16 @@ def _for(permission: str | None = None) -> Callable[[View], View]:
 
 @_for()
 def calendar(request: HttpRequest) -> HttpResponse:
-    """``?from=&to=``: my login days; without them this year's. The template gets ``calendar``, a ``mine.Calendar``."""
+    """Show the user's own login days (``?from=&to=``; default: this year).
+
+    The template gets ``calendar``, a ``mine.Calendar``.
+    """
     return _calendar(request, int(request.user.pk or 0), {})
 
 
 @_for(REPORT)
 def user_calendar(request: HttpRequest, pk: int) -> HttpResponse:
-    """``?from=&to=``: the login days of a user, for staff. The template gets ``person``, a ``User``, as well."""
+    """Show the login days of a user to staff (``?from=&to=``). The template also gets ``person``, a ``User``."""
     return _calendar(request, pk, {"person": get_object_or_404(User, pk=pk)})
 
 
@@ -86,9 +89,9 @@ def _calendar(request: HttpRequest, user_id: int, context: dict[str, Any]) -> Ht
 
 @_for(REPORT)
 def active(request: HttpRequest) -> HttpResponse:
-    """``?from=&to=&type=&after=``: the users who logged in on one of these days, a page at a time.
+    """List the users that logged in on one of these days, in pages (``?from=&to=&type=&after=``).
 
-    ``?name=`` leads to the calendar of the user with this name.
+    ``?name=`` redirects to the calendar of the user with this name.
     """
     name = request.GET.get("name", "").strip()
     if name and (user := User.objects.filter(name_key=fold(name)).first()):
@@ -112,16 +115,17 @@ def active(request: HttpRequest) -> HttpResponse:
 
 
 def _number(text: str) -> int:
-    """The number after which a page begins; -1 for the first page."""
+    """Parse the cursor of a page; return -1 for the first page."""
     is_number = text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER
     return int(text) if is_number else -1
 
 
 @_for(REPORT)
 def staff_report(request: HttpRequest) -> HttpResponse:
-    """``?from=&to=&by=week|month&reading=on|after&type=``; ``format=csv`` with ``table=activity|retention`` as a file.
+    """Show the login report (``?from=&to=&by=week|month&reading=on|after&type=``).
 
-    The template gets ``report``, a ``report.Report``.
+    ``format=csv`` with ``table=activity|retention`` answers with a file. The template gets ``report``, a
+    ``report.Report``.
     """
     try:
         asked = report.question(request.GET, today())
@@ -140,7 +144,7 @@ def staff_report(request: HttpRequest) -> HttpResponse:
 
 
 def _years(shown: Range, this_year: int) -> dict[str, Range | None]:
-    """The years before and after the one that is shown, where there are any."""
+    """Return the years before and after the shown range, None where no such year can be shown."""
     before, after = shown.first.year - 1, shown.last.year + 1
     return {
         "before": ranges.year(before) if before >= EARLIEST.year else None,

@@ -1,4 +1,4 @@
-"""Walking through everything that SQL has of the login log, by keyset: numbers, then days, then months of users."""
+"""Iteration over all items of the login log in SQL, by keyset: dense ids, then days, then months of users."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -14,7 +14,7 @@ KINDS = (ERASED, POPULATION)
 
 
 def after(last: Item | None, limit: int, first: date = date.min) -> list[Item]:
-    """The next ``limit`` items behind ``last``, of months and days not before ``first``."""
+    """Return the next ``limit`` items after ``last``, without months and days before ``first``."""
     return list(islice(_behind(last, limit, first), limit))
 
 
@@ -59,7 +59,7 @@ def _months(last: Month | None, limit: int, first: date) -> Iterator[Item]:
 
 
 def months_of(month: date, user_type: str, step: int) -> Iterator[dict[Month, store.Known]]:
-    """The bitmaps of all users in a month, as users of one type, ``step`` at a time."""
+    """Yield the bitmaps of all users in a month as users of one type, ``step`` at a time."""
     rows = MonthBits.objects.filter(month=month, user_type=user_type).exclude(number__user=None).order_by("number")
     last = 0
     while part := list(rows.filter(number__gt=last).values_list("number__user_id", "number_id", "bits")[:step]):
@@ -68,7 +68,7 @@ def months_of(month: date, user_type: str, step: int) -> Iterator[dict[Month, st
 
 
 def days_of(month: date, user_type: str, step: int) -> Iterator[dict[Segment, bytes]]:
-    """The segments of all days of a month, of one type, ``step`` at a time, each day's together."""
+    """Yield the segments of all days of a month of one type, day by day, at most ``step`` at a time."""
     for day in days.days(month, days.last_of(month)):
         rows, last = DayBits.objects.filter(day=day, user_type=user_type).order_by("segment"), -1
         while part := list(rows.filter(segment__gt=last).values_list("segment", "bits")[:step]):

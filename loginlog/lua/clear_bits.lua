@@ -1,4 +1,4 @@
--- KEYS: bitmaps; ARGV: numbers. Takes the numbers out of all of them; makes no bitmap that is not there.
+-- KEYS: bitmaps; ARGV: positions. Clears these bits in all bitmaps; creates no missing bitmap.
 for _, key in ipairs(KEYS) do
   for _, number in ipairs(ARGV) do
     if redis.call('GETBIT', key, number) == 1 then

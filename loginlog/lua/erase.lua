@@ -1,7 +1,7 @@
--- From now on no bit is set for a number, and its user's months are gone. KEYS: erased, population, months, then the
--- month bitmaps. ARGV: number, how many months there were when the keys were put together.
--- Once only: afterwards the user may log in again, with another number and the same keys of months.
--- Returns 1 (done), 0 (was done already) or -1 (there are other months now: look again).
+-- Erases a dense id, for which scripts set no bit afterwards, and deletes its user's months. KEYS: erased, population,
+-- months, then the month bitmaps. ARGV: dense id, number of members in months when the keys were collected.
+-- Runs only once: the user may log in again later, with another dense id but the same keys of months.
+-- Returns 1 (done), 0 (was done already) or -1 (the months have changed: collect the keys again).
 if redis.call('GETBIT', KEYS[1], ARGV[1]) == 1 then
   return 0
 end

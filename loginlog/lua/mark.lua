@@ -1,23 +1,23 @@
--- Logins of one day and type. KEYS: day bitmap, population, erased, months, marks, unmarked, the backup's marker, then
--- each user's month bitmap. ARGV: day of the month, start of the month's items, start of the day's items, member of
--- months, bytes that a bitmap of days has at least for these numbers, the day, what the marker has to begin with, "1"
--- when SQL was asked for removals; then each user's number, id, and removal that this mark lifts (0: none).
--- Returns for each user 1 (new), 0 (known already), -1 (the number was erased) or -2 (SQL has to be asked whether the
--- login of this day was removed: it was, or Redis may have lost that).
+-- Marks logins of one day and type. KEYS: day bitmap, population, erased, months, marks, unmarked, the backup's marker,
+-- then each user's month bitmap. ARGV: day of the month, prefix of the month's items, prefix of the day's items, member
+-- of months, minimum length in bytes of a day bitmap for these dense ids, the day, required prefix of the marker, "1"
+-- if SQL was asked for removals; then each user's dense id, id, and the removal that this mark lifts (0: none).
+-- Returns for each user 1 (new), 0 (known), -1 (the dense id was erased) or -2 (ask SQL whether this login was removed,
+-- because it was, or because Redis may have lost the removal).
 local day, all = ARGV[1], nil
 local marker, asked = redis.call('GET', KEYS[7]), ARGV[8] == '1'
 local sure = asked or (marker and string.sub(marker, 1, #ARGV[7]) == ARGV[7])
 local removals = redis.call('EXISTS', KEYS[6]) == 1
 local replies, marked, changes = {}, {}, 0
 
--- Bitmaps of equal length are OR-ed many times faster: every day is made as long as the population.
+-- BITOP is many times faster on bitmaps of equal length, so every day gets the length of the population.
 local function lengthen(key, length)
   if redis.call('STRLEN', key) < length then
     redis.call('SETBIT', key, length * 8 - 1, 0)
   end
 end
 
--- Whether the login was removed, by a removal that this mark does not lift.
+-- Returns whether the login was removed by a removal that this mark does not lift.
 local function is_removed(field, lifted)
   local known = removals and tonumber(redis.call('HGET', KEYS[6], field) or 0) or 0
   if lifted > 0 and lifted >= math.abs(known) then
@@ -34,7 +34,7 @@ for i = 8, #KEYS do
   elseif not sure or is_removed(number .. ':' .. ARGV[6], lifted) then
     replies[i - 7] = -2
   else
-    -- Asked before it is set: on Redis 6.2 setting a bit that is set counts as a change.
+    -- Read before the write: on Redis 6.2 setting a set bit counts as a modification of the key.
     local new_in_month = redis.call('GETBIT', KEYS[i], day) == 0
     local new_in_day = redis.call('GETBIT', KEYS[1], number) == 0
     if new_in_month then

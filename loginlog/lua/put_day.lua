@@ -1,6 +1,6 @@
--- A segment of a bitmap over numbers comes back from SQL. KEYS: the bitmap, population, erased, months, two keys for
--- the time of the script. ARGV: offset in bytes, bytes, bytes that a bitmap has at least, member of months ("": none).
--- ORs what was not erased; marks nothing. Returns whether anything was new.
+-- Merges a segment of a bitmap of dense ids from SQL. KEYS: the bitmap, population, erased, months, two temporary keys.
+-- ARGV: offset in bytes, bytes, minimum length of the bitmap in bytes, member of months ("": none).
+-- ORs bits of dense ids that were not erased; marks nothing. Returns whether a bit was new.
 local offset, bytes, least = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local function part(key)
   local found = redis.call('GETRANGE', key, offset, offset + #bytes - 1)

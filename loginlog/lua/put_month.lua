@@ -1,5 +1,5 @@
--- A month of a user comes back from SQL. KEYS: month bitmap, erased, months.
--- ARGV: the user's number, four bytes, member of months. ORs; marks nothing. Returns whether anything was new.
+-- Merges a month of a user from SQL by OR; marks nothing. KEYS: month bitmap, erased, months.
+-- ARGV: the user's dense id, four bytes, member of months. Returns whether a bit was new.
 if redis.call('GETBIT', KEYS[2], ARGV[1]) == 1 then
   return 0
 end

@@ -1,6 +1,6 @@
--- A login is removed. KEYS: unmarked, then each type's month bitmap and day bitmap.
--- ARGV: field of unmarked, the removal's number (below zero: the day was marked again), day of the month, user's number.
--- Does nothing for an older removal, or one that was lifted. Returns how many bits were cleared.
+-- Removes a login. KEYS: unmarked, then each type's month bitmap and day bitmap.
+-- ARGV: field of unmarked, the removal's id (below zero: the day was marked again), day of the month, user's dense id.
+-- Does nothing for an older or a lifted removal. Returns the number of cleared bits.
 local known, removal = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0), tonumber(ARGV[2])
 if math.abs(known) > math.abs(removal) or known == -math.abs(removal) then
   return 0

@@ -1,4 +1,4 @@
-"""How the report says its numbers."""
+"""Template tags and filters of the login report."""
 
 from django import template
 from django.utils.formats import number_format
@@ -12,13 +12,13 @@ register.simple_tag(report.period_name, name="period_name")
 
 @register.filter
 def percent(share: float) -> str:
-    """0.5 -> "50%"."""
+    """Return a share as a percentage: 0.5 becomes "50%"."""
     return f"{number_format(round(share * 100))}%"
 
 
 @register.simple_tag
 def same_report(question: report.Question, **other: str) -> str:
-    """The address of a report, with other choices."""
+    """Return the query string of the same report with other choices."""
     return question.query(**other)
 
 

@@ -1,4 +1,4 @@
-"""``manage.py loginlog``: mark logins, remove one, ask who was here when, sync, expire, load, erase."""
+"""``manage.py loginlog``: mark and remove logins, list active users, sync, expire, load, erase."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from mirror.management.base import FOUND, OK, ReportingCommand, brief
 
 
 class Command(ReportingCommand):
-    """One action each: a parser in ``add_arguments``, the work in ``do_<action>``."""
+    """Actions of the login log. Each has a parser in ``add_arguments`` and a method ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.description = _("The login log: who was here on which day.")
@@ -135,7 +135,7 @@ class Command(ReportingCommand):
 
 
 def _user(text: str) -> User:
-    """The user of this name (in any case) or, if there is none, of this id."""
+    """Return the user with this name (in any case) or else with this id. Raises CommandError."""
     try:
         return User.objects.get_by_natural_key(text)
     except User.DoesNotExist:
@@ -153,7 +153,7 @@ def _day(text: str) -> date:
 
 
 def _past(text: str) -> date:
-    """The day; an impossible one would stretch every report."""
+    """Parse a day between EARLIEST and today. A day outside would stretch every report. Raises CommandError."""
     day = _day(text)
     if not EARLIEST <= day <= days.today():
         raise CommandError(_("%(day)s is not a day from %(first)s to today") % {"day": day, "first": EARLIEST})
@@ -168,6 +168,6 @@ def _span(first: str, last: str) -> tuple[date, date]:
 
 
 def _names(ids: list[int]) -> list[tuple[int, str]]:
-    """Ids and names, in the order of the ids."""
+    """Return ids and names of existing users, in the order of the ids."""
     names = dict(User.objects.filter(pk__in=ids).values_list("pk", "username"))
     return [(pk, names[pk]) for pk in ids if pk in names]
