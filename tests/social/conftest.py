@@ -1,4 +1,4 @@
-"""What tests of timelines share."""
+"""Fixtures of the tests of social."""
 
 import pytest
 
@@ -9,17 +9,17 @@ from tests.support.social.timelines import people, timeline_mirror
 
 @pytest.fixture
 def alice() -> User:
-    """Somebody who reads."""
+    """Create a reader."""
     return people("alice")[0]
 
 
 @pytest.fixture
 def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Home timelines hold 30 posts: a page and a half."""
+    """Limit home timelines to 30 posts: a page and a half."""
     monkeypatch.setattr(type(timeline_mirror()), "length", 30)
 
 
 @pytest.fixture
 def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process is as new: it remembers nobody's authors."""
+    """Empty the process's cache of pulled authors."""
     monkeypatch.setattr(home, "_fetched", home._Fetched())

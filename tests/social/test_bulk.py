@@ -1,4 +1,4 @@
-"""Many posts and follows at once: few statements, in slices, seen by the triggers, and nothing the second time."""
+"""Bulk creation of posts and follows: few statements, slices, captured changes, and idempotence."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -22,11 +22,11 @@ def people() -> list[int]:
 
 
 def said(author: int, count: int) -> list[NewPost]:
-    """Posts of an author, a minute apart."""
+    """Return posts of an author, a minute apart."""
     return [NewPost(author, f"key {n}", f"What “{n}” says: 好", APRIL + timedelta(minutes=n)) for n in range(count)]
 
 
-def test_posts_come_in_with_their_times_in_the_order_given(people: list[int]) -> None:
+def test_posts_keep_their_times_and_order(people: list[int]) -> None:
     wanted = [*said(people[1], 3), *said(people[0], 2)]
     assert posts(wanted) == 5
     rows = Post.objects.order_by("pk").values_list("user_id", "key", "text", "created_at", "book_id")
@@ -34,7 +34,7 @@ def test_posts_come_in_with_their_times_in_the_order_given(people: list[int]) ->
     assert not Post.objects.filter(is_hidden=True).exists()
 
 
-def test_what_was_posted_is_left_alone(people: list[int]) -> None:
+def test_existing_posts_stay_unchanged(people: list[int]) -> None:
     posts(said(people[0], 3))
     Post.objects.filter(key="key 1").update(text="Something else.", is_hidden=True)
     Post.objects.filter(key="key 2").delete()
@@ -46,15 +46,15 @@ def test_what_was_posted_is_left_alone(people: list[int]) -> None:
     assert posts(said(people[0], 4)) == 2
 
 
-def test_a_post_that_is_given_twice_is_posted_once(people: list[int]) -> None:
+def test_duplicate_posts_are_created_once(people: list[int]) -> None:
     assert posts([*said(people[0], 1), *said(people[0], 1)]) == 1
 
 
-def test_one_key_is_for_one_author(people: list[int]) -> None:
+def test_authors_may_use_equal_keys(people: list[int]) -> None:
     assert posts([*said(people[0], 1), *said(people[1], 1)]) == 2
 
 
-def test_follows_are_there_once_for_each_pair(people: list[int]) -> None:
+def test_each_pair_has_one_follow(people: list[int]) -> None:
     a, b, c, *_ = people
     assert follows([NewFollow(a, b, APRIL), NewFollow(b, a, APRIL), NewFollow(a, b, APRIL + timedelta(1))]) == 2
     assert follows([NewFollow(a, b, APRIL + timedelta(2)), NewFollow(c, b, APRIL)]) == 1
@@ -62,14 +62,14 @@ def test_follows_are_there_once_for_each_pair(people: list[int]) -> None:
     assert list(rows) == [(a, b, APRIL), (b, a, APRIL), (c, b, APRIL)]
 
 
-def test_nobody_follows_themselves_or_who_is_not(people: list[int]) -> None:
+def test_follows_of_oneself_or_missing_users_are_refused(people: list[int]) -> None:
     for followee in (people[0], 10**9):
         with pytest.raises(IntegrityError), transaction.atomic():
             follows([NewFollow(people[0], followee, APRIL)])
     assert not Follow.objects.exists()
 
 
-def test_nobody_posts_who_is_not() -> None:
+def test_posts_of_missing_users_are_refused() -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         posts(said(10**9, 1))
 
@@ -84,7 +84,7 @@ def test_a_slice_is_one_statement_and_one_transaction(people: list[int], monkeyp
     assert len(statements) == 3
 
 
-def test_what_failed_leaves_the_slices_before_it(people: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_keeps_earlier_slices(people: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("config.bulk.SLICE", 10)
     with pytest.raises(IntegrityError):
         posts([*said(people[0], 10), *said(people[1], 5), *said(10**9, 1)])
@@ -92,7 +92,7 @@ def test_what_failed_leaves_the_slices_before_it(people: list[int], monkeypatch:
     assert posts([*said(people[0], 10), *said(people[1], 5)]) == 5
 
 
-def test_every_new_row_is_a_change(people: list[int]) -> None:
+def test_every_new_row_is_captured(people: list[int]) -> None:
     posts(said(people[0], 3))
     follows([NewFollow(people[0], people[1], APRIL)])
     changes = Change.objects.exclude(key="")
@@ -103,15 +103,13 @@ def test_every_new_row_is_a_change(people: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("state", "fetched"), [("turning", False), ("on", True), ("eased", False)])
-def test_posts_of_an_author_whose_posts_are_fetched_are_not_delivered(
-    people: list[int], state: str, fetched: bool
-) -> None:
+def test_posts_of_pulled_authors_are_not_pushed(people: list[int], state: str, fetched: bool) -> None:
     Pulled.objects.create(user_id=people[0], state=state)
     posts([*said(people[0], 1), *said(people[1], 1)])
     assert dict(Post.objects.values_list("user_id", "is_pulled")) == {people[0]: fetched, people[1]: False}
 
 
-def test_texts_are_looked_through_if_asked(people: list[int]) -> None:
+def test_marked_texts_get_mentions_and_hashtags(people: list[int]) -> None:
     said = [
         NewPost(people[0], "1", "@reader 1 read it! #NowReading and #nowreading, #好书", APRIL),
         NewPost(people[1], "2", "Thanks, @Reader 0. @nobody else did, @reader 1.", APRIL),
@@ -129,13 +127,13 @@ def test_texts_are_looked_through_if_asked(people: list[int]) -> None:
         assert list(hashtags) == [("1", "nowreading"), ("1", "好书")]
 
 
-def test_texts_are_taken_as_they_are_if_not(people: list[int]) -> None:
+def test_unmarked_texts_stay_unread(people: list[int]) -> None:
     posts([NewPost(people[0], "1", "@reader 1 read it! #nowreading", APRIL)])
     assert not Mention.objects.exists()
     assert not Hashtag.objects.exists()
 
 
-def test_marks_are_those_of_the_text_that_was_posted(people: list[int]) -> None:
+def test_mentions_and_hashtags_come_from_the_stored_text(people: list[int]) -> None:
     posts([NewPost(people[0], "1", "As it was. #first", APRIL)], marked=True)
     posts([NewPost(people[0], "1", "As it would be. #second", APRIL)], marked=True)
     assert list(Hashtag.objects.values_list("name", flat=True)) == ["first"]

@@ -1,4 +1,4 @@
-"""What a fan-out sends is what a Redis Cluster takes: each command, and each call of the script, is of one slot."""
+"""The fan-out works on a Redis Cluster: each command and each call of the script uses one slot."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -23,14 +23,14 @@ FOLLOWERS, OLDER = 30, 3
 
 @pytest.fixture(scope="module")
 def three() -> Iterator[RedisCluster]:
-    """It takes seconds until three masters know one another."""
+    """Start a cluster once per module, because three masters need seconds to find each other."""
     with cluster() as made:
         yield made
 
 
 @pytest.fixture
 def readers() -> list[User]:
-    """An author, and people who follow; all of their sets are in Redis, and no window is."""
+    """Create an author and followers with warm sets but without windows in Redis."""
     author, *others = User.objects.bulk_create(User(username=f"reader {n}") for n in range(FOLLOWERS + 1))
     Follow.objects.bulk_create(Follow(follower=other, followee=author) for other in others)
     Post.objects.bulk_create(Post(user=author, text=f"older {n}") for n in range(OLDER))
@@ -40,7 +40,7 @@ def readers() -> list[User]:
 
 
 def fan_out(readers: Sequence[User]) -> list[Command]:
-    """What is sent to Redis while windows are made, posts come and go, somebody unfollows, and windows are read."""
+    """Record the commands of rebuilt windows, new and deleted posts, an unfollow, and reads of windows."""
     author, *others = readers
     with record() as seen:
         for reader in readers:
@@ -60,17 +60,17 @@ def fan_out(readers: Sequence[User]) -> list[Command]:
 
 
 def windows(redis: Redis | RedisCluster, readers: Sequence[User]) -> list[Any]:
-    """What is in each timeline, with its sentinel."""
+    """Return the members of each timeline, including the sentinel."""
     return [redis.zrange(keys.timeline(reader.pk), 0, -1, withscores=True) for reader in readers]
 
 
 def copy_sets(redis: Redis, to: RedisCluster) -> None:
-    """What was there before: the sets of those who are followed."""
+    """Copy the existing sets of followed users to the cluster."""
     for key in redis.scan_iter(keys.following("*")):
         to.sadd(key, *redis.smembers(key))
 
 
-def test_a_cluster_takes_all_of_a_fan_out_and_holds_the_same_windows(
+def test_a_cluster_accepts_a_fan_out_and_has_the_same_windows(
     three: RedisCluster, readers: list[User], redis: Redis
 ) -> None:
     copy_sets(redis, three)
@@ -83,7 +83,7 @@ def test_a_cluster_takes_all_of_a_fan_out_and_holds_the_same_windows(
 
 
 def test_a_cluster_refuses_a_call_that_names_two_readers(three: RedisCluster) -> None:
-    """Else the test above could not fail."""
+    """Prove that the test above can fail."""
     call = Command("EVALSHA", (deliver.script.digest, 2, keys.timeline(1), keys.timeline(2), 10, 1, "", "1"), 1)
     with pytest.raises(ResponseError, match="same slot"):
         send_again(three, [call], deliver.script)

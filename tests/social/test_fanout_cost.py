@@ -1,4 +1,4 @@
-"""What a post costs its author: one small step, and with very many followers no more than that of anybody."""
+"""The cost of a post in the author's request: one small step, bounded for any number of followers."""
 
 from collections.abc import Sequence
 
@@ -22,14 +22,14 @@ WRITES = ("INSERT", "UPDATE", "DELETE")
 
 @pytest.fixture(autouse=True)
 def unhurried(settings: Settings, redis: Redis) -> None:
-    """A request has all the time it needs, however busy the machine is, and whichever test comes first."""
-    deliver.script.load(redis)  # else the first step is done twice
+    """Give requests an ample budget, so that the load of the machine and the order of tests do not matter."""
+    deliver.script.load(redis)  # without it the first step would run twice
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 60}
 
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
-    """The posts that workers were told to push on."""
+    """Record the posts that are sent to workers to push."""
     found: list[Sequence[str]] = []
 
     def note(mirror: str, source: str, keys: Sequence[str]) -> bool:
@@ -41,7 +41,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
 
 
 def town(followers: int) -> tuple[User, list[User]]:
-    """Somebody, and so many who follow; all timelines are warm."""
+    """Create an author with ``followers`` followers and warm timelines."""
     author, *others = people(*(f"reader {followers} {n}" for n in range(followers + 1)))
     for other in others:
         follow(other, author)
@@ -50,13 +50,13 @@ def town(followers: int) -> tuple[User, list[User]]:
 
 
 def cost(author: User) -> tuple[list[str], int]:
-    """The statements that write, and how many commands Redis gets, when this author posts."""
+    """Return the writing statements and the number of Redis commands when this author posts."""
     with record() as seen:
         post(author.pk, "Hear, hear.")
     return [sql.split(" WHERE ")[0] for sql, _ in seen.sql if sql.startswith(WRITES)], len(seen.commands)
 
 
-def test_a_post_is_everywhere_at_once_for_its_author_and_some_and_the_rest_is_a_workers(
+def test_a_request_pushes_to_the_author_and_some_followers_and_leaves_the_rest_to_a_worker(
     sent: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(push, "FIRST", 5)
@@ -69,10 +69,8 @@ def test_a_post_is_everywhere_at_once_for_its_author_and_some_and_the_rest_is_a_
     assert all(ids(home_timeline(other.pk)) == [made.pk] for other in others)
 
 
-def test_an_author_whose_posts_are_fetched_pays_the_same_for_ten_times_as_many_followers(
-    settings: Settings, sent: list[Sequence[str]]
-) -> None:
-    """So it is with a million: nothing is asked of, or told to, any follower."""
+def test_the_cost_of_a_pulled_post_does_not_grow_with_followers(settings: Settings, sent: list[Sequence[str]]) -> None:
+    """No follower is read or written, so a million followers cost the same."""
     settings.SOCIAL_PULL_FOLLOWERS = 3
     costs = []
     for followers in (4, 40):
@@ -90,7 +88,7 @@ def test_an_author_whose_posts_are_fetched_pays_the_same_for_ten_times_as_many_f
     assert sent == []
 
 
-def test_the_request_reaches_a_few_however_many_follow(sent: list[Sequence[str]]) -> None:
+def test_a_request_pushes_to_a_bounded_number_of_followers(sent: list[Sequence[str]]) -> None:
     author, _ = town(push.FIRST + 20)
     with record() as seen:
         post(author.pk, "Hear, hear.")

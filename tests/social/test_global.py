@@ -1,4 +1,4 @@
-"""Timelines that are the same for everybody but for whom one does not see: global, book, hashtag, mentions, profile."""
+"""Timelines in common windows (global, book, hashtag, mentions) and profiles, with blocks and mutes."""
 
 from functools import partial
 
@@ -20,20 +20,20 @@ ON_SQLITE = [pytest.param(kind, marks=pytest.mark.on_sqlite) for kind in ("book_
 
 
 class Place:
-    """A timeline that everybody's posts can come to."""
+    """A timeline that posts of any author can reach."""
 
     def __init__(self, kind: str) -> None:
         self.kind, self.book, self.reader = kind, Book.objects.create(title="Middlemarch"), people("reader")[0]
 
     def say(self, author: User, count: int = 1) -> list[Post]:
-        """Posts that belong there."""
+        """Create posts that belong to the timeline."""
         made = say(author, count, book=self.book)
         Hashtag.objects.bulk_create(Hashtag(post=post, name="tea") for post in made)
         Mention.objects.bulk_create(Mention(post=post, user=self.reader, name="reader") for post in made)
         return made
 
     def read(self, viewer: User | None, after: int | None = None) -> PostPage:
-        """A page, as ``viewer`` sees it (where everybody may look)."""
+        """Read a page as ``viewer``, if the timeline is public."""
         pk = viewer.pk if viewer else None
         if self.kind == "global":
             return selectors.global_timeline(pk, after)
@@ -44,7 +44,7 @@ class Place:
         return selectors.mentions_of(self.reader.pk, after)
 
     def window(self) -> type:
-        """Its mirror's class."""
+        """Return the class of the timeline's mirror."""
         return type(registry.get(self.kind))
 
 
@@ -54,11 +54,11 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 
 def viewer_of(place: Place, alice: User) -> User:
-    """Mentions are read by whom they mention."""
+    """Return the viewer of the timeline: for mentions, the mentioned reader."""
     return place.reader if place.kind == "mentions" else alice
 
 
-def test_it_works_for_a_viewer_and_for_a_stranger(place: Place, alice: User) -> None:
+def test_readers_and_visitors_see_all_posts(place: Place, alice: User) -> None:
     bob, carol = people("bob", "carol")
     said = place.say(bob, 30) + place.say(carol, 15)
     other = say(bob, 2)
@@ -73,7 +73,7 @@ def test_it_works_for_a_viewer_and_for_a_stranger(place: Place, alice: User) -> 
 
 
 @pytest.mark.parametrize("count", [0, 1, PAGE, PAGE + 1, 29, 30, 31, 40, 41, 75])
-def test_below_a_full_window_sql_goes_on(
+def test_sql_continues_below_a_full_window(
     place: Place, alice: User, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     monkeypatch.setattr(place.window(), "length", 30)
@@ -83,7 +83,7 @@ def test_below_a_full_window_sql_goes_on(
     assert pages(partial(place.read, alice))[-1].after is None
 
 
-def test_with_redis_away_sql_gives_the_same_bytes(place: Place, alice: User) -> None:
+def test_sql_returns_the_same_bytes_without_redis(place: Place, alice: User) -> None:
     place.say(people("bob")[0], 25)
     warm_up()
     found = pages(partial(place.read, alice))
@@ -95,7 +95,7 @@ def test_with_redis_away_sql_gives_the_same_bytes(place: Place, alice: User) -> 
 @pytest.mark.parametrize(
     ("model", "one", "other"), [(Block, "blocker", "blocked"), (Block, "blocked", "blocker"), (Mute, "user", "muted")]
 )
-def test_whom_one_does_not_see_is_left_out(
+def test_blocked_and_muted_authors_are_left_out(
     place: Place, alice: User, model: type[Block] | type[Mute], one: str, other: str
 ) -> None:
     bob, carol = people("bob", "carol")
@@ -109,9 +109,7 @@ def test_whom_one_does_not_see_is_left_out(
     assert everything(partial(place.read, me)) == newest_first(seen)
 
 
-def test_with_nothing_but_shunned_posts_the_scan_is_bounded(
-    place: Place, alice: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_scan_of_blocked_posts_is_bounded(place: Place, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("social.reading.FURTHER", (30,))
     bob, carol = people("bob", "carol")
     me = viewer_of(place, alice)
@@ -125,7 +123,7 @@ def test_with_nothing_but_shunned_posts_the_scan_is_bounded(
     assert everything(partial(place.read, me)) == newest_first(seen)
 
 
-def test_what_is_gone_is_passed_over(place: Place, alice: User) -> None:
+def test_deleted_posts_are_skipped(place: Place, alice: User) -> None:
     said = place.say(people("bob")[0], 50)
     warm_up()
     Post.objects.filter(pk__in=[post.pk for post in said[30:48]]).update(is_hidden=True)
@@ -133,7 +131,7 @@ def test_what_is_gone_is_passed_over(place: Place, alice: User) -> None:
     assert everything(partial(place.read, viewer_of(place, alice))) == newest_first(said[:30] + said[48:])
 
 
-def test_a_profile_costs_two_round_trips(alice: User) -> None:
+def test_a_profile_takes_two_round_trips(alice: User) -> None:
     bob = people("bob")[0]
     said = say(bob, 50)
     say(alice, 5)
@@ -144,7 +142,7 @@ def test_a_profile_costs_two_round_trips(alice: User) -> None:
 
 
 @pytest.mark.parametrize(("blocker", "blocked"), [("alice", "bob"), ("bob", "alice")])
-def test_across_a_block_a_profile_has_nothing(alice: User, blocker: str, blocked: str) -> None:
+def test_a_block_empties_a_profile(alice: User, blocker: str, blocked: str) -> None:
     everyone = {"alice": alice, "bob": people("bob")[0]}
     say(everyone["bob"], 5)
     Block.objects.create(blocker=everyone[blocker], blocked=everyone[blocked])
@@ -152,7 +150,7 @@ def test_across_a_block_a_profile_has_nothing(alice: User, blocker: str, blocked
     assert everything(partial(selectors.posts_of, everyone["bob"].pk, alice.pk)) == []
 
 
-def test_whom_one_has_muted_one_can_still_look_up(alice: User) -> None:
+def test_profiles_of_muted_readers_show_posts(alice: User) -> None:
     bob = people("bob")[0]
     said = say(bob, 5)
     Mute.objects.create(user=alice, muted=bob)
@@ -160,7 +158,7 @@ def test_whom_one_has_muted_one_can_still_look_up(alice: User) -> None:
     assert everything(partial(selectors.posts_of, bob.pk, alice.pk)) == newest_first(said)
 
 
-def test_the_box_of_the_latest_has_no_more_than_asked_for(alice: User) -> None:
+def test_latest_posts_are_limited_to_the_count(alice: User) -> None:
     bob, carol = people("bob", "carol")
     said = say(bob, 10)
     say(carol, 3)

@@ -1,4 +1,4 @@
-"""Hashtags: what is one, when two are the same, and where they lead."""
+"""Hashtags: syntax, folding and pages."""
 
 import pytest
 from django.test import Client
@@ -43,20 +43,20 @@ def test_a_hashtag_is_a_word_of_any_script(text: str, found: list[str]) -> None:
 
 
 @pytest.mark.parametrize("written", ["", "a b", "a/b", "1", "-", "a#b", "\0", "x" * 101])
-def test_what_is_none_is_not_folded(written: str) -> None:
+def test_invalid_hashtags_are_not_folded(written: str) -> None:
     assert fold_hashtag(written) is None
 
 
 @pytest.mark.django_db(transaction=True)
 class TestPages:
-    """The page of a hashtag."""
+    """Tests of a hashtag's page."""
 
-    def test_a_post_bears_its_first_twenty(self) -> None:
+    def test_a_post_keeps_its_first_twenty_hashtags(self) -> None:
         (alice,) = people("alice")
         post(alice.pk, " ".join(f"#tag{n}" for n in range(HASHTAGS + 5)))
         assert list(Hashtag.objects.order_by("pk").values_list("name", flat=True)) == [f"tag{n}" for n in range(20)]
 
-    def test_the_page_shows_its_posts_however_it_is_spelled(self, client: Client) -> None:
+    def test_the_page_shows_its_posts_for_any_spelling(self, client: Client) -> None:
         (alice,) = people("alice")
         warm_up()
         made = post(alice.pk, "I like #Ruby")
@@ -69,12 +69,12 @@ class TestPages:
             said = client.get(f"/tags/{spelled}/", headers={"Accept": JSON}).json()
             assert [each["id"] for each in said["results"]] == [made.pk]
 
-    def test_one_that_nobody_uses_says_so(self, client: Client) -> None:
+    def test_an_unused_hashtag_has_an_empty_page(self, client: Client) -> None:
         response = client.get("/tags/nobody/")
         assert response.status_code == 200
         assert "Nobody has posted anything with this hashtag yet." in response.content.decode()
 
     @pytest.mark.parametrize("path", ["/tags/123/", "/tags/a%20b/", "/tags/%00/", "/tags/%F0%9F%98%80/"])
     @pytest.mark.parametrize("accept", ["text/html", JSON])
-    def test_what_is_no_hashtag_has_no_page(self, client: Client, path: str, accept: str) -> None:
+    def test_an_invalid_hashtag_has_no_page(self, client: Client, path: str, accept: str) -> None:
         assert client.get(path, headers={"Accept": accept}).status_code == 404

@@ -1,4 +1,4 @@
-"""My timeline, as a selector: from a window that is whole, cut, cold or away, and with authors who are fetched."""
+"""The home timeline as a selector: from complete, cut, cold and unreachable windows, and with pulled authors."""
 
 from functools import partial
 
@@ -34,18 +34,18 @@ def of(reader: User) -> Timeline:
 
 
 def pull(author: User) -> None:
-    """Fetched from now on, as if everybody had been told."""
+    """Make an author pulled, without adding it to the followers' sets first."""
     Pulled.objects.create(user=author, state=Pulled.State.ON)
 
 
 def gone(posts: list[Post]) -> None:
-    """Deleted, and their records too; but they still lie in every window."""
+    """Delete posts and their records, but keep their ids in all windows."""
     pks = [post.pk for post in posts]
     Post.objects.filter(pk__in=pks).delete()
     relay.drain_keys("post", list(map(str, pks)))
 
 
-def test_it_works_in_two_round_trips(alice: User) -> None:
+def test_a_page_takes_two_round_trips(alice: User) -> None:
     bob, carol, dora = people("bob", "carol", "dora")
     follow(alice, bob, carol)
     said = say(bob, 15) + say(alice, 2) + say(carol, 10)
@@ -60,7 +60,7 @@ def test_it_works_in_two_round_trips(alice: User) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE, 2 * PAGE + 1])
-def test_nothing_comes_after_the_last_page(alice: User, count: int) -> None:
+def test_the_last_page_has_no_successor(alice: User, count: int) -> None:
     bob = people("bob")[0]
     follow(alice, bob)
     said = say(bob, count)
@@ -74,7 +74,7 @@ def test_nothing_comes_after_the_last_page(alice: User, count: int) -> None:
 
 @pytest.mark.parametrize("count", [29, 30, 31, 39, 40, 41, 75])
 @pytest.mark.usefixtures("small_windows")
-def test_below_a_cut_window_sql_goes_on(alice: User, count: int) -> None:
+def test_sql_continues_below_a_cut_window(alice: User, count: int) -> None:
     bob = people("bob")[0]
     follow(alice, bob)
     said = say(bob, count)
@@ -83,7 +83,7 @@ def test_below_a_cut_window_sql_goes_on(alice: User, count: int) -> None:
     assert everything(of(alice)) == newest_first(said)
 
 
-def test_a_cold_window_is_answered_by_sql_and_warmed_once(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sql_answers_for_a_cold_window_which_is_warmed_once(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     bob = people("bob")[0]
     follow(alice, bob)
     said = say(bob, 25)
@@ -102,7 +102,7 @@ def test_a_cold_window_is_answered_by_sql_and_warmed_once(alice: User, monkeypat
     assert raws(pages(of(alice))) == raws(cold)
 
 
-def test_with_redis_away_sql_gives_the_same_bytes(alice: User) -> None:
+def test_sql_returns_the_same_bytes_without_redis(alice: User) -> None:
     bob = people("bob")[0]
     follow(alice, bob)
     say(bob, 25)
@@ -115,7 +115,7 @@ def test_with_redis_away_sql_gives_the_same_bytes(alice: User) -> None:
 
 @pytest.fixture
 def star(alice: User) -> User:
-    """Somebody whose posts alice fetches: posts from before, and from after; between them those of bob."""
+    """Create a pulled author that alice follows, with pushed and pulled posts between those of bob."""
     bob, star = people("bob", "star")
     follow(alice, bob, star)
     say(star, 9), say(bob, 9)
@@ -130,13 +130,13 @@ def shown_to(reader: User, *authors: str) -> list[int]:
     return newest_first(list(Post.objects.filter(user__username__in=authors)))
 
 
-def test_fetched_posts_are_merged_in_and_none_comes_twice(alice: User, star: User) -> None:
+def test_pulled_posts_are_merged_without_duplicates(alice: User, star: User) -> None:
     warm_up(alice)
     assert everything(of(alice)) == shown_to(alice, "bob", "star")
     assert costs(partial(of(alice), None)) == (2, 0)
 
 
-def test_whose_posts_are_fetched_is_remembered_and_never_believed(alice: User, star: User) -> None:
+def test_cached_pulled_authors_save_a_round_trip_and_are_verified(alice: User, star: User) -> None:
     warm_up(alice)
     assert costs(partial(of(alice), None)) == (3, 0)
     assert costs(partial(of(alice), None)) == (2, 0)
@@ -149,7 +149,7 @@ def test_whose_posts_are_fetched_is_remembered_and_never_believed(alice: User, s
 
 
 @pytest.mark.usefixtures("small_windows")
-def test_fetched_posts_below_the_floor_come_from_sql(alice: User, star: User) -> None:
+def test_pulled_posts_below_the_floor_come_from_sql(alice: User, star: User) -> None:
     say(people("carol")[0], 5)
     warm_up(alice)
     assert everything(of(alice)) == shown_to(alice, "bob", "star")
@@ -158,7 +158,7 @@ def test_fetched_posts_below_the_floor_come_from_sql(alice: User, star: User) ->
 @pytest.mark.parametrize(
     ("model", "one", "other"), [(Block, "blocker", "blocked"), (Block, "blocked", "blocker"), (Mute, "user", "muted")]
 )
-def test_whom_i_do_not_see_is_not_fetched(
+def test_blocked_and_muted_pulled_authors_are_left_out(
     alice: User, star: User, model: type[Block] | type[Mute], one: str, other: str
 ) -> None:
     model.objects.create(**{one: alice, other: star})
@@ -166,13 +166,15 @@ def test_whom_i_do_not_see_is_not_fetched(
     assert everything(of(alice)) == shown_to(alice, "bob")
 
 
-def test_who_fetches_too_many_is_answered_by_sql(alice: User, star: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sql_answers_for_readers_of_too_many_pulled_authors(
+    alice: User, star: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     warm_up(alice)
     monkeypatch.setattr(home, "MOST_FETCHED", 0)
     assert everything(of(alice)) == shown_to(alice, "bob", "star")
 
 
-def test_what_is_gone_is_passed_over_whatever_still_lies_in_the_window(alice: User) -> None:
+def test_deleted_posts_in_a_window_are_skipped(alice: User) -> None:
     bob = people("bob")[0]
     follow(alice, bob)
     said = say(bob, 60)
@@ -187,7 +189,7 @@ def test_what_is_gone_is_passed_over_whatever_still_lies_in_the_window(alice: Us
 
 
 @pytest.mark.parametrize("left", [0, 5, PAGE, PAGE + 1])
-def test_a_whole_stretch_that_is_gone_is_scanned_in_bounded_steps(alice: User, left: int) -> None:
+def test_long_runs_of_deleted_posts_are_scanned_in_bounded_steps(alice: User, left: int) -> None:
     bob = people("bob")[0]
     follow(alice, bob)
     said = say(bob, left + 200)
@@ -196,7 +198,7 @@ def test_a_whole_stretch_that_is_gone_is_scanned_in_bounded_steps(alice: User, l
     assert everything(of(alice)) == newest_first(said[:left])
 
 
-def test_after_the_last_step_the_page_says_where_to_go_on(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_the_last_step_the_page_has_a_cursor(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("social.reading.FURTHER", ())
     bob = people("bob")[0]
     follow(alice, bob)
@@ -210,7 +212,7 @@ def test_after_the_last_step_the_page_says_where_to_go_on(alice: User, monkeypat
     assert found[-1].after is None
 
 
-def test_hidden_posts_and_those_of_inactive_authors_are_nowhere(alice: User) -> None:
+def test_hidden_posts_and_inactive_authors_never_appear(alice: User) -> None:
     bob, carol = people("bob", "carol")
     follow(alice, bob, carol)
     said, other = say(bob, 30), say(carol, 10)
@@ -222,7 +224,7 @@ def test_hidden_posts_and_those_of_inactive_authors_are_nowhere(alice: User) -> 
     assert other
 
 
-def test_paging_stays_where_it_is_while_posts_arrive(alice: User) -> None:
+def test_pages_do_not_shift_while_posts_arrive(alice: User) -> None:
     bob = people("bob")[0]
     follow(alice, bob)
     said = say(bob, 50)
@@ -233,7 +235,7 @@ def test_paging_stays_where_it_is_while_posts_arrive(alice: User) -> None:
     assert ids(first) + ids(home_timeline(alice.pk, first.after)) == newest_first(said)[: 2 * PAGE]
 
 
-def test_reading_keeps_a_window_alive_about_once_a_day(alice: User, redis: Redis) -> None:
+def test_reading_renews_a_window_about_once_a_day(alice: User, redis: Redis) -> None:
     follow(alice, bob := people("bob")[0])
     say(bob, 3)
     warm_up(alice)

@@ -1,4 +1,4 @@
-"""Home by SQL, beside the same said in plain Python: many authors, of whom some say much, for any place and length."""
+"""Home timelines by SQL, compared with plain Python for many authors, any cursor and any length."""
 
 import random
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def readers() -> list[User]:
-    """Five people, who follow many, few, one and nobody of fourteen authors, and each other."""
+    """Create five readers with between none and many of fourteen authors, who also follow each other."""
     dice = random.Random(5)
     authors, readers = people(*(f"author {n}" for n in range(14))), people("ann", "ben", "cal", "dan", "eve")
     counts = [0, 1, 2, 3, 4, 5, 8, 9, 12, 20, 30, 40, 60, 7]
@@ -36,7 +36,7 @@ def readers() -> list[User]:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4, 5, 24, 100, 1000])
-def test_home_is_what_plain_python_says(readers: list[User], limit: int) -> None:
+def test_home_timelines_equal_plain_python(readers: list[User], limit: int) -> None:
     said = facts()
     ids = sorted(Post.objects.values_list("pk", flat=True))
     for reader in readers:
@@ -47,7 +47,7 @@ def test_home_is_what_plain_python_says(readers: list[User], limit: int) -> None
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4, 5, 24, 401])
-def test_what_is_delivered_is_told_for_many_at_once(readers: list[User], limit: int) -> None:
+def test_pushed_posts_of_many_readers_equal_plain_python(readers: list[User], limit: int) -> None:
     said, pulled = facts(), dict(Post.objects.values_list("pk", "is_pulled"))
     found = home_sql.delivered([str(reader.pk) for reader in readers], limit)
     for reader in readers:
@@ -55,7 +55,7 @@ def test_what_is_delivered_is_told_for_many_at_once(readers: list[User], limit: 
         assert list(found.get(str(reader.pk), [])) == wanted
 
 
-def test_ones_own_are_delivered_also_where_others_fetch_them(readers: list[User]) -> None:
+def test_pulled_authors_find_their_own_posts_pushed(readers: list[User]) -> None:
     star = readers[3]
     own = say(star, 3, is_pulled=True)
     follow(readers[4], star)
@@ -64,7 +64,7 @@ def test_ones_own_are_delivered_also_where_others_fetch_them(readers: list[User]
     assert {post.pk for post in own} <= set(home_sql.home(readers[4].pk, home_sql.LARGEST_ID, 1000))
 
 
-def test_who_is_inactive_is_delivered_their_own_alone(readers: list[User]) -> None:
+def test_inactive_readers_get_only_their_own_posts(readers: list[User]) -> None:
     User.objects.filter(pk=readers[0].pk).update(is_active=False)
     own = list(Post.objects.filter(user=readers[0], is_hidden=False).order_by("-pk").values_list("pk", flat=True))
     assert home_sql.delivered([str(readers[0].pk)], 100) == {str(readers[0].pk): own}

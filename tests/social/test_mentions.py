@@ -1,4 +1,4 @@
-"""Mentions: who is meant, who is told, and who must not be reached."""
+"""Mentions: the mentioned readers, their pages, and the effect of blocks and mutes."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 def names(text: str, author: User | None = None) -> list[str]:
-    """Whom a text mentions, as it names them."""
+    """Return the names of mentioned readers as the text spells them."""
     return [name for _, name in mentioned_in(text, author.pk if author else 0)]
 
 
 @pytest.fixture
 def kens() -> list[User]:
-    """People whose names begin alike."""
+    """Create readers with common beginnings of names."""
     return people("ken", "ken thompson", "Ken Thompson-Li", "o'neil", "小明", "a.b")
 
 
@@ -59,24 +59,24 @@ def kens() -> list[User]:
         ("@ken @KEN @ken thompson @ken", ["ken", "ken thompson"]),
     ],
 )
-def test_the_longest_name_that_is_somebodys_is_meant(kens: list[User], text: str, found: list[str]) -> None:
+def test_the_longest_existing_name_wins(kens: list[User], text: str, found: list[str]) -> None:
     assert names(text) == found
 
 
-def test_a_text_without_mentions_asks_nobody_and_one_with_many_asks_once(kens: list[User]) -> None:
+def test_a_text_without_mentions_takes_no_query_and_others_one(kens: list[User]) -> None:
     for text, queries in (("hello ken", 0), ("@ken " * 100, 1), ("@小明" * 160, 1), ("@" + "a " * 30, 1)):
         with record() as seen:
             mentioned_in(text, 1)
         assert len(seen.sql) == queries
 
 
-def test_a_post_mentions_no_more_than_twenty() -> None:
+def test_a_post_mentions_at_most_twenty_readers() -> None:
     everybody = people(*(f"reader {n:02}" for n in range(MOST + 3)))
     found = mentioned_in(" ".join(f"@{user.username}" for user in everybody), 0)
     assert [pk for pk, _ in found] == [user.pk for user in everybody[:MOST]]
 
 
-def test_a_mention_is_kept_as_it_was_written_and_leads_to_them(client: Client) -> None:
+def test_a_mention_keeps_its_spelling_and_links_to_the_reader(client: Client) -> None:
     alice, ken = people("alice", "ken thompson")
     made = post(alice.pk, "hello @KEN Thompson, @ken thompson & @nobody")
     assert list(Mention.objects.values_list("user_id", "name")) == [(ken.pk, "KEN Thompson")]
@@ -86,13 +86,13 @@ def test_a_mention_is_kept_as_it_was_written_and_leads_to_them(client: Client) -
     assert "@nobody</p>" in html
 
 
-def test_the_inactive_are_not_mentioned_nor_is_who_has_a_shorter_name(kens: list[User]) -> None:
+def test_inactive_readers_and_shorter_names_are_not_mentioned(kens: list[User]) -> None:
     User.objects.filter(username="ken thompson").update(is_active=False)
     assert names("@ken thompson @ken") == ["ken"]
 
 
 @pytest.mark.parametrize("is_blocker", [True, False])
-def test_where_one_blocks_the_other_there_is_no_mention_and_no_link(client: Client, is_blocker: bool) -> None:
+def test_a_block_prevents_mentions_and_links(client: Client, is_blocker: bool) -> None:
     alice, bob = people("alice", "bob")
     Block.objects.create(blocker=alice if is_blocker else bob, blocked=bob if is_blocker else alice)
     made = post(alice.pk, "hello @bob")
@@ -101,7 +101,7 @@ def test_where_one_blocks_the_other_there_is_no_mention_and_no_link(client: Clie
     assert not mentions_of(bob.pk).posts
 
 
-def test_who_mutes_the_author_is_not_told_and_the_author_does_not_find_out() -> None:
+def test_a_mute_hides_mentions_without_revealing_it() -> None:
     alice, bob = people("alice", "bob")
     Mute.objects.create(user=bob, muted=alice)
     warm_up()
@@ -111,7 +111,7 @@ def test_who_mutes_the_author_is_not_told_and_the_author_does_not_find_out() -> 
     assert everything(lambda after: mentions_of(bob.pk, after)) == []
 
 
-def test_a_block_takes_older_mentions_away(client: Client) -> None:
+def test_a_block_hides_older_mentions(client: Client) -> None:
     alice, bob = people("alice", "bob")
     warm_up()
     client.force_login(bob)
@@ -126,7 +126,7 @@ def test_a_block_takes_older_mentions_away(client: Client) -> None:
     assert everything(lambda after: mentions_of(bob.pk, after)) == [made.pk]
 
 
-def test_the_page_shows_who_spoke_to_me(client: Client) -> None:
+def test_the_page_shows_posts_that_mention_the_reader(client: Client) -> None:
     alice, bob = people("alice", "bob")
     warm_up()
     made = post(alice.pk, "hello @bob")
@@ -141,6 +141,6 @@ def test_the_page_shows_who_spoke_to_me(client: Client) -> None:
     assert "Nobody has mentioned you yet." in client.get("/mentions/").content.decode()
 
 
-def test_a_stranger_has_no_mentions(client: Client) -> None:
+def test_visitors_have_no_mentions(client: Client) -> None:
     assert client.get("/mentions/").headers["Location"] == "/accounts/login/?next=%2Fmentions%2F"
     assert client.get("/mentions/", headers={"Accept": JSON}).status_code == 401

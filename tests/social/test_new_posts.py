@@ -1,4 +1,4 @@
-"""How many posts have come since a page was made: each once, late ones too, my own never."""
+"""The number of new posts since a page was rendered: each once, late ones too, never the reader's own."""
 
 import pytest
 from django.test import Client
@@ -32,7 +32,7 @@ def since_page(reader: User) -> tuple[int, list[int]]:
 
 
 def count(reader: User, page: tuple[int, list[int]]) -> int:
-    """As the selector says it, and the same from SQL."""
+    """Return the selector's count, after a comparison with SQL's."""
     warm_up(reader)
     found = new_posts(reader.pk, *page)
     with sql_only():
@@ -41,14 +41,14 @@ def count(reader: User, page: tuple[int, list[int]]) -> int:
 
 
 def late(author: User, below: int) -> Post:
-    """A post whose transaction took its id long before it was committed."""
+    """Create a post with a low id, as if its transaction had been committed late."""
     Post.objects.filter(pk=below - 1).delete()
     return Post.objects.create(pk=below - 1, user=author, text="late")
 
 
 @pytest.mark.parametrize("shown", [0, 1, PAGE - 1, PAGE, 3 * PAGE])
 @pytest.mark.parametrize("arrived", [0, 1, 2, 50])
-def test_each_is_counted_once(alice: User, bob: User, shown: int, arrived: int) -> None:
+def test_each_new_post_is_counted_once(alice: User, bob: User, shown: int, arrived: int) -> None:
     say(bob, shown)
     warm_up(alice)
     page = since_page(alice)
@@ -57,7 +57,7 @@ def test_each_is_counted_once(alice: User, bob: User, shown: int, arrived: int) 
     assert count(alice, since_page(alice)) == 0
 
 
-def test_it_costs_one_round_trip_and_one_more_when_there_is_something(alice: User, bob: User) -> None:
+def test_a_count_takes_one_round_trip_and_two_with_new_posts(alice: User, bob: User) -> None:
     say(bob, 30)
     warm_up(alice)
     page = since_page(alice)
@@ -67,7 +67,7 @@ def test_it_costs_one_round_trip_and_one_more_when_there_is_something(alice: Use
     assert costs(lambda: new_posts(alice.pk, *page)) == (2, 0)
 
 
-def test_with_redis_away_it_is_three_queries(alice: User, bob: User) -> None:
+def test_a_count_without_redis_takes_three_queries(alice: User, bob: User) -> None:
     say(bob, 30)
     with sql_only():
         page = since_page(alice)
@@ -76,21 +76,21 @@ def test_with_redis_away_it_is_three_queries(alice: User, bob: User) -> None:
         assert costs(lambda: new_posts(alice.pk, *page)) == (0, 3)
 
 
-def test_my_own_are_not_new_to_me(alice: User, bob: User) -> None:
+def test_own_posts_are_not_counted(alice: User, bob: User) -> None:
     page = since_page(alice)
     say(alice, 3)
     say(bob, 1)
     assert count(alice, page) == 1
 
 
-def test_strangers_posts_are_not_counted(alice: User, bob: User) -> None:
+def test_posts_of_unfollowed_authors_are_not_counted(alice: User, bob: User) -> None:
     page = since_page(alice)
     say(people("carol")[0], 3)
     assert count(alice, page) == 0
 
 
 @pytest.mark.parametrize("more", [3, PAGE])
-def test_one_that_was_committed_late_is_noticed(alice: User, bob: User, more: int) -> None:
+def test_late_commits_are_counted(alice: User, bob: User, more: int) -> None:
     carol = people("carol")[0]
     stranger = say(carol)[0]
     said = say(bob, more)
@@ -102,7 +102,7 @@ def test_one_that_was_committed_late_is_noticed(alice: User, bob: User, more: in
     assert count(alice, page) == 1
 
 
-def test_what_lies_below_the_page_is_no_news(alice: User, bob: User) -> None:
+def test_posts_below_the_page_are_not_counted(alice: User, bob: User) -> None:
     stranger = say(people("carol")[0])[0]
     say(bob, PAGE)
     warm_up(alice)
@@ -111,7 +111,7 @@ def test_what_lies_below_the_page_is_no_news(alice: User, bob: User) -> None:
     assert count(alice, page) == 0
 
 
-def test_a_deleted_one_is_not_counted_though_it_still_lies_in_the_window(alice: User, bob: User) -> None:
+def test_deleted_posts_in_the_window_are_not_counted(alice: User, bob: User) -> None:
     page = since_page(alice)
     said = say(bob, 2)
     warm_up(alice)
@@ -120,7 +120,7 @@ def test_a_deleted_one_is_not_counted_though_it_still_lies_in_the_window(alice: 
     assert new_posts(alice.pk, *page) == 1
 
 
-def test_deleting_one_that_was_shown_hides_no_new_one(alice: User, bob: User) -> None:
+def test_deleting_a_shown_post_hides_no_new_one(alice: User, bob: User) -> None:
     said = say(bob, PAGE)
     warm_up(alice)
     page = since_page(alice)
@@ -129,7 +129,7 @@ def test_deleting_one_that_was_shown_hides_no_new_one(alice: User, bob: User) ->
     assert count(alice, page) == 1
 
 
-def test_fetched_posts_are_counted(alice: User, bob: User) -> None:
+def test_pulled_posts_are_counted(alice: User, bob: User) -> None:
     Pulled.objects.create(user=bob, state=Pulled.State.ON)
     say(bob, 2, is_pulled=True)
     warm_up(alice)
@@ -138,14 +138,14 @@ def test_fetched_posts_are_counted(alice: User, bob: User) -> None:
     assert count(alice, page) == 3
 
 
-def test_there_is_an_end_to_counting(alice: User, bob: User, client: Client) -> None:
+def test_counting_stops_at_a_maximum(alice: User, bob: User, client: Client) -> None:
     say(bob, MOST_NEW + 30)
     assert count(alice, (0, [])) == MOST_NEW
     client.force_login(alice)
     assert f"{MOST_NEW} or more" in client.get("/home/new/?since=0", headers=HTMX).content.decode()
 
 
-def test_the_bar_leads_to_them(alice: User, bob: User, client: Client) -> None:
+def test_the_bar_links_to_new_posts(alice: User, bob: User, client: Client) -> None:
     say(bob)
     client.force_login(alice)
     warm_up(alice)
@@ -158,7 +158,7 @@ def test_the_bar_leads_to_them(alice: User, bob: User, client: Client) -> None:
     assert client.get("/home/new/?since=0", headers=JSON).json() == {"count": 2}
 
 
-def test_the_page_knows_where_to_ask(alice: User, bob: User, client: Client) -> None:
+def test_the_page_contains_the_address_to_poll(alice: User, bob: User, client: Client) -> None:
     said = say(bob, 2)
     client.force_login(alice)
     warm_up(alice)
@@ -169,7 +169,7 @@ def test_the_page_knows_where_to_ask(alice: User, bob: User, client: Client) -> 
     assert "data-poll" not in client.get(f"/home/?after={said[1].pk}").content.decode()
 
 
-def test_a_poll_costs_one_round_trip_besides_the_sessions(alice: User, bob: User, client: Client) -> None:
+def test_a_poll_takes_one_round_trip_and_the_session(alice: User, bob: User, client: Client) -> None:
     say(bob, 3)
     client.force_login(alice)
     warm_up(alice)
@@ -182,7 +182,7 @@ def test_a_poll_costs_one_round_trip_besides_the_sessions(alice: User, bob: User
 @pytest.mark.parametrize(
     "query", ["", "since=x", "since=-1&seen=-1", f"since={10**30}", "since=1&seen=,,x,%00", "seen=5"]
 )
-def test_what_is_no_number_counts_for_nothing(alice: User, bob: User, client: Client, query: str) -> None:
+def test_invalid_ids_are_ignored(alice: User, bob: User, client: Client, query: str) -> None:
     say(bob)
     client.force_login(alice)
     warm_up(alice)
@@ -190,7 +190,7 @@ def test_what_is_no_number_counts_for_nothing(alice: User, bob: User, client: Cl
         assert client.get(f"/home/new/?{query}", headers=headers).status_code == 200
 
 
-def test_strangers_are_asked_to_log_in_and_a_page_of_it_is_the_timeline(alice: User, client: Client) -> None:
+def test_visitors_must_log_in_and_browsers_get_the_timeline(alice: User, client: Client) -> None:
     assert client.get("/home/new/", headers=JSON).status_code == 401
     assert client.get("/home/new/", headers=HTMX).status_code == 401
     assert client.get("/home/new/").headers["Location"].startswith("/accounts/login/")

@@ -1,6 +1,6 @@
-"""The nine faults that were found in the nearest peer, each tried here. Those that want real processes are in
+"""Nine faults found in a comparable site, each tried here. Those that need real processes are in
 ``tests/faults/test_social_away.py`` (7 and 8), ``test_social_import.py`` and ``test_fanout_killed.py`` (6).
-The table of them all is in ``docs/architecture.md``.
+``docs/architecture.md`` has the table of all nine.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Cast(NamedTuple):
-    """Alice follows Bob and not Charlie. Bob has posted thirty times, Charlie once. All timelines are warm."""
+    """Alice follows Bob but not Charlie. Bob has thirty posts, Charlie one. All timelines are warm."""
 
     alice: User
     bob: User
@@ -50,7 +50,7 @@ def cast(transactional_db: None, settings: Settings) -> Iterator[Cast]:
 
 
 def settle() -> None:
-    """What comes by itself within a second or two."""
+    """Run the periodic work of the next two seconds."""
     sweeper.sweep()
     for name in town.MIRRORS:
         rebuild.rebuild_if_cold(name)
@@ -59,12 +59,12 @@ def settle() -> None:
 
 
 def home(user: User) -> list[int]:
-    """The whole home timeline, to its end."""
+    """Return the complete home timeline."""
     return [post["id"] for post in town.walk(lambda after: selectors.home_timeline(user.pk, after))]
 
 
 def in_window(user: User) -> set[str]:
-    """What Redis has delivered."""
+    """Return the posts in the window."""
     return {member.decode() for member in relay_client().zrange(keys.timeline(user.pk), 0, -1)} - {"0"}
 
 
@@ -74,12 +74,10 @@ def assert_as_sql_says(*users: User) -> None:
     assert verify.verify(town.MIRRORS) == []
 
 
-# --- 1. Redis emptied: everybody logged out, then "no activities", then only what was posted since
+# --- 1. Redis emptied: all readers logged out, then "no activities", then only new posts
 
 
-def test_fault_1_an_emptied_redis_shows_all_that_sql_has_and_so_it_does_two_posts_later(
-    cast: Cast, redis: Redis
-) -> None:
+def test_fault_1_an_emptied_redis_shows_all_posts_of_sql_before_and_after_new_ones(cast: Cast, redis: Redis) -> None:
     redis.flushall()
     assert len(home(cast.alice)) == 30
     for count in (31, 32):
@@ -95,7 +93,7 @@ def test_fault_1_an_emptied_redis_shows_all_that_sql_has_and_so_it_does_two_post
     assert_as_sql_says(*cast)
 
 
-def test_fault_1_nobody_is_logged_out_of_their_timeline(cast: Cast, redis: Redis, client: Client) -> None:
+def test_fault_1_sessions_survive_an_emptied_redis(cast: Cast, redis: Redis, client: Client) -> None:
     client.force_login(cast.alice)
     redis.flushall()
     answer = client.get("/home/", headers={"Accept": "application/json"})
@@ -105,7 +103,7 @@ def test_fault_1_nobody_is_logged_out_of_their_timeline(cast: Cast, redis: Redis
 # --- 2. A rolled-back follow left posts; a rolled-back delete took a live post away
 
 
-def test_fault_2_a_follow_that_was_rolled_back_leaves_nothing(cast: Cast) -> None:
+def test_fault_2_a_rolled_back_follow_leaves_nothing(cast: Cast) -> None:
     with transaction.atomic():
         people.follow(cast.alice.pk, cast.charlie.pk)
         transaction.set_rollback(True)
@@ -114,7 +112,7 @@ def test_fault_2_a_follow_that_was_rolled_back_leaves_nothing(cast: Cast) -> Non
     assert_as_sql_says(*cast)
 
 
-def test_fault_2_a_delete_that_was_rolled_back_takes_nothing(cast: Cast) -> None:
+def test_fault_2_a_rolled_back_delete_removes_nothing(cast: Cast) -> None:
     found = Post.objects.filter(user=cast.bob).first()
     assert found is not None
     with transaction.atomic():
@@ -128,7 +126,7 @@ def test_fault_2_a_delete_that_was_rolled_back_takes_nothing(cast: Cast) -> None
 # --- 3. Bulk writes never arrived
 
 
-def test_fault_3_posts_and_follows_made_in_bulk_arrive(cast: Cast) -> None:
+def test_fault_3_bulk_posts_and_follows_arrive(cast: Cast) -> None:
     Follow.objects.bulk_create([Follow(follower=cast.alice, followee=cast.charlie)])
     Post.objects.bulk_create(Post(user=cast.charlie, text=f"in bulk {n}") for n in range(5))
     settle()
@@ -136,7 +134,7 @@ def test_fault_3_posts_and_follows_made_in_bulk_arrive(cast: Cast) -> None:
     assert_as_sql_says(*cast)
 
 
-def test_fault_3_what_bulk_update_and_update_change_is_seen(cast: Cast) -> None:
+def test_fault_3_bulk_update_and_update_arrive(cast: Cast) -> None:
     mine = list(Post.objects.filter(user=cast.bob).order_by("pk"))
     for post in mine[:10]:
         post.is_hidden = True
@@ -149,11 +147,11 @@ def test_fault_3_what_bulk_update_and_update_change_is_seen(cast: Cast) -> None:
     assert_as_sql_says(*cast)
 
 
-# --- 4. A post hidden after it was delivered stayed readable
+# --- 4. A post hidden after its fan-out stayed readable
 
 
 @pytest.mark.parametrize("how", ["service", "update", "save"])
-def test_fault_4_a_post_that_is_hidden_after_its_delivery_is_gone_from_everywhere(cast: Cast, how: str) -> None:
+def test_fault_4_a_post_hidden_after_its_fan_out_disappears_everywhere(cast: Cast, how: str) -> None:
     found = Post.objects.filter(user=cast.bob).latest("pk")
     assert str(found.pk) in in_window(cast.alice)
     if how == "service":
@@ -177,7 +175,7 @@ def test_fault_4_a_post_that_is_hidden_after_its_delivery_is_gone_from_everywher
 
 
 @pytest.mark.parametrize("how", ["repair", "refill"])
-def test_fault_5_what_should_not_be_in_a_timeline_is_removed(cast: Cast, redis: Redis, how: str) -> None:
+def test_fault_5_wrong_posts_in_a_timeline_are_removed(cast: Cast, redis: Redis, how: str) -> None:
     stray = Post.objects.get(user=cast.charlie).pk
     redis.zadd(keys.timeline(cast.alice.pk), {str(stray): stray})
     lost = Post.objects.filter(user=cast.bob).latest("pk").pk
@@ -190,7 +188,7 @@ def test_fault_5_what_should_not_be_in_a_timeline_is_removed(cast: Cast, redis: 
     assert_as_sql_says(*cast)
 
 
-def test_fault_5_deactivated_authors_are_gone_and_come_back(cast: Cast) -> None:
+def test_fault_5_deactivated_authors_disappear_and_come_back(cast: Cast) -> None:
     User.objects.filter(pk=cast.bob.pk).update(is_active=False)
     settle()
     assert in_window(cast.alice) == set()
@@ -205,7 +203,7 @@ def test_fault_5_deactivated_authors_are_gone_and_come_back(cast: Cast) -> None:
 
 
 @pytest.mark.parametrize("leave", [people.unfollow, people.block, people.mute])
-def test_fault_5_whom_one_leaves_is_gone_at_once(cast: Cast, leave: Any) -> None:
+def test_fault_5_unfollowed_authors_disappear_at_once(cast: Cast, leave: Any) -> None:
     assert leave(cast.alice.pk, cast.bob.pk)
     assert home(cast.alice) == []
     settle()
@@ -213,8 +211,8 @@ def test_fault_5_whom_one_leaves_is_gone_at_once(cast: Cast, leave: Any) -> None
     assert_as_sql_says(*cast)
 
 
-def test_fault_5_whoever_is_blocked_sees_nothing_of_the_blocker_at_once(cast: Cast) -> None:
-    """Also while the recomputing of the timeline, which comes after the block, has yet to be done."""
+def test_fault_5_a_block_hides_the_blocker_at_once(cast: Cast) -> None:
+    """The block also holds while the timeline, which is recomputed after it, is outdated."""
     Block.objects.bulk_create([Block(blocker=cast.bob, blocked=cast.alice)])
     relay.drain_keys("shun", [f"{cast.alice.pk}:{cast.bob.pk}"])
     assert len(in_window(cast.alice)) == 30
@@ -228,8 +226,8 @@ def test_fault_5_whoever_is_blocked_sees_nothing_of_the_blocker_at_once(cast: Ca
 # --- 9. CROSSSLOT in the fan-out
 
 
-def test_fault_9_what_a_delivery_asks_of_a_window_is_in_the_windows_slot(cast: Cast) -> None:
-    """Then a cluster wants no other keys and no other steps: only that each call is sent to its slot."""
+def test_fault_9_a_delivery_uses_only_keys_in_the_slot_of_the_window(cast: Cast) -> None:
+    """So a cluster needs no other keys and steps, only that each call goes to its slot."""
     with record() as seen:
         posts.post(cast.bob.pk, "to all")
         people.follow(cast.charlie.pk, cast.bob.pk)

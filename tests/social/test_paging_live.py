@@ -1,4 +1,4 @@
-"""Paging while people post a hundred times a second: nothing twice, nothing skipped, above and below the windows."""
+"""Paging during a hundred posts per second: no duplicates and no gaps, above and below the floors."""
 
 import threading
 import time
@@ -23,23 +23,23 @@ from tests.support.social.naive import facts
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 AUTHORS, PAGE, WINDOW, WALKS = 4, 10, 40, 4
-RATE = 100  # posts a second, by all together
+RATE = 100  # posts per second, of all authors together
 
 
 class Talk:
-    """Authors who post all the time. What has been committed is in ``said``."""
+    """Authors that post all the time. ``said`` has the committed posts."""
 
     def __init__(self, authors: list[int]) -> None:
         self.authors, self.said, self.count, self.is_over = authors, set[int](), 0, False
         self.lock, self.started = threading.Lock(), time.monotonic()
 
     def post(self, author: int) -> None:
-        """One post, when it is its turn."""
+        """Create one post at its time."""
         self._wait_for_the_turn()
         self._note(posts.post(author, "something").pk)
 
     def post_late(self, author: int) -> None:
-        """A post that is committed when others with higher ids have been (on PostgreSQL: SQLite lets in no others)."""
+        """Commit a post after others with higher ids (only on PostgreSQL, since SQLite has one writer)."""
         self._wait_for_the_turn()
         with transaction.atomic():
             made = posts.post(author, "something that takes a while").pk
@@ -52,7 +52,7 @@ class Talk:
         with self.lock:
             self.count += 1
             turn = self.started + self.count / RATE
-        time.sleep(max(0.0, turn - time.monotonic()))  # the rate, and no more
+        time.sleep(max(0.0, turn - time.monotonic()))  # keep to the rate
 
     def _note(self, pk: int) -> None:
         with self.lock:
@@ -61,7 +61,7 @@ class Talk:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few pages lead below every window."""
+    """Shrink windows, so that a few pages go below their floors."""
     monkeypatch.setattr(reading, "PAGE", PAGE)
     for name in town.WINDOWS:
         monkeypatch.setattr(type(registry.get(name)), "length", WINDOW)
@@ -69,7 +69,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def talk(small: None) -> Iterator[Talk]:
-    """A reader (the first of all) follows everybody, and everybody has said something before."""
+    """Create readers with earlier posts; the first reader follows all others."""
     reader, *authors = User.objects.bulk_create(User(username=f"p{n}") for n in range(AUTHORS + 1))
     Follow.objects.bulk_create(Follow(follower=reader, followee=author) for author in authors)
     Post.objects.bulk_create(Post(user=authors[n % AUTHORS], text="long ago") for n in range(3 * WINDOW))
@@ -91,15 +91,15 @@ def _is_at_rest() -> bool:
 
 
 def _arrived(talk: Talk) -> set[int]:
-    """What has been posted up to now, when the mirrors have it."""
+    """Return the posts so far, after the mirrors have them."""
     said, last = set(talk.said), outbox.newest_unapplied()
     if last is not None:
         wait_until(lambda: not outbox.is_unapplied_up_to(last), "what was posted")
     return said
 
 
-def test_no_post_comes_twice_and_none_is_skipped_while_people_post(talk: Talk) -> None:
-    """``walk`` looks for what comes twice, or out of order."""
+def test_pages_have_no_duplicates_and_no_gaps_while_posts_arrive(talk: Talk) -> None:
+    """``walk`` fails on duplicates and on a wrong order."""
     reader, old = User.objects.get(username="p0").pk, set(Post.objects.values_list("pk", flat=True))
     first, *others = talk.authors
     pages: dict[str, Any] = {
@@ -110,7 +110,7 @@ def test_no_post_comes_twice_and_none_is_skipped_while_people_post(talk: Talk) -
     writers = [partial(talk.post, author) for author in others] + [partial(talk.post_late, first)]
     with again_and_again(*writers, _relay):
         for walk in range(1, WALKS + 1):
-            # By the last one the first of them have been pushed out of the windows.
+            # When the last of them arrives, the first ones are already below the floors.
             wait_until(lambda: len(talk.said) > WINDOW * walk // WALKS, "posts")  # noqa: B023
             for name, page in pages.items():
                 should = old | _arrived(talk)

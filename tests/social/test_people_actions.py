@@ -1,4 +1,4 @@
-"""The buttons: follow, block, mute, and taking it back. Who may, and what is answered in HTML, JSON and to htmx."""
+"""The buttons to follow, block and mute, and to undo it: permissions, and answers in HTML, JSON and to htmx."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def bob() -> User:
 BOB = "/u/Bob%20O%27Neil/"
 
 
-def test_it_works(client: Client, alice: User, bob: User) -> None:
+def test_each_action_changes_its_relation(client: Client, alice: User, bob: User) -> None:
     client.force_login(alice)
     response = client.post(f"{BOB}follow/", follow=True)
     assert response.redirect_chain == [(BOB, 302)]
@@ -53,7 +53,7 @@ def test_it_works(client: Client, alice: User, bob: User) -> None:
         ("unmute", "is_muted", False),
     ],
 )
-def test_json_says_what_is_so_now_and_whether_it_was_changed(
+def test_json_has_the_new_state_and_whether_it_changed(
     client: Client, alice: User, bob: User, verb: str, flag: str, is_so: bool
 ) -> None:
     client.force_login(alice)
@@ -67,9 +67,7 @@ def test_json_says_what_is_so_now_and_whether_it_was_changed(
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_strangers_are_led_to_the_log_in_page_and_from_there_to_the_person(
-    client: Client, alice: User, bob: User, verb: str
-) -> None:
+def test_visitors_must_log_in_and_return_to_the_reader(client: Client, alice: User, bob: User, verb: str) -> None:
     response = client.post(f"{BOB}{verb}/")
     log_in = "/accounts/login/?next=%2Fu%2FBob%2520O%2527Neil%2F"
     assert (response.status_code, response.headers["Location"]) == (302, log_in)
@@ -81,7 +79,7 @@ def test_strangers_are_led_to_the_log_in_page_and_from_there_to_the_person(
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_form_of_another_site_does_nothing(alice: User, bob: User, verb: str) -> None:
+def test_forms_of_other_sites_are_refused(alice: User, bob: User, verb: str) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(alice)
     people.follow(alice.pk, bob.pk)
@@ -90,12 +88,12 @@ def test_a_form_of_another_site_does_nothing(alice: User, bob: User, verb: str) 
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "block"])
-def test_nothing_is_done_by_following_a_link(client: Client, alice: User, bob: User, verb: str) -> None:
+def test_get_requests_change_nothing(client: Client, alice: User, bob: User, verb: str) -> None:
     client.force_login(alice)
     assert client.get(f"{BOB}{verb}/").status_code == 405
 
 
-def test_htmx_gets_the_button_as_it_is_now(client: Client, alice: User, bob: User) -> None:
+def test_htmx_gets_the_new_button(client: Client, alice: User, bob: User) -> None:
     client.force_login(alice)
     part = client.post(f"{BOB}follow/", {"next": "/people/"}, headers=HTMX).content.decode()
     assert part.startswith("<form")
@@ -108,12 +106,12 @@ def test_htmx_gets_the_button_as_it_is_now(client: Client, alice: User, bob: Use
     ("wanted", "goes_to"),
     [("/people/?after=7", "/people/?after=7"), ("https://evil.example/", BOB), ("//evil.example", BOB), ("", BOB)],
 )
-def test_a_form_leads_back_to_this_site_only(client: Client, alice: User, bob: User, wanted: str, goes_to: str) -> None:
+def test_forms_redirect_only_within_the_site(client: Client, alice: User, bob: User, wanted: str, goes_to: str) -> None:
     client.force_login(alice)
     assert client.post(f"{BOB}follow/", {"next": wanted}).headers["Location"] == goes_to
 
 
-def test_before_a_block_it_is_said_what_it_means(client: Client, alice: User, bob: User) -> None:
+def test_a_page_explains_a_block_first(client: Client, alice: User, bob: User) -> None:
     response = client.get(f"{BOB}block/")
     assert response.headers["Location"] == "/accounts/login/?next=%2Fu%2FBob%2520O%27Neil%2Fblock%2F"
     client.force_login(alice)
@@ -127,7 +125,7 @@ def test_before_a_block_it_is_said_what_it_means(client: Client, alice: User, bo
 
 
 @pytest.mark.parametrize("headers", [{}, JSON, HTMX])
-def test_what_cannot_be_done_is_explained(
+def test_refusals_are_explained(
     client: Client, alice: User, bob: User, headers: dict[str, str], settings: Settings
 ) -> None:
     client.force_login(alice)
@@ -142,7 +140,7 @@ def test_what_cannot_be_done_is_explained(
 
 
 def assert_said(client: Client, response: Any, status: int, said: str) -> None:
-    """In JSON, on a page, or on the page to which htmx is sent."""
+    """Assert that the message is in the JSON, on the page, or on the page to which htmx is redirected."""
     assert response.status_code == status
     if "HX-Redirect" in response.headers:
         assert said in client.get(response.headers["HX-Redirect"]).content.decode()
@@ -154,7 +152,7 @@ def assert_said(client: Client, response: Any, status: int, said: str) -> None:
 
 @pytest.mark.parametrize("headers", [{}, JSON, HTMX])
 @pytest.mark.parametrize("verb", ["follow", "block", "mute"])
-def test_too_much_at_once_is_refused_for_a_while_and_taking_back_never(
+def test_actions_have_a_rate_limit_and_undoing_has_none(
     client: Client, alice: User, bob: User, settings: Settings, headers: dict[str, str], verb: str
 ) -> None:
     settings.FOLLOW_RATES = ((2, 300), (5, 86_400))
@@ -162,7 +160,7 @@ def test_too_much_at_once_is_refused_for_a_while_and_taking_back_never(
     for _ in range(2):
         assert client.post(f"{BOB}{verb}/", headers=JSON).status_code == 200
     response = client.post(f"{BOB}{verb}/", {"next": "/people/"}, headers=headers)
-    wait = int(response.headers["Retry-After"])  # what is left of the five minutes: the test takes some of it
+    wait = int(response.headers["Retry-After"])  # the rest of the five minutes, of which the test uses some
     assert 60 < wait <= 300
     assert_said(client, response, 429, f"That was a bit much at once. Please try again in {-(-wait // 60)} minutes.")
     for _ in range(5):
@@ -172,7 +170,7 @@ def test_too_much_at_once_is_refused_for_a_while_and_taking_back_never(
     assert other.post(f"/u/Alice/{verb}/", headers=JSON).status_code == 200
 
 
-def test_so_many_a_day_and_no_more(client: Client, alice: User, bob: User, settings: Settings) -> None:
+def test_actions_have_a_daily_limit(client: Client, alice: User, bob: User, settings: Settings) -> None:
     settings.FOLLOW_RATES = ((100, 300), (3, 86_400))
     client.force_login(alice)
     answers = [client.post(f"{BOB}follow/", headers=JSON) for _ in range(4)]
@@ -182,7 +180,7 @@ def test_so_many_a_day_and_no_more(client: Client, alice: User, bob: User, setti
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("headers", [{}, JSON])
-def test_nothing_is_done_to_nobody(client: Client, alice: User, verb: str, headers: dict[str, str]) -> None:
+def test_unknown_names_are_404(client: Client, alice: User, verb: str, headers: dict[str, str]) -> None:
     client.force_login(alice)
     rebuild()
     for name in ("nobody", "%00", "a" * 300):
@@ -190,7 +188,7 @@ def test_nothing_is_done_to_nobody(client: Client, alice: User, verb: str, heade
 
 
 @pytest.mark.parametrize("verb", ["follow", "unfollow", "mute", "unmute", "unblock"])
-def test_who_is_blocked_gets_the_answer_for_nobody(client: Client, alice: User, bob: User, verb: str) -> None:
+def test_blocked_readers_get_the_answer_for_unknown_names(client: Client, alice: User, bob: User, verb: str) -> None:
     people.block(bob.pk, alice.pk)
     client.force_login(alice)
     for headers in ({}, JSON):
@@ -200,7 +198,7 @@ def test_who_is_blocked_gets_the_answer_for_nobody(client: Client, alice: User, 
     assert client.get(f"{BOB}block/").status_code == 404
 
 
-def test_who_is_blocked_can_block_as_well_and_take_both_back(client: Client, alice: User, bob: User) -> None:
+def test_blocked_readers_can_block_and_unblock(client: Client, alice: User, bob: User) -> None:
     people.mute(alice.pk, bob.pk)
     people.block(bob.pk, alice.pk)
     client.force_login(alice)
@@ -212,9 +210,7 @@ def test_who_is_blocked_can_block_as_well_and_take_both_back(client: Client, ali
     assert client.post(f"{BOB}unmute/", headers=JSON).json()["is_changed"] is True
 
 
-def test_what_was_done_to_somebody_who_is_not_active_any_more_can_be_taken_back(
-    client: Client, alice: User, bob: User
-) -> None:
+def test_actions_on_inactive_readers_can_be_undone(client: Client, alice: User, bob: User) -> None:
     people.follow(alice.pk, bob.pk)
     User.objects.filter(pk=bob.pk).update(is_active=False)
     client.force_login(alice)

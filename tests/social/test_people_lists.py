@@ -1,4 +1,4 @@
-"""Lists of people, whom two have in common and whom one might follow: the same from Redis, from SQL and by hand."""
+"""Lists of readers, follows in common and suggestions: equal from Redis, from SQL and from plain Python."""
 
 import random
 from collections import Counter
@@ -27,12 +27,12 @@ def make_people(count: int) -> list[int]:
 
 
 def follow(*pairs: tuple[int, int]) -> None:
-    """In this order."""
+    """Create these follows in their order."""
     Follow.objects.bulk_create([Follow(follower_id=one, followee_id=other) for one, other in pairs])
 
 
 def to_the_end(find: Any, *arguments: Any, **options: Any) -> list[int]:
-    """Everybody on a list, page by page."""
+    """Return the ids on all pages of a list."""
     found, after = [], None
     while True:
         page = find(*arguments, after, **options)
@@ -45,7 +45,7 @@ def to_the_end(find: Any, *arguments: Any, **options: Any) -> list[int]:
 
 @pytest.fixture
 def world() -> list[int]:
-    """Sixty people who follow, mute and block one another at random; some are not active, some have logged in."""
+    """Create sixty readers with random follows, mutes and blocks; some are inactive, some have logged in."""
     ids, picked = make_people(60), random.Random(5)
     pairs = [(a, b) for a in ids for b in ids if a != b]
     blocks = picked.sample(pairs, 150)
@@ -62,7 +62,7 @@ def world() -> list[int]:
 
 
 class Told:
-    """What SQL says of the world, read at once."""
+    """All relations in SQL, read once."""
 
     def __init__(self) -> None:
         self.active = set(User.objects.filter(is_active=True).values_list("pk", flat=True))
@@ -71,7 +71,7 @@ class Told:
         self.mutes = set(Mute.objects.values_list("user_id", "muted_id"))
 
     def followees(self, pk: int) -> set[int]:
-        """Active ones: the others are followed again when they are back."""
+        """Return the active followees; follows of inactive ones count again when they return."""
         return {b for a, b in self.follows if a == pk and b in self.active}
 
     def blocked(self, one: int, other: int) -> bool:
@@ -81,7 +81,7 @@ class Told:
         return pk in self.active and not self.blocked(viewer, pk) and (viewer, pk) not in self.mutes
 
 
-def test_lists_show_everybody_once_newest_first_and_nobody_who_is_not_to_be_seen(world: list[int]) -> None:
+def test_lists_show_each_visible_reader_once_newest_first(world: list[int]) -> None:
     told = Told()
     for viewer, owner in [(world[1], world[2]), (world[2], world[2]), (world[3], world[1]), (world[5], world[4])]:
         own = viewer == owner
@@ -94,7 +94,7 @@ def test_lists_show_everybody_once_newest_first_and_nobody_who_is_not_to_be_seen
         ]
 
 
-def test_lists_of_whom_one_muted_and_blocked(world: list[int]) -> None:
+def test_lists_of_muted_and_blocked_readers(world: list[int]) -> None:
     told = Told()
     for owner in world[1:9]:
         muted = {b for a, b in told.mutes if a == owner and b in told.active and not told.blocked(owner, b)}
@@ -103,14 +103,14 @@ def test_lists_of_whom_one_muted_and_blocked(world: list[int]) -> None:
         assert sorted(to_the_end(blocked_by, owner, size=2)) == sorted(blocked)
 
 
-def test_buttons_say_who_follows_whom(world: list[int]) -> None:
+def test_lines_have_both_directions_of_follows(world: list[int]) -> None:
     told = Told()
     for person in followers_of(world[2], world[1]).people:
         assert person.is_following == ((world[1], person.id) in told.follows)
         assert person.follows_me == ((person.id, world[1]) in told.follows)
 
 
-def test_a_list_is_read_to_its_end_while_people_come_and_go() -> None:
+def test_a_list_is_complete_while_rows_come_and_go() -> None:
     owner, *crowd = make_people(41)
     follow(*((pk, owner) for pk in crowd[:30]))
     found, after, comers = [], None, iter(crowd[30:])
@@ -120,13 +120,13 @@ def test_a_list_is_read_to_its_end_while_people_come_and_go() -> None:
         after = page.after
         if after is None:
             break
-        follow((next(comers), owner))  # newer than all that follows
-        gone = page.people[2].id, crowd[2]  # one who was seen, and one who was not: not again, and not at all
+        follow((next(comers), owner))  # newer than all other rows
+        gone = page.people[2].id, crowd[2]  # one shown already, one still to come: neither appears again
         Follow.objects.filter(follower_id__in=gone).delete()
     assert found == [pk for pk in crowd[29::-1] if pk != crowd[2]]
 
 
-def test_a_list_full_of_people_who_are_gone_is_looked_through_in_bounded_steps(
+def test_runs_of_hidden_readers_are_scanned_in_bounded_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(people_lists, "MORE", (4, 4))
@@ -140,7 +140,7 @@ def test_a_list_full_of_people_who_are_gone_is_looked_through_in_bounded_steps(
     assert to_the_end(followers_of, owner, None, size=3) == crowd[:1]
 
 
-def test_whom_two_have_in_common(world: list[int]) -> None:
+def test_follows_in_common_equal_plain_python(world: list[int]) -> None:
     told = Told()
     for viewer in world[1:9]:
         for owner in world[10:30]:
@@ -162,7 +162,7 @@ def test_whom_two_have_in_common(world: list[int]) -> None:
                 assert in_common(profile) == found
 
 
-def test_of_very_many_in_common_it_is_said_that_there_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_in_common_are_reported_as_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common, "COUNTED", 5)
     alice, bob, *crowd = make_people(12)
     follow(*((alice, pk) for pk in crowd), *((pk, bob) for pk in crowd))
@@ -176,10 +176,10 @@ def test_of_very_many_in_common_it_is_said_that_there_are_more(monkeypatch: pyte
         assert in_common(profile) == found
 
 
-def test_large_sets_are_looked_at_in_chunks_and_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_sets_are_read_in_chunks_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common, "CHUNK", 100)
     monkeypatch.setattr(common, "LOOKED_AT", 300)
-    alice, bob, *crowd = make_people(1502)  # a set of more than 512 is read in steps
+    alice, bob, *crowd = make_people(1502)  # SSCAN reads a set of more than 512 members in steps
     follow(*((alice, pk) for pk in crowd), *((pk, bob) for pk in crowd))
     rebuild(["user", "post", "follow", "shun"])
     drain_all()
@@ -194,7 +194,7 @@ def test_large_sets_are_looked_at_in_chunks_and_to_a_bound(monkeypatch: pytest.M
     assert asked == [command for command in asked if b"shuns" in str(command.args).encode()]
 
 
-def test_whom_one_might_follow(world: list[int]) -> None:
+def test_suggestions_equal_plain_python(world: list[int]) -> None:
     told = Told()
     for viewer in world[1:9]:
         mine = told.followees(viewer)
@@ -208,7 +208,7 @@ def test_whom_one_might_follow(world: list[int]) -> None:
             assert suggestions.suggestions(viewer) == found
 
 
-def test_to_a_newcomer_those_are_suggested_who_are_here_most(world: list[int]) -> None:
+def test_newcomers_get_the_most_active_readers_as_suggestions(world: list[int]) -> None:
     newcomer = User.objects.create(username="newcomer").pk
     drain_all()
     most = LoginStats.objects.filter(user__is_active=True).values_list("login_times", "user_id")
@@ -220,9 +220,7 @@ def test_to_a_newcomer_those_are_suggested_who_are_here_most(world: list[int]) -
         assert suggestions.suggestions(newcomer) == found
 
 
-def test_of_very_many_whom_one_follows_some_are_asked_for_some(
-    world: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_suggestions_sample_a_bounded_number_of_follows(world: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suggestions, "FOLLOWEES", 4)
     monkeypatch.setattr(suggestions, "THEIRS", 3)
     told, viewer = Told(), world[1]

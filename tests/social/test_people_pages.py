@@ -1,4 +1,4 @@
-"""Pages about people: what they say, to whom, and what they cost."""
+"""Pages about readers: content, visibility and cost."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 @pytest.fixture
 def cast() -> dict[str, User]:
-    """Alice follows Bob and Carol, who follow Dora; Carol follows Bob."""
+    """Alice follows Bob and Carol, both follow Dora, and Carol follows Bob."""
     made = {name: User.objects.create(username=name) for name in ("Alice", "Bob", "Carol", "Dora", "Eve O'Neil-Ray")}
     for one, other in (("Alice", "Bob"), ("Alice", "Carol"), ("Bob", "Dora"), ("Carol", "Dora"), ("Carol", "Bob")):
         people.follow(made[one].pk, made[other].pk)
@@ -33,7 +33,7 @@ def cast() -> dict[str, User]:
 
 
 def log_in(client: Client, user: User) -> None:
-    """As ``user``, in a session that Redis knows."""
+    """Log in as ``user``, with a session in Redis."""
     client.force_login(user)
     client.get("/accounts/leaderboard/")
     drain_all()
@@ -44,7 +44,7 @@ def page_of(client: Client, path: str, **options: Any) -> str:
     return client.get(path, **options).content.decode()
 
 
-def test_it_works(client: Client, cast: dict[str, User]) -> None:
+def test_pages_about_readers_show_their_content(client: Client, cast: dict[str, User]) -> None:
     log_in(client, cast["Alice"])
     page = page_of(client, "/u/Dora/")
     assert "What a book!" in page
@@ -75,8 +75,8 @@ def _without_tokens(page: str) -> str:
     return "".join(part.partition('"')[2] for part in page.split('name="csrfmiddlewaretoken" value="'))
 
 
-def test_what_a_page_costs(client: Client, cast: dict[str, User]) -> None:
-    """A stranger: name, profile, posts (two). Somebody logged in: the session, and whom they have in common (three)."""
+def test_pages_have_a_fixed_cost(client: Client, cast: dict[str, User]) -> None:
+    """A visitor: name, profile, posts (two). A reader: also the session, and follows in common (three)."""
     client.get("/u/Dora/")
     with record() as seen:
         client.get("/u/Dora/")
@@ -88,7 +88,7 @@ def test_what_a_page_costs(client: Client, cast: dict[str, User]) -> None:
     assert (seen.round_trips, seen.sql) == (8, [])
 
 
-def test_a_list_costs_one_query(client: Client, cast: dict[str, User]) -> None:
+def test_a_list_takes_one_query(client: Client, cast: dict[str, User]) -> None:
     log_in(client, cast["Alice"])
     client.get("/u/Dora/followers/")
     with record() as seen:
@@ -96,7 +96,7 @@ def test_a_list_costs_one_query(client: Client, cast: dict[str, User]) -> None:
     assert (seen.round_trips, len(seen.sql)) == (3, 1)
 
 
-def test_suggestions_cost_three_round_trips(client: Client, cast: dict[str, User]) -> None:
+def test_suggestions_take_three_round_trips(client: Client, cast: dict[str, User]) -> None:
     log_in(client, cast["Alice"])
     with record() as seen:
         found = suggestions(cast["Alice"].pk)
@@ -105,9 +105,7 @@ def test_suggestions_cost_three_round_trips(client: Client, cast: dict[str, User
 
 
 @pytest.mark.parametrize("rest", ["", "followers/", "following/"])
-def test_however_a_name_is_spelled_it_leads_to_its_owners_spelling(
-    client: Client, cast: dict[str, User], rest: str
-) -> None:
+def test_other_spellings_redirect_to_the_owners_spelling(client: Client, cast: dict[str, User], rest: str) -> None:
     own = "/u/Eve%20O%27Neil-Ray/"
     assert client.get(own + rest).status_code == 200
     for spelled in ("eve%20o%27neil-ray", "EVE%20O'NEIL-RAY", "%EF%BC%A5ve%20O%27Neil-Ray"):
@@ -117,7 +115,7 @@ def test_however_a_name_is_spelled_it_leads_to_its_owners_spelling(
 
 
 @pytest.mark.parametrize("name", ["nobody", "%00", "%0A", "..", "%20", "%ED%A0%80", "a" * 300, "Gone"])
-def test_nobodys_page_is_no_page(client: Client, cast: dict[str, User], name: str) -> None:
+def test_unknown_and_inactive_names_are_404(client: Client, cast: dict[str, User], name: str) -> None:
     User.objects.create(username="Gone", is_active=False)
     drain_all()
     for rest in ("", "followers/", "following/"):
@@ -127,7 +125,7 @@ def test_nobodys_page_is_no_page(client: Client, cast: dict[str, User], name: st
             assert (response.status_code, response.json()) == (404, {"error": {"message": "No such page"}})
 
 
-def test_names_lead_to_their_pages_wherever_they_stand(client: Client, cast: dict[str, User]) -> None:
+def test_names_link_to_their_pages_everywhere(client: Client, cast: dict[str, User]) -> None:
     eve = cast["Eve O'Neil-Ray"]
     client.force_login(eve)
     drain_all()
@@ -137,14 +135,14 @@ def test_names_lead_to_their_pages_wherever_they_stand(client: Client, cast: dic
     assert 'href="/people/"' in page_of(client, "/accounts/")
 
 
-def test_a_name_that_has_no_place_in_an_address_is_shown_without_a_link(client: Client) -> None:
+def test_names_that_fit_no_address_have_no_link(client: Client) -> None:
     client.force_login(User.objects.create(username="<b>and/or</b>"))
     rebuild()
     for path in ("/accounts/leaderboard/", "/people/", "/accounts/"):
         assert "&lt;b&gt;and/or&lt;/b&gt;" in page_of(client, path)
 
 
-def test_the_next_posts_come_alone_for_htmx(client: Client, cast: dict[str, User]) -> None:
+def test_htmx_gets_only_the_next_posts(client: Client, cast: dict[str, User]) -> None:
     for number in range(30):
         post(cast["Dora"].pk, f"Number {number}.")
     drain_all()
@@ -156,7 +154,7 @@ def test_the_next_posts_come_alone_for_htmx(client: Client, cast: dict[str, User
     assert "<h1>" in page_of(client, after)
 
 
-def test_strangers_see_no_buttons_and_are_told_to_log_in(client: Client, cast: dict[str, User]) -> None:
+def test_visitors_see_no_buttons_and_a_hint_to_log_in(client: Client, cast: dict[str, User]) -> None:
     page = page_of(client, "/u/Dora/")
     assert 'method="post" action="/u/' not in page
     assert 'href="/accounts/login/?next=%2Fu%2FDora%2F"' in page
@@ -170,9 +168,7 @@ def test_strangers_see_no_buttons_and_are_told_to_log_in(client: Client, cast: d
         assert (response.status_code, response.json()) == (401, {"error": {"message": "Log in first."}})
 
 
-def test_whom_one_muted_shows_posts_and_says_so_and_whom_one_blocked_nothing(
-    client: Client, cast: dict[str, User]
-) -> None:
+def test_muted_readers_show_posts_and_blocked_readers_none(client: Client, cast: dict[str, User]) -> None:
     alice, dora = cast["Alice"], cast["Dora"]
     log_in(client, alice)
     people.mute(alice.pk, dora.pk)
@@ -186,7 +182,7 @@ def test_whom_one_muted_shows_posts_and_says_so_and_whom_one_blocked_nothing(
         for blocked in (page_of(client, path), sql_page(client, path)):
             assert "You have blocked this person" in blocked
             assert "What a book!" not in blocked
-            assert "/u/Bob/" not in blocked  # of a token "Bob" may be a part
+            assert "/u/Bob/" not in blocked  # a random token may contain "Bob"
         said = {"id": dora.pk, "name": "Dora", "is_blocked": True, "is_muted": True}
         assert client.get(path, headers=JSON).json() == {"user": said, "results": [], "next": None}
 
@@ -196,6 +192,6 @@ def sql_page(client: Client, path: str) -> str:
         return page_of(client, path)
 
 
-def test_it_can_only_be_read(client: Client, cast: dict[str, User]) -> None:
+def test_other_methods_are_refused(client: Client, cast: dict[str, User]) -> None:
     for path in ("/u/Dora/", "/u/Dora/followers/", "/people/", "/people/blocked/"):
         assert client.post(path).status_code == 405

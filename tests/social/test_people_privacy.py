@@ -1,4 +1,4 @@
-"""Whom somebody blocked sees nothing of them, and they nothing of whom they blocked: on any page, in HTML and JSON."""
+"""A block hides both readers from each other on every page, in HTML and JSON."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -22,20 +22,22 @@ from tests.support.whole import rebuild
 
 ACCEPT: tuple[dict[str, str], ...] = ({}, {"Accept": "application/json"}, {"HX-Request": "true"})
 TAG = "swords"
-# Changes something, or answers strangers to both alike.
+# Views that change data, or answer visitors and both readers alike.
 CHANGING = {"block", "delete_post"}
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
 def words(user: User) -> str:
-    """What only this user's post says."""
+    """Return the text that only this user's post contains."""
     return f"Spoken by number {user.pk}!"
 
 
 class Town:
-    """Xanthippe blocked Berengar. Both follow Carol, and she them; both have posted about one book, with one hashtag,
-    to one another and to her. All have logged in. By another way than the site's they follow one another still.
+    """Xanthippe has blocked Berengar; both follow Carol, who follows them.
+
+    Both have posted about the same book with the same hashtag, and mention each other and Carol. All have logged in.
+    The two still follow each other, through rows that bypassed the services.
     """
 
     def __init__(self) -> None:
@@ -63,7 +65,7 @@ class Town:
         return self.blocked if viewer == self.blocker else self.blocker
 
     def addresses(self, viewer: User) -> Iterator[tuple[str, str]]:
-        """Every page of social, where it names somebody or something: of each; and pages that show parts of them."""
+        """Yield every address of social for each reader and object, and pages with parts of them."""
         for pattern in urlpatterns:
             if isinstance(pattern, URLPattern) and pattern.name not in CHANGING:
                 for given in self._arguments(pattern, viewer):
@@ -90,7 +92,7 @@ def town() -> Town:
 
 
 @pytest.mark.parametrize("way", ["redis", "sql"])
-def test_whom_somebody_blocked_sees_nothing_of_them_anywhere(town: Town, way: str) -> None:
+def test_blocked_readers_see_nothing_of_the_blocker(town: Town, way: str) -> None:
     for name, texts in walk(town, town.blocked, way).items():
         for text in texts:
             assert words(town.blocker) not in text, name
@@ -98,7 +100,7 @@ def test_whom_somebody_blocked_sees_nothing_of_them_anywhere(town: Town, way: st
 
 
 @pytest.mark.parametrize("way", ["redis", "sql"])
-def test_who_blocked_somebody_sees_them_among_those_alone_whom_they_blocked(town: Town, way: str) -> None:
+def test_blockers_see_the_blocked_reader_only_where_they_unblock(town: Town, way: str) -> None:
     for name, texts in walk(town, town.blocker, way).items():
         for text in texts:
             assert words(town.blocked) not in text, name
@@ -107,7 +109,7 @@ def test_who_blocked_somebody_sees_them_among_those_alone_whom_they_blocked(town
 
 
 @pytest.mark.parametrize("way", ["redis", "sql"])
-def test_without_the_block_these_pages_show_them(town: Town, way: str) -> None:
+def test_pages_show_both_readers_without_the_block(town: Town, way: str) -> None:
     people.unblock(town.blocker.pk, town.blocked.pk)
     for viewer in (town.blocked, town.blocker):
         found = walk(town, viewer, way)
@@ -118,7 +120,7 @@ def test_without_the_block_these_pages_show_them(town: Town, way: str) -> None:
 
 
 def walk(town: Town, viewer: User, way: str) -> dict[str, list[str]]:
-    """All that every page answers, with its headers, by the page's name."""
+    """Return all answers of each page with their headers, by name of the page."""
     client, found = Client(), defaultdict[str, list[str]](list)
     client.force_login(viewer)
     drain_all()
@@ -132,8 +134,8 @@ def walk(town: Town, viewer: User, way: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("way", ["redis", "sql"])
-def test_whom_one_has_only_muted_is_named_where_logins_are(town: Town, way: str) -> None:
-    """A mute is about posts; a block takes one place from the list and leaves the others their ranks."""
+def test_muted_readers_stay_in_lists_of_logins(town: Town, way: str) -> None:
+    """A mute concerns posts only; a block removes one line of the list and keeps the ranks of the others."""
     people.mute(town.blocker.pk, town.carol.pk)
     drain_all()
     client = Client()
@@ -147,7 +149,7 @@ def test_whom_one_has_only_muted_is_named_where_logins_are(town: Town, way: str)
 
 @pytest.mark.parametrize("rest", ["", "followers/", "following/"])
 @pytest.mark.parametrize("way", ["redis", "sql"])
-def test_the_page_of_who_blocked_one_is_nobodys(town: Town, rest: str, way: str) -> None:
+def test_the_page_of_a_blocker_equals_that_of_an_unknown_name(town: Town, rest: str, way: str) -> None:
     client = Client()
     client.force_login(town.blocked)
     with sql_only() if way == "sql" else nullcontext():
@@ -159,7 +161,7 @@ def test_the_page_of_who_blocked_one_is_nobodys(town: Town, rest: str, way: str)
                 assert theirs.headers.items() == nobodys.headers.items()
 
 
-def test_what_strangers_and_others_see_is_not_less(town: Town) -> None:
+def test_a_block_hides_nothing_from_others(town: Town) -> None:
     client = Client()
     for _ in range(2):
         for name in ("Xanthippe", "Berengar"):
@@ -168,7 +170,7 @@ def test_what_strangers_and_others_see_is_not_less(town: Town) -> None:
         client.force_login(town.carol)
 
 
-def test_who_is_blocked_can_speak_to_somebody_and_is_not_heard(town: Town) -> None:
+def test_mentions_by_blocked_readers_reach_nobody(town: Town) -> None:
     said = post(town.blocked.pk, "Do you hear me, @Xanthippe?")
     assert not Mention.objects.filter(post=said, user=town.blocker).exists()
     client = Client()

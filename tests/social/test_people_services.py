@@ -1,4 +1,4 @@
-"""Following, blocking and muting: each is done once, and a follow and a block never stand side by side."""
+"""Following, blocking and muting: idempotent, and a follow never coexists with a block."""
 
 import threading
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def bob() -> int:
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """Begin these at the same moment, each in a thread with a connection of its own; what they return, or raise."""
+    """Run these calls at the same time in threads with connections of their own. Return results or errors."""
     together = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:
@@ -58,13 +58,13 @@ def at_once(*calls: Callable[[], Any]) -> list[Any]:
         (people.mute, people.unmute, Mute),
     ],
 )
-def test_it_is_done_once_and_undone_once(alice: int, bob: int, do: Any, undo: Any, model: Any) -> None:
+def test_actions_are_idempotent(alice: int, bob: int, do: Any, undo: Any, model: Any) -> None:
     assert [undo(alice, bob), do(alice, bob), do(alice, bob), model.objects.count()] == [False, True, False, 1]
     assert [undo(bob, alice), model.objects.count()] == [False, 1]
     assert [undo(alice, bob), undo(alice, bob), model.objects.count()] == [True, False, 0]
 
 
-def test_a_block_ends_follows_both_ways_and_an_unblock_brings_none_back(alice: int, bob: int) -> None:
+def test_a_block_ends_both_follows_and_an_unblock_restores_none(alice: int, bob: int) -> None:
     people.follow(alice, bob)
     people.follow(bob, alice)
     people.block(alice, bob)
@@ -74,7 +74,7 @@ def test_a_block_ends_follows_both_ways_and_an_unblock_brings_none_back(alice: i
     assert people.follow(bob, alice)
 
 
-def test_a_block_that_stands_ends_a_follow_that_came_by_another_way(alice: int, bob: int) -> None:
+def test_a_repeated_block_ends_follows_that_bypassed_the_services(alice: int, bob: int) -> None:
     people.block(alice, bob)
     Follow.objects.bulk_create([Follow(follower_id=bob, followee_id=alice)])
     assert people.block(alice, bob) is False
@@ -82,7 +82,7 @@ def test_a_block_that_stands_ends_a_follow_that_came_by_another_way(alice: int, 
 
 
 @pytest.mark.parametrize("do", [people.follow, people.block, people.mute])
-def test_it_is_not_done_to_oneself_to_nobody_or_to_who_is_not_active(alice: int, bob: int, do: Any) -> None:
+def test_actions_on_oneself_missing_and_inactive_users_are_refused(alice: int, bob: int, do: Any) -> None:
     User.objects.filter(pk=bob).update(is_active=False)
     for target, error in ((alice, people.Oneself), (bob, people.NoSuchPerson), (10**12, people.NoSuchPerson)):
         with pytest.raises(error):
@@ -91,7 +91,7 @@ def test_it_is_not_done_to_oneself_to_nobody_or_to_who_is_not_active(alice: int,
         do(bob, alice)
 
 
-def test_nobody_follows_across_a_block(alice: int, bob: int) -> None:
+def test_follows_across_a_block_are_refused(alice: int, bob: int) -> None:
     people.block(alice, bob)
     with pytest.raises(people.BlockedByYou, match="Unblock them first"):
         people.follow(alice, bob)
@@ -99,29 +99,29 @@ def test_nobody_follows_across_a_block(alice: int, bob: int) -> None:
         with pytest.raises(people.BlockedByThem) as blocked:
             do(bob, alice)
         assert str(blocked.value) == str(people.NoSuchPerson())
-    assert people.block(bob, alice)  # or being seen again would be up to alice alone
+    assert people.block(bob, alice)  # otherwise only alice could end the separation
 
 
-def test_what_is_refused_is_said_in_the_readers_language() -> None:
+def test_refusals_are_in_the_readers_language() -> None:
     for error in (people.Oneself, people.NoSuchPerson, people.BlockedByYou, people.FollowsTooMany):
         with translation.override("en"):
             assert str(error()).endswith(".")
     assert f"{settings.FOLLOW_LIMIT:,}" in str(people.FollowsTooMany())
 
 
-def test_one_follows_so_many_and_no_more(alice: int, settings: Settings) -> None:
+def test_follows_have_a_limit(alice: int, settings: Settings) -> None:
     settings.FOLLOW_LIMIT = 3
     crowd = User.objects.bulk_create(User(username=f"reader {n}") for n in range(5))
     for user in crowd[:3]:
         people.follow(alice, user.pk)
     with pytest.raises(people.FollowsTooMany, match="3 people"):
         people.follow(alice, crowd[3].pk)
-    assert people.follow(alice, crowd[0].pk) is False  # is followed already, which is no news
+    assert people.follow(alice, crowd[0].pk) is False  # repeating a follow is not refused
     people.unfollow(alice, crowd[0].pk)
     assert people.follow(alice, crowd[3].pk)
 
 
-def test_the_limit_holds_when_several_are_followed_at_once(alice: int, settings: Settings) -> None:
+def test_the_limit_holds_for_concurrent_follows(alice: int, settings: Settings) -> None:
     settings.FOLLOW_LIMIT = 3
     crowd = User.objects.bulk_create(User(username=f"reader {n}") for n in range(6))
     done = at_once(*(partial(people.follow, alice, user.pk) for user in crowd))
@@ -130,13 +130,13 @@ def test_the_limit_holds_when_several_are_followed_at_once(alice: int, settings:
 
 
 @pytest.mark.parametrize(("do", "model"), [(people.follow, Follow), (people.block, Block), (people.mute, Mute)])
-def test_at_the_same_moment_it_is_done_once(alice: int, bob: int, do: Any, model: Any) -> None:
+def test_concurrent_calls_create_one_row(alice: int, bob: int, do: Any, model: Any) -> None:
     done = at_once(*[lambda: do(alice, bob)] * 6)
     assert sorted(done) == [False] * 5 + [True]
     assert model.objects.count() == 1
 
 
-def test_a_follow_and_a_block_at_the_same_moment_leave_no_follow(alice: int, bob: int) -> None:
+def test_a_concurrent_follow_and_block_leave_no_follow(alice: int, bob: int) -> None:
     for number in range(ROUNDS):
         pairs = list(permutations((alice, bob)))
         follows = [partial(people.follow, *pair) for pair in pairs]
@@ -149,9 +149,7 @@ def test_a_follow_and_a_block_at_the_same_moment_leave_no_follow(alice: int, bob
 
 
 @pytest.mark.on_postgres
-def test_a_block_waits_for_a_follow_that_has_looked_already(
-    alice: int, bob: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_block_waits_for_a_running_follow(alice: int, bob: int, monkeypatch: pytest.MonkeyPatch) -> None:
     real, looked = people.is_blocked, threading.Event()
 
     def look(blocker: int, blocked: int) -> bool:
@@ -169,9 +167,7 @@ def test_a_block_waits_for_a_follow_that_has_looked_already(
     assert not Follow.objects.exists()
 
 
-def test_who_is_deleted_while_they_are_followed_is_not_there(
-    alice: int, bob: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_following_a_user_deleted_meanwhile_is_refused(alice: int, bob: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(people, "_must_be_here", lambda *ids: User.objects.filter(pk=bob).delete())
     with pytest.raises(people.NoSuchPerson):
         people.follow(alice, bob)

@@ -1,4 +1,4 @@
-"""A post that was deleted is gone from every page at the next request, whatever still lies in a window."""
+"""A deleted post disappears from every page at the next request, even while windows still have its id."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Town:
-    """bob follows alice, who has spoken to him about a book."""
+    """bob follows alice, who has mentioned him in a post about a book."""
 
     def __init__(self) -> None:
         self.alice, self.bob = people("alice", "bob")
@@ -36,7 +36,7 @@ class Town:
                       f"/books/{self.book.pk}/posts/"]  # fmt: skip
 
     def where_it_is(self, reader: User) -> list[str]:
-        """The pages that show it to somebody, in HTML or JSON."""
+        """Return the pages that show the post to a reader, in HTML or JSON."""
         client = Client()
         client.force_login(reader)
         one = f"/posts/{self.post.pk}/"
@@ -77,13 +77,13 @@ def _with_raw_sql(town: Town) -> None:
 
 
 @pytest.mark.parametrize("delete", [_by_its_author, _by_orm, _with_its_author, _with_raw_sql])
-def test_it_is_gone_from_every_page(town: Town, delete: Callable[[Town], None]) -> None:
-    assert len(town.where_it_is(town.bob)) == 17  # nine pages in both; the book in JSON has no posts
+def test_a_deleted_post_disappears_from_every_page(town: Town, delete: Callable[[Town], None]) -> None:
+    assert len(town.where_it_is(town.bob)) == 17  # nine pages in both formats; the JSON of a book has no posts
     delete(town)
     assert town.where_it_is(town.bob) == []
 
 
-def test_what_still_lies_in_a_window_is_not_shown(town: Town, redis: Redis) -> None:
+def test_ids_of_deleted_posts_in_windows_are_skipped(town: Town, redis: Redis) -> None:
     _by_its_author(town)
     relay.drain_all()
     windows = (keys.timeline(town.bob.pk), keys.global_timeline(), keys.book_posts(town.book.pk), keys.hashtag("oh"),
@@ -94,7 +94,7 @@ def test_what_still_lies_in_a_window_is_not_shown(town: Town, redis: Redis) -> N
     assert town.where_it_is(town.bob) == []
 
 
-def test_it_is_gone_for_its_author_when_redis_is_away(town: Town, redis_server: RedisServer) -> None:
+def test_a_deleted_post_disappears_for_its_author_without_redis(town: Town, redis_server: RedisServer) -> None:
     redis_server.kill()
     breaker.reset()
     _by_its_author(town)
@@ -102,7 +102,7 @@ def test_it_is_gone_for_its_author_when_redis_is_away(town: Town, redis_server: 
         assert town.where_it_is(reader) == []
 
 
-def test_a_hidden_post_is_not_shown_and_comes_back(town: Town) -> None:
+def test_a_hidden_post_disappears_and_comes_back(town: Town) -> None:
     Post.objects.filter(pk=town.post.pk).update(is_hidden=True)
     relay.drain_all()
     assert town.where_it_is(town.alice) == town.where_it_is(town.bob) == []

@@ -1,4 +1,4 @@
-"""Deleting and hiding posts: who may, and how it is asked for."""
+"""Deleting and hiding posts: permissions and confirmation."""
 
 import pytest
 from django.test import Client
@@ -14,13 +14,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def alice(client: Client) -> User:
-    """Somebody who is logged in."""
+    """Create a logged-in reader."""
     user = people("alice")[0]
     client.force_login(user)
     return user
 
 
-def test_only_authors_and_staff_who_may_delete_a_post(client: Client) -> None:
+def test_only_authors_and_permitted_staff_delete_a_post(client: Client) -> None:
     alice, bob, staff = people("alice", "bob", "staff")
     User.objects.filter(pk=staff.pk).update(is_staff=True)
     made = post(alice.pk, "hello @bob #tag")
@@ -33,12 +33,12 @@ def test_only_authors_and_staff_who_may_delete_a_post(client: Client) -> None:
     assert delete_post(post(alice.pk, "again").pk, by=staff.pk)
 
 
-def test_hiding_is_done_once_and_can_be_undone() -> None:
+def test_hiding_is_idempotent_and_reversible() -> None:
     made = post(people("alice")[0].pk, "hello")
     assert [hide_post(made.pk), hide_post(made.pk), unhide_post(made.pk), unhide_post(made.pk)] == [True, False] * 2
 
 
-def test_deleting_asks_first(client: Client, alice: User) -> None:
+def test_deleting_needs_a_confirmation(client: Client, alice: User) -> None:
     made = post(alice.pk, "hello")
     html = client.get(f"/posts/{made.pk}/delete/").content.decode()
     assert "hello" in html
@@ -49,7 +49,7 @@ def test_deleting_asks_first(client: Client, alice: User) -> None:
     assert not Post.objects.exists()
 
 
-def test_nobody_deletes_what_others_posted(client: Client, alice: User) -> None:
+def test_posts_of_others_cannot_be_deleted(client: Client, alice: User) -> None:
     made = post(people("bob")[0].pk, "mine")
     for method in (client.get, client.post):
         assert method(f"/posts/{made.pk}/delete/").status_code == 404
@@ -65,7 +65,7 @@ def test_deleting_in_json(client: Client, alice: User) -> None:
     assert (response.status_code, response.json()) == (200, {"id": made.pk, "is_deleted": True})
 
 
-def test_what_was_taken_out_of_sight_does_not_come_back_by_its_key(client: Client, alice: User) -> None:
+def test_a_repeated_key_does_not_show_a_hidden_post(client: Client, alice: User) -> None:
     hide_post(post(alice.pk, "hello", key="once").pk)
     for headers in ({"Accept": JSON}, {"HX-Request": "true"}):
         response = client.post("/posts/", {"text": "hello", "key": "once"}, headers=headers)

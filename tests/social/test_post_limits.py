@@ -1,4 +1,4 @@
-"""How often one may post."""
+"""Rate limits of posts."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 @pytest.fixture(autouse=True)
 def alice(client: Client, settings: Settings) -> User:
-    """Somebody who may post twice an hour."""
+    """Create a reader with a limit of two posts per hour."""
     settings.POST_RATES = ((2, 3600), (100, 7200))
     user = people("alice")[0]
     client.force_login(user)
@@ -31,14 +31,14 @@ def say(client: Client, text: str = "hello", **more: Any) -> Any:
     return client.post("/posts/", {"text": text, **more.pop("data", {})}, **more)
 
 
-def test_whoever_posts_too_often_is_told_when_to_try_again_and_keeps_what_they_typed(client: Client) -> None:
+def test_the_refusal_has_the_waiting_time_and_keeps_the_input(client: Client) -> None:
     for _ in range(2):
         assert say(client).status_code == 302
     for headers in ({}, {"HX-Request": "true"}):
         response = say(client, "a long <thought>", headers=headers)
         html = response.content.decode()
         assert response.status_code == 429
-        wait = int(response.headers["Retry-After"])  # what is left of the hour: the test takes some of it
+        wait = int(response.headers["Retry-After"])  # the rest of the hour, of which the test uses some
         assert 3000 < wait <= 3600
         assert f"That was a bit much at once. You can post again in {-(-wait // 60)} minutes." in html
         assert "a long &lt;thought&gt;</textarea>" in html
@@ -46,7 +46,7 @@ def test_whoever_posts_too_often_is_told_when_to_try_again_and_keeps_what_they_t
     assert Post.objects.count() == 2
 
 
-def test_json_says_so_too(client: Client) -> None:
+def test_json_has_the_refusal(client: Client) -> None:
     for _ in range(2):
         say(client)
     for more in ({"headers": {"Accept": JSON}}, {"content_type": JSON}):
@@ -57,12 +57,12 @@ def test_json_says_so_too(client: Client) -> None:
         assert f"{-(-wait // 60)} minutes" in response.json()["error"]["message"]
 
 
-def test_every_one_of_the_rates_holds(client: Client, settings: Settings) -> None:
+def test_every_rate_holds(client: Client, settings: Settings) -> None:
     settings.POST_RATES = ((100, 60), (1, 3600))
     assert [say(client).status_code for _ in range(2)] == [302, 429]
 
 
-def test_each_has_a_count_of_their_own(client: Client) -> None:
+def test_readers_are_counted_separately(client: Client) -> None:
     for _ in range(3):
         last = say(client)
     assert last.status_code == 429
@@ -70,13 +70,13 @@ def test_each_has_a_count_of_their_own(client: Client) -> None:
     assert say(client).status_code == 302
 
 
-def test_what_is_refused_for_its_text_does_not_count(client: Client) -> None:
+def test_refused_texts_do_not_count_as_posts(client: Client) -> None:
     for _ in range(5):
         assert say(client, "").status_code == 400
     assert say(client).status_code == 302
 
 
-def test_what_was_posted_before_is_answered_and_does_not_count(client: Client) -> None:
+def test_repeated_keys_are_answered_and_do_not_count(client: Client) -> None:
     for _ in range(5):
         assert say(client, data={"key": "same"}).status_code == 302
     assert say(client).status_code == 302
@@ -84,13 +84,13 @@ def test_what_was_posted_before_is_answered_and_does_not_count(client: Client) -
     assert say(client, data={"key": "same"}).status_code == 302
 
 
-def test_without_redis_the_process_counts_by_itself(client: Client, redis_server: RedisServer) -> None:
+def test_the_process_counts_without_redis(client: Client, redis_server: RedisServer) -> None:
     redis_server.kill()
     breaker.reset()
     assert [say(client).status_code for _ in range(3)] == [302, 302, 429]
 
 
-def test_refused_texts_count_as_tries_and_no_text_is_cleaned_over_the_limit(
+def test_refused_texts_count_as_attempts_and_cleaning_stops_at_the_limit(
     client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.POST_TRIES = (3, 3600)
@@ -106,7 +106,7 @@ def test_refused_texts_count_as_tries_and_no_text_is_cleaned_over_the_limit(
     assert len(cleaned) == 3
 
 
-def test_an_overlong_text_is_not_even_cleaned(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overlong_text_is_not_cleaned(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("social.services.posts.clean", None)
     assert say(client, "x" * (MOST_GIVEN + 1)).status_code == 400
 

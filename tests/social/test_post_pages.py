@@ -1,4 +1,4 @@
-"""Pages of posts: what they show, what they cost, and that Redis and SQL say the same."""
+"""Pages of posts: content, cost, and equal answers from Redis and SQL."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,14 +29,14 @@ def town() -> Town:
 
 
 def _get(client: Client, url: str, accept: str = "text/html", **headers: str) -> tuple[Any, Recording]:
-    for _ in range(2):  # templates are read once; and what is looked at is made to be kept when it is looked at again
+    for _ in range(2):  # load the templates once, and fill the page cache by a second request
         client.get(url, headers={"Accept": accept, **headers})
     with record() as seen:
         response = client.get(url, headers={"Accept": accept, **headers})
     return response, seen
 
 
-def test_one_post_works(client: Client, town: Town) -> None:
+def test_the_page_of_a_post_shows_it(client: Client, town: Town) -> None:
     response, seen = _get(client, town.one)
     html = response.content.decode()
     assert (seen.round_trips, seen.sql) == (1, [])
@@ -48,7 +48,7 @@ def test_one_post_works(client: Client, town: Town) -> None:
     assert "/delete/" not in html
 
 
-def test_one_post_in_json_is_its_record(client: Client, town: Town) -> None:
+def test_the_json_of_a_post_is_its_record(client: Client, town: Town) -> None:
     response, seen = _get(client, town.one, JSON)
     assert (seen.round_trips, seen.sql) == (1, [])
     assert response.json()["text"].startswith(f"Line {COUNT - 1}")
@@ -56,7 +56,7 @@ def test_one_post_in_json_is_its_record(client: Client, town: Town) -> None:
 
 
 @pytest.mark.parametrize("accept", ["text/html", JSON])
-def test_a_post_that_there_is_not_is_404(client: Client, town: Town, accept: str) -> None:
+def test_a_missing_post_is_404(client: Client, town: Town, accept: str) -> None:
     for pk in ("987654321", "0", str(2**63), "9" * 40):
         response, seen = _get(client, f"/posts/{pk}/", accept)
         assert (response.status_code, seen.sql) == (404, []), pk
@@ -64,18 +64,18 @@ def test_a_post_that_there_is_not_is_404(client: Client, town: Town, accept: str
 
 @pytest.mark.parametrize(
     ("path", "trips"),
-    # The session; then the post, or the window and its posts; then whom one shuns.
+    # The session; then the post, or the window and its posts; then blocks and mutes.
     [("/posts/{post}/", 3), ("/tags/emma/", 4), ("/books/{book}/posts/", 5), ("/mentions/", 4)],
 )
 @pytest.mark.parametrize("accept", ["text/html", JSON])
-def test_what_pages_cost_who_is_logged_in(client: Client, town: Town, path: str, trips: int, accept: str) -> None:
+def test_pages_have_a_fixed_cost_for_readers(client: Client, town: Town, path: str, trips: int, accept: str) -> None:
     client.force_login(town.bob)
     _costs(client, path.format(post=town.posts[-1].pk, book=town.book.pk), accept, trips)
 
 
 @pytest.mark.parametrize(("accept", "trips"), [("text/html", 1), (JSON, 3)])
-def test_what_the_page_of_a_book_costs_who_is_logged_in(client: Client, town: Town, accept: str, trips: int) -> None:
-    """One from the page cache. In JSON the book, the session, and that one has looked at it."""
+def test_the_page_of_a_book_has_a_fixed_cost_for_readers(client: Client, town: Town, accept: str, trips: int) -> None:
+    """HTML takes one round trip through the page cache. JSON takes three: the book, the session and the view."""
     client.force_login(town.bob)
     _costs(client, f"/books/{town.book.pk}/", accept, trips)
 
@@ -88,7 +88,7 @@ def _costs(client: Client, url: str, accept: str, trips: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/tags/emma/", "/books/{book}/posts/", "/mentions/"])
-def test_next_can_be_followed_to_the_end(client: Client, town: Town, path: str) -> None:
+def test_links_to_next_pages_reach_the_end(client: Client, town: Town, path: str) -> None:
     client.force_login(town.bob)
     url: str | None = path.format(book=town.book.pk)
     found: list[int] = []
@@ -99,7 +99,7 @@ def test_next_can_be_followed_to_the_end(client: Client, town: Town, path: str) 
     assert found == [each.pk for each in reversed(town.posts)]
 
 
-def test_htmx_gets_the_older_posts_alone(client: Client, town: Town) -> None:
+def test_htmx_gets_only_the_older_posts(client: Client, town: Town) -> None:
     client.force_login(town.bob)
     for path in town.lists:
         first = client.get(path).content.decode()
@@ -112,7 +112,7 @@ def test_htmx_gets_the_older_posts_alone(client: Client, town: Town) -> None:
         assert "<html" in client.get(more).content.decode()
 
 
-def test_the_page_of_a_book_shows_the_last_few_and_leads_to_the_others(client: Client, town: Town) -> None:
+def test_the_page_of_a_book_shows_the_newest_posts_and_a_link(client: Client, town: Town) -> None:
     response, seen = _get(client, f"/books/{town.book.pk}/")
     html = response.content.decode()
     assert (seen.round_trips, seen.sql) == (1, [])
@@ -131,7 +131,7 @@ def test_the_composer_on_the_page_of_a_book_posts_about_it(client: Client, town:
     assert "Mine too" in after.split('id="posts"')[1]
 
 
-def test_a_book_that_there_is_not_has_no_posts(client: Client) -> None:
+def test_posts_of_a_missing_book_are_404(client: Client) -> None:
     for accept in ("text/html", JSON):
         assert client.get("/books/987654321/posts/", headers={"Accept": accept}).status_code == 404
 
@@ -154,7 +154,7 @@ def test_sql_gives_the_same_pages(client: Client, town: Town) -> None:
         assert _pages(client, town) == warm
 
 
-def test_with_redis_killed_the_same_pages_come_from_sql(redis_server: RedisServer, client: Client, town: Town) -> None:
+def test_sql_gives_the_same_pages_after_redis_was_killed(redis_server: RedisServer, client: Client, town: Town) -> None:
     client.force_login(town.bob)
     warm = _pages(client, town)
     redis_server.kill()
@@ -163,7 +163,7 @@ def test_with_redis_killed_the_same_pages_come_from_sql(redis_server: RedisServe
 
 
 @pytest.mark.parametrize("is_redis_there", [True, False])
-def test_what_was_posted_just_now_is_on_every_page(
+def test_a_new_post_is_on_every_page(
     client: Client, redis_server: RedisServer, town: Town, is_redis_there: bool
 ) -> None:
     client.force_login(town.bob)
@@ -189,7 +189,7 @@ def _block(town: Town, client: Client, post_id: int) -> None:
 
 
 @pytest.mark.parametrize("remove", [_hide, _deactivate, _block])
-def test_one_post_is_gone_with_its_reason(
+def test_a_post_disappears_for_each_reason(
     client: Client, town: Town, remove: Callable[[Town, Client, int], None]
 ) -> None:
     client.force_login(town.bob)
@@ -201,7 +201,7 @@ def test_one_post_is_gone_with_its_reason(
             assert client.get(town.one, headers={"Accept": accept}).status_code == 404
 
 
-def test_who_mutes_somebody_finds_their_post_by_its_address(client: Client, town: Town) -> None:
+def test_posts_of_muted_authors_have_pages(client: Client, town: Town) -> None:
     Mute.objects.create(user=town.bob, muted=town.alice)
     warm_up()
     client.force_login(town.bob)
@@ -210,7 +210,7 @@ def test_who_mutes_somebody_finds_their_post_by_its_address(client: Client, town
         assert client.get(path, headers={"Accept": JSON}).json()["results"] == []
 
 
-def test_staff_who_may_find_the_way_to_delete_a_post(client: Client, town: Town) -> None:
+def test_permitted_staff_see_the_link_to_delete(client: Client, town: Town) -> None:
     User.objects.filter(pk=town.bob.pk).update(is_staff=True, is_superuser=True)
     warm_up()
     client.force_login(town.bob)
@@ -219,7 +219,7 @@ def test_staff_who_may_find_the_way_to_delete_a_post(client: Client, town: Town)
     assert not Post.objects.filter(pk=town.posts[-1].pk).exists()
 
 
-def test_only_ones_own_posts_can_be_deleted_from_a_list(client: Client, town: Town) -> None:
+def test_lists_offer_deletion_of_own_posts_only(client: Client, town: Town) -> None:
     post(town.bob.pk, "mine #emma")
     warm_up()
     client.force_login(town.bob)
@@ -227,21 +227,21 @@ def test_only_ones_own_posts_can_be_deleted_from_a_list(client: Client, town: To
     assert html.count("/delete/") == 1
 
 
-def test_nothing_is_inline_and_nothing_comes_from_elsewhere(client: Client, town: Town) -> None:
+def test_pages_have_no_inline_code_and_no_foreign_resources(client: Client, town: Town) -> None:
     client.force_login(town.bob)
     for path in (town.one, *town.lists, f"/books/{town.book.pk}/"):
         found = what_the_policy_forbids(client.get(path).content.decode())
         assert [each for each in found if "https://a.example/" not in each] == []
 
 
-def test_pages_can_only_be_read(client: Client, town: Town) -> None:
+def test_other_methods_are_refused(client: Client, town: Town) -> None:
     client.force_login(town.bob)
     for path in (town.one, *town.lists):
         assert client.post(path).status_code == 405
     assert client.put("/posts/").status_code == 405
 
 
-def test_cards_are_remembered_by_record_and_language(town: Town) -> None:
+def test_cards_are_cached_by_record_and_language(town: Town) -> None:
     raw = b'{"id":1,"user":{"id":2,"name":"ken"},"time":"2026-03-01T12:00:00Z","text":"hi","book":null,"mentions":[]}'
     english = cards.card_of(raw, "en")
     assert cards.card_of(raw, "en") is english

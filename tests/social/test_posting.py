@@ -1,4 +1,4 @@
-"""Posting and deleting: what is written, once, and what is refused."""
+"""Creating posts: stored rows, repeated submissions and refusals."""
 
 import json
 from threading import Barrier, Thread
@@ -25,27 +25,27 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def alice(client: Client) -> User:
-    """Somebody who is logged in."""
+    """Create a logged-in reader."""
     user = people("alice")[0]
     client.force_login(user)
     return user
 
 
 def errors(*args: Any, **kwargs: Any) -> dict[str, list[str]]:
-    """What is said of a post that is refused."""
+    """Return the errors of a refused post."""
     with pytest.raises(ValidationError) as raised:
         post(*args, **kwargs)
     return raised.value.message_dict
 
 
-def test_posting_works(client: Client, alice: User) -> None:
+def test_a_post_is_created(client: Client, alice: User) -> None:
     response = client.post("/posts/", {"text": "Reading *Emma*. Again."})
     assert (response.status_code, response.headers["Location"]) == (302, "/home/")
     made = Post.objects.get()
     assert (made.user, made.text, made.book, made.is_pulled) == (alice, "Reading *Emma*. Again.", None, False)
 
 
-def test_a_stranger_is_led_to_the_log_in_page(client: Client) -> None:
+def test_visitors_are_redirected_to_the_login_page(client: Client) -> None:
     response = client.post("/posts/", {"text": "hello"})
     assert response.headers["Location"] == "/accounts/login/?next=%2Fhome%2F"
     refused = client.post("/posts/", {"text": "hello"}, headers={"Accept": JSON})
@@ -60,12 +60,12 @@ def test_the_form_needs_its_token(alice: User) -> None:
     assert not Post.objects.exists()
 
 
-def test_it_leads_back_to_where_it_was_written_but_never_elsewhere(client: Client, alice: User) -> None:
+def test_the_redirect_stays_within_the_site(client: Client, alice: User) -> None:
     for given, to in (("/books/7/", "/books/7/"), ("https://evil.example/", "/home/"), ("//evil.example", "/home/")):
         assert client.post("/posts/", {"text": "hello", "next": given}).headers["Location"] == to
 
 
-def test_whoever_looks_for_the_form_there_is_led_to_it(client: Client, alice: User) -> None:
+def test_get_requests_redirect_to_the_form(client: Client, alice: User) -> None:
     assert client.get("/posts/").headers["Location"] == "/home/"
 
 
@@ -126,12 +126,12 @@ def test_an_error_names_its_field(client: Client, alice: User, given: dict[str, 
         ('{"text": "ok", "book": {"id": 1}}', "book"),
     ],
 )
-def test_json_of_the_wrong_kind_is_refused(client: Client, alice: User, body: str, field: str) -> None:
+def test_json_of_wrong_types_is_refused(client: Client, alice: User, body: str, field: str) -> None:
     response = client.post("/posts/", body, content_type=JSON)
     assert (response.status_code, response.json()["error"]["field"]) == (400, field)
 
 
-def test_what_was_typed_is_kept_when_it_is_refused(client: Client, alice: User) -> None:
+def test_a_refused_form_keeps_its_input(client: Client, alice: User) -> None:
     text = "\n<b>" + "x" * 500
     whole = client.post("/posts/", {"text": text, "next": "/global/"})
     part = client.post("/posts/", {"text": text, "next": "/global/"}, headers={"HX-Request": "true"})
@@ -146,7 +146,7 @@ def test_what_was_typed_is_kept_when_it_is_refused(client: Client, alice: User) 
     assert b"<html" not in part.content
 
 
-def test_htmx_gets_the_card_and_an_empty_composer(client: Client, alice: User) -> None:
+def test_htmx_gets_the_card_and_an_empty_form(client: Client, alice: User) -> None:
     html = client.post("/posts/", {"text": "hello <b>"}, headers={"HX-Request": "true"}).content.decode()
     assert 'hx-swap-oob="afterbegin:#posts"' in html
     assert "hello &lt;b&gt;" in html
@@ -156,10 +156,10 @@ def test_htmx_gets_the_card_and_an_empty_composer(client: Client, alice: User) -
 
 
 @pytest.mark.parametrize("what", ["post", "delete"])
-def test_whoever_clicks_twice_reads_what_the_first_click_did(
+def test_the_second_of_two_clicks_shows_the_result_of_the_first(
     client: Client, alice: User, settings: Settings, what: str
 ) -> None:
-    """A browser drops the answer to the first, with the cookie in it, while Redis has nothing of it yet."""
+    """The browser drops the first answer and its cookie, while Redis does not have the write yet."""
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0}
     path, form = "/posts/", {"text": "hello", "key": "once"}
     if what == "delete":
@@ -171,7 +171,7 @@ def test_whoever_clicks_twice_reads_what_the_first_click_did(
     assert Post.objects.exists() == (what == "post")
 
 
-def test_a_form_that_is_sent_twice_posts_once(client: Client, alice: User) -> None:
+def test_a_repeated_form_creates_one_post(client: Client, alice: User) -> None:
     for text in ("hello", "hello", "other"):
         assert client.post("/posts/", {"text": text, "key": "once"}).status_code == 302
     assert [made.text for made in Post.objects.all()] == ["hello"]
@@ -179,12 +179,12 @@ def test_a_form_that_is_sent_twice_posts_once(client: Client, alice: User) -> No
     assert (again.status_code, again.json()["id"]) == (201, Post.objects.get().pk)
 
 
-def test_the_key_of_one_is_not_the_key_of_another() -> None:
+def test_authors_may_use_equal_keys() -> None:
     alice, bob = people("alice", "bob")
     assert post(alice.pk, "a", key="k").pk != post(bob.pk, "b", key="k").pk
 
 
-def test_the_same_key_at_the_same_moment_is_one_post() -> None:
+def test_concurrent_posts_with_one_key_are_one_post() -> None:
     (alice,) = people("alice")
     start, made = Barrier(6), list[int]()
 
@@ -204,14 +204,14 @@ def test_the_same_key_at_the_same_moment_is_one_post() -> None:
     assert (Mention.objects.count(), Hashtag.objects.count()) == (1, 1)
 
 
-def test_the_same_key_within_a_transaction_is_one_post() -> None:
+def test_one_key_within_a_transaction_is_one_post() -> None:
     (alice,) = people("alice")
     with transaction.atomic():
         assert post(alice.pk, "a", key="k").pk == post(alice.pk, "a", key="k").pk
     assert Post.objects.count() == 1
 
 
-def test_a_post_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_leaves_no_part_of_a_post(monkeypatch: pytest.MonkeyPatch) -> None:
     (alice,) = people("alice")
     monkeypatch.setattr("social.services.posts.mentioned_in", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -221,7 +221,7 @@ def test_a_post_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) 
     assert not Change.objects.filter(mirror="post").exists()
 
 
-def test_its_record_goes_to_redis_before_the_windows_that_lead_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_record_reaches_redis_before_the_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     (alice,) = people("alice")
     drained: list[str] = []
     drain = hints._drain
@@ -240,14 +240,14 @@ def test_its_record_goes_to_redis_before_the_windows_that_lead_to_it(monkeypatch
     assert drained[0] == "post"
 
 
-def test_refusals_name_their_field() -> None:
+def test_errors_of_the_service_name_their_field() -> None:
     (alice,) = people("alice")
     assert list(errors(alice.pk, "")) == ["text"]
     assert list(errors(alice.pk, "ok", key="a b")) == ["key"]
     assert errors(alice.pk, "ok", book_id=987654321) == {"book": ["There is no such book."]}
 
 
-def test_a_post_remembers_how_it_is_delivered() -> None:
+def test_a_post_stores_whether_it_is_pulled() -> None:
     alice, bob = people("alice", "bob")
     Pulled.objects.create(user=alice, state=Pulled.State.ON)
     Pulled.objects.create(user=bob, state=Pulled.State.TURNING)

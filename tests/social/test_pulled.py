@@ -1,4 +1,4 @@
-"""Authors with very many followers are turned step by step: at no moment does a follower miss a post."""
+"""Authors with very many followers become pulled step by step, and no follower misses a post meanwhile."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -25,14 +25,14 @@ ON, TURNING, EASED = Pulled.State.ON, Pulled.State.TURNING, Pulled.State.EASED
 
 @pytest.fixture(autouse=True)
 def limit(settings: Settings) -> int:
-    """With more than four followers posts are fetched."""
+    """Set the limit of followers to four."""
     settings.SOCIAL_PULL_FOLLOWERS = 4
     return 4
 
 
 @pytest.fixture
 def people() -> list[User]:
-    """The first one posts, five others follow; all is warm."""
+    """Create an author and five followers, with warm mirrors."""
     found = User.objects.bulk_create(User(username=f"reader {n}", password="!") for n in range(7))
     follow(found[1:6], found[0])
     Post.objects.bulk_create([Post(user=found[0], text="once")])
@@ -49,23 +49,23 @@ def state(author: User) -> str:
     return Pulled.objects.get(pk=author.pk).state
 
 
-def test_with_as_many_followers_as_the_limit_posts_are_delivered(people: list[User]) -> None:
+def test_posts_are_pushed_up_to_the_limit(people: list[User]) -> None:
     Follow.objects.filter(follower=people[1]).delete()
     relay.drain_all()
     assert settle() == 0
     assert not Pulled.objects.exists()
 
 
-def test_posts_are_fetched_only_when_every_follower_fetches(people: list[User], redis: Redis) -> None:
+def test_posts_are_pulled_only_after_every_follower_pulls(people: list[User], redis: Redis) -> None:
     author, late = people[0], people[6]
     assert settle_pulled() == 1
     assert (state(author), is_pulled_now(author.pk)) == (TURNING, False)
-    assert settle() == 0  # its change has not been spread
+    assert settle() == 0  # its change is not spread yet
     while group := spread.next_group():
         spread.step(group)
     assert settle() == 0
     assert state(author) == TURNING  # the follows' changes are pending
-    follow([late], author)  # is not waited for
+    follow([late], author)  # nothing waits for this change
     own = Change.objects.pending().get(mirror="follow", key=f"{late.pk}:{author.pk}")
     others = Change.objects.pending().filter(mirror="follow").exclude(pk=own.pk)
     relay.drain_keys("follow", list(others.values_list("key", flat=True)))
@@ -78,7 +78,7 @@ def test_posts_are_fetched_only_when_every_follower_fetches(people: list[User], 
     assert redis.sismember(keys.pulls(late.pk), str(author.pk))
 
 
-def test_a_follow_that_cannot_be_told_leaves_posts_delivered(people: list[User]) -> None:
+def test_a_quarantined_follow_keeps_posts_pushed(people: list[User]) -> None:
     settle()
     while group := spread.next_group():
         spread.step(group)
@@ -98,7 +98,7 @@ def turned(author: User) -> None:
     assert state(author) == ON
 
 
-def test_with_far_fewer_followers_posts_are_delivered_again_and_with_more_fetched_again(people: list[User]) -> None:
+def test_posts_are_pushed_again_with_far_fewer_followers_and_pulled_again_with_more(people: list[User]) -> None:
     author = people[0]
     turned(author)
     for left, expected in ((people[1:4], ON), (people[4:5], EASED)):
@@ -113,17 +113,15 @@ def test_with_far_fewer_followers_posts_are_delivered_again_and_with_more_fetche
     assert is_pulled_now(author.pk)
 
 
-def test_what_a_state_becomes_is_no_change_for_followers(people: list[User]) -> None:
+def test_a_new_state_captures_no_change(people: list[User]) -> None:
     turned(people[0])
     Change.objects.all()._raw_delete("default")
     Pulled.objects.update(state=EASED)
     assert not Change.objects.exists()
 
 
-def test_at_no_moment_a_follower_misses_a_post_or_sees_it_twice(
-    people: list[User], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between any two steps on the way the author posts, and all who follow look."""
+def test_followers_never_miss_a_post_or_see_it_twice(people: list[User], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between any two steps the author posts, and all followers read."""
     author, followers = people[0], people[1:6]
     warm_up(*people)
     monkeypatch.setattr(spread, "SLICE", 2)
@@ -143,7 +141,7 @@ def test_at_no_moment_a_follower_misses_a_post_or_sees_it_twice(
 
 
 def _steps(author: User, followers: Sequence[User]) -> Iterator[Callable[[], object]]:
-    """All that happens between the moment that an author has too many followers and the end of it."""
+    """Yield all steps from too many followers to pushed posts and back."""
     yield settle
     while group := spread.next_group():
         yield partial(spread.step, group)

@@ -1,5 +1,6 @@
-"""Who sees whose shelves: owner, follower, stranger, anonymous, and both sides of a block; in HTML and JSON, from Redis
-and from SQL.
+"""Visibility of shelves for owners, followers, other readers, visitors and both sides of a block.
+
+Each is tested in HTML and JSON, from Redis and from SQL.
 """
 
 from collections.abc import Iterator
@@ -39,7 +40,7 @@ SEEN = {
 
 
 class Library:
-    """Olga's three shelves, each with another privacy and one book."""
+    """Olga's three shelves, each with one book and a different privacy."""
 
     def __init__(self) -> None:
         names = ("owner", "follower", "stranger", "blocked", "blocking")
@@ -65,7 +66,7 @@ class Library:
         return client
 
     def pages(self, client: Client) -> Iterator[str]:
-        """All that the owner's addresses answer."""
+        """Return the answers of all addresses about the owner."""
         start = "/u/Olga%20owner/shelves/"
         for address in (start, *(f"{start}?shelf={shelf.value}" for shelf in Shelf)):
             for headers in ({}, JSON):
@@ -83,13 +84,13 @@ def library() -> Library:
 
 @pytest.mark.parametrize("answered_by", ["Redis", "SQL"])
 @pytest.mark.parametrize("viewer", SEEN)
-def test_each_visitor_sees_the_shelves_that_are_for_them(library: Library, viewer: str, answered_by: str) -> None:
+def test_visitors_see_the_shelves_that_they_may_see(library: Library, viewer: str, answered_by: str) -> None:
     client = library.client(viewer)
     with sql_only() if answered_by == "SQL" else nullcontext():
         assert library.seen_by(client) == SEEN[viewer]
 
 
-def test_a_shelf_that_may_not_be_seen_is_like_one_that_is_not_there(library: Library) -> None:
+def test_invisible_shelves_equal_missing_ones(library: Library) -> None:
     client = library.client("stranger")
     for shelf in (Shelf.READ, "nonsense"):
         assert client.get(f"/u/Olga%20owner/shelves/?shelf={shelf}").status_code == 404
@@ -97,7 +98,7 @@ def test_a_shelf_that_may_not_be_seen_is_like_one_that_is_not_there(library: Lib
     assert [one["name"] for one in found["shelves"]] == ["want-to-read"]
 
 
-def test_nobody_sees_the_shelves_of_who_is_inactive(library: Library) -> None:
+def test_shelves_of_inactive_readers_are_404(library: Library) -> None:
     User.objects.filter(pk=library.owner.pk).update(is_active=False)
     drain_all()
     assert library.seen_by(library.client("follower")) == set()
@@ -106,8 +107,8 @@ def test_nobody_sees_the_shelves_of_who_is_inactive(library: Library) -> None:
         assert not redis.exists(keys.shelf_of(library.owner.pk, shelf))
 
 
-def test_a_change_of_privacy_is_respected_while_it_waits(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No relay runs, and no heartbeat is left: Redis still has everything as it was."""
+def test_a_pending_change_of_privacy_is_respected(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No relay runs and the heartbeat has expired, so Redis still has the old state."""
     client = library.client("stranger")
     monkeypatch.setattr(hints, "flush", lambda: None)
     ShelfSettings.objects.filter(pk=library.owner.pk).update(want_privacy=Privacy.ME)
@@ -115,9 +116,7 @@ def test_a_change_of_privacy_is_respected_while_it_waits(library: Library, monke
     assert library.seen_by(client) == set()
 
 
-def test_a_move_to_a_private_shelf_is_respected_while_it_waits(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pending_move_to_a_private_shelf_is_respected(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     client = library.client("stranger")
     monkeypatch.setattr(hints, "flush", lambda: None)
     services.put_on_shelf(library.owner.pk, library.books[Shelf.WANT].pk, Shelf.READ, date(2026, 3, 4))
@@ -125,14 +124,14 @@ def test_a_move_to_a_private_shelf_is_respected_while_it_waits(
     assert library.seen_by(client) == set()
 
 
-def test_redis_alone_makes_nobody_a_follower(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_followers_are_confirmed_by_sql(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     client = library.client("follower")
     monkeypatch.setattr(hints, "flush", lambda: None)
     Follow.objects.filter(followee=library.owner).delete()
     assert library.seen_by(client) == {Shelf.WANT}
 
 
-def test_a_visitors_page_costs_few_round_trips(library: Library) -> None:
+def test_shelves_take_few_round_trips(library: Library) -> None:
     client = library.client("stranger")
     client.get("/u/Olga%20owner/shelves/")
     with record() as seen:

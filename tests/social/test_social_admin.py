@@ -1,4 +1,4 @@
-"""Posts, follows, blocks and mutes in the admin: found, hidden, ended, and gone from the site at the next request."""
+"""Posts, follows, blocks and mutes in the admin: searching, hiding and ending, and the effect on the site."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def staff(client: Client) -> Client:
 
 
 def clerk(*permissions: str) -> Client:
-    """Somebody of the staff with these permissions and no others."""
+    """Log in as staff with exactly these permissions."""
     user = User.objects.create_user("dora", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     client = Client()
@@ -40,16 +40,16 @@ def clerk(*permissions: str) -> Client:
 
 
 def act(client: Client, path: str, action: str, *rows: Any) -> str:
-    """Run an action on rows; the page that comes of it."""
+    """Run an action on rows. Return the resulting page."""
     asked = {"action": action, "_selected_action": [row.pk for row in rows], "index": "0"}
     response = client.post(path, asked, follow=True)
     assert response.status_code == 200
-    drain_all()  # what did not fit the request's budget
+    drain_all()  # drain the changes that exceeded the request's budget
     return response.content.decode()
 
 
 def found(client: Client, path: str, **asked: str) -> list[int]:
-    """The rows on a list."""
+    """Return the rows on a list."""
     return [row.pk for row in client.get(path, asked).context["cl"].result_list]
 
 
@@ -64,11 +64,11 @@ def one_of_each() -> None:
     Pulled.objects.create(user=alice)
 
 
-# --- what there is, and for whom ------------------------------------------------------------------------------
+# --- pages and permissions ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_its_pages_are_there(staff: Client, path: str) -> None:
+def test_all_pages_answer(staff: Client, path: str) -> None:
     one_of_each()
     (pk,) = found(staff, path)
     assert staff.get(f"{path}{pk}/change/").status_code == 200
@@ -76,7 +76,7 @@ def test_its_pages_are_there(staff: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_staff_without_permission_see_nothing(path: str) -> None:
+def test_staff_without_permissions_see_no_page(path: str) -> None:
     one_of_each()
     dora = clerk()
     assert dora.get(path).status_code == 403
@@ -84,10 +84,10 @@ def test_staff_without_permission_see_nothing(path: str) -> None:
     assert "alice" not in dora.get(f"{POSTS}{Post.objects.get().pk}/change/").content.decode()
 
 
-def test_who_may_look_may_do_nothing() -> None:
+def test_view_permissions_allow_no_action() -> None:
     one_of_each()
     dora, post = clerk("view_post", "view_follow"), Post.objects.get()
-    assert dora.get(POSTS).context["action_form"] is None  # none is offered
+    assert dora.get(POSTS).context["action_form"] is None  # no action is offered
     act(dora, POSTS, "hide", post)
     act(dora, POSTS, "remove", post)
     act(dora, FOLLOWS, "end_selected", Follow.objects.get())
@@ -97,7 +97,7 @@ def test_who_may_look_may_do_nothing() -> None:
     assert Follow.objects.exists()
 
 
-def test_who_may_change_posts_may_not_remove_them() -> None:
+def test_change_permissions_do_not_allow_deletion() -> None:
     one_of_each()
     dora, post = clerk("view_post", "change_post"), Post.objects.get()
     act(dora, POSTS, "remove", post)
@@ -106,7 +106,7 @@ def test_who_may_change_posts_may_not_remove_them() -> None:
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_a_list_costs_the_same_for_any_number_of_rows(staff: Client, path: str) -> None:
+def test_the_cost_of_a_list_does_not_grow_with_its_rows(staff: Client, path: str) -> None:
     def add(number: int) -> None:
         a, b = people(f"reader {number}", f"writer {number}")
         say(b, book=Book.objects.create(title=f"Volume {number}"))
@@ -128,7 +128,7 @@ def test_a_list_costs_the_same_for_any_number_of_rows(staff: Client, path: str) 
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_no_list_counts_all_of_a_big_table(staff: Client, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_never_count_a_whole_large_table(staff: Client, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin_lists, "COUNTED", 7)
     one_of_each()
     with record() as seen:
@@ -141,7 +141,7 @@ def test_no_list_counts_all_of_a_big_table(staff: Client, path: str, monkeypatch
 # --- posts ----------------------------------------------------------------------------------------------------
 
 
-def test_a_post_shows_its_text_and_what_was_found_in_it_and_is_not_edited(staff: Client) -> None:
+def test_a_post_shows_text_mentions_and_hashtags_read_only(staff: Client) -> None:
     one_of_each()
     post = Post.objects.get()
     address = f"{POSTS}{post.pk}/change/"
@@ -153,7 +153,7 @@ def test_a_post_shows_its_text_and_what_was_found_in_it_and_is_not_edited(staff:
     assert (post.text, post.is_pulled, post.hashtags.get().name) == ("alice says 0", False, "moss")
 
 
-def test_hidden_posts_are_gone_from_the_site_and_come_back(staff: Client, redis: Redis) -> None:
+def test_hidden_posts_disappear_from_the_site_and_come_back(staff: Client, redis: Redis) -> None:
     (alice,) = people("alice")
     first, second, third = say(alice, 3)
     warm_up(alice)
@@ -169,7 +169,7 @@ def test_hidden_posts_are_gone_from_the_site_and_come_back(staff: Client, redis:
     ]
 
 
-def test_removed_posts_are_gone_for_good(staff: Client, redis: Redis) -> None:
+def test_removed_posts_stay_deleted(staff: Client, redis: Redis) -> None:
     (alice,) = people("alice")
     first, second = say(alice, 2)
     warm_up(alice)
@@ -183,7 +183,7 @@ def test_removed_posts_are_gone_for_good(staff: Client, redis: Redis) -> None:
     assert LogEntry.objects.count() == 2
 
 
-def test_one_post_is_hidden_and_given_a_book_on_its_page(staff: Client, redis: Redis) -> None:
+def test_the_page_of_a_post_hides_it_and_sets_its_book(staff: Client, redis: Redis) -> None:
     (alice,) = people("alice")
     (post,) = say(alice)
     warm_up(alice)
@@ -202,7 +202,7 @@ def test_one_post_is_hidden_and_given_a_book_on_its_page(staff: Client, redis: R
 NO_INLINES = {f"{name}-{what}": "0" for name in ("mentions", "hashtags") for what in ("TOTAL_FORMS", "INITIAL_FORMS")}
 
 
-def test_more_than_can_be_done_at_once_is_not_begun(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_selected_rows_are_refused(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin_base, "AT_ONCE", 2)
     (alice,) = people("alice")
     rows = say(alice, 3)
@@ -226,10 +226,10 @@ def test_posts_are_found_by_words_author_hashtag_and_number(staff: Client, monke
     }.items():
         assert found(staff, POSTS, q=q) == [post.pk for post in wanted], q
     monkeypatch.setattr("social.admin.SEARCHED", 1)
-    assert found(staff, POSTS, q="says") == [second.pk]  # words are looked for among the newest
+    assert found(staff, POSTS, q="says") == [second.pk]  # a search for words reads only the newest posts
 
 
-def test_posts_are_narrowed_by_author_book_and_standing(staff: Client) -> None:
+def test_posts_are_filtered_by_author_book_and_visibility(staff: Client) -> None:
     alice, bob = people("alice", "bob")
     book = Book.objects.create(title="Moss")
     (first,), (second,) = say(alice, book=book), say(bob, is_hidden=True)
@@ -243,7 +243,7 @@ def test_posts_are_narrowed_by_author_book_and_standing(staff: Client) -> None:
     assert found(staff, POSTS, about="none") == [second.pk]
 
 
-def test_what_people_write_is_text_in_the_admin(staff: Client) -> None:
+def test_user_input_is_escaped_in_the_admin(staff: Client) -> None:
     (alice,) = people("alice")
     post = Post.objects.create(user=alice, text="<script>alert(1)</script>")
     for path in (POSTS, f"{POSTS}{post.pk}/change/"):
@@ -252,11 +252,11 @@ def test_what_people_write_is_text_in_the_admin(staff: Client) -> None:
         assert "&lt;script&gt;alert(1)" in page
 
 
-# --- people ---------------------------------------------------------------------------------------------------
+# --- readers --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("path", "model"), [(FOLLOWS, Follow), (BLOCKS, Block), (MUTES, Mute)])
-def test_edges_are_found_by_either_name_and_ended(staff: Client, redis: Redis, path: str, model: Any) -> None:
+def test_relations_are_found_by_either_name_and_ended(staff: Client, redis: Redis, path: str, model: Any) -> None:
     alice, bob, charlie = people("alice", "bob", "charlie")
     who, whom = ENDS[path]
     first, second = (model.objects.create(**{who: a, whom: b}) for a, b in ((alice, bob), (bob, charlie)))
@@ -275,9 +275,7 @@ def test_edges_are_found_by_either_name_and_ended(staff: Client, redis: Redis, p
 ENDS = {FOLLOWS: ("follower", "followee"), BLOCKS: ("blocker", "blocked"), MUTES: ("user", "muted")}
 
 
-def test_the_page_of_a_user_counts_posts_and_follows_and_leads_to_them(
-    staff: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_of_a_user_counts_and_links_posts_and_follows(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     alice, bob, charlie = people("alice", "bob", "charlie")
     mine = say(alice, 3)
     say(bob)
@@ -298,7 +296,7 @@ def test_the_page_of_a_user_counts_posts_and_follows_and_leads_to_them(
     assert "3+ posts" in staff.get(address).content.decode()
 
 
-def test_whose_posts_are_fetched_is_shown_and_not_set(staff: Client) -> None:
+def test_pulled_authors_are_read_only(staff: Client) -> None:
     (alice,) = people("alice")
     pulled = Pulled.objects.create(user=alice, state=Pulled.State.ON)
     staff.post(f"{PULLED}{alice.pk}/change/", {"state": "eased"})

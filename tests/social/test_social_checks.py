@@ -1,4 +1,4 @@
-"""Timelines have to be compact: the check says so where they would not be, and bytes are counted."""
+"""The system check of compact timelines, and the measured size of timelines."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -25,13 +25,13 @@ def told() -> list[CheckMessage]:
 
 
 def limits(redis: Redis) -> dict[str, str]:
-    """What the server keeps sorted sets compact by, as it is called there."""
+    """Return the server's limits of compact sorted sets, by the names of its version."""
     found: Any = redis.config_get("zset-max-*")
     return {name: value for name, value in found.items() if "listpack" in name} or dict(found)
 
 
 def write(redis: Redis, *, first: int, count: int = TIMELINE) -> str:
-    """A timeline of so many posts, each 37th of a busy site's."""
+    """Write a timeline with every 37th post id of a busy site."""
     key = keys.timeline(123456)
     redis.zadd(key, {SENTINEL: 0, **{str(first + n * 37): first + n * 37 for n in range(count)}})
     return key
@@ -39,7 +39,7 @@ def write(redis: Redis, *, first: int, count: int = TIMELINE) -> str:
 
 @pytest.mark.parametrize("first", [1, 1_000_000, 10_000_000, 1_000_000_000])
 @pytest.mark.parametrize("binary", SERVERS, ids=[path.parent.parent.name for path in SERVERS])
-def test_a_timeline_takes_five_kilobytes_and_not_forty(binary: Path, first: int) -> None:
+def test_a_compact_timeline_takes_five_kilobytes(binary: Path, first: int) -> None:
     with RedisServer(binary=binary) as server, server.plain_client() as client:
         key = write(client, first=first)
         compact = client.memory_usage(key)
@@ -49,22 +49,22 @@ def test_a_timeline_takes_five_kilobytes_and_not_forty(binary: Path, first: int)
         client.config_set(next(name for name in limits(client) if name.endswith("-entries")), 128)
         loose = client.memory_usage(write(client, first=first))
         assert loose is not None
-        assert 36_000 < loose < 52_000  # a skip list's levels are drawn by lot
+        assert 36_000 < loose < 52_000  # the levels of a skip list are random
 
 
-def test_a_timeline_stays_compact_while_a_hundred_posts_are_delivered_at_once(redis: Redis) -> None:
+def test_a_timeline_stays_compact_during_a_delivery_of_a_hundred_posts(redis: Redis) -> None:
     key = write(redis, first=1_000_000, count=TIMELINE + 111)
     assert redis.object("encoding", key) in (b"listpack", b"ziplist")
     redis.zadd(key, {"5": 5})
     assert redis.object("encoding", key) == b"skiplist"
 
 
-def test_the_servers_that_the_demo_and_the_tests_start_are_fine(redis_server: RedisServer) -> None:
+def test_servers_of_the_demo_and_the_tests_pass(redis_server: RedisServer) -> None:
     assert told() == []
 
 
 @pytest.mark.parametrize(("ending", "value"), [("-entries", "511"), ("-value", "19")])
-def test_a_server_that_would_blow_timelines_up_is_told_of(redis_server: RedisServer, ending: str, value: str) -> None:
+def test_a_server_with_low_limits_is_reported(redis_server: RedisServer, ending: str, value: str) -> None:
     with redis_server.client() as client:
         name = next(name for name in limits(client) if name.endswith(ending))
         client.config_set(name, value)
@@ -74,9 +74,7 @@ def test_a_server_that_would_blow_timelines_up_is_told_of(redis_server: RedisSer
     assert "45 kB instead of 5" in str(found.hint)
 
 
-def test_nothing_is_said_where_the_server_does_not_tell(
-    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_hides_its_limits_passes(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with redis_server.client() as client:
         client.config_set(next(name for name in limits(client) if name.endswith("-entries")), "1")
         client.acl_setuser("default", enabled=True, nopass=True, commands=["+@all", "-config"], keys=["*"])
@@ -86,7 +84,7 @@ def test_nothing_is_said_where_the_server_does_not_tell(
 
 
 @pytest.mark.parametrize("harm", [dead, hung])
-def test_nothing_is_said_where_no_server_answers(
+def test_an_unreachable_server_passes(
     redis_server: RedisServer, harm: Callable[[RedisServer], AbstractContextManager[None]]
 ) -> None:
     with harm(redis_server):

@@ -1,4 +1,4 @@
-"""What may be posted: cleaned of what only deceives, and counted as people count."""
+"""Texts of posts: removal of deceptive characters, and length in visible characters."""
 
 import unicodedata
 from typing import Any
@@ -34,7 +34,7 @@ SCOTLAND = "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
         ("\ufff9a\ufffab\ufffb\ufffe", "ab"),
     ],
 )
-def test_what_only_deceives_is_taken_away(given: str, kept: str) -> None:
+def test_deceptive_characters_are_removed(given: str, kept: str) -> None:
     assert clean(given) == kept
 
 
@@ -58,12 +58,12 @@ def test_what_only_deceives_is_taken_away(given: str, kept: str) -> None:
         "a\n\nb",
     ],
 )
-def test_what_scripts_and_emoji_need_stays(text: str) -> None:
+def test_characters_of_scripts_and_emoji_stay(text: str) -> None:
     assert clean(text) == text
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "\u200b\u200d\ufeff", "\u3164\u115f", "\u2800\u3000", "\u202e\x00"])
-def test_a_text_with_nothing_to_read_is_refused(text: str) -> None:
+def test_a_text_without_visible_characters_is_refused(text: str) -> None:
     with pytest.raises(ValidationError, match="nothing to read"):
         clean(text)
 
@@ -72,19 +72,19 @@ def test_a_text_with_nothing_to_read_is_refused(text: str) -> None:
     ("text", "count"),
     [("abc", 3), ("e\u0301", 1), (FAMILY, 1), (SCOTLAND, 1), ("🇩🇪🇫🇷", 2), ("1️⃣", 1), ("a\nb", 3), ("한국", 2)],
 )
-def test_characters_are_counted_as_people_count(text: str, count: int) -> None:
+def test_length_counts_visible_characters(text: str, count: int) -> None:
     assert length(text) == count
 
 
 @pytest.mark.parametrize("one", ["a", "字", FAMILY, "👍🏽", "é"])
-def test_there_is_room_for_five_hundred_of_any(one: str) -> None:
+def test_five_hundred_characters_of_any_script_fit(one: str) -> None:
     most = min(MOST, 5000 // len(one))
     assert clean(one * most) == one * most
     with pytest.raises(ValidationError):
         clean(one * (MOST + 12))
 
 
-def test_an_error_says_how_many_there_are() -> None:
+def test_the_error_has_the_number_of_characters() -> None:
     with pytest.raises(ValidationError) as raised:
         clean("🇩🇪" * 512)
     assert raised.value.messages == ["That is 512 characters, and there is room for 500: take 12 away."]
@@ -93,17 +93,17 @@ def test_an_error_says_how_many_there_are() -> None:
     assert str(MOST_GIVEN + 1) in raised.value.messages[0]
 
 
-def test_marks_are_not_piled_up() -> None:
+def test_piled_marks_are_limited() -> None:
     assert clean("Z" + "\u0317" * 100 + "x") == "Z" + "\u0317" * MARKS + "x"
 
 
-def test_a_chain_of_joined_emoji_is_not_one_character() -> None:
+def test_a_long_chain_of_emoji_counts_as_several_characters() -> None:
     assert length("👩‍" * 400 + "👩") == 51
     with pytest.raises(ValidationError):
         clean("👩‍" * 9000 + "👩")
 
 
-def test_parts_are_limited_as_well() -> None:
+def test_code_points_are_limited() -> None:
     with pytest.raises(ValidationError) as raised:
         clean(FAMILY * MOST + "é")
     assert "501" in raised.value.messages[0]
@@ -121,7 +121,7 @@ PARTS = st.one_of(
 
 
 @given(st.lists(PARTS, max_size=40).map("".join))
-def test_cleaning_what_is_clean_changes_nothing(text: str) -> None:
+def test_cleaning_is_idempotent(text: str) -> None:
     try:
         kept = clean(text)
     except ValidationError:
@@ -133,8 +133,8 @@ def test_cleaning_what_is_clean_changes_nothing(text: str) -> None:
     assert length(kept) <= MOST
 
 
-def test_no_long_pile_of_marks_is_normalised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sorting the marks on one letter takes the square of their number."""
+def test_long_piles_of_marks_are_cut_before_normalising(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sorting the marks on one letter takes quadratic time."""
     seen: list[str] = []
     normalise = unicodedata.normalize
 

@@ -1,4 +1,4 @@
-"""A post's text as HTML, whatever the text is."""
+"""A post's text as HTML, for any text."""
 
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ ALLOWED = {"a": {"href", "rel"}, "br": set()}
 
 
 class Strict(HTMLParser):
-    """Reads what a post's text may be made of, and refuses all else."""
+    """A parser that accepts only the HTML of posts and refuses any other."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -55,7 +55,7 @@ class Strict(HTMLParser):
 
 
 def read(html: str) -> Strict:
-    """``html``, read to its end."""
+    """Parse ``html`` completely. Return the parser."""
     page = Strict()
     page.feed(html)
     page.close()
@@ -78,7 +78,7 @@ NAMES = ["ken", "Ken Thompson", "<b>", "x", "例子"]
 
 
 @given(TEXTS)
-def test_any_text_becomes_html_that_says_the_same_and_does_nothing(text: str) -> None:
+def test_any_text_becomes_harmless_html_with_the_same_text(text: str) -> None:
     text = text.replace("\0", "").replace("\r", "")
     tokens = list(tokenise(text, {"ken", "ken thompson", "x", "例子"}.__contains__))
     page = read(to_html(text, NAMES))
@@ -92,7 +92,7 @@ def test_any_text_becomes_html_that_says_the_same_and_does_nothing(text: str) ->
 
 
 @given(TEXTS)
-def test_what_was_cleaned_says_what_was_typed_unless_a_link_is_shortened_or_deceives(text: str) -> None:
+def test_html_of_a_clean_text_equals_it_unless_a_link_is_rewritten(text: str) -> None:
     try:
         text = clean(text)
     except ValidationError:
@@ -114,12 +114,12 @@ def test_what_was_cleaned_says_what_was_typed_unless_a_link_is_shortened_or_dece
         "&lt;script&gt;",
     ],
 )
-def test_markup_in_a_text_is_text(text: str) -> None:
+def test_markup_in_a_text_is_escaped(text: str) -> None:
     html = to_html(text, ["ken"])
     assert read(html).text == text
     assert "<script" not in html
     assert "<img" not in html
 
 
-def test_lines_are_broken_where_they_were() -> None:
+def test_line_breaks_are_kept() -> None:
     assert to_html("a\n\nb") == "a<br><br>b"

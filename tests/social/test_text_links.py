@@ -1,4 +1,4 @@
-"""Links in posts: which are made, where they lead, and what they say."""
+"""Links in posts: recognition, targets and shown texts."""
 
 import pytest
 
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.on_sqlite
 
 
 def links(text: str) -> list[tuple[str, str]]:
-    """Where the links of a text lead, and what they say."""
+    """Return the targets and shown texts of the links in a text."""
     return [(token.value, token.shown) for token in tokenise(text, lambda name: False) if token.kind == "link"]
 
 
@@ -34,7 +34,7 @@ def links(text: str) -> list[tuple[str, str]]:
         ("https://example.com/x@y", "https://example.com/x@y"),
     ],
 )
-def test_a_link_leads_where_its_address_says(text: str, url: str) -> None:
+def test_a_link_leads_to_its_address(text: str, url: str) -> None:
     assert [href for href, _ in links(text)] == [url]
 
 
@@ -65,7 +65,7 @@ def test_www_is_enough_for_a_link() -> None:
         "https://exa\u0301\u0301mple\u200d.com",
     ],
 )
-def test_what_is_no_plain_web_address_is_no_link(text: str) -> None:
+def test_other_addresses_are_no_links(text: str) -> None:
     assert links(text) == []
 
 
@@ -79,15 +79,15 @@ def test_what_is_no_plain_web_address_is_no_link(text: str) -> None:
         ("https://ＰＡＹＰＡＬ.com/", "paypal.com"),
     ],
 )
-def test_a_host_that_could_deceive_is_shown_as_name_servers_know_it(text: str, host: str) -> None:
+def test_ambiguous_hosts_are_shown_in_ascii(text: str, host: str) -> None:
     assert links(text) == [(f"https://{host}/", f"https://{host}/")]
 
 
-def test_a_host_that_deceives_nobody_is_shown_as_it_is_written() -> None:
+def test_unambiguous_hosts_are_shown_as_written() -> None:
     assert links("https://例子.中国/a") == [("https://xn--fsqu00a.xn--fiqs8s/a", "https://例子.中国/a")]
 
 
-def test_a_long_link_is_shortened_in_the_middle_and_leads_to_all_of_it() -> None:
+def test_a_long_link_is_shortened_and_keeps_its_target() -> None:
     url = "https://example.com/" + "abcdefghij" * 20 + "/the-end.html"
     ((href, shown),) = links(url)
     assert href == url
@@ -97,13 +97,13 @@ def test_a_long_link_is_shortened_in_the_middle_and_leads_to_all_of_it() -> None
     assert "…" in shown
 
 
-def test_the_host_of_a_long_link_is_shown_whole() -> None:
+def test_the_host_of_a_long_link_is_complete() -> None:
     host = "bank.example." + "a." * 60 + "evil.example"
     ((_, shown),) = links(f"https://{host}/{'x' * 100}")
     assert f"https://{host}/" in shown
 
 
-def test_a_link_says_that_the_site_does_not_vouch_for_it() -> None:
+def test_links_are_marked_as_user_generated() -> None:
     assert to_html("https://a.example/?a=1&b=2") == (
         '<a href="https://a.example/?a=1&amp;b=2" rel="nofollow noopener ugc">https://a.example/?a=1&amp;b=2</a>'
     )

@@ -1,8 +1,8 @@
-"""People post, follow, leave, block, hide, delete, go away and return, in any order and by any means; what should bring
-it to the timelines is late, doubled, lost, killed between any two steps, or stands still while others go on.
+"""A state machine of readers that post, follow, block, hide, delete, leave and return in any order and by any means.
 
-After a request of one's own, one's pages are what SQL says. At rest everybody's are, page by page to the very end:
-warm, cold, and with Redis away; every warm window is exactly what it may be believed for; and verify finds nothing.
+The work that updates timelines may be late, repeated, lost, killed between any two steps, or paused while others go on.
+After a reader's own request, the reader's pages equal SQL. At rest the pages of all readers equal SQL to their ends:
+warm, cold, and without Redis. Every warm window is exact down to its floor, and verify finds no difference.
 """
 
 import os
@@ -39,7 +39,7 @@ ACTIONS: Final[dict[str, Callable[..., None]]] = {}
 
 
 def action(does: Callable[["Town", int, int], None]) -> Callable[["Town", int, int], None]:
-    """Something that people, programs or accidents do; two numbers choose to whom."""
+    """Register an action of readers, programs or accidents. Two numbers choose its objects."""
     ACTIONS[does.__name__] = does
     return does
 
@@ -49,14 +49,14 @@ def pick(rows: list[Any], number: int) -> Any:
 
 
 def on_their_way(me: int) -> set[int]:
-    """Posts of others that have reached some of their readers, and may have reached these."""
+    """Return posts by others whose fan-out is under way, so that the timeline may or may not have them."""
     found = Change.objects.pending().filter(mirror="timeline", source="social_post").exclude(cursor=None)
     posts = (key.split(":") for key in found.values_list("key", flat=True))
     return {int(pk) for pk, author in posts if int(author) != me}
 
 
 class Town(RuleBasedStateMachine):
-    """One database, one Redis, and everybody."""
+    """The state machine: one database, one Redis and all readers."""
 
     @initialize(
         hints_work=st.booleans(),
@@ -68,10 +68,10 @@ class Town(RuleBasedStateMachine):
     def begin(
         self, hints_work: bool, strangers: set[tuple[int, int]], hidden: set[int], away: set[int], habits: set[str]
     ) -> None:
-        """All follow one another, but for strangers; much has been said, of which some is hidden; and who is not away
-        reads.
+        """Create readers, follows, posts and timelines.
 
-        habits: what is done in this town (nothing: anything), so that what seldom meets does meet.
+        All readers follow each other except the pairs in ``strangers``; timelines of readers in ``away`` are cold.
+        ``habits`` restricts the actions of a run (empty: all), so that rare combinations occur.
         """
         self.habits = sorted(habits or ACTIONS)
         self.redis = main_server().client()
@@ -108,9 +108,9 @@ class Town(RuleBasedStateMachine):
             self.redis.close()
 
     def rest(self) -> None:
-        """Run what runs by itself until nothing is left to do."""
+        """Run all periodic work until nothing is left to do."""
         breaker.reset()
-        for lease in self.redis.scan_iter(naming.lease("*")):  # of who was killed: they run out by themselves
+        for lease in self.redis.scan_iter(naming.lease("*")):  # leases of killed processes expire in time
             self.redis.delete(lease)
         for _ in range(20):
             errands, self.errands[:] = self.errands[:], []
@@ -123,7 +123,7 @@ class Town(RuleBasedStateMachine):
                 return
         raise AssertionError(f"it does not come to rest: {list(Change.objects.pending()[:9])}, {self.errands}")
 
-    # --- what is done, and what happens meanwhile
+    # --- actions, and interruptions
 
     numbers = st.integers(0, 7)
     actions = st.deferred(lambda: st.tuples(st.sampled_from(sorted(ACTIONS)), Town.numbers, Town.numbers))
@@ -180,7 +180,7 @@ class Town(RuleBasedStateMachine):
             transaction.set_rollback(True)
 
     def in_sql(self, does: list[Action]) -> None:
-        """Those that are no more than SQL: the others refuse to run within a transaction."""
+        """Run the actions that only write SQL; the others refuse to run within a transaction."""
         self.alone = False
         for name, a, b in does:
             if (does_it := self.habit(name)).__name__ not in RUNS:
@@ -189,22 +189,22 @@ class Town(RuleBasedStateMachine):
         self.alone = True
 
     def do(self, does: Action) -> None:
-        """What SQL refuses, because of what others did meanwhile, is not done."""
+        """Run an action unless SQL refuses it because of concurrent actions."""
         name, a, b = does
         with suppress(IntegrityError):
             self.habit(name)(self, a, b)
 
     def habit(self, name: str) -> Callable[..., None]:
-        """What is done here in place of this."""
+        """Return the action that replaces ``name`` in this run."""
         return ACTIONS[self.habits[sorted(ACTIONS).index(name) % len(self.habits)]]
 
-    # --- who and what there is
+    # --- readers and objects
 
     def person(self, number: int) -> int:
         return int(pick(list(User.objects.order_by("pk").values_list("pk", flat=True)), number) or 0)
 
     def some_post(self, number: int) -> Post | None:
-        """The newest ones have the lowest numbers, the oldest the highest."""
+        """Return one of the newest posts; lower numbers choose newer ones."""
         found = list(Post.objects.order_by("-pk")[:30])
         return found[number * len(found) // 8] if found else None
 
@@ -213,7 +213,7 @@ class Town(RuleBasedStateMachine):
         return f"n{self.count}"
 
     def asks(self, me: int, for_what: Callable[[], object]) -> None:
-        """A request of somebody's, and the next one: there they see what is."""
+        """Run a reader's request, and a second one that must show the result."""
         if connection.in_atomic_block:
             for_what()
             return
@@ -294,7 +294,7 @@ class Town(RuleBasedStateMachine):
 
     @action
     def mark(self, a: int, b: int) -> None:
-        """Mentions and hashtags come and go."""
+        """Add or remove a mention or a hashtag."""
         if found := self.some_post(a):
             Mention.objects.filter(post=found).delete()
             Hashtag.objects.filter(post=found).delete()
@@ -302,7 +302,7 @@ class Town(RuleBasedStateMachine):
                 Mention.objects.create(post=found, user_id=self.person(b), name="y")
                 Hashtag.objects.create(post=found, name=TAGS[b % 2])
 
-    # --- who sees whom
+    # --- follows, blocks and mutes
 
     @action
     def follow(self, a: int, b: int) -> None:
@@ -363,7 +363,7 @@ class Town(RuleBasedStateMachine):
         Block.objects.filter(blocker_id=self.person(a)).delete()
         Mute.objects.filter(muted_id=self.person(b))._raw_delete("default")
 
-    # --- people
+    # --- users
 
     @action
     def deactivate(self, a: int, b: int) -> None:
@@ -393,7 +393,7 @@ class Town(RuleBasedStateMachine):
     def rename_book(self, a: int, b: int) -> None:
         Book.objects.filter(pk=pick(self.books, a).pk).update(title=self.name())
 
-    # --- going away and coming back
+    # --- leaving and returning
 
     @action
     def go_away(self, a: int, b: int) -> None:
@@ -406,13 +406,13 @@ class Town(RuleBasedStateMachine):
 
     @action
     def look(self, a: int, b: int) -> None:
-        """Whatever is under way: a page fails never, and shows nothing twice."""
+        """Read all pages of a reader; at any time none fails and none has duplicates."""
         if me := self.person(a):
             visitor = self.visitors.setdefault(me, Visitor())
             for page in check.pages(me, facts(), self.person(b)).values():
                 visitor.asks(partial(town.walk, page))
 
-    # --- the machinery, and accidents
+    # --- periodic work, and accidents
 
     @action
     def relay_runs(self, a: int, b: int) -> None:
@@ -428,7 +428,7 @@ class Town(RuleBasedStateMachine):
 
     @action
     def run_an_errand(self, a: int, b: int) -> None:
-        """In any order; the odd ones again later."""
+        """Run a queued task in any order; odd numbers leave it in the queue to run again."""
         if self.errands:
             errand = self.errands[a % len(self.errands)] if b % 2 else self.errands.pop(a % len(self.errands))
             errand.run()
@@ -461,5 +461,5 @@ STEPS = int(os.environ.get("TIMELINE_STEPS", "25"))
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_at_rest_every_page_is_what_sql_says_to_its_very_end() -> None:
+def test_at_rest_all_pages_equal_sql() -> None:
     machines.run(Town, examples=EXAMPLES, steps=STEPS)

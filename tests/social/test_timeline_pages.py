@@ -1,4 +1,4 @@
-"""/home/, /global/ and the front page: what they say in HTML and JSON, and what they cost."""
+"""/home/, /global/ and the front page: content in HTML and JSON, and cost."""
 
 import re
 from typing import Any
@@ -27,7 +27,7 @@ JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
 
 @pytest.fixture
 def bob(alice: User) -> User:
-    """Whom alice follows; he has said a page and a half."""
+    """Create an author that alice follows, with a page and a half of posts."""
     bob = people("bob")[0]
     follow(alice, bob)
     say(bob, PAGE + 10)
@@ -36,7 +36,7 @@ def bob(alice: User) -> User:
 
 @pytest.fixture
 def reader(alice: User, bob: User, client: Client) -> Client:
-    """Alice's browser; everything is warm, the process's copy of the catalogue too, and asked for once."""
+    """Return Alice's browser after a first request, with warm mirrors and a loaded catalogue."""
     client.force_login(alice)
     warm_up(alice)
     halving.rebuild()
@@ -51,12 +51,12 @@ def found(client: Client, path: str) -> Any:
 
 
 def page_of(client: Client, path: str) -> str:
-    """Without what is new each time: tokens and keys of forms."""
+    """Return the page without tokens and keys of forms, which differ in each response."""
     return re.sub(r'value="\w{32,}"', "", client.get(path).content.decode())
 
 
 @pytest.mark.parametrize("path", ["/home/", "/global/"])
-def test_it_works(reader: Client, path: str) -> None:
+def test_pages_show_the_timelines(reader: Client, path: str) -> None:
     page = reader.get(path).content.decode()
     assert page.count('<li class="post"') == PAGE
     assert "bob says 29" in page
@@ -72,7 +72,7 @@ def test_it_works(reader: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/home/", "/global/"])
-def test_the_json_is_the_records(reader: Client, path: str) -> None:
+def test_the_json_consists_of_the_records(reader: Client, path: str) -> None:
     first = found(reader, path)
     assert first.keys() == {"results", "next", "newest"}
     assert first["results"][0].keys() == {"id", "user", "time", "text", "book", "mentions"}
@@ -82,7 +82,7 @@ def test_the_json_is_the_records(reader: Client, path: str) -> None:
     assert first["newest"] == first["results"][0]["id"]
 
 
-def test_what_the_pages_cost(reader: Client) -> None:
+def test_pages_have_a_fixed_cost(reader: Client) -> None:
     assert costs(lambda: reader.get("/home/")) == (3, 0)
     assert costs(lambda: reader.get("/home/", headers=JSON)) == (3, 0)
     assert costs(lambda: reader.get("/global/")) == (4, 0)
@@ -90,8 +90,8 @@ def test_what_the_pages_cost(reader: Client) -> None:
     assert costs(lambda: stranger.get("/global/")) == (2, 0)
 
 
-def test_the_front_page_asks_ahead_what_it_asked_the_last_time(reader: Client) -> None:
-    """The session, all of it together, and the sales, which are asked for by the clock."""
+def test_the_front_page_prefetches_its_previous_reads(reader: Client) -> None:
+    """The round trips: the session, all previous reads, and the sales, which depend on the time."""
     stranger = Client()
     assert costs(lambda: stranger.get("/")) == (6, 0)
     assert [costs(lambda: stranger.get("/")) for _ in range(2)] == [(2, 0)] * 2
@@ -99,12 +99,12 @@ def test_the_front_page_asks_ahead_what_it_asked_the_last_time(reader: Client) -
     again = Client()
     again.force_login(User.objects.get(pk=reader.session["_auth_user_id"]))
     drain_all()
-    assert costs(lambda: again.get("/")) > (3, 0)  # what it asks of them alone is not known yet
+    assert costs(lambda: again.get("/")) > (3, 0)  # their own reads are not known yet
     assert [costs(lambda: again.get("/")) for _ in range(2)] == [(3, 0)] * 2
     assert costs(lambda: stranger.get("/")) == (2, 0)
 
 
-def test_what_is_asked_ahead_is_as_new_as_what_is_not(reader: Client, alice: User, bob: User) -> None:
+def test_prefetched_reads_are_as_recent_as_others(reader: Client, alice: User, bob: User) -> None:
     stranger = Client()
     for number in range(3):
         Post.objects.create(user=bob, text=f"News, the {number}.")
@@ -128,14 +128,14 @@ def test_sql_gives_the_same_page(reader: Client, path: str) -> None:
         assert reader.get(path, headers=JSON).content == data
 
 
-def test_strangers_have_no_timeline(client: Client) -> None:
+def test_visitors_have_no_home_timeline(client: Client) -> None:
     assert client.get("/home/").headers["Location"] == "/accounts/login/?next=%2Fhome%2F"
     refused = client.get("/home/", headers=JSON)
     assert (refused.status_code, refused.json()) == (401, {"error": {"message": "Log in first."}})
     assert "My timeline" not in client.get("/").content.decode()
 
 
-def test_an_empty_timeline_says_what_to_do_next(alice: User, client: Client) -> None:
+def test_an_empty_timeline_suggests_next_steps(alice: User, client: Client) -> None:
     client.force_login(alice)
     warm_up(alice)
     halving.rebuild()
@@ -148,7 +148,7 @@ def test_an_empty_timeline_says_what_to_do_next(alice: User, client: Client) -> 
 
 
 @pytest.mark.parametrize("path", ["/home/", "/global/"])
-def test_what_is_no_cursor_is_the_first_page(reader: Client, path: str) -> None:
+def test_an_invalid_cursor_is_the_first_page(reader: Client, path: str) -> None:
     first = found(reader, path)
     for after in ("x", "-1", "0", "1.5", "1e3", "%00", "%ff", "٣", str(2**63), "9" * 5000, ""):
         assert found(reader, f"{path}?after={after}") == first, after
@@ -157,7 +157,7 @@ def test_what_is_no_cursor_is_the_first_page(reader: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/home/", "/global/"])
-def test_an_id_that_no_post_has_is_a_place_like_any_other(reader: Client, path: str) -> None:
+def test_the_id_of_a_missing_post_is_a_valid_cursor(reader: Client, path: str) -> None:
     for after in (1, 2**53 + 1, 2**63 - 1):
         assert cursor(str(after)) == after
         page = found(reader, f"{path}?after={after}")
@@ -167,7 +167,7 @@ def test_an_id_that_no_post_has_is_a_place_like_any_other(reader: Client, path: 
         assert reader.get(f"{path}?after={after}").status_code == 200, after
 
 
-def test_nobody_reads_across_a_block(alice: User, bob: User, reader: Client) -> None:
+def test_a_block_hides_posts_on_timelines(alice: User, bob: User, reader: Client) -> None:
     Block.objects.create(blocker=bob, blocked=alice)
     warm_up(alice)
     for path in ("/home/", "/global/", "/"):
@@ -176,7 +176,7 @@ def test_nobody_reads_across_a_block(alice: User, bob: User, reader: Client) -> 
         assert found(reader, path)["results"] == []
 
 
-def test_text_is_text(alice: User, client: Client) -> None:
+def test_texts_are_escaped(alice: User, client: Client) -> None:
     Post.objects.create(user=alice, text="<script>alert(1)</script> <b>bold</b>")
     client.force_login(alice)
     warm_up(alice)
@@ -187,7 +187,7 @@ def test_text_is_text(alice: User, client: Client) -> None:
         assert "&lt;b&gt;bold" in page
 
 
-def test_only_my_own_page_is_kept_by_no_cache(reader: Client) -> None:
+def test_only_the_home_timeline_forbids_caching(reader: Client) -> None:
     assert reader.get("/home/").headers["Cache-Control"] == "private, no-cache"
     assert reader.post("/home/").status_code == 405
     assert reader.post("/global/").status_code == 405

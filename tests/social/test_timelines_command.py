@@ -1,4 +1,4 @@
-"""``manage.py timelines``: home timelines from SQL, for some or for all who were here lately."""
+"""``manage.py timelines``: rebuilding home timelines of named or of all active readers."""
 
 from datetime import timedelta
 
@@ -32,7 +32,7 @@ def is_ready(redis: Redis, user: User) -> bool:
     return redis.zscore(keys.timeline(user.pk), SENTINEL) == WHOLE
 
 
-def test_the_timelines_of_those_who_are_named_are_made(redis: Redis) -> None:
+def test_timelines_of_named_readers_are_rebuilt(redis: Redis) -> None:
     alice, bob, charlie = people("alice", "bob", "charlie")
     follow(alice, bob)
     posts = say(bob, 3)
@@ -44,7 +44,7 @@ def test_the_timelines_of_those_who_are_named_are_made(redis: Redis) -> None:
     assert 0 < redis.ttl(keys.timeline(alice.pk)) <= ACTIVE_SECONDS
 
 
-def test_what_was_wrong_in_a_timeline_is_right_after(redis: Redis) -> None:
+def test_a_rebuild_corrects_a_wrong_timeline(redis: Redis) -> None:
     alice, bob = people("alice", "bob")
     follow(alice, bob)
     (post,) = say(bob)
@@ -56,7 +56,7 @@ def test_what_was_wrong_in_a_timeline_is_right_after(redis: Redis) -> None:
     assert members == [SENTINEL.encode(), str(post.pk).encode()]
 
 
-def test_all_active_are_those_who_logged_in_or_were_seen_lately(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_active_means_recently_logged_in_or_seen(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("social.active.SLICE", 2)
     logged_in, seen, long_ago, never, gone, *more = people(
         "logged in", "seen", "long ago", "never", "gone", "one", "two", "three"
@@ -78,18 +78,18 @@ def test_all_active_are_those_who_logged_in_or_were_seen_lately(redis: Redis, mo
     assert timelines("status").out == "5 people were here in the last 7 days, the home timelines of 4 are ready\n"
 
 
-def test_it_has_to_be_said_whose(redis: Redis) -> None:
+def test_a_choice_of_readers_is_required(redis: Redis) -> None:
     done = timelines("rebuild")
     assert (done.code, done.out) == (2, "")
     assert done.err == "say whose: --user NAME (several times, if you like) or --all-active\n"
 
 
-def test_one_cannot_ask_for_some_and_for_all() -> None:
+def test_names_and_all_active_exclude_each_other() -> None:
     with pytest.raises(Exception, match="not allowed with argument"):
         timelines("rebuild", "--user", "alice", "--all-active")
 
 
-def test_a_name_that_is_nobodys_is_named_and_nothing_is_made(redis: Redis) -> None:
+def test_an_unknown_name_is_reported_and_nothing_is_rebuilt(redis: Redis) -> None:
     (alice,) = people("alice")
     warm_up()
     done = timelines("rebuild", "--user", "alice", "--user", "Nobody")
@@ -97,7 +97,7 @@ def test_a_name_that_is_nobodys_is_named_and_nothing_is_made(redis: Redis) -> No
     assert not is_ready(redis, alice)
 
 
-def test_who_leaves_while_it_is_done_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readers_deleted_meanwhile_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     _, bob = people("alice", "bob")
     warm_up()
     monkeypatch.setattr(
@@ -108,7 +108,7 @@ def test_who_leaves_while_it_is_done_is_told_of(monkeypatch: pytest.MonkeyPatch)
     assert done.out == f"1 home timeline made\n1 not made: {bob.pk} (gone meanwhile, or a mirror became cold)\n"
 
 
-def test_nothing_is_made_while_what_it_is_made_by_is_cold(redis: Redis) -> None:
+def test_a_cold_mirror_prevents_a_rebuild(redis: Redis) -> None:
     people("alice")
     warm_up()
     redis.delete(marker("follow"))
@@ -116,7 +116,7 @@ def test_nothing_is_made_while_what_it_is_made_by_is_cold(redis: Redis) -> None:
     assert (done.code, done.err) == (2, "cold: follow; first run: mirror rebuild follow\n")
 
 
-def test_redis_away_is_one_line(redis_server: RedisServer) -> None:
+def test_an_unreachable_redis_is_one_line(redis_server: RedisServer) -> None:
     people("alice")
     redis_server.kill()
     done = timelines("rebuild", "--user", "alice")
