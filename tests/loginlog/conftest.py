@@ -1,4 +1,4 @@
-"""What tests of the login log find ready."""
+"""Fixtures of the tests of the login log."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from loginlog.direct import owing
 
 @pytest.fixture(autouse=True)
 def forgetful(settings: Settings, tmp_path: Path) -> Iterator[None]:
-    """This process knows nothing of earlier tests, and what expires is written to a folder of the test's own."""
+    """Empty the caches of this process, and give each test its own folder for log files."""
     settings.LOGINLOG_FOLDER = tmp_path / "loginlog"
     numbers.known.clear()
     hooks.recent.clear()

@@ -1,4 +1,4 @@
-"""DAU, WAU, MAU and retention from bitmaps, against sets; and how many round trips they take."""
+"""DAU, WAU, MAU and retention from bitmaps, compared with sets, and the number of reads."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -24,7 +24,7 @@ MARKS = st.sets(
 
 
 class Log:
-    """A log that counts how often it is asked."""
+    """A log that counts its reads."""
 
     def __init__(self, marks: set[Mark]) -> None:
         self.marks, self.asked = marks, 0
@@ -40,7 +40,7 @@ class Log:
 
 @given(MARKS, st.integers(0, 50))
 @settings(max_examples=60)
-def test_daily_weekly_and_monthly_users_are_what_sets_say(marks: set[Mark], back: int) -> None:
+def test_daily_weekly_and_monthly_users_equal_sets(marks: set[Mark], back: int) -> None:
     first = LAST - timedelta(days=back)
     for found in analytics.activity(first, LAST, TYPES, Log(marks)):
         kind = found.user_type or None
@@ -50,7 +50,7 @@ def test_daily_weekly_and_monthly_users_are_what_sets_say(marks: set[Mark], back
             assert numbers == wanted, (found.user_type, width)
 
 
-def test_somebody_of_two_types_is_counted_once_in_all() -> None:
+def test_users_of_two_types_are_counted_once() -> None:
     log = Log({(LAST, "client", 5), (LAST, "office", 5), (LAST, "office", 6)})
     assert [(found.user_type, found.dau) for found in analytics.activity(LAST, LAST, TYPES, log)] == [
         ("", [2]),
@@ -60,7 +60,7 @@ def test_somebody_of_two_types_is_counted_once_in_all() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 3, 4, 30, 366])
-def test_activity_asks_once_for_sixteen_days(length: int) -> None:
+def test_activity_reads_sixteen_days_at_once(length: int) -> None:
     log = Log(set())
     analytics.activity(LAST - timedelta(days=length - 1), LAST, TYPES, log)
     assert log.asked == analytics.asks(length) == (length + 29 + 15) // 16
@@ -70,7 +70,7 @@ def test_activity_asks_once_for_sixteen_days(length: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @given(marks=MARKS)
 @settings(max_examples=40)
-def test_retention_is_what_sets_say(kind: Kind, reading: Reading, marks: set[Mark]) -> None:
+def test_retention_equals_sets(kind: Kind, reading: Reading, marks: set[Mark]) -> None:
     log = Log(marks)
     spans = cohorts.periods(LAST, kind, 3)
     found = analytics.retention(spans, None, log, since=log.since, reading=reading, today=LAST)
@@ -93,14 +93,14 @@ def test_retention_of_one_type_starts_with_the_first_login_as_that_type() -> Non
     assert [cohort.size for cohort in made["office"]] == [0, 1]
 
 
-def test_retention_asks_once_however_long_the_log_is() -> None:
+def test_retention_reads_a_log_of_any_length_once() -> None:
     log = Log({(LAST - timedelta(days=900), "client", 5)})
     spans = cohorts.periods(LAST, "week", 4)
     analytics.retention(spans, None, log, since=log.since, reading="on", today=LAST)
     assert log.asked == 1
 
 
-def test_an_empty_log_has_empty_cohorts_and_is_not_asked() -> None:
+def test_an_empty_log_has_empty_cohorts_and_is_not_read() -> None:
     log = Log(set())
     spans = cohorts.periods(LAST, "month", 12)
     found = analytics.retention(spans, None, log, since=log.since, reading="on", today=LAST)

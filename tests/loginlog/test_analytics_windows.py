@@ -1,4 +1,4 @@
-"""Bitmaps of many days, against Python's sets."""
+"""Tables of bitmaps, compared with Python's sets."""
 
 import numpy as np
 import pytest
@@ -37,26 +37,26 @@ def test_counting_block_by_block_changes_nothing(words: int, days: list[set[int]
 
 
 @given(DAYS, DAYS)
-def test_a_union_of_tables_counts_nobody_twice(left: list[set[int]], right: list[set[int]]) -> None:
+def test_a_union_of_tables_counts_each_user_once(left: list[set[int]], right: list[set[int]]) -> None:
     size = min(len(left), len(right))
     tables = [windows.table([bitmap(day) for day in days[:size]]) for days in (left, right)]
     expected = [len(a | b) for a, b in zip(left[:size], right[:size], strict=True)]
     assert windows.counts(windows.union(tables)) == expected
 
 
-def test_missing_and_shorter_bitmaps_are_filled_up_with_nobody() -> None:
+def test_missing_and_short_bitmaps_are_padded_with_zeros() -> None:
     rows = windows.table([None, b"", bitmap({0}), bitmap({64})])
     assert rows.shape == (4, 2)
     assert windows.counts(rows) == [0, 0, 1, 1]
 
 
-def test_tables_of_different_widths_go_one_below_the_other() -> None:
+def test_tables_of_different_widths_are_stacked() -> None:
     rows = windows.stack([windows.table([bitmap({3})]), windows.table([bitmap({200})])])
     assert windows.counts(rows) == [1, 1]
     assert windows.counts(windows.rolling(rows, 2)) == [1, 2]
 
 
-def test_what_goes_in_is_not_written_to() -> None:
+def test_arguments_are_not_modified() -> None:
     rows = windows.table([bitmap({1}), bitmap({2})])
     kept = rows.copy()
     windows.rolling(rows, 2)

@@ -1,4 +1,4 @@
-"""My calendar: what it shows, to whom, and what it costs."""
+"""The user's own calendar: content, access and cost."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -34,7 +34,7 @@ def browser(client: Client, alice: User) -> Client:
     return client
 
 
-def test_the_page_shows_a_sheet_for_each_month_and_the_days_beside_it(browser: Client, alice: User) -> None:
+def test_the_page_shows_a_sheet_and_the_days_of_each_month(browser: Client, alice: User) -> None:
     filled.mark({(date(2024, 2, day), "client", alice.pk) for day in (3, 4, 5, 29)})
     html = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31").content.decode()
     assert html.count('<svg class="sheet-of-days"') == 12
@@ -45,7 +45,7 @@ def test_the_page_shows_a_sheet_for_each_month_and_the_days_beside_it(browser: C
     assert what_the_policy_forbids(html) == []
 
 
-def test_json_says_days_and_streaks(browser: Client, alice: User) -> None:
+def test_json_has_days_and_streaks(browser: Client, alice: User) -> None:
     marks: set[naive.Mark] = {(date(2024, 2, day), "client", alice.pk) for day in (3, 4, 5, 29)}
     filled.mark(marks | {(date(2024, 3, 1), "office", alice.pk), (today(), "client", alice.pk)})
     said = browser.get("/loginlog/?from=2024-02-04&to=2024-03-01", headers=JSON).json()
@@ -60,7 +60,7 @@ def test_json_says_days_and_streaks(browser: Client, alice: User) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_days_and_streaks_are_what_walking_finds(alice: User, seed: int) -> None:
+def test_days_and_streaks_equal_plain_python(alice: User, seed: int) -> None:
     now = today()
     marks = filled.some_marks([alice], now - timedelta(days=500), now, seed)
     filled.mark(marks)
@@ -75,14 +75,14 @@ def test_days_and_streaks_are_what_walking_finds(alice: User, seed: int) -> None
 
 @pytest.mark.parametrize("length", [1, 365, 366, 367, 368, 800])
 @pytest.mark.parametrize("ended", [0, 1, 2])
-def test_a_streak_may_be_longer_than_a_year(alice: User, length: int, ended: int) -> None:
+def test_a_streak_can_exceed_a_year(alice: User, length: int, ended: int) -> None:
     now = today()
     filled.mark({(now - timedelta(days=n + ended), "client", alice.pk) for n in range(length)})
     for shown in (ranges.year(now.year), ranges.year(2020)):
         assert mine.calendar(alice, shown, now).current == (length if ended < 2 else 0)
 
 
-def test_what_redis_has_costs_one_round_trip_and_no_sql(alice: User) -> None:
+def test_recent_days_take_one_round_trip_and_no_sql(alice: User) -> None:
     now, shown = today(), Range(floor(), today())
     filled.mark({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
     mine.calendar(alice, shown, now)
@@ -91,19 +91,19 @@ def test_what_redis_has_costs_one_round_trip_and_no_sql(alice: User) -> None:
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
-def test_a_year_costs_one_round_trip_and_one_query(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = date(2025, 9, 1)  # of a year of which some has expired: in January nothing has
+def test_a_year_takes_one_round_trip_and_one_query(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = date(2025, 9, 1)  # late enough for expired months in this year
     monkeypatch.setattr(days, "today", lambda: now)
     filled.mark({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
     with record() as seen:
         mine.calendar(alice, ranges.year(now.year), now)
     assert (seen.round_trips, len(seen.sql)) == (1, 1)
-    with record() as seen:  # today is not in it: once more, for the present streak
+    with record() as seen:  # the range lacks today, so the current streak needs another read
         assert mine.calendar(alice, ranges.year(now.year - 1), now).current == 1
     assert (seen.round_trips, len(seen.sql)) == (2, 2)
 
 
-def test_the_page_asks_the_log_once(browser: Client, alice: User) -> None:
+def test_the_page_reads_the_log_once(browser: Client, alice: User) -> None:
     filled.mark({(today() - A_DAY, "client", alice.pk)})
     browser.get("/loginlog/")
     with record() as seen:
@@ -111,7 +111,7 @@ def test_the_page_asks_the_log_once(browser: Client, alice: User) -> None:
     assert filled.trips(seen) == 1
 
 
-def test_days_that_redis_gave_up_come_from_sql(alice: User) -> None:
+def test_expired_days_come_from_sql(alice: User) -> None:
     filled.mark({(date(2024, 2, day), "client", alice.pk) for day in (3, 4)})
     call_command("backup", "flush", verbosity=0)
     main_server().flush()
@@ -130,7 +130,7 @@ def test_without_redis_sql_answers(browser: Client, alice: User, monkeypatch: py
     assert filled.trips(seen) == 0
 
 
-def test_nobody_sees_anybody_elses_days(browser: Client) -> None:
+def test_users_see_only_their_own_days(browser: Client) -> None:
     other = User.objects.create_user("bob")
     filled.mark({(date(2024, 2, 3), "client", other.pk)})
     said = browser.get(f"/loginlog/?from=2024-01-01&to=2024-12-31&user={other.pk}", headers=JSON).json()
@@ -141,7 +141,7 @@ def test_nobody_sees_anybody_elses_days(browser: Client) -> None:
     ("query", "words"),
     [("from=soon", "is not a day"), ("from=2020-01-01&to=2026-01-01", "at most 366 days"), ("to=2999-01-01", "Choose")],
 )
-def test_a_bad_range_is_refused_in_words(browser: Client, query: str, words: str) -> None:
+def test_an_invalid_range_is_refused_with_a_reason(browser: Client, query: str, words: str) -> None:
     response = browser.get(f"/loginlog/?{query}", headers=JSON)
     assert (response.status_code, words in response.json()["error"]["message"]) == (400, True)
     page = browser.get(f"/loginlog/?{query}")
@@ -150,13 +150,13 @@ def test_a_bad_range_is_refused_in_words(browser: Client, query: str, words: str
     assert words in page.content.decode()
 
 
-def test_what_was_typed_stays_and_runs_nothing(browser: Client) -> None:
+def test_refused_input_is_kept_and_escaped(browser: Client) -> None:
     html = browser.get("/loginlog/", {"from": '"><script>x</script>'}).content.decode()
     assert "<script>x" not in html
     assert "&lt;script&gt;" in html
 
 
-def test_strangers_have_to_log_in_first(client: Client) -> None:
+def test_visitors_must_log_in_first(client: Client) -> None:
     response = client.get("/loginlog/?from=2024-01-01")
     assert (response.status_code, response["Location"]) == (
         302,
@@ -166,16 +166,16 @@ def test_strangers_have_to_log_in_first(client: Client) -> None:
 
 
 @pytest.mark.parametrize("address", ["/loginlog/", "/loginlog/?from=x"])
-def test_no_cache_keeps_it(browser: Client, address: str) -> None:
+def test_the_page_is_not_cached(browser: Client, address: str) -> None:
     said = browser.get(address)["Cache-Control"]
     assert said == "private, no-cache"
 
 
-def test_only_reading_is_possible(browser: Client) -> None:
+def test_other_methods_are_refused(browser: Client) -> None:
     assert browser.post("/loginlog/").status_code == 405
 
 
-def test_years_lead_to_one_another_and_not_into_the_future(browser: Client) -> None:
+def test_years_link_to_their_neighbours_up_to_today(browser: Client) -> None:
     year = today().year
     html = browser.get("/loginlog/").content.decode()
     assert f"?from={year - 1}-01-01&amp;to={year - 1}-12-31" in html
@@ -185,13 +185,13 @@ def test_years_lead_to_one_another_and_not_into_the_future(browser: Client) -> N
     assert 'rel="prev"' not in browser.get("/loginlog/?from=1970-01-01&to=1970-12-31").content.decode()
 
 
-def test_an_empty_year_says_what_fills_it(browser: Client) -> None:
+def test_an_empty_year_has_a_hint(browser: Client) -> None:
     html = browser.get("/loginlog/?from=2001-01-01&to=2001-12-31").content.decode()
     assert "No login in these days." in html
     assert "is marked here" in html
 
 
-def test_the_page_speaks_the_language_that_is_asked_for(browser: Client, alice: User) -> None:
+def test_the_page_is_translated(browser: Client, alice: User) -> None:
     filled.mark({(date(2024, 2, 3), "client", alice.pk)})
     with translation.override("zh-hans"):
         html = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31", headers={"Accept-Language": "zh-hans"})
@@ -205,11 +205,11 @@ def test_the_page_speaks_the_language_that_is_asked_for(browser: Client, alice: 
         ("America/New_York", datetime(2026, 3, 9, 3, 59, tzinfo=UTC), date(2026, 3, 8)),  # a day of 23 hours
         ("America/New_York", datetime(2026, 11, 2, 4, 59, tzinfo=UTC), date(2026, 11, 1)),  # a day of 25 hours
         ("Pacific/Auckland", datetime(2025, 12, 31, 11, 0, tzinfo=UTC), date(2026, 1, 1)),
-        ("Pacific/Apia", datetime(2011, 12, 30, 9, 59, tzinfo=UTC), date(2011, 12, 29)),  # no 30th at all there
+        ("Pacific/Apia", datetime(2011, 12, 30, 9, 59, tzinfo=UTC), date(2011, 12, 29)),  # 30 December was skipped
         ("Pacific/Apia", datetime(2011, 12, 30, 10, 0, tzinfo=UTC), date(2011, 12, 31)),
     ],
 )
-def test_days_are_those_of_the_business_time_zone(
+def test_days_follow_the_sites_time_zone(
     settings: Settings, alice: User, zone: str, moment: datetime, day: date
 ) -> None:
     settings.TIME_ZONE = zone

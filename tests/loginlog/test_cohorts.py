@@ -1,4 +1,4 @@
-"""Cohorts, against the sets of who came when."""
+"""Cohorts, compared with sets of active users."""
 
 from datetime import date, timedelta
 from itertools import pairwise
@@ -14,7 +14,7 @@ from tests.support.loginlog.naive import Mark, bitmap
 
 pytestmark = pytest.mark.on_sqlite
 
-LAST = date(2024, 3, 14)  # a Thursday; a leap day lies shortly before
+LAST = date(2024, 3, 14)  # a Thursday shortly after a leap day
 MARKS = st.sets(
     st.tuples(
         st.integers(0, 150).map(lambda n: LAST - timedelta(days=n)), st.sampled_from(["client"]), st.integers(0, 80)
@@ -34,7 +34,7 @@ def made(marks: set[Mark], kind: Kind, reading: Reading, today: date = LAST) -> 
 @pytest.mark.parametrize("kind", KINDS)
 @given(marks=MARKS)
 @settings(max_examples=50)
-def test_every_cell_is_what_sets_say(kind: Kind, reading: Reading, marks: set[Mark]) -> None:
+def test_every_cell_equals_sets(kind: Kind, reading: Reading, marks: set[Mark]) -> None:
     spans = cohorts.periods(LAST, kind, 4)
     for i, cohort in enumerate(made(marks, kind, reading)):
         earlier = naive.active(marks, date.min, spans[i].first - timedelta(days=1))
@@ -48,7 +48,7 @@ def test_every_cell_is_what_sets_say(kind: Kind, reading: Reading, marks: set[Ma
 
 
 @given(MARKS)
-def test_everybody_who_came_is_in_one_cohort(marks: set[Mark]) -> None:
+def test_every_active_user_is_in_one_cohort(marks: set[Mark]) -> None:
     spans = cohorts.periods(LAST, "week", 4)
     new = naive.active(marks, spans[0].first, LAST) - naive.active(marks, date.min, spans[0].first - timedelta(days=1))
     assert sum(cohort.size for cohort in made(marks, "week", "on")) == len(new)
@@ -61,7 +61,7 @@ def test_the_first_cell_is_the_whole_cohort_and_an_empty_one_has_no_shares() -> 
     assert [cell.share for cell in found[0].cells] == [0.0] * 4
 
 
-def test_somebody_who_skips_a_period_is_back_on_the_third_and_after_the_second() -> None:
+def test_a_skipped_period_counts_only_in_the_reading_after() -> None:
     marks: set[Mark] = {(LAST - timedelta(days=14), "client", 5), (LAST, "client", 5)}
     assert [cell.count for cell in made(marks, "week", "on")[1].cells] == [1, 0, 1]
     assert [cell.count for cell in made(marks, "week", "after")[1].cells] == [1, 1, 1]

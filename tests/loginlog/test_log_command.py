@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Ran(NamedTuple):
-    """How a command ended: exit code, and what it wrote."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -28,12 +28,12 @@ class Ran(NamedTuple):
 
     @property
     def said(self) -> Any:
-        """What stdout says, which has to be JSON and nothing else."""
+        """Parse stdout, which must be only JSON."""
         return json.loads(self.out)
 
 
 def run(*arguments: str) -> Ran:
-    """Run the command."""
+    """Run the command and return its outcome."""
     out, err, code = io.StringIO(), io.StringIO(), 0
     try:
         call_command("loginlog", *arguments, stdout=out, stderr=err)
@@ -42,7 +42,7 @@ def run(*arguments: str) -> Ran:
     return Ran(code, out.getvalue(), err.getvalue())
 
 
-def test_marking_by_name_in_any_case_or_by_id_and_asking() -> None:
+def test_users_are_given_by_name_in_any_case_or_by_id() -> None:
     user = person("Ken Thompson")
     assert run("mark", "KEN thompson", "--date", "2017-10-25", "--json").said["new"] is True
     assert run("mark", str(user.pk), "--date", "2017-10-25", "--json").said["new"] is False
@@ -76,7 +76,7 @@ def test_sync_expire_load_and_erase(redis: Redis) -> None:
     assert "nothing to erase" in run("erase", "alice").out
 
 
-def test_login_marked_by_mistake_is_removed(redis: Redis) -> None:
+def test_unmark_removes_a_login(redis: Redis) -> None:
     user = person("alice")
     put_back()
     run("mark", "alice", "--date", "2017-10-25")
@@ -87,7 +87,7 @@ def test_login_marked_by_mistake_is_removed(redis: Redis) -> None:
     assert run("unmark", "alice", "--date", "2017-10-25").out == "alice: the login on 2017-10-25 was removed\n"
 
 
-def test_login_is_removed_while_redis_is_away(redis_server: RedisServer) -> None:
+def test_unmark_works_while_redis_is_away(redis_server: RedisServer) -> None:
     user = person("alice")
     services.mark(user, date(2017, 10, 25))
     redis_server.kill()
@@ -114,7 +114,7 @@ def test_login_is_removed_while_redis_is_away(redis_server: RedisServer) -> None
         (["load", "/"], "/: Is a directory"),
     ],
 )
-def test_what_is_asked_wrongly_is_one_line_and_ends_with_2(arguments: list[str], text: str) -> None:
+def test_invalid_arguments_are_one_line_and_exit_code_2(arguments: list[str], text: str) -> None:
     person("alice")
     for json_too in ([], ["--json"]):
         found = run(*arguments, *json_too)
@@ -141,7 +141,7 @@ DAY = b"loginDay_2017-10-25_client:0"
         (HEAD + DAY + b"\t-\t40", "line 2"),
     ],
 )  # fmt: skip
-def test_a_bad_file_is_named_with_its_line(content: bytes, text: str, tmp_path: Path) -> None:
+def test_an_invalid_file_is_reported_with_its_line(content: bytes, text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.log.gz"
     path.write_bytes(gzip.compress(content) if content else b"")
     found = run("load", str(path))
@@ -150,7 +150,7 @@ def test_a_bad_file_is_named_with_its_line(content: bytes, text: str, tmp_path: 
     assert text in found.err
 
 
-def test_folder_that_cannot_be_written_is_named(tmp_path: Path, settings: Settings) -> None:
+def test_an_unwritable_folder_is_reported(tmp_path: Path, settings: Settings) -> None:
     settings.LOGINLOG_FOLDER = tmp_path / "file"
     settings.LOGINLOG_FOLDER.touch()
     services.mark(person("alice"), date(2017, 10, 25))
@@ -158,12 +158,12 @@ def test_folder_that_cannot_be_written_is_named(tmp_path: Path, settings: Settin
     assert (found.code, found.err) == (2, f"{settings.LOGINLOG_FOLDER}: File exists\n")
 
 
-def test_more_days_than_there_were_expire_nothing() -> None:
+def test_a_huge_age_expires_nothing() -> None:
     services.mark(person("alice"), date(2017, 10, 25))
     assert run("expire", "--older-than", "9" * 20) == (0, "nothing is old enough\n", "")
 
 
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported(tmp_path: Path) -> None:
     services.mark(person("alice"), date(2017, 10, 25))
     sync()
     (done,) = run("expire", "--json").said

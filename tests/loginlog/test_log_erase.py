@@ -1,4 +1,4 @@
-"""Erasing: no bit is left anywhere, and nothing brings one back."""
+"""Erasure: no bit is left anywhere, and no older copy brings one back."""
 
 import pytest
 from redis import Redis
@@ -17,18 +17,18 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def bits(redis: Redis, number: int) -> list[str]:
-    """The bitmaps of days (and the population) in Redis that have a number."""
+    """Return the day bitmaps, and the population, in Redis that contain a dense id."""
     return [name for name in keys_of(redis, "login") if "Day_" in name or "population" in name
             if redis.getbit(key(name), number)]  # fmt: skip
 
 
-def test_a_user_who_is_deleted_leaves_no_bit(redis: Redis) -> None:
+def test_a_deleted_user_leaves_no_bit(redis: Redis) -> None:
     put_back()
     alice, bob = person("alice"), person("bob")
     for user in (alice, bob):
         services.mark_many([(user.pk, "client", ago(0)), (user.pk, "office", ago(100))])
     sync()
-    services.mark(alice, ago(1))  # SQL has not heard of it
+    services.mark(alice, ago(1))  # not in SQL yet
     number = Number.objects.get(user=alice).pk
     kept = alice.pk
     alice.delete()
@@ -42,7 +42,7 @@ def test_a_user_who_is_deleted_leaves_no_bit(redis: Redis) -> None:
     assert Erased.objects.get(number=number).user_pk is None
 
 
-def test_neither_sync_nor_restore_nor_load_brings_a_bit_back(redis: Redis) -> None:
+def test_no_flush_restore_or_load_brings_an_erased_bit_back(redis: Redis) -> None:
     put_back()
     user = person("alice")
     services.mark_many([(user.pk, "client", ago(0)), (user.pk, "client", ago(100))])
@@ -51,9 +51,9 @@ def test_neither_sync_nor_restore_nor_load_brings_a_bit_back(redis: Redis) -> No
     (done,) = expiry.expire(31)
     number = Number.objects.get(user=user).pk
     services.erase(user)
-    backup().save(held)  # a flusher that read before, and stood still
-    assert set(backup().kept(held)) == set(held)  # there is nothing of it that SQL ought to have
-    backup().put_back(redis, held)  # a restore that did
+    backup().save(held)  # a paused flush that had read the bits before
+    assert set(backup().kept(held)) == set(held)  # SQL need not have any of these bits
+    backup().put_back(redis, held)  # a paused restore
     assert done.file is not None
     loading.load(done.file)
     filling.settle()
@@ -65,7 +65,7 @@ def test_neither_sync_nor_restore_nor_load_brings_a_bit_back(redis: Redis) -> No
     assert selectors.login_days(user, ago(100), ago(0)) == []
 
 
-def test_who_was_erased_and_comes_back_begins_anew(redis: Redis) -> None:
+def test_an_erased_user_that_returns_gets_a_new_dense_id(redis: Redis) -> None:
     put_back()
     user = person("alice")
     services.mark(user, ago(1))
@@ -78,7 +78,7 @@ def test_who_was_erased_and_comes_back_begins_anew(redis: Redis) -> None:
     assert verify(backup()) == []
 
 
-def test_another_process_that_still_knows_the_number_cannot_use_it(redis: Redis) -> None:
+def test_a_process_cannot_use_a_cached_erased_dense_id(redis: Redis) -> None:
     put_back()
     user = person("alice")
     services.mark(user, ago(1))
@@ -93,7 +93,7 @@ def test_another_process_that_still_knows_the_number_cannot_use_it(redis: Redis)
     assert selectors.login_days(user, ago(5), ago(0)) == [ago(2), ago(0)]
 
 
-def test_bits_that_came_back_into_an_emptied_redis_are_wiped_by_the_next_sync(redis: Redis) -> None:
+def test_the_next_flush_clears_erased_bits_in_an_emptied_redis(redis: Redis) -> None:
     user, other = person("alice"), person("bob")
     services.mark(user, ago(0))
     old = Number.objects.get(user=user).pk
@@ -109,7 +109,7 @@ def test_bits_that_came_back_into_an_emptied_redis_are_wiped_by_the_next_sync(re
     assert [d for d in verify(backup()) if d.kind != "stray"] == []
 
 
-def test_without_redis_it_is_erased_in_sql_now_and_in_redis_later(redis_server: RedisServer) -> None:
+def test_an_erasure_without_redis_reaches_redis_later(redis_server: RedisServer) -> None:
     put_back()
     user = person("alice")
     services.mark(user, ago(0))
@@ -117,7 +117,7 @@ def test_without_redis_it_is_erased_in_sql_now_and_in_redis_later(redis_server: 
     with hung(redis_server):
         services.erase(user)
     breaker.reset()
-    services.mark(user, ago(1))  # comes back before Redis is clean: that goes to SQL alone
+    services.mark(user, ago(1))  # Redis is not clean yet, so this mark goes to SQL alone
     assert Erased.objects.get(number=number).user_pk == user.pk
     assert filling.settle()
     with redis_server.client() as redis:
@@ -127,19 +127,19 @@ def test_without_redis_it_is_erased_in_sql_now_and_in_redis_later(redis_server: 
     assert selectors.login_days(user, ago(5), ago(0)) == [ago(1)]
 
 
-def test_cleaning_twice_leaves_what_was_marked_in_between(redis: Redis) -> None:
+def test_a_repeated_cleanup_keeps_later_marks(redis: Redis) -> None:
     put_back()
     user = person("alice")
     services.mark(user, ago(0))
     old = Number.objects.get(user=user).pk
     services.erase(user)
     services.mark(user, ago(0))
-    Erased.objects.filter(number=old).update(user_pk=user.pk)  # another process is at it too, and late
+    Erased.objects.filter(number=old).update(user_pk=user.pk)  # a second, late process repeats the cleanup
     filling.settle()
     assert selectors.login_days(user, ago(5), ago(0)) == [ago(0)]
 
 
-def test_everybody_of_a_day_can_be_erased_one_after_the_other() -> None:
+def test_all_users_of_a_day_can_be_erased() -> None:
     people = [person(f"reader {n}") for n in range(10)]
     services.mark_many([(user.pk, "client", ago(0)) for user in people])
     sync()
@@ -148,6 +148,6 @@ def test_everybody_of_a_day_can_be_erased_one_after_the_other() -> None:
     assert [bytes(row.bits) for row in DayBits.objects.all()] == [b""]
 
 
-def test_who_never_logged_in_has_nothing_to_erase() -> None:
+def test_erasing_a_user_without_logins_does_nothing() -> None:
     assert not services.erase(person("alice"))
     assert scripts.length(0) == 8192

@@ -1,4 +1,4 @@
-"""A user is taken out of the files of expired months; everything else in them stays."""
+"""Removal of a user from the log files of expired months. All other lines stay."""
 
 from datetime import date
 from pathlib import Path
@@ -27,7 +27,7 @@ def write(folder: Path, *lines: Line) -> Path:
     return path
 
 
-def test_every_line_of_the_user_goes_and_no_other(tmp_path: Path) -> None:
+def test_only_the_lines_of_the_user_are_removed(tmp_path: Path) -> None:
     path = write(tmp_path, month(5), month(55), month(5, "office"), DAY)
     assert linelog.remove_user(path, 5)
     assert [line for _, line in linelog.read(path)] == [month(55), DAY]
@@ -47,7 +47,7 @@ def test_a_file_of_the_user_alone_is_removed(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_damaged_file_is_named_and_kept(tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported_and_kept(tmp_path: Path) -> None:
     path = write(tmp_path, month(5), DAY)
     path.write_bytes(raw := path.read_bytes()[:-4])
     with pytest.raises(linelog.BadFile, match=str(path)):

@@ -1,4 +1,4 @@
-"""What marks by itself: a login, and a logged-in user's first request of a day."""
+"""Automatic marks at a login and at a logged-in user's first request of a day."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ from tests.support.loginlog.tools import person
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_login_is_marked_when_it_is_committed(client: Client) -> None:
+def test_a_login_is_marked_after_its_commit(client: Client) -> None:
     user = person("alice")
     with transaction.atomic():
         client.force_login(user)
@@ -21,7 +21,7 @@ def test_a_login_is_marked_when_it_is_committed(client: Client) -> None:
     assert selectors.logged_in_on(user, days.today())
 
 
-def test_a_login_that_is_rolled_back_never_was(client: Client) -> None:
+def test_a_rolled_back_login_is_not_marked(client: Client) -> None:
     user = person("alice")
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         client.force_login(user)
@@ -29,9 +29,7 @@ def test_a_login_that_is_rolled_back_never_was(client: Client) -> None:
     assert not selectors.logged_in_on(user, days.today())
 
 
-def test_the_first_request_of_a_day_is_marked_and_the_others_cost_nothing(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_first_request_of_a_day_is_marked(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     user = person("alice")
     client.force_login(user)
     tomorrow = days.today() + timedelta(days=1)
@@ -43,7 +41,7 @@ def test_the_first_request_of_a_day_is_marked_and_the_others_cost_nothing(
     assert not [key for key in seen.keys() if "loginLog_" in key]  # noqa: SIM118  (a method)
 
 
-def test_who_changes_type_is_marked_as_the_new_one_too() -> None:
+def test_a_change_of_type_is_marked_again() -> None:
     user = person("alice")
     hooks.seen(user)
     user.user_type = "office"
@@ -51,13 +49,13 @@ def test_who_changes_type_is_marked_as_the_new_one_too() -> None:
     assert selectors.active_count("office", days.today(), days.today()) == 1
 
 
-def test_strangers_are_not_looked_up(client: Client) -> None:
+def test_visitors_without_a_session_are_not_looked_up(client: Client) -> None:
     with record() as seen:
         client.get("/healthz")
     assert seen.round_trips == 0
 
 
-def test_a_database_that_fails_fails_nobodys_page_and_it_is_tried_again(
+def test_a_failing_database_breaks_no_page_and_is_retried(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     user = person("alice")
@@ -74,7 +72,7 @@ def test_a_database_that_fails_fails_nobodys_page_and_it_is_tried_again(
     assert selectors.logged_in_on(user, days.today())
 
 
-def test_days_that_would_expire_too_early_are_an_error(settings: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_early_an_expiry_is_a_check_error(settings: object, capsys: pytest.CaptureFixture[str]) -> None:
     from django.core.checks import run_checks
 
     settings.LOGINLOG_EXPIRE_DAYS = 30  # type: ignore[attr-defined]

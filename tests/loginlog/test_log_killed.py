@@ -1,4 +1,4 @@
-"""Sync and expiry stopped at each of their steps, by a raise and by SIGKILL: no bit is lost, ever."""
+"""Flushes and expiries that stop at any step, by an exception or SIGKILL, lose no bit."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ RANGE = (date(2020, 1, 1), ago(0))
 
 @pytest.fixture
 def rows() -> set[Row]:
-    """Logins that only Redis has: of today, of a leap day, of two users and types."""
+    """Mark logins of today and of a leap day, by two users and as two types, in Redis alone."""
     alice, bob = person("alice"), person("bob", "office")
     found = {
         (alice.pk, "client", ago(0)),
@@ -44,7 +44,7 @@ def rows() -> set[Row]:
 
 
 def check(rows: set[Row], redis: Redis) -> None:
-    """All is there; and after a run that is not stopped, SQL alone has it all."""
+    """Check that no login is lost, and that after complete runs SQL alone has all of them."""
     users = {row[0] for row in rows}
     compare(rows, users, [RANGE, (LEAP, LEAP)])
     sync()
@@ -60,22 +60,22 @@ def check(rows: set[Row], redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("step", FLUSH_STEPS)
-def test_a_sync_that_ends_at_any_step_loses_nothing(step: str, rows: set[Row], redis: Redis) -> None:
+def test_a_flush_that_stops_at_any_step_loses_nothing(step: str, rows: set[Row], redis: Redis) -> None:
     with pytest.raises(Stopped):
         sync(step=At(step))
-    assert redis.zcard(backup().marks()) == 7  # a mark is cleared only after SQL was read back
+    assert redis.zcard(backup().marks()) == 7  # marks are cleared only after SQL was read back
     check(rows, redis)
 
 
 @pytest.mark.parametrize(("step", "count"), [*((step, 1) for step in EXPIRY_STEPS), ("removed", 2)])
-def test_an_expiry_that_ends_at_any_step_loses_nothing(step: str, count: int, rows: set[Row], redis: Redis) -> None:
+def test_an_expiry_that_stops_at_any_step_loses_nothing(step: str, count: int, rows: set[Row], redis: Redis) -> None:
     with pytest.raises(Stopped):
         expiry.expire(31, step=At(step, count))
     check(rows, redis)
 
 
 @pytest.mark.parametrize("step", EXPIRY_STEPS)
-def test_a_login_at_any_step_of_an_expiry_stays(step: str, rows: set[Row], redis: Redis) -> None:
+def test_a_login_during_an_expiry_is_kept(step: str, rows: set[Row], redis: Redis) -> None:
     carol, day = person("carol"), date(2020, 2, 3)
     rows |= {(carol.pk, "client", day), (carol.pk, "client", LEAP)}
 
@@ -89,9 +89,7 @@ def test_a_login_at_any_step_of_an_expiry_stays(step: str, rows: set[Row], redis
 
 
 @pytest.mark.parametrize("step", ["flush", "write", "remove", "removed", "forget"])
-def test_an_expiry_that_is_killed_loses_nothing(
-    step: str, rows: set[Row], redis: Redis, environment: dict[str, str]
-) -> None:
+def test_a_killed_expiry_loses_nothing(step: str, rows: set[Row], redis: Redis, environment: dict[str, str]) -> None:
     folder = Path(settings.LOGINLOG_FOLDER)
     code = (
         "import django, os, signal, sys\n"
@@ -106,16 +104,16 @@ def test_an_expiry_that_is_killed_loses_nothing(
     patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.support.patient_settings"}
     done = subprocess.run([sys.executable, "-c", code, str(folder), step], cwd=ROOT, env=patient, check=False)
     assert done.returncode == -signal.SIGKILL
-    redis.delete(*(name for name in redis.scan_iter("*mirror:lease*")))  # it would run out
+    redis.delete(*(name for name in redis.scan_iter("*mirror:lease*")))  # the lease would expire
     check(rows, redis)
 
 
 def after_it_is_written(work: Callable[[], object]) -> Callable[[str], None]:
-    """A step of an expiry at which something is done: the file is there, nothing is removed yet."""
+    """Return a step hook that runs ``work`` after the file is written and before bitmaps are removed."""
     return lambda name: work() if name == "remove" else None  # type: ignore[return-value]
 
 
-def test_a_bit_that_is_not_written_down_keeps_its_bitmap(rows: set[Row], redis: Redis) -> None:
+def test_a_bit_that_the_file_lacks_keeps_its_bitmap(rows: set[Row], redis: Redis) -> None:
     of_user = keys.month(LEAP.replace(day=1), "client", min(rows)[0])
     of_day = keys.day(LEAP, "office")
     (done,) = expiry.expire(31, step=after_it_is_written(lambda: [redis.setbit(k, 5, 1) for k in (of_user, of_day)]))
@@ -123,7 +121,7 @@ def test_a_bit_that_is_not_written_down_keeps_its_bitmap(rows: set[Row], redis: 
     assert redis.exists(of_user, of_day) == 2
 
 
-def test_what_is_marked_keeps_its_bitmap(rows: set[Row], redis: Redis) -> None:
+def test_a_mark_keeps_its_bitmap(rows: set[Row], redis: Redis) -> None:
     user = min(rows)[0]
     segment = numbers.of(user)[0] // SEGMENT
     items = [f"loginLog_2020-02_client_{user}", f"loginDay_2020-02-29_client:{segment}"]
@@ -133,7 +131,7 @@ def test_what_is_marked_keeps_its_bitmap(rows: set[Row], redis: Redis) -> None:
     assert keys_of(redis, "loginLog_2020") == items[:1]
 
 
-def test_a_bit_that_is_set_between_the_last_look_and_the_removal_stays(
+def test_a_bit_set_right_before_the_removal_stays(
     rows: set[Row], redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     same = expiry._Month._same
@@ -151,7 +149,7 @@ def test_a_bit_that_is_set_between_the_last_look_and_the_removal_stays(
     assert len(keys_of(redis, "loginLog_2020")) == 3
 
 
-def test_what_sql_does_not_keep_stays_marked(rows: set[Row], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_that_sql_lost_stay_marked(rows: set[Row], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(store, "_merge_segments", lambda found: None)
         sync()
@@ -160,7 +158,7 @@ def test_what_sql_does_not_keep_stays_marked(rows: set[Row], redis: Redis, monke
     check(rows, redis)
 
 
-def test_what_is_written_down_brings_everything_back_without_redis_and_sql(rows: set[Row], redis: Redis) -> None:
+def test_a_log_file_restores_everything_without_redis_and_sql(rows: set[Row], redis: Redis) -> None:
     (done,) = expiry.expire(31)
     assert done.file is not None
     assert done.removed == 5
@@ -170,9 +168,7 @@ def test_what_is_written_down_brings_everything_back_without_redis_and_sql(rows:
     check(rows, redis)
 
 
-def test_an_unfinished_file_is_never_taken_for_a_whole_one(
-    rows: set[Row], redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unfinished_file_is_never_used(rows: set[Row], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: object) -> None:
         raise OSError("no space left on device")
 
@@ -187,9 +183,7 @@ def test_an_unfinished_file_is_never_taken_for_a_whole_one(
     assert [path.name for path in folder.iterdir()] == ["2020-02.log.gz"]
 
 
-def test_nothing_is_removed_if_the_file_cannot_be_read_back(
-    rows: set[Row], redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_file_prevents_the_removal(rows: set[Row], redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(linelog, "_lines", lambda month, lines: iter([b"x\n", *(b"y\n" for _ in lines)]))
         with pytest.raises(linelog.BadFile):

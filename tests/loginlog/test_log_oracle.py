@@ -1,5 +1,7 @@
-"""The login log against a plain table of (user, type, day): anything is done to it, in any order, and every interface
-says what the table says. Only one thing may be lost: what nobody had taken to SQL when Redis was emptied.
+"""A state machine that compares the login log with a plain table of (user, type, day).
+
+After any operations in any order, every interface equals the table. Only marks that SQL did not have may be lost when
+Redis is emptied.
 """
 
 import math
@@ -26,7 +28,7 @@ from tests.support.loginlog.tools import TYPES, At, Row, Stopped, ago, backup, c
 
 FLUSH_STEPS = ["claim", "read", "check", "save", "keep", "clear"]
 EXPIRY_STEPS = ["flush", "write", "remove", "removed", "forget"]
-# Month ends, a leap day, turns of the year, long ago; and around what may expire.
+# Ends of months and years, a leap day, and days around the limit of the expiry.
 DAYS = [
     date(2019, 12, 31), date(2020, 1, 1), date(2020, 2, 28), date(2020, 2, 29), date(2020, 3, 1), date(2020, 12, 31),
     date(2021, 1, 1), *(ago(n) for n in (0, 1, 5, 30, 31, 32, 45, 61, 62, 63, 75, 95)),
@@ -36,7 +38,7 @@ ENDS = st.sampled_from([*DAYS, *(day + timedelta(days=1) for day in DAYS), *(day
 
 
 class Log(RuleBasedStateMachine):
-    """rows: the oracle. unsaved: those of which SQL need not know yet."""
+    """The state machine. ``rows`` is the oracle; ``unsaved`` has the rows that SQL may still lack."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -147,7 +149,7 @@ class Log(RuleBasedStateMachine):
 
     @rule()
     def another_process(self) -> None:
-        """One that knows no numbers yet, and owes nothing."""
+        """Continue as a new process with empty caches, after the owed bitmaps reached Redis."""
         filling.settle()
         numbers.known.clear()
 
@@ -173,7 +175,7 @@ class Log(RuleBasedStateMachine):
         compare(self.rows, [user.pk for user in self.people], ranges)
 
     def _killed(self, work: Callable[[], Any], saved: bool) -> None:
-        """Whatever was saved before the end: nothing is lost while Redis is there."""
+        """Run work that may stop at any step. While Redis is up, it loses nothing."""
         try:
             work()
         except Stopped:
@@ -184,7 +186,7 @@ class Log(RuleBasedStateMachine):
 
 @contextmanager
 def no_redis() -> Generator[None, None, None]:
-    """Redis is left alone, for however long it takes."""
+    """Keep the breaker open, so that Redis is not used."""
     breaker._until = math.inf
     try:
         yield
@@ -197,5 +199,5 @@ EXAMPLES = int(os.environ.get("LOGINLOG_EXAMPLES", "10"))
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_whatever_is_done_every_interface_says_what_a_plain_table_says() -> None:
+def test_every_interface_equals_a_plain_table_after_any_operations() -> None:
     machines.run(Log, examples=EXAMPLES, steps=20)

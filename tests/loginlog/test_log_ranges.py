@@ -1,4 +1,4 @@
-"""The logins of CollegeMsg (a message is a login of its author), held against counting in the file itself."""
+"""The logins of CollegeMsg (a message is a login of its author), compared with counts from the file itself."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tests.support.loginlog.tools import put_back, sync
 
 FILES = [
     pytest.param(samples.COLLEGEMSG, id="sample"),
-    # On SQLite the import of this file is checked in the same way.
+    # On SQLite the test of the import makes the same comparison.
     pytest.param(
         real_data.COLLEGEMSG, id="real", marks=[pytest.mark.real_data, pytest.mark.on_postgres, pytest.mark.slow]
     ),
@@ -23,7 +23,7 @@ FILES = [
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("file", FILES)
-def test_in_twenty_ranges_the_active_users_are_those_of_the_file(file: Path, redis: Redis) -> None:
+def test_active_users_in_twenty_ranges_equal_the_file(file: Path, redis: Redis) -> None:
     seen = list(messages(file))
     User.objects.bulk_create([User(username=name(n)) for n in sorted({m.source for m in seen})], batch_size=500)
     ids = {int(username.split()[1]): pk for pk, username in User.objects.values_list("pk", "username")}

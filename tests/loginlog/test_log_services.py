@@ -1,4 +1,4 @@
-"""Marking: what it costs, what it changes, and where it goes when Redis is away."""
+"""Marks: their cost, their effect, and their way to SQL while Redis is away."""
 
 import threading
 from datetime import UTC, date, datetime
@@ -31,7 +31,7 @@ def test_a_login_sets_a_bit_of_its_month_and_a_bit_of_its_day(redis: Redis) -> N
     assert keys.day("2017-10-25", "client").endswith("loginDay_2017-10-25_client")
 
 
-def test_a_repeat_changes_nothing_and_costs_one_round_trip(redis: Redis) -> None:
+def test_a_repeated_mark_changes_nothing_and_takes_one_round_trip(redis: Redis) -> None:
     put_back()
     user = person("alice")
     services.mark(user)
@@ -45,7 +45,7 @@ def test_a_repeat_changes_nothing_and_costs_one_round_trip(redis: Redis) -> None
     assert redis.zcard(backup().marks()) == 0
 
 
-def test_the_day_is_that_of_the_sites_time_zone(settings: Settings) -> None:
+def test_the_day_follows_the_sites_time_zone(settings: Settings) -> None:
     settings.TIME_ZONE = "Europe/Berlin"  # summer time ends on 2017-10-29: that day has 25 hours
     for moment, day in [
         (datetime(2017, 10, 28, 21, 59, tzinfo=UTC), date(2017, 10, 28)),
@@ -60,12 +60,12 @@ def test_the_day_is_that_of_the_sites_time_zone(settings: Settings) -> None:
     assert selectors.login_days(user, date(2016, 2, 1), date(2016, 3, 31)) == [date(2016, 3, 1)]
 
 
-def test_a_moment_without_a_time_zone_is_refused() -> None:
+def test_a_naive_datetime_is_refused() -> None:
     with pytest.raises(ValueError, match="no time zone"):
         services.mark(person("alice"), datetime(2017, 10, 25))  # noqa: DTZ001
 
 
-def test_numbers_are_dense_and_never_given_twice() -> None:
+def test_dense_ids_are_never_reused() -> None:
     people = [person(f"reader {n}") for n in range(3)]
     for user in people:
         services.mark(user)
@@ -77,7 +77,7 @@ def test_numbers_are_dense_and_never_given_twice() -> None:
     assert Number.objects.get(user=late).pk == first + 3
 
 
-def test_two_first_logins_at_once_make_one_number() -> None:
+def test_concurrent_first_logins_create_one_dense_id() -> None:
     user, both, found = person("alice"), threading.Barrier(2), list[bool]()
 
     def log_in() -> None:
@@ -94,7 +94,7 @@ def test_two_first_logins_at_once_make_one_number() -> None:
     assert Number.objects.filter(user=user).count() == 1
 
 
-def test_after_a_change_of_type_nobody_is_counted_twice() -> None:
+def test_a_change_of_type_counts_a_user_once() -> None:
     put_back()
     user = person("alice")
     services.mark(user, ago(1))
@@ -105,14 +105,14 @@ def test_after_a_change_of_type_nobody_is_counted_twice() -> None:
     assert selectors.login_days(user, ago(1), ago(0)) == [ago(1), ago(0)]
 
 
-def test_without_redis_a_login_goes_to_sql_and_redis_gets_it_later(redis_server: RedisServer) -> None:
+def test_a_login_without_redis_goes_to_sql_and_reaches_redis_later(redis_server: RedisServer) -> None:
     user = person("alice")
     put_back()
     services.mark(user, ago(2))
     redis_server.kill()
     assert services.mark(user, ago(1))
     assert services.mark_many([(user.pk, "office", ago(0))]) == 1
-    assert selectors.login_days(user, ago(5), ago(0)) == [ago(1), ago(0)]  # ago(2) is in Redis' file alone
+    assert selectors.login_days(user, ago(5), ago(0)) == [ago(1), ago(0)]  # only Redis' file has ago(2)
     redis_server.start()
     breaker.reset()
     filling.settle()
@@ -132,14 +132,14 @@ def test_a_hung_redis_does_not_lose_a_login(redis_server: RedisServer) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 65535, 65536, 10**6, 10**7])
-def test_bitmaps_have_whole_segments_and_few_lengths(number: int) -> None:
+def test_day_bitmaps_have_whole_segments_and_few_lengths(number: int) -> None:
     length = scripts.length(number)
     assert length % bitmaps.SEGMENT_BYTES == 0
     assert number < length * 8 <= max(65536, (number + 65536) * 9 // 8 + 65536)
     assert scripts.length(length * 8 - 1) == length
 
 
-def test_days_are_made_as_long_as_the_population_and_say_the_same(redis: Redis) -> None:
+def test_days_get_the_length_of_the_population(redis: Redis) -> None:
     put_back()
     low, high = person("low"), person("high")
     Number.objects.create(pk=1, user=low)
@@ -158,7 +158,7 @@ def test_days_are_made_as_long_as_the_population_and_say_the_same(redis: Redis) 
     assert selectors.population() == bitmaps.of_numbers([1, 3_000_000])
 
 
-def test_reading_leaves_nothing_behind_and_needs_two_round_trips(redis: Redis) -> None:
+def test_reads_leave_no_keys_and_take_two_round_trips(redis: Redis) -> None:
     put_back()
     user = person("alice")
     for n in range(31):
@@ -176,7 +176,7 @@ def test_reading_leaves_nothing_behind_and_needs_two_round_trips(redis: Redis) -
 
 
 @pytest.mark.parametrize(("first", "last"), [(date(2020, 1, 2), date(2020, 1, 1)), (date.min, date.max)])
-def test_ranges_that_are_none_or_too_long_are_refused(first: date, last: date) -> None:
+def test_reversed_and_too_long_ranges_are_refused(first: date, last: date) -> None:
     for ask in (selectors.active_any, lambda a, b: selectors.login_days(1, a, b)):
         with pytest.raises(ValueError, match="range"):
             ask(first, last)

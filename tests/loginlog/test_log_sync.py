@@ -1,4 +1,4 @@
-"""Beat takes logins to SQL within about two seconds."""
+"""Beat flushes logins to SQL within about two seconds."""
 
 import pytest
 from redis import Redis
@@ -13,14 +13,14 @@ BEAT_MS = 1000
 DELAY_MS = 2000
 
 
-def test_emptied_redis_loses_no_login_that_beat_has_seen(redis: Redis) -> None:
+def test_an_emptied_redis_loses_no_flushed_login(redis: Redis) -> None:
     user = person("alice")
     put_back()
     services.mark(user, ago(1))
     sweep()
     services.mark(user, ago(0))
     assert redis.pttl(naming.flushed(scripts.BACKUP)) <= DELAY_MS - BEAT_MS
-    redis.delete(naming.flushed(scripts.BACKUP))  # as if that time had passed
+    redis.delete(naming.flushed(scripts.BACKUP))  # simulate the passing of that time
     sweep()
     assert redis.zcard(backup().marks()) == 0
     redis.flushall()

@@ -1,4 +1,4 @@
-"""Removing one login: no copy of its bit brings it back, and a later mark counts."""
+"""Removal of a login: no older copy of its bit brings it back, and a later mark counts."""
 
 from collections.abc import Callable
 from datetime import date
@@ -21,12 +21,12 @@ from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
 pytestmark = pytest.mark.django_db(transaction=True)
-OLD = 100  # days ago, so that it can expire
+OLD = 100  # days ago, old enough to expire
 
 
 @pytest.fixture
 def user(redis: Redis) -> User:
-    """A user with three logins, one of them as another type; another user was here on the same days."""
+    """Create a user with three login days, one of them with two types, and another user with the same days."""
     put_back()
     alice, bob = person("alice"), person("bob")
     for who in (alice, bob):
@@ -40,7 +40,7 @@ def logins(user: User) -> list[date]:
 
 
 def assert_agrees(user: User, *wanted: date) -> None:
-    """Redis and SQL have these logins of the user, at rest, and all of the other's."""
+    """Assert that at rest Redis and SQL have these logins of the user, and all logins of the other user."""
     filling.settle()
     sync()
     put_back()
@@ -54,7 +54,7 @@ def assert_agrees(user: User, *wanted: date) -> None:
 
 
 @pytest.mark.parametrize("flush", [sync, lambda: None], ids=["flushed", "marked"])
-def test_removed_login_is_gone_whatever_its_type(flush: Callable[[], object], user: User) -> None:
+def test_a_removed_login_disappears_for_all_types(flush: Callable[[], object], user: User) -> None:
     flush()
     assert services.unmark(user, ago(1)) is True
     assert logins(user) == [ago(OLD), ago(0)]
@@ -62,16 +62,16 @@ def test_removed_login_is_gone_whatever_its_type(flush: Callable[[], object], us
     assert services.unmark(user, ago(1)) is False
 
 
-def test_neither_flush_nor_restore_nor_file_brings_it_back(user: User, redis: Redis) -> None:
+def test_no_flush_restore_or_file_brings_a_removed_login_back(user: User, redis: Redis) -> None:
     sync()
     held = dict(backup().read(redis, backup().items_after(None, 100)))
     (done,) = expiry.expire(31)
     assert done.file is not None
     services.unmark(user, ago(0))
     services.unmark(user, ago(OLD))
-    backup().save(held)  # a flusher that read before, and stood still
+    backup().save(held)  # a paused flush that had read the bits before
     assert set(backup().kept(held)) == set(held)
-    backup().put_back(redis, held)  # a restore that did
+    backup().put_back(redis, held)  # a paused restore
     assert redis.getbit(keys.day(ago(0), "client"), Number.objects.get(user=user).pk) == 0
     loading.load(done.file)
     filling.settle()
@@ -79,7 +79,7 @@ def test_neither_flush_nor_restore_nor_file_brings_it_back(user: User, redis: Re
     assert_agrees(user, ago(1))
 
 
-def test_older_redis_does_not_bring_it_back(user: User, lives: Lives) -> None:
+def test_an_older_redis_does_not_bring_a_removed_login_back(user: User, lives: Lives) -> None:
     restore(backup())
     services.mark(user, ago(2))
     services.mark(user, ago(3))
@@ -87,14 +87,14 @@ def test_older_redis_does_not_bring_it_back(user: User, lives: Lives) -> None:
     services.unmark(user, ago(2))
     services.unmark(user, ago(3))
     lives.come_back(past)
-    services.mark(user, ago(3))  # before anything is restored
+    services.mark(user, ago(3))  # before the restore
     sync()
     assert ago(2) not in logins(user)
     assert ago(3) in logins(user)
 
 
 def do_nothing(redis: Redis) -> None:
-    """Nothing happens between the removal and the mark."""
+    """Do nothing between the removal and the mark."""
 
 
 def empty_redis(redis: Redis) -> None:
@@ -117,7 +117,7 @@ EVENTS = [do_nothing, empty_redis, empty_and_restore, sweep_backups]
 @pytest.mark.parametrize("after", EVENTS)
 @pytest.mark.parametrize("before", EVENTS)
 @pytest.mark.parametrize("many", [False, True])
-def test_later_mark_counts(
+def test_a_later_mark_counts(
     many: bool, before: Callable[[Redis], None], after: Callable[[Redis], None], user: User, redis: Redis
 ) -> None:
     sync()
@@ -135,7 +135,7 @@ def test_later_mark_counts(
     assert_agrees(user, ago(OLD), ago(0))
 
 
-def test_cleaner_that_comes_late_leaves_later_mark(user: User, redis: Redis) -> None:
+def test_a_late_cleanup_keeps_a_later_mark(user: User, redis: Redis) -> None:
     services.unmark(user, ago(1))
     read_before = list(Unmarked.objects.select_related("number"))
     services.mark(user, ago(1))
@@ -143,12 +143,12 @@ def test_cleaner_that_comes_late_leaves_later_mark(user: User, redis: Redis) -> 
     assert_agrees(user, ago(OLD), ago(1), ago(0))
 
 
-def test_without_redis_it_goes_from_sql_now_and_from_redis_later(redis_server: RedisServer) -> None:
+def test_a_removal_without_redis_reaches_redis_later(redis_server: RedisServer) -> None:
     put_back()
     user = person("alice")
     services.mark(user, ago(0))
     sync()
-    services.mark(user, ago(1))  # SQL has not heard of it
+    services.mark(user, ago(1))  # not in SQL yet
     with hung(redis_server):
         assert services.unmark(user, ago(0)) is True
         assert services.unmark(user, ago(1)) is None
@@ -161,7 +161,7 @@ def test_without_redis_it_goes_from_sql_now_and_from_redis_later(redis_server: R
     assert logins(user) == []
 
 
-def test_mark_without_redis_counts(redis_server: RedisServer) -> None:
+def test_a_later_mark_without_redis_counts(redis_server: RedisServer) -> None:
     put_back()
     user = person("alice")
     services.mark(user, ago(0))
@@ -177,13 +177,13 @@ def test_mark_without_redis_counts(redis_server: RedisServer) -> None:
     assert verify(backup()) == []
 
 
-def test_login_that_never_was_leaves_nothing(user: User) -> None:
+def test_removing_a_missing_login_leaves_no_row(user: User) -> None:
     assert services.unmark(user, ago(5)) is False
     assert services.unmark(person("carol"), ago(1)) is False
     assert not Unmarked.objects.exists()
 
 
-def test_login_after_removal_counts_on_the_same_day(client: Client) -> None:
+def test_a_login_after_its_removal_counts_on_the_same_day(client: Client) -> None:
     user = person("alice")
     client.force_login(user)
     services.unmark(user, ago(0))
@@ -193,7 +193,7 @@ def test_login_after_removal_counts_on_the_same_day(client: Client) -> None:
     assert logins(user) == [ago(0)]
 
 
-def test_erasing_takes_removals_along(user: User) -> None:
+def test_an_erasure_deletes_removals(user: User) -> None:
     services.unmark(user, ago(1))
     services.erase(user)
     assert not Unmarked.objects.exists()

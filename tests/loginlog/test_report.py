@@ -1,4 +1,4 @@
-"""The staff's report: numbers, who may see them, CSV, and what it costs."""
+"""The login report for staff: numbers, access, CSV and cost."""
 
 import csv
 import io
@@ -34,7 +34,7 @@ def staff(client: Client) -> Client:
 
 @pytest.fixture
 def marks() -> set[Mark]:
-    """A hundred days of twelve people."""
+    """Mark a hundred days of twelve users."""
     found = filled.some_marks(filled.people(12), today() - timedelta(days=100), today())
     filled.mark(found)
     return found
@@ -44,7 +44,7 @@ def said(client: Client, query: str = "") -> Any:
     return client.get(f"/loginlog/report/?{query}", headers=JSON).json()
 
 
-def test_the_numbers_of_each_day_are_what_sets_say(staff: Client, marks: set[Mark]) -> None:
+def test_the_numbers_of_each_day_equal_sets(staff: Client, marks: set[Mark]) -> None:
     first, last = today() - timedelta(days=40), today() - timedelta(days=2)
     found = said(staff, f"from={first}&to={last}")
     assert found["days"][0] == str(first)
@@ -60,7 +60,7 @@ def test_the_numbers_of_each_day_are_what_sets_say(staff: Client, marks: set[Mar
 @pytest.mark.parametrize("by", cohorts.KINDS)
 @pytest.mark.parametrize("reading", cohorts.READINGS)
 @pytest.mark.parametrize("kind", ["", "office"])
-def test_cohorts_are_what_sets_say(staff: Client, marks: set[Mark], by: str, reading: str, kind: str) -> None:
+def test_cohorts_equal_sets(staff: Client, marks: set[Mark], by: str, reading: str, kind: str) -> None:
     found = said(staff, f"by={by}&reading={reading}&type={kind}")["retention"]
     assert (found["by"], found["reading"], found["user_type"]) == (by, reading, kind or "all")
     assert len(found["cohorts"]) == report.PERIODS
@@ -78,7 +78,7 @@ def test_cohorts_are_what_sets_say(staff: Client, marks: set[Mark], by: str, rea
         assert [cell["open"] for cell in cohort["cells"]] == [later[1] >= today() for later in spans[i:]]
 
 
-def test_a_mark_made_late_moves_somebody_to_the_cohort_where_they_belong(staff: Client) -> None:
+def test_a_late_mark_moves_a_user_to_the_right_cohort(staff: Client) -> None:
     (user,) = filled.people(1)
     filled.mark({(today(), "client", user.pk)})
     assert [c["size"] for c in said(staff)["retention"]["cohorts"]] == [0] * 11 + [1]
@@ -88,7 +88,7 @@ def test_a_mark_made_late_moves_somebody_to_the_cohort_where_they_belong(staff: 
     assert [c["size"] for c in said(staff)["retention"]["cohorts"]] == [0] * 12
 
 
-def test_the_page_has_charts_tables_and_marks_what_is_not_over(staff: Client, marks: set[Mark]) -> None:
+def test_the_page_has_charts_and_tables_and_marks_open_periods(staff: Client, marks: set[Mark]) -> None:
     html = staff.get("/loginlog/report/").content.decode()
     assert html.count('<svg class="plot-lines"') == 3
     assert html.count('<polyline class="dau"') == 3
@@ -98,7 +98,7 @@ def test_the_page_has_charts_tables_and_marks_what_is_not_over(staff: Client, ma
     assert what_the_policy_forbids(html) == []
 
 
-def test_choices_lead_to_the_same_report_otherwise(staff: Client, marks: set[Mark]) -> None:
+def test_choices_link_to_the_same_report(staff: Client, marks: set[Mark]) -> None:
     html = staff.get("/loginlog/report/?from=2026-10-01&to=2026-10-02&by=month&type=office").content.decode()
     start = "?from=2026-10-01&amp;to=2026-10-02&amp;by="
     assert f'{start}month&amp;reading=after&amp;type=office#retention"' in html
@@ -114,7 +114,7 @@ def rows_of(client: Client, query: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(response.content.decode())))
 
 
-def test_csv_says_what_json_says(staff: Client, marks: set[Mark]) -> None:
+def test_csv_equals_json(staff: Client, marks: set[Mark]) -> None:
     found, rows = said(staff), rows_of(staff, "")
     assert len(rows) == 30 * 3
     for line in found["activity"]:
@@ -124,7 +124,7 @@ def test_csv_says_what_json_says(staff: Client, marks: set[Mark]) -> None:
             assert [int(row[name]) for row in own] == line[name]
 
 
-def test_csv_of_the_cohorts_says_what_json_says(staff: Client, marks: set[Mark]) -> None:
+def test_csv_of_cohorts_equals_json(staff: Client, marks: set[Mark]) -> None:
     wanted = [
         (cohort["period"]["first"], cohort["size"], later, cell["count"], cell["open"])
         for cohort in said(staff, "by=month")["retention"]["cohorts"]
@@ -141,7 +141,7 @@ def test_csv_of_the_cohorts_says_what_json_says(staff: Client, marks: set[Mark])
     "query",
     ["from=x", "from=2020-01-01&to=2025-01-01", "by=day", "reading=never", "type=root", "format=xls", "table=users"],
 )
-def test_what_cannot_be_shown_is_refused_in_words(staff: Client, query: str) -> None:
+def test_invalid_parameters_are_refused_with_a_reason(staff: Client, query: str) -> None:
     response = staff.get(f"/loginlog/report/?{query}", headers=JSON)
     assert response.status_code == 400
     message = response.json()["error"]["message"]
@@ -150,7 +150,7 @@ def test_what_cannot_be_shown_is_refused_in_words(staff: Client, query: str) -> 
     assert message.replace("&", "&amp;") in page.content.decode()
 
 
-def test_strangers_log_in_and_others_are_refused(client: Client) -> None:
+def test_visitors_must_log_in_and_other_users_are_refused(client: Client) -> None:
     assert client.get("/loginlog/report/")["Location"] == "/accounts/login/?next=/loginlog/report/"
     assert client.get("/loginlog/report/", headers=JSON).status_code == 401
     client.force_login(User.objects.create_user("alice"))
@@ -160,7 +160,7 @@ def test_strangers_log_in_and_others_are_refused(client: Client) -> None:
     assert (refused.status_code, refused["Content-Type"]) == (403, "application/json")
 
 
-def test_staff_see_it_with_the_permission_alone(client: Client) -> None:
+def test_staff_need_the_permission(client: Client) -> None:
     dora = User.objects.create_user("dora", is_staff=True)
     client.force_login(dora)
     paths = [f"/loginlog/report/?{query}" for query in ("", "format=csv", "format=csv&table=retention")]
@@ -177,34 +177,34 @@ def test_staff_see_it_with_the_permission_alone(client: Client) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "format=csv", "from=x"])
-def test_no_cache_keeps_it(staff: Client, query: str) -> None:
+def test_the_report_is_not_cached(staff: Client, query: str) -> None:
     kept = staff.get(f"/loginlog/report/?{query}")["Cache-Control"]
     assert kept == "private, no-cache"
 
 
-def test_a_log_without_anybody_says_how_it_fills(staff: Client) -> None:
+def test_an_empty_log_has_a_hint(staff: Client) -> None:
     html = staff.get("/loginlog/report/").content.decode()
     assert "Nobody has logged in yet." in html
     assert "manage.py loginlog mark" in html
 
 
 @pytest.mark.parametrize("length", [1, 3, 4, 30, 366])
-def test_a_report_costs_two_round_trips_for_sixteen_days_and_three_more(marks: set[Mark], length: int) -> None:
+def test_a_report_takes_two_round_trips_per_sixteen_days_and_three_more(marks: set[Mark], length: int) -> None:
     asked = report.question({"from": str(today() - timedelta(days=length - 1)), "to": str(today())}, today())
     with record() as seen:
         report.report(asked)
     assert seen.round_trips == 2 * analytics.asks(length) + 3
-    # What has expired: one query for 16 days; and one for the cohorts, and for the first day of all.
+    # Expired days take one query per 16 days, the cohorts one, and the first day one.
     assert len(seen.sql) <= analytics.asks(length) + 2
 
 
-def test_a_day_with_all_that_its_numbers_need_is_in_redis(marks: set[Mark]) -> None:
+def test_redis_has_all_bitmaps_for_a_recent_day(marks: set[Mark]) -> None:
     with record() as seen:
         analytics.activity(today(), today(), filled.TYPES, selectors.unions)
     assert (seen.round_trips, seen.sql) == (2 * analytics.asks(1), [])
 
 
-def test_no_command_of_a_report_looks_for_keys(marks: set[Mark]) -> None:
+def test_a_report_never_scans_for_keys(marks: set[Mark]) -> None:
     with record() as seen:
         report.report(report.question({}, today()))
     assert {command.name for command in seen.commands} <= {
@@ -212,7 +212,9 @@ def test_no_command_of_a_report_looks_for_keys(marks: set[Mark]) -> None:
     }  # fmt: skip
 
 
-def test_without_redis_sql_answers_the_same(staff: Client, marks: set[Mark], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sql_gives_the_same_report_without_redis(
+    staff: Client, marks: set[Mark], monkeypatch: pytest.MonkeyPatch
+) -> None:
     wanted = said(staff)
     call_command("backup", "flush", verbosity=0)
     monkeypatch.setattr(breaker, "open", lambda: True)
@@ -221,8 +223,8 @@ def test_without_redis_sql_answers_the_same(staff: Client, marks: set[Mark], mon
     assert filled.trips(seen) == 0
 
 
-def test_a_day_in_the_far_past_takes_no_page_down(client: Client) -> None:
-    """Before dates were bounded, a command could mark one."""
+def test_a_day_in_the_far_past_breaks_no_page(client: Client) -> None:
+    """A log may have such a day, although the command refuses it."""
     staff = User.objects.create_superuser("dennis ritchie")
     services.mark(staff, date(1926, 1, 1))
     DayBits.objects.create(day=date(1926, 1, 1), user_type="client", segment=0, bits=b"\x80")
@@ -233,6 +235,6 @@ def test_a_day_in_the_far_past_takes_no_page_down(client: Client) -> None:
 
 
 def test_a_day_without_logins_is_not_the_first_day() -> None:
-    """Erasing a user leaves rows without bits."""
+    """An erasure leaves rows without bits."""
     DayBits.objects.create(day=today() - timedelta(days=100), user_type="client", segment=0, bits=b"")
     assert selectors.first_day() is None

@@ -1,4 +1,4 @@
-"""What the admin's first page shows of the log."""
+"""The login log on the admin's start page."""
 
 from datetime import date, timedelta
 
@@ -15,7 +15,7 @@ from tests.support.site.html import what_the_policy_forbids
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
-def test_line_year_and_cohorts_are_what_sets_say() -> None:
+def test_line_year_and_cohorts_equal_sets() -> None:
     marks = filled.some_marks(filled.people(10), today() - timedelta(days=200), today())
     filled.mark(marks)
     found = dashboard.dashboard(today())
@@ -37,7 +37,7 @@ def test_line_year_and_cohorts_are_what_sets_say() -> None:
     assert len(found.line.dates) == 3
 
 
-def test_it_costs_two_round_trips_a_month_and_three_more() -> None:
+def test_the_dashboard_takes_two_round_trips_per_month_and_three_more() -> None:
     filled.mark(filled.some_marks(filled.people(3), today() - timedelta(days=200), today()))
     with record() as seen:
         dashboard.dashboard(today())
@@ -45,9 +45,9 @@ def test_it_costs_two_round_trips_a_month_and_three_more() -> None:
     assert len(seen.sql) <= 12 + 2
 
 
-def test_an_empty_log_says_so_and_one_with_somebody_shows_them(client: Client) -> None:
+def test_an_empty_log_has_a_hint_and_others_show_the_months(client: Client) -> None:
     user = User.objects.create_superuser("ken thompson")
-    client.force_login(user)  # its mark waits for a commit that never comes in this test
+    client.force_login(user)  # its mark waits for a commit, which this test never makes
     html = client.get("/admin/").content.decode()
     assert "Nobody has logged in yet." in html
     filled.mark({(today(), "client", user.pk)})
@@ -58,6 +58,6 @@ def test_an_empty_log_says_so_and_one_with_somebody_shows_them(client: Client) -
 
 
 @pytest.mark.parametrize(("day", "first"), [(date(2026, 12, 5), 1), (date(2026, 1, 31), 2), (date(2024, 2, 29), 3)])
-def test_it_has_the_twelve_months_up_to_today(day: date, first: int) -> None:
+def test_the_dashboard_has_the_twelve_months_up_to_today(day: date, first: int) -> None:
     found = dashboard.dashboard(day)
     assert [month.sheet.first.month for month in found.months] == [(first + n - 1) % 12 + 1 for n in range(12)]

@@ -1,4 +1,4 @@
-"""What the pages are made of: ranges, calendars and charts in SVG, CSV. No SQL, no Redis."""
+"""Parts of the pages: ranges, SVG calendars and charts, and CSV, without SQL and Redis."""
 
 import csv
 import io
@@ -26,11 +26,15 @@ YEAR = ranges.year(2026)
         ({}, YEAR.first, YEAR.last),
         ({"from": "2024-02-29", "to": "2024-02-29"}, date(2024, 2, 29), date(2024, 2, 29)),
         ({"from": "2023-12-31", "to": "2024-12-30"}, date(2023, 12, 31), date(2024, 12, 30)),  # 366 days
-        ({"from": " 2026-10-01 "}, date(2026, 10, 1), date(2026, 12, 31)),  # no further than a page can be about
+        (
+            {"from": " 2026-10-01 "},
+            date(2026, 10, 1),
+            date(2026, 12, 31),
+        ),  # bounded by the last day that a page can show
         ({"to": "1970-02-01"}, date(1970, 1, 1), date(1970, 2, 1)),
     ],
 )
-def test_a_range_is_what_the_address_says(given_: dict[str, str], first: date, last: date) -> None:
+def test_a_range_is_parsed_from_the_address(given_: dict[str, str], first: date, last: date) -> None:
     assert ranges.parse(given_, YEAR, TODAY) == Range(first, last)
 
 
@@ -47,19 +51,19 @@ def test_a_range_is_what_the_address_says(given_: dict[str, str], first: date, l
         ({"to": "2027-01-01"}, "Choose days"),
     ],
 )
-def test_what_is_no_range_is_said_in_words(given_: dict[str, str], words: str) -> None:
+def test_an_invalid_range_has_a_reason(given_: dict[str, str], words: str) -> None:
     with pytest.raises(BadQuery, match=words.replace(".", "[.]")):
         ranges.parse(given_, YEAR, TODAY)
 
 
 @given(st.text(max_size=12), st.text(max_size=12))
-def test_whatever_is_typed_gives_a_range_or_words(first: str, last: str) -> None:
+def test_any_input_gives_a_range_or_a_reason(first: str, last: str) -> None:
     with suppress(BadQuery):
         found = ranges.parse({"from": first, "to": last}, YEAR, TODAY)
         assert 1 <= len(found.days) <= ranges.LONGEST
 
 
-def test_a_range_knows_its_months() -> None:
+def test_a_range_has_its_months() -> None:
     found = Range(date(2023, 12, 30), date(2024, 2, 29)).months
     assert found == [
         (date(2023, 12, 30), date(2023, 12, 31)),
@@ -69,7 +73,7 @@ def test_a_range_knows_its_months() -> None:
 
 
 @given(st.dates(date(1970, 1, 1), date(2100, 1, 1)), st.integers(0, 27))
-def test_a_sheet_has_a_square_for_each_day_where_the_weekday_stands(month: date, extra: int) -> None:
+def test_a_sheet_has_each_day_below_its_weekday(month: date, extra: int) -> None:
     first, last = calendar.month_of(month), calendar.last_of(month)
     sheet = heatmap.sheet(first, last, {first: 4}, name="a & b", day_title=str, today=last - timedelta(days=extra))
     svg = ElementTree.fromstring(sheet.picture)
@@ -84,7 +88,7 @@ def test_a_sheet_has_a_square_for_each_day_where_the_weekday_stands(month: date,
 
 
 @pytest.mark.parametrize(("language", "letters"), [("en", "SMTWTFS"), ("zh-hans", "一二三四五六日"), ("de", "MDMDFSS")])
-def test_weekdays_stand_in_the_order_of_the_language(language: str, letters: str) -> None:
+def test_weekdays_follow_the_order_of_the_language(language: str, letters: str) -> None:
     with translation.override(language):
         assert "".join(letter for _, letter in heatmap._weekdays()) == letters
 
@@ -93,19 +97,19 @@ def test_weekdays_stand_in_the_order_of_the_language(language: str, letters: str
     ("days", "words"),
     [([], ""), ([3], "3"), ([3, 4], "3, 4"), ([1, 2, 3, 7, 30, 31], "1–3, 7, 30, 31"), (range(1, 32), "1–31")],
 )
-def test_days_are_said_as_people_write_them(days: list[int], words: str) -> None:
+def test_days_are_formatted_as_runs(days: list[int], words: str) -> None:
     assert heatmap.spoken({date(2026, 1, day) for day in days}) == words
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
-def test_shades_grow_with_the_count_and_only_nobody_is_blank(a: int, b: int) -> None:
+def test_shades_grow_with_the_count_and_only_zero_is_blank(a: int, b: int) -> None:
     low, high = sorted((a, b))
     assert 0 <= heatmap.level(low, high) <= heatmap.level(high, high) <= 4
     assert (heatmap.level(low, high) == 0) == (low == 0)
 
 
 @given(st.integers(0, 10**9))
-def test_a_scale_has_round_even_steps_and_room_for_the_most(most: int) -> None:
+def test_a_scale_has_equal_round_steps_and_covers_the_maximum(most: int) -> None:
     ticks = chart.scale(most)
     assert 2 <= len(ticks) <= 5
     assert ticks[-1] >= most > ticks[-2] or most == 0
@@ -125,6 +129,6 @@ def test_a_chart_has_a_point_for_each_day(length: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "%x"])
-def test_text_that_a_spreadsheet_would_run_is_quoted(text: str) -> None:
+def test_text_that_a_spreadsheet_would_execute_is_quoted(text: str) -> None:
     made = export._text(["a"], [[text], ["plain"], [-5]])
     assert list(csv.reader(io.StringIO(made)))[1:] == [["'" + text], ["plain"], ["-5"]]

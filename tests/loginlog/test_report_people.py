@@ -1,4 +1,4 @@
-"""Pages for staff: the users who were active in a range, and the login calendar of one of them."""
+"""Pages for staff: the active users of a range, and the login calendar of a user."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -28,7 +28,7 @@ def staff(client: Client) -> Client:
 
 @pytest.fixture
 def readers() -> list[User]:
-    """Five readers, of whom the last works in the office; all were here on one day."""
+    """Create five readers with a login on the same day; the last one has the type office."""
     made = [User.objects.create_user(f"reader {n}") for n in range(5)]
     User.objects.filter(pk=made[-1].pk).update(user_type=User.Type.OFFICE)
     for user in User.objects.filter(pk__in=[user.pk for user in made]):
@@ -42,9 +42,7 @@ def said(client: Client, address: str) -> Any:
     return answer.json()
 
 
-def test_the_users_of_a_range_come_in_pages(
-    staff: Client, readers: list[User], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_active_users_are_paginated(staff: Client, readers: list[User], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "PAGE", 2)
     address, names, counts = f"{ACTIVE}?from={DAY}&to={DAY}", list[str](), set[int]()
     while address:
@@ -59,7 +57,7 @@ def test_the_users_of_a_range_come_in_pages(
     assert (sorted(names), counts) == ([user.username for user in readers], {5})
 
 
-def test_the_list_is_by_type_and_by_range(staff: Client, readers: list[User]) -> None:
+def test_the_list_is_filtered_by_type_and_range(staff: Client, readers: list[User]) -> None:
     days = f"from={DAY}&to={DAY}"
     assert [user["name"] for user in said(staff, f"{ACTIVE}?{days}&type=office")["users"]] == ["reader 4"]
     other = DAY + timedelta(days=1)
@@ -68,7 +66,7 @@ def test_the_list_is_by_type_and_by_range(staff: Client, readers: list[User]) ->
     assert "reader 0" not in [user["name"] for user in said(staff, f"{ACTIVE}?{days}")["users"]]
 
 
-def test_a_users_calendar_shows_their_days(staff: Client, readers: list[User]) -> None:
+def test_a_calendar_shows_the_days_of_its_user(staff: Client, readers: list[User]) -> None:
     address = f"/loginlog/users/{readers[0].pk}/"
     found = said(staff, f"{address}?from={DAY}&to={DAY}")
     assert found["days"] == [str(DAY)]
@@ -77,7 +75,7 @@ def test_a_users_calendar_shows_their_days(staff: Client, readers: list[User]) -
     assert what_the_policy_forbids(html) == []
 
 
-def test_a_name_leads_to_the_calendar(staff: Client, readers: list[User]) -> None:
+def test_a_name_redirects_to_the_calendar(staff: Client, readers: list[User]) -> None:
     assert staff.get(ACTIVE, {"name": " READER 0"})["Location"] == f"/loginlog/users/{readers[0].pk}/"
     unknown = staff.get(ACTIVE, {"name": "<nobody>"})
     assert unknown.status_code == 200
@@ -85,19 +83,19 @@ def test_a_name_leads_to_the_calendar(staff: Client, readers: list[User]) -> Non
     assert b"&lt;nobody&gt;" in unknown.content
 
 
-def test_the_report_leads_to_the_list(staff: Client, readers: list[User]) -> None:
+def test_the_report_links_to_the_list(staff: Client, readers: list[User]) -> None:
     page = staff.get(f"/loginlog/report/?from={DAY}&to={DAY}").content.decode()
     assert f'href="{ACTIVE}?from={DAY}&amp;to={DAY}"' in page
 
 
 @pytest.mark.parametrize("query", ["from=x", "from=2000-01-01&to=2002-01-01", "type=nobody"])
-def test_what_cannot_be_shown_is_refused(staff: Client, query: str) -> None:
+def test_invalid_parameters_are_refused(staff: Client, query: str) -> None:
     assert staff.get(f"{ACTIVE}?{query}").status_code == 400
     assert staff.get(f"{ACTIVE}?{query}", headers=JSON).status_code == 400
     assert staff.get(f"{ACTIVE}?after=x&from={today()}").status_code == 200
 
 
-def test_only_staff_with_the_permission_see_them(readers: list[User]) -> None:
+def test_only_permitted_staff_see_the_pages(readers: list[User]) -> None:
     other = f"/loginlog/users/{readers[1].pk}/"
     for user in (readers[0], User.objects.create_user("clerk", is_staff=True)):
         client = Client()
@@ -109,6 +107,6 @@ def test_only_staff_with_the_permission_see_them(readers: list[User]) -> None:
         assert Client().get(address, headers=JSON).status_code == 401
 
 
-def test_there_is_no_calendar_of_nobody(staff: Client) -> None:
+def test_the_calendar_of_a_missing_user_is_404(staff: Client) -> None:
     assert staff.get("/loginlog/users/999999/").status_code == 404
     assert staff.get("/loginlog/users/99999999999999999999/").status_code == 404

@@ -1,4 +1,4 @@
-"""Runs of days, against walking them one by one."""
+"""Streaks, compared with a loop over the days."""
 
 from datetime import date, timedelta
 
@@ -9,23 +9,23 @@ from hypothesis import strategies as st
 from loginlog import streaks
 from tests.support.loginlog import naive
 
-FIRST = date(2023, 12, 20)  # before a year's turn and a leap day
+FIRST = date(2023, 12, 20)  # before the end of a year and a leap day
 DAYS = st.sets(st.integers(0, 120).map(lambda n: FIRST + timedelta(days=n)))
 
 
 @given(DAYS)
-def test_the_longest_streak_is_what_walking_finds(days: set[date]) -> None:
+def test_the_longest_streak_equals_a_loop(days: set[date]) -> None:
     assert streaks.longest(streaks.to_bits(days, FIRST)) == naive.longest(days)
 
 
 @given(DAYS, st.integers(-1, 130))
-def test_a_streak_that_ends_on_a_day_is_what_walking_back_finds(days: set[date], at: int) -> None:
+def test_a_streak_that_ends_on_a_day_equals_a_loop(days: set[date], at: int) -> None:
     bits = streaks.to_bits(days, FIRST)
     assert streaks.ending_at(bits, at) == naive.run(days, FIRST + timedelta(days=at))
 
 
 @given(DAYS, st.integers(0, 130))
-def test_the_current_streak_waits_for_today(days: set[date], at: int) -> None:
+def test_the_current_streak_may_end_yesterday(days: set[date], at: int) -> None:
     today = FIRST + timedelta(days=at)
     expected = naive.run(days, today) or naive.run(days, today - timedelta(days=1))
     assert streaks.current(streaks.to_bits(days, FIRST), at) == expected
@@ -35,10 +35,10 @@ def test_the_current_streak_waits_for_today(days: set[date], at: int) -> None:
     ("first", "length"),
     [(date(2024, 2, 27), 4), (date(2023, 2, 26), 5), (date(2023, 12, 30), 4), (date(2026, 3, 28), 3)],
 )
-def test_a_streak_goes_on_over_leap_days_month_ends_and_changes_of_the_clock(first: date, length: int) -> None:
+def test_streaks_span_leap_days_month_ends_and_clock_changes(first: date, length: int) -> None:
     days = {first + timedelta(days=n) for n in range(length)}
     assert streaks.longest(streaks.to_bits(days, first - timedelta(days=3))) == length
 
 
-def test_days_before_the_first_are_left_out() -> None:
+def test_days_before_the_first_are_ignored() -> None:
     assert streaks.to_bits({FIRST - timedelta(days=1), FIRST}, FIRST) == 1
