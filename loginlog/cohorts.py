@@ -1,4 +1,4 @@
-"""Cohorts: users by the week or month of their first login, and the numbers that returned later."""
+"""Cohorts: users by the week or month of their first login, and the numbers of those that returned later."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

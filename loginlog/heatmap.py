@@ -1,7 +1,7 @@
 """Heat maps: a small SVG sheet per month with a square for each day, without scripts or inline styles.
 
-Each square shows the number of its day. For screen readers a sheet is one picture with a description, and the page has
-a table with the same data.
+Each square shows its day of the month. For screen readers a sheet is one picture with a description, and the page has a
+table with the same data.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -14,9 +14,9 @@ SLICE: Final = 500
 
 
 def active_readers(since: datetime | None = None) -> QuerySet[User]:
-    """Return the active readers who logged in or were seen since ``since``.
+    """Return the active users with a login or a request since ``since``.
 
-    The default is ``ACTIVE_SECONDS`` ago: for that long an unread home timeline stays in Redis.
+    The default is ``ACTIVE_SECONDS`` ago, the time for which an unread home timeline stays in Redis.
     """
     since = since or timezone.now() - timedelta(seconds=ACTIVE_SECONDS)
     seen = LastSeen.objects.filter(session__user=OuterRef("pk"), seen_at__gte=since)

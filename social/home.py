@@ -53,7 +53,7 @@ def _mirror() -> WindowMirror:
 
 @dataclass
 class HomeFeed(WindowFeed):
-    """The home timeline of ``viewer``. Takes 1 round trip; 2 if the viewer's set of pulled authors has changed."""
+    """The home timeline of ``viewer``. Its ids take 1 round trip, or 2 if the set of pulled authors has changed."""
 
     viewer: int
     _is_due: bool = field(default=False, init=False)

@@ -69,7 +69,7 @@ def _ascii(host: str) -> str | None:
 
 
 def _looks_like_itself(host: str) -> bool:
-    """Return whether no letter of the host can pass for a letter of another script, as accented letters can."""
+    """Return whether no letter of the host resembles one of another script: all labels are ASCII or East Asian."""
     return all(label.isascii() or _own_look.fullmatch(label) for label in host.split("."))
 
 

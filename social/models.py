@@ -18,7 +18,7 @@ def new_key() -> str:
 
 
 class PostQuerySet(models.QuerySet["Post"]):
-    """Query sets of posts."""
+    """A query set of posts."""
 
     def shown(self) -> Self:
         """Return the visible posts: not hidden, by active authors."""

@@ -68,7 +68,7 @@ def blocked_by(owner: int, after: int | None = None, size: int = PAGE) -> People
 
 
 def _follows(owner: int, viewer: int | None, whose: str, who: str) -> "_List":
-    """Return a list of follows. The owner's view includes muted readers, which the owner could not unfollow otherwise.
+    """Return a list of follows. The owner sees muted readers on it, because no other page offers to unfollow them.
 
     ``whose`` names the owner's end of the follows, ``who`` the end of the listed readers.
     """

@@ -1,7 +1,7 @@
 """Suggestions of readers to follow: those that the followed readers follow most often, then the most active readers.
 
-The work is bounded: only a random sample of the followed readers, and of their follows, is read. Below these limits SQL
-and Redis suggest the same readers.
+The work is bounded: of too many follows, Redis reads a random sample and SQL the newest. Below these limits both
+suggest the same readers.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ _NEWEST: Final = """
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A suggested reader, and the number of sampled followed readers that follow this reader."""
+    """A suggested reader, and the number of the viewer's followed readers (of those read) that follow this reader."""
 
     person: Person
     count: int

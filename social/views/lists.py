@@ -1,6 +1,6 @@
-"""Posts with a hashtag, about a book, about an author's books, and mentions, in HTML and JSON.
+"""Posts with a hashtag, about a book or an author's books, and mentions.
 
-Requests with ``Accept: application/json`` get JSON.
+Pages are HTML or, with ``Accept: application/json``, JSON.
 """
 
 from typing import Any
