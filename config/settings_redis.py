@@ -53,7 +53,7 @@ def _redis(url: str, *, timeout: float) -> dict[str, object]:
 
 
 if REDIS_URL.startswith("redis+cluster:"):
-    raise ImproperlyConfigured("REDIS_URL: Redis Cluster is not supported yet (docs/decisions.md says what is missing)")
+    raise ImproperlyConfigured("REDIS_URL: Redis Cluster is not supported yet (see docs/decisions/README.md)")
 
 CACHES = {
     "default": _redis(CACHE_URL, timeout=0.3),

@@ -4,7 +4,7 @@ from redis.crc import key_slot
 
 from mirror.recorder import Command
 
-# What a cluster is asked in parts, one for each slot (docs/decisions.md): nothing is lost when they are.
+# A cluster client can split these commands by slot (docs/decisions/key-layout-and-write-protocol.md).
 IN_PARTS = {"MGET", "WATCH", "DEL", "UNLINK", "EXISTS"}
 
 
