@@ -1,10 +1,10 @@
-"""Every key of the catalogue. Connections put the prefix before them."""
+"""Names of the Redis keys of the catalogue; connections add the prefix."""
 
 from mirror.naming import key
 
 
 def book(book_id: int | str) -> str:
-    """String (JSON): title, authors, year, tags, ... of a book. Life: as the book. Owner: BookMirror."""
+    """String (JSON): title, authors, year, tags and other fields of a book. Life: as the book. Owner: BookMirror."""
     return key(f"book:{book_id}")
 
 
@@ -29,7 +29,9 @@ def ratings() -> str:
 
 
 def language(code: str) -> str:
-    """Set: ids of the books in a language (two letters, or three). Life: while a book has it. Owner: BookMirror."""
+    """Set: ids of the books in a language (code of two or three letters). Life: while a book has it.
+    Owner: BookMirror.
+    """
     return key("{language}:" + code)
 
 
@@ -39,24 +41,24 @@ def author(author_id: int | str) -> str:
 
 
 def books_by(author_id: int | str) -> str:
-    """Set: ids of the books of an author. Life: while there is one. Owner: BookMirror."""
+    """Set: ids of the books of an author. Life: while the author has a book. Owner: BookMirror."""
     return key(f"{{author}}:{author_id}")
 
 
 def series(author_id: int | str, name: str) -> str:
-    """Sorted set: "<book id, 19 digits> NUL <title>" by number in a series of an author (folded name); single volumes.
-    Life: while there is one. Owner: BookMirror.
+    """Sorted set: "<book id, 19 digits> NUL <title>" of the single volumes of an author's series (folded name), by
+    volume number. Life: while it has a volume. Owner: BookMirror.
     """
     return key(f"{{series}}:{author_id}:{name}")
 
 
 def titles() -> str:
-    """Sorted set: "<text that titles sort by> NUL <book id>", all scored 0. Life: always. Owner: BookMirror."""
+    """Sorted set: "<sort text of the title> NUL <book id>", all scored 0. Life: always. Owner: BookMirror."""
     return key("books:title")
 
 
 def changes() -> str:
-    """Stream: which entries of the catalogue changed, for copies kept in processes.
+    """Stream: changed entries of the catalogue, for the copies in the processes.
     Life: about the last 10,000. Owner: BookMirror.
     """
     return key("books:changes")
@@ -73,7 +75,9 @@ def tag_names() -> str:
 
 
 def search_document(pk: str) -> str:
-    """String (JSON): which search lists a document is on. Life: as the document. Owner: DocumentMirror."""
+    """String (JSON): names of the search lists that contain a document. Life: as the document.
+    Owner: DocumentMirror.
+    """
     return key(f"search:document:{pk}")
 
 
@@ -83,7 +87,7 @@ def search_term(text: str) -> str:
 
 
 def search_list(name: str) -> str:
-    """Sorted set: documents, or words, by minus their weight (catalog.search.entries names the lists).
+    """Sorted set: documents or words by minus their weight (catalog.search.entries names the lists).
     Life: while it has a member. Owner: DocumentMirror, TermMirror.
     """
     return key(f"search:{name}")
@@ -95,12 +99,12 @@ def hidden_tag(tag_id: int | str) -> str:
 
 
 def hidden_tags() -> str:
-    """Sorted set: ids of hidden tags, all scored 0. Life: while there is one. Owner: HiddenTagMirror."""
+    """Sorted set: ids of hidden tags, all scored 0. Life: while a tag is hidden. Owner: HiddenTagMirror."""
     return key("tags:hidden")
 
 
 def hidden_names() -> str:
-    """Set: "<name of a hidden tag> NUL <tag id>". Life: while there is one. Owner: HiddenTagMirror."""
+    """Set: "<name of a hidden tag> NUL <tag id>". Life: while a tag is hidden. Owner: HiddenTagMirror."""
     return key("tags:hidden:names")
 
 
@@ -110,7 +114,7 @@ def tag_vote(vote_id: int | str) -> str:
 
 
 def tags_of_reader(user_id: int | str, book_id: int | str) -> str:
-    """Sorted set: "<name of a tag> NUL <vote id>" that a reader gave a book, all scored 0. Life: as the votes.
+    """Sorted set: "<name of a tag> NUL <vote id>" of a reader's votes for a book, all scored 0. Life: as the votes.
     Owner: TagVoteMirror.
     """
     return key(f"uid:{{{user_id}}}:book:{book_id}:tags")
@@ -131,21 +135,21 @@ def shelf_of(user_id: int | str, shelf: str) -> str:
 
 
 def readers_of(book_id: int | str) -> str:
-    """Sorted set: user id by shelf (0: want to read, 1: reading, 2: read), of readers whose shelf is public. Life:
-    while there is one. Owner: ShelfEntryMirror.
+    """Sorted set: user id by shelf (0: want to read, 1: reading, 2: read), public shelves only. Life: while it has a
+    reader. Owner: ShelfEntryMirror.
     """
     return key(f"book:{{{book_id}}}:readers")
 
 
 def stars_of(book_id: int | str) -> str:
-    """Sorted set: user id by stars, of readers whose shelf is public. Life: while there is one.
+    """Sorted set: user id by stars, public shelves only. Life: while it has a reader.
     Owner: ShelfEntryMirror.
     """
     return key(f"book:{{{book_id}}}:stars")
 
 
 def shelf_settings(user_id: int | str) -> str:
-    """String (JSON): who may see the shelves of a reader, and the reader's yearly goals. Life: as the reader.
+    """String (JSON): privacy of a reader's shelves, and the reader's yearly goals. Life: as the reader.
     Owner: ShelfSettingsMirror.
     """
     return key(f"shelves:{user_id}")

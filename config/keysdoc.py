@@ -1,7 +1,7 @@
-"""Writes ``docs/keys.md`` from the functions that name keys: ``python -m config.keysdoc``.
+"""Write ``docs/keys.md`` from the functions that name keys: ``python -m config.keysdoc``.
 
-Every application names its keys in ``keys.py`` (the mirror in ``naming.py``), one function each, whose docstring
-reads "<type>: <what it holds>. Life: <how long>. Owner: <who writes it>."
+Every application names its keys in ``keys.py`` (the mirror in ``naming.py``), with one function per key. Its docstring
+reads "<type>: <content>. Life: <lifetime>. Owner: <writer>."
 """
 
 import inspect
@@ -19,19 +19,18 @@ MODULES = ("accounts.keys", "catalog.keys", "shop.keys", "social.keys", "loginlo
 _DOC = re.compile(r"(?P<kind>[^:]+): (?P<holds>.+?)\. Life: (?P<life>.+?)\. Owner: (?P<owner>.+?)\.$", re.DOTALL)
 HEAD = """# Keys
 
-Every key there is. This page is generated from the code (`python -m config.keysdoc`); a test fails when it is out
-of date. `{}` are literal hash tags; the prefix setting `REDIS_PREFIX`, empty by default, goes before all of them
-(`docs/mirror.md` says how).
+All Redis keys. `python -m config.keysdoc` generates this page from the code; a test fails if it is out of date.
+`{}` are literal hash tags. `REDIS_PREFIX`, empty by default, precedes every key (see `docs/mirror.md`).
 """
 COLUMNS = ("| key | type | holds | life | owner |", "|---|---|---|---|---|")
 
 
 class Undocumented(ValueError):
-    """A function that names a key does not say what the key is."""
+    """The docstring of a key function does not describe the key."""
 
 
 def functions(module: str) -> list[Callable[..., str]]:
-    """The functions of a module that name keys, in the order they are written."""
+    """Return the key functions of a module in source order."""
     found = inspect.getmembers(import_module(module), inspect.isfunction)
     own = [f for _, f in found if f.__module__ == module and not f.__name__.startswith("_")]
     own = [f for f in own if f.__name__ not in ("key", "slot_of", "with_prefix")]
@@ -39,7 +38,7 @@ def functions(module: str) -> list[Callable[..., str]]:
 
 
 def row(function: Callable[..., str]) -> str:
-    """One line of a table. Raises Undocumented."""
+    """Return one line of a table. Raise Undocumented for a docstring of another form."""
     names = [f"<{name}>" for name in inspect.signature(function).parameters]
     said = _DOC.match(" ".join((function.__doc__ or "").split()))
     if said is None:
@@ -50,7 +49,7 @@ def row(function: Callable[..., str]) -> str:
 
 
 def render() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [HEAD]
     for module in MODULES:
         if find_spec(module) is not None:

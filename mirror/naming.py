@@ -1,4 +1,4 @@
-"""Key names: the mirror's own keys, without the prefix that connections put before each (``mirror.prefix``)."""
+"""Names of the mirror's own keys, without the prefix that connections add (``mirror.prefix``)."""
 
 from mirror import prefix
 
@@ -31,8 +31,8 @@ def heartbeat() -> str:
 
 
 def quarantined() -> str:
-    """String: JSON list of the changes that are quarantined (mirror, source, key), or ``*``: too many to list.
-    Life: while there are any. Owner: mirror.
+    """String: JSON list of the quarantined changes (mirror, source, key), or ``*`` if they are too many to list.
+    Life: while a change is quarantined. Owner: mirror.
     """
     return "mirror:{warm}:quarantined"
 

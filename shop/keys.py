@@ -95,7 +95,7 @@ def viewed_before(token: str) -> str:
 
 
 def cart(digest: str) -> str:
-    """Hash: product id to quantity. Life: as the session; a day after it was moved. Owner: CartBackup."""
+    """Hash: quantity by product id. Life: as the session; a day after it was moved. Owner: CartBackup."""
     return key(f"cart:{{{digest}}}")
 
 
@@ -127,7 +127,7 @@ def rows_of_sales() -> str:
 
 
 def row(product_id: int | str) -> str:
-    """String (JSON): a product's row as it was a few seconds ago. Life: three times its delay. Owner: shop.rowcache."""
+    """String (JSON): a product's row, a few seconds old. Life: three times its delay. Owner: shop.rowcache."""
     return key(f"inv:{product_id}")
 
 

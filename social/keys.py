@@ -45,27 +45,31 @@ def timeline(user_id: int | str) -> str:
 
 
 def mentions_of(user_id: int | str) -> str:
-    """Sorted set: the newest 200 posts that mention a user, by id. Life: as the posts. Owner: MentionsMirror."""
+    """Sorted set: ids of the newest 200 posts that mention a user, by id. Life: as the posts.
+    Owner: MentionsMirror.
+    """
     return key(f"uid:{{{user_id}}}:mentions")
 
 
 def global_timeline() -> str:
-    """Sorted set: the newest 1,000 posts, by id. Life: always. Owner: GlobalMirror."""
+    """Sorted set: ids of the newest 1,000 posts, by id. Life: always. Owner: GlobalMirror."""
     return key("global:timeline")
 
 
 def author_posts(author_id: int | str) -> str:
-    """Sorted set: the newest 200 posts about books of an author, by id. Life: as the posts.
+    """Sorted set: ids of the newest 200 posts about books of an author, by id. Life: as the posts.
     Owner: AuthorPostsMirror.
     """
     return key(f"author:{{{author_id}}}:posts")
 
 
 def book_posts(book_id: int | str) -> str:
-    """Sorted set: the newest 200 posts about a book, by id. Life: as the posts. Owner: BookPostsMirror."""
+    """Sorted set: ids of the newest 200 posts about a book, by id. Life: as the posts. Owner: BookPostsMirror."""
     return key(f"book:{{{book_id}}}:posts")
 
 
 def hashtag(name: str) -> str:
-    """Sorted set: the newest 1,000 posts with a hashtag (folded), by id. Life: as the posts. Owner: HashtagMirror."""
+    """Sorted set: ids of the newest 1,000 posts with a hashtag (folded), by id. Life: as the posts.
+    Owner: HashtagMirror.
+    """
     return key(f"{{hashtag}}:{name}")
