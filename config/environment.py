@@ -24,7 +24,7 @@ def required(name: str, for_developers: str) -> str:
     """Return a variable that has a default only with DEBUG. Raises ImproperlyConfigured where it has to be set."""
     value = env.str(name, default=for_developers if DEBUG else "")
     if not value:
-        raise ImproperlyConfigured(f"{name} is not set, and DEBUG is off. README.md says what it is.")
+        raise ImproperlyConfigured(f"{name} is not set, and DEBUG is off. See docs/configuration.md.")
     return value
 
 
