@@ -1,9 +1,9 @@
-"""Settings, read from the environment. ``make demo`` sets what has no default (``config.devserver.demo_env``).
+"""Settings from the environment. ``make demo`` sets the required variables (``config.devserver.demo_env``).
 
-The names are in README.md. Without DEBUG the site refuses to start on missing secrets; what else would be dangerous in
-production is reported by system checks (``manage.py check --deploy``).
+docs/configuration.md lists all variables. Without DEBUG the site refuses to start if a secret is missing; system checks
+(``manage.py check --deploy``) report other dangerous values.
 
-Here is what all of the site has in common; what belongs to one thing is in a module beside this one, and part of these.
+This module holds the settings of the whole site and imports those of each app from the modules beside it.
 """
 
 import os
