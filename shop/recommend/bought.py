@@ -10,9 +10,10 @@ Unlike the share of buyers, this allows for customers who buy much. N is the obs
 1 / sqrt(E), which lies between the difference, where bestsellers fill every list, and the ratio, where rare products
 do.
 
-This score guesses better with two differences (docs/decisions/also-bought.md): the root is the fifth, and P(Y) is the
-share among the purchases of users with two or more, because only they can have bought both. Dividing the score by
-n ** (4/5), where n is the number of buyers of X, makes scores of different X comparable.
+Two details differ because they predict better (docs/decisions/also-bought.md). The root is the fifth root. P(Y) is the
+share of the purchases of customers with more than one product, because no other customer can have bought both. The
+score is also divided by n ** (4/5), where n is the number of buyers of X, so that scores of different X can be compared
+and added.
 """
 
 from typing import Final, NamedTuple
