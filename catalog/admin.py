@@ -28,7 +28,7 @@ FIELD_CLASSES = "bg-white/20 font-medium px-2 py-1 rounded-default text-sm place
 
 
 class TagActionForm(ActionForm):
-    """An action, and the tag that it is about."""
+    """The form of an action, with a field for the name of a tag."""
 
     tag = forms.CharField(
         label="",
@@ -41,12 +41,12 @@ class TagActionForm(ActionForm):
 
 
 class ForTag(Audited):
-    """With actions that need the name of a tag."""
+    """A model admin with actions that take the name of a tag."""
 
     action_form = TagActionForm
 
     def _name(self, request: HttpRequest) -> str:
-        """The normalised name that was typed; "" (and a message) when it is none."""
+        """Return the normalised name of the form. For an invalid name, show a message and return ""."""
         try:
             typed = forms.CharField(max_length=200).clean(request.POST.get("tag"))
             return str(Tag._meta.get_field("name").clean(typed, None))
@@ -56,7 +56,7 @@ class ForTag(Audited):
             return ""
 
     def _existing(self, request: HttpRequest) -> Tag | None:
-        """The tag whose name was typed; None (and a message) when there is none."""
+        """Return the tag with the name of the form. If it does not exist, show a message and return None."""
         name = self._name(request)
         tag: Tag | None = Tag.objects.filter(name=name).first() if name else None
         if name and tag is None:
@@ -66,12 +66,12 @@ class ForTag(Audited):
 
 
 def _log(request: HttpRequest, rows: Iterable[Model], message: str) -> None:
-    """Note what was done to each of ``rows``, in one statement or a few."""
+    """Log a change of each of ``rows``, in a few statements."""
     log_rows(request, rows, CHANGE, message)
 
 
 class YearFilter(admin.SimpleListFilter):
-    """By when a book came out first."""
+    """A filter by the year of first publication."""
 
     title = _("year")
     parameter_name = "years"
@@ -97,7 +97,7 @@ class YearFilter(admin.SimpleListFilter):
 
 
 class TaggingInline(TabularInline):
-    """The tags of a book, a few at a time. Who may change the book may change them."""
+    """The tags of a book. Permission to change the book includes permission to change its tags."""
 
     model = Tagging
     autocomplete_fields = ["tag"]
@@ -121,7 +121,7 @@ class TaggingInline(TabularInline):
 
 @admin.register(Book)
 class BookAdmin(ForTag):
-    """Books. Tags are added to and taken off many at once."""
+    """Books. Actions add a tag to many books, or remove it from them."""
 
     inlines = [TaggingInline]
 
@@ -140,13 +140,13 @@ class BookAdmin(ForTag):
         return super().get_queryset(request).prefetch_related("authors")
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
-        """A tag that is taken off goes with the votes for it."""
+        """Save the tags of a book. Removing a tag also removes the votes for it."""
         super().save_formset(request, form, formset, change)
         for tagging in formset.deleted_objects:
             services.remove_tag(Book.objects.filter(pk=tagging.book_id), tagging.tag)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        # The lists of tags and authors link to their books.
+        # The lists of tags and authors link to lists of their books.
         linked = lookup in ("tags__id__exact", "authors__id__exact")
         return linked or super().lookup_allowed(lookup, value, request)
 
@@ -172,7 +172,7 @@ class BookAdmin(ForTag):
 
 
 def _with_book_counts(rows: QuerySet[Any], links: type[Model], column: str) -> QuerySet[Any]:
-    """``rows`` with ``book_count``, counted for those that are shown and no others."""
+    """Return ``rows`` annotated with ``book_count``, which SQL counts for the displayed rows only."""
     counts = links._base_manager.filter(**{column: OuterRef("pk")}).order_by().values(column)
     return rows.annotate(
         book_count=Coalesce(Subquery(counts.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)
@@ -180,14 +180,14 @@ def _with_book_counts(rows: QuerySet[Any], links: type[Model], column: str) -> Q
 
 
 def _books_link(lookup: str, row: Any) -> str:
-    """How many books there are, linked to the list of them."""
+    """Return the number of books as a link to the list of these books."""
     address = reverse("admin:catalog_book_changelist")
     return format_html('<a class="underline" href="{}?{}={}">{}</a>', address, lookup, row.pk, row.book_count)
 
 
 @admin.register(Author)
 class AuthorAdmin(Audited):
-    """Who wrote the books."""
+    """Authors of books."""
 
     list_display = ["name", "book_list"]
     search_fields = ["name"]
@@ -205,7 +205,7 @@ class AuthorAdmin(Audited):
 
 @admin.register(Tag)
 class TagAdmin(ForTag):
-    """Tags: renamed by editing, or merged into one another."""
+    """Tags. Editing a tag renames it; an action merges several tags into one."""
 
     list_display = ["name", "book_list", "hidden"]
     list_editable = ["hidden"]
@@ -235,10 +235,10 @@ class TagAdmin(ForTag):
 
 
 class AliasForm(forms.ModelForm):
-    """Another name of a tag."""
+    """The form of an alias of a tag."""
 
     def clean(self) -> dict[str, Any]:
-        """A name means one tag, at once: not itself, nor a tag whose own name means another one."""
+        """Refuse an alias of a tag with the same name, and of a tag that is itself known by an alias."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         name, tag = normalise(cleaned.get("name", "")), cleaned.get("tag")
         if name and tag and (name == tag.name or TagAlias.objects.filter(name=tag.name).exists()):
@@ -248,7 +248,7 @@ class AliasForm(forms.ModelForm):
 
 @admin.register(TagAlias)
 class TagAliasAdmin(Audited):
-    """Other names of tags. To save one merges the tag that has this name. Who may change tags may change them."""
+    """Aliases of tags. Saving an alias merges the tag of that name. The permissions of tags apply."""
 
     form = AliasForm
     list_display = ["name", "tag"]

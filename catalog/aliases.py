@@ -1,4 +1,4 @@
-"""Other names of tags: imports, and readers who write one, mean the tag."""
+"""Aliases of tags. Imports and readers may write an alias instead of the tag's own name."""
 
 from collections.abc import Sequence
 
@@ -12,9 +12,9 @@ from catalog.services import merge_tags
 
 
 def resolve(names: Sequence[str]) -> tuple[dict[str, str], int]:
-    """Return which tag each of these normalised names means, and how many tags were added for that.
+    """Return the tag name that each normalised name stands for, and the number of tags that were added.
 
-    Names of ``settings.CATALOG_TAG_ALIASES`` that are not in the table of other names yet go there.
+    Aliases of ``settings.CATALOG_TAG_ALIASES`` that occur in ``names`` and are missing in the table are added to it.
     """
     known = dict(TagAlias.objects.filter(name__in=names).values_list("name", "tag__name"))
     shipped = {normalise(name): normalise(tag) for name, tag in settings.CATALOG_TAG_ALIASES.items()}
@@ -34,14 +34,14 @@ def _add(meant: dict[str, str]) -> int:
 
 
 def save_alias(alias: TagAlias) -> None:
-    """Save another name, and merge the tag that has this name into the one that it means."""
+    """Save an alias. A tag of that name is merged into the tag that the alias stands for."""
     with transaction.atomic():
         alias.save()
         merge_into_target(alias.name)
 
 
 def merge_into_target(name: str) -> None:
-    """Merge the tag of this name, if there is one, into the tag that the name means."""
+    """Merge the tag called ``name``, if it exists, into the tag that the alias ``name`` stands for."""
     target = Tag.objects.filter(aliases__name=name).first()
     if target is not None:
         merge_tags(Tag.objects.filter(name=name), target)

@@ -1,4 +1,4 @@
-"""Writing many rows in few statements, and only what is not there yet."""
+"""Bulk writes that add missing rows in few statements."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +11,9 @@ from catalog.models import Author, Tag
 
 
 def ids_of(model: type[Tag | Author], names: Sequence[str]) -> tuple[dict[str, int], int]:
-    """From name to primary key, having added the names that were not there; and how many those were.
+    """Add rows for missing names. Return the primary keys of all names, and the number of rows added.
 
-    Asked for again, because SQLite before 3.35 does not tell the keys of what is inserted.
+    A second query reads the new keys, because SQLite before 3.35 does not return the keys of inserted rows.
     """
     rows = model._base_manager.values_list("name", "pk")
     known = dict(rows.filter(name__in=names))
@@ -45,13 +45,17 @@ _ROWS = {
 
 
 def add_tags(pairs: Iterable[tuple[int, int]]) -> int:
-    """Add these pairs of book and tag; returns how many were new. One statement: ten times bulk_create."""
+    """Add pairs of book and tag, and return the number of new pairs.
+
+    One statement adds all pairs, ten times as fast as ``bulk_create``.
+    """
     return _write(_TAG, [(book, tag, 1) for book, tag in pairs])
 
 
 def add_counted_tags(counts: Mapping[tuple[int, int], int]) -> int:
-    """Add these pairs of book and tag with how many readers elsewhere gave them, and set the counts of those that are
-    there; returns how many pairs were new.
+    """Add pairs of book and tag with their imported counts, and set the counts of existing pairs.
+
+    Return the number of new pairs.
     """
     rows = [(*pair, count) for pair, count in counts.items()]
     added = _write(_TAG, rows)
@@ -61,7 +65,7 @@ def add_counted_tags(counts: Mapping[tuple[int, int], int]) -> int:
 
 
 def _write(sql: str, rows: Sequence[tuple[int, int, int]]) -> int:
-    """Run a statement for rows of book, tag and count; returns how many it wrote."""
+    """Run a statement for rows of book, tag and count, and return the number of rows written."""
     with connection.cursor() as cursor:
         columns = list(map(list, zip(*rows, strict=True))) or [[], [], []]
         given = columns if connection.vendor == "postgresql" else [json.dumps(rows)]
@@ -70,11 +74,11 @@ def _write(sql: str, rows: Sequence[tuple[int, int, int]]) -> int:
 
 
 def update_statistics(models: Iterable[type[Model]]) -> None:
-    """Have PostgreSQL count these models' tables anew, which it does by itself only within a minute.
+    """Have PostgreSQL update the statistics of these models' tables, which takes up to a minute otherwise.
 
-    A planner that believes a table empty that was just filled joins by nested loops over all of it: minutes
-    instead of milliseconds. Vacuumed as well (where no transaction forbids it), so that the links are read from
-    their index alone.
+    A planner with outdated statistics takes a table that was just filled for an empty one and joins it by nested
+    loops: minutes instead of milliseconds. Outside a transaction the tables are also vacuumed, so that PostgreSQL
+    reads links from their index alone.
     """
     if connection.vendor == "postgresql":
         tables = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in models)

@@ -1,7 +1,7 @@
-"""Book covers, drawn: no picture is shipped or fetched. The same book always gets the same cover.
+"""Drawn book covers: the site ships and fetches no pictures. A book always gets the same cover.
 
-A cover is 120 wide and 180 high. Colours are classes (``static/css/shelf.css``), sizes are attributes:
-the content security policy forbids style attributes.
+A cover is 120 units wide and 180 high. Colours are classes (``static/css/shelf.css``) and sizes are attributes,
+because the content security policy forbids style attributes.
 """
 
 import re
@@ -25,14 +25,14 @@ WIDE: Final = frozenset("mwMWQGOD@%&—…")
 
 
 class Cut(NamedTuple):
-    """How a cover is laid out: what is drawn behind the words, and the boxes the words keep to."""
+    """The layout of a cover: the shapes behind the text, and the box for the title."""
 
     ground: str
     left: float
     width: float
     top: float
     height: float
-    author: float  # the author's base line
+    author: float  # the y coordinate of the author's base line
     anchor: str = "middle"
     on_label: bool = False  # the title is printed on paper
 
@@ -66,7 +66,7 @@ CUTS: Final = (
 
 
 def advance(text: str) -> float:
-    """How wide ``text`` is, in em, in the widest of our serif fonts: too wide rather than too narrow."""
+    """Return the width of ``text`` in em, in the widest of the site's serif fonts. It never underestimates."""
     return sum(map(_advance, text))
 
 
@@ -84,7 +84,7 @@ def _advance(char: str) -> float:
 
 
 def _clip(text: str, room: float) -> str:
-    """``text``, shortened to ``room`` em with an ellipsis if it has to be."""
+    """Return ``text``, shortened to ``room`` em with an ellipsis if necessary."""
     if advance(text) <= room:
         return text
     while text and advance(text + "…") > room:
@@ -93,9 +93,9 @@ def _clip(text: str, room: float) -> str:
 
 
 def _pieces(title: str, room: float) -> Iterator[tuple[str, str]]:
-    """What lines are made of, each with what joins it to the one before: a blank, or nothing inside a word.
+    """Yield the pieces of a title, each after the text that joins it to the previous piece: " ", or "" inside a word.
 
-    Words wider than ``room`` em are parted at their hyphens, or anywhere.
+    Words wider than ``room`` em are split at their hyphens, or anywhere.
     """
     for word in title.split():
         joint = " "
@@ -115,7 +115,7 @@ def _breaks_anywhere(word: str) -> bool:
 
 
 def wrap(title: str, room: float) -> list[str]:
-    """The lines of a title, each at most ``room`` em wide."""
+    """Return the lines of a title, each at most ``room`` em wide."""
     lines: list[str] = []
     for joint, piece in _pieces(title, room):
         if lines and advance(lines[-1] + joint + piece) <= room:
@@ -126,7 +126,10 @@ def wrap(title: str, room: float) -> list[str]:
 
 
 def _fit(title: str, width: float, height: float) -> tuple[float, list[str]]:
-    """The largest size at which the whole title fits its box; the smallest, cut short, if none does."""
+    """Return the largest font size at which the title fits its box, and its lines.
+
+    A title that fits at no size gets the smallest size and is cut.
+    """
     for size in SIZES:
         lines = wrap(title, width / size)
         unbroken = all(_breaks_anywhere(word) or advance(word) <= width / size for word in _unbreakable(title))
@@ -144,8 +147,8 @@ def _line(kind: str, size: float, x: float, y: float, anchor: str, text: str) ->
 
 @lru_cache(maxsize=4096)
 def cover(book_id: int, title: str, author: str) -> SafeString:
-    """An SVG for a book, for the eye alone: the page says title and author in words."""
-    mixed = (book_id * 2654435761 >> 7) & 0xFFFF  # neighbours look different
+    """Return the cover of a book as SVG. Screen readers skip it: the page has title and author as text."""
+    mixed = (book_id * 2654435761 >> 7) & 0xFFFF  # consecutive ids get different covers
     cut = CUTS[mixed % len(CUTS)]
     size, lines = _fit(split_title(title)[0], cut.width, cut.height)
     x = cut.left if cut.anchor == "start" else cut.left + cut.width / 2

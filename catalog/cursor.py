@@ -1,4 +1,4 @@
-"""Where a page ends, as an opaque text: signed, and good for one order of the books only."""
+"""Cursors: opaque, signed texts that name the end of a page. A cursor is valid for one order of the books only."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from django.core.signing import BadSignature, Signer
 
 from catalog.sql import Position
 
-# A new layout takes a new salt: cursors of the old one are then nobody's.
+# A new layout needs a new salt, which invalidates all cursors of the old layout.
 SALT = "catalog.cursor.1"
 
 
 class _Json:
-    """Compact, and of bytes: a Chinese title takes half of what escapes would."""
+    """A compact JSON serializer without escapes, in which a Chinese title takes half as many bytes."""
 
     def dumps(self, value: Any) -> bytes:
         return orjson.dumps(value)
@@ -22,14 +22,14 @@ class _Json:
 
 
 def write(order: str, position: Position) -> str:
-    """The text that names ``position`` in ``order``; safe in a URL."""
+    """Return the cursor of ``position`` in ``order``. It is safe in a URL."""
     return Signer(salt=SALT).sign_object([order, *position], serializer=_Json, compress=True)
 
 
 def read(text: str, order: str) -> Position | None:
-    """The position that ``text`` names; None (the first page) if it is not one of ours, or of another order."""
+    """Return the position that the cursor ``text`` names; None (the first page) if it is not valid for ``order``."""
     try:
         of, key, pk = Signer(salt=SALT).unsign_object(text, serializer=_Json)
-    except (BadSignature, ValueError, TypeError):  # tampered with; or signed, and yet not what this code writes
+    except (BadSignature, ValueError, TypeError):  # a wrong signature, or an unknown layout
         return None
     return (key, pk) if of == order else None

@@ -28,7 +28,7 @@ class DemoBook(NamedTuple):
 
 
 def demo_books() -> list[DemoBook]:
-    """The generated catalogue: always the same, no title twice."""
+    """Return the generated books: always the same, with unique titles."""
     random = Random(SEED)
     authors = {genre: _authors(random, genre) for genre in GENRES}
     books: dict[str, DemoBook] = {}
@@ -42,7 +42,7 @@ def demo_books() -> list[DemoBook]:
 
 
 def _genres(random: Random) -> Iterator[Genre]:
-    """One after the other, the first ones more often, for ever."""
+    """Yield random genres without end, the first genres more often."""
     weights = [len(GENRES) + 4 - i for i in range(len(GENRES))]
     while True:
         yield random.choices(GENRES, weights)[0]
@@ -88,13 +88,13 @@ def _book(random: Random, genre: Genre, title: str, authors: tuple[str, ...]) ->
 
 
 def _tag_counts(demo: DemoBook) -> dict[str, int]:
-    """Return how many readers gave each tag: the genre's own, which come first, the most."""
+    """Return the number of readers for each tag. The genre's own tags come first and have the most."""
     random = Random(demo.title)
     return {name: 1 + int(demo.popularity * random.uniform(0.3, 1) / (n + 2)) for n, name in enumerate(demo.tags)}
 
 
 def load_demo_books() -> int:
-    """Add the generated books that are not there yet (by title); returns how many were."""
+    """Add the generated books with missing titles, and return their number."""
     there = set(Book.objects.values_list("title", flat=True))
     new = [demo for demo in demo_books() if demo.title not in there]
     with transaction.atomic():

@@ -1,13 +1,13 @@
-"""What the generated catalogue is put together from. All of it is invented."""
+"""The vocabulary of the generated catalogue. All of it is invented."""
 
 from typing import Final, NamedTuple
 
 
 class Genre(NamedTuple):
-    """Words of a kind of book. ``titles`` has holes: {a} adjective, {n} noun, {p} place, {s} subject."""
+    """The vocabulary of a genre. ``titles`` has placeholders: {a} adjective, {n} noun, {p} place, {s} subject."""
 
-    tags: tuple[str, ...]  # every book of the genre has these
-    often: tuple[str, ...]  # some have some of these
+    tags: tuple[str, ...]  # of every book of the genre
+    often: tuple[str, ...]  # of some books
     titles: tuple[str, ...]
     adjectives: tuple[str, ...]
     nouns: tuple[str, ...]

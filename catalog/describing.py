@@ -1,4 +1,4 @@
-"""What search engines and link previews are told of a book: a description, and structured data."""
+"""Descriptions of books for search engines and link previews: a text, and structured data."""
 
 from typing import Any, Final
 
@@ -12,13 +12,13 @@ from catalog.languages import main_code
 from catalog.results import BookRecord
 from catalog.series import series_in, split_title
 
-# A data block is not run, whatever the policy says; these would end it, or begin another element.
+# Browsers do not run a data block, but these characters could end it or begin another element.
 ESCAPES: Final = {ord(sign): f"\\u{ord(sign):04X}" for sign in "<>&"}
 TAGS: Final = 5  # in a description
 
 
 def describe(book: BookRecord) -> str:
-    """Return a book in a few sentences, in the language that is active."""
+    """Return a description of a book in a few sentences, in the active language."""
     title = split_title(book["title"])[0]
     by = {"title": title, "authors": ", ".join(book["authors"])}
     parts = [gettext("%(title)s by %(authors)s.") % by if book["authors"] else f"{title}."]
@@ -34,7 +34,7 @@ def describe(book: BookRecord) -> str:
 
 
 def link_of(book: BookRecord) -> str:
-    """Return the address of a book's page, with the site's."""
+    """Return the absolute address of a book's page."""
     return f"{settings.SITE_URL}/books/{book['id']}/"
 
 

@@ -1,6 +1,6 @@
-"""What other applications say of a book: asked in the same round trip as the book itself.
+"""Extras: data of other applications about books, read in the same round trip as the books.
 
-The catalogue knows none of them. An application registers its ``Extra`` when it is ready (``AppConfig.ready``).
+The catalogue knows none of these applications. Each registers its extras in ``AppConfig.ready``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +13,11 @@ from django.utils.safestring import SafeString, mark_safe
 
 @dataclass(frozen=True)
 class Extra:
-    """One thing more that a book's page and its JSON say.
+    """An addition to a book's page and its JSON.
 
-    name: what templates find it by, in ``extras``. mirrors: those that have to be whole. ask: adds exactly one command
-    to a pipeline. found: what its reply says of the book with this id. by_sql: the same, from SQL. fields: what of it
-    the book's JSON says.
+    name: its key in the template variable ``extras``. mirrors: the mirrors that must be warm. ask: adds exactly one
+    command to a pipeline. found: returns the value for the book with this id from the reply. by_sql: returns the same
+    value from SQL. fields: returns the fields that the value adds to the book's JSON.
     """
 
     name: str
@@ -30,11 +30,11 @@ class Extra:
 
 @dataclass(frozen=True)
 class CardExtra:
-    """One thing more that the cards of a list of books say.
+    """An addition to the cards of a list of books.
 
-    ask: adds exactly one command, for all of them; what it reads belongs to a mirror that places books
-    (``catalog.sorts``), and so is whole where the list is. found: what the reply says of each. by_sql: the same, from
-    SQL. words: how a card says it.
+    ask: adds exactly one command for all cards. The command must read data of a mirror that places books
+    (``catalog.sorts``), which is therefore warm whenever the list is. found: returns the value of each card from the
+    reply. by_sql: returns the same values from SQL. words: renders a value for a card.
     """
 
     name: str
@@ -49,33 +49,33 @@ _on_cards: Final[dict[str, CardExtra]] = {}
 
 
 def register(extra: Extra) -> None:
-    """Have ``extra`` said of every book, after those that are registered already."""
+    """Register ``extra`` for the pages of books, after the extras that are already registered."""
     _registered[extra.name] = extra
 
 
 def mirrors() -> list[str]:
-    """The mirrors that have to be whole for all of them, each once."""
+    """Return the mirrors that must be warm for all extras, each once."""
     return list(dict.fromkeys(name for extra in _registered.values() for name in extra.mirrors))
 
 
 def ask(pipe: Any, book_id: int) -> None:
-    """Add the commands of all of them."""
+    """Add the commands of all extras to a pipeline."""
     for extra in _registered.values():
         extra.ask(pipe, book_id)
 
 
 def found(book_id: int, replies: Sequence[Any]) -> dict[str, Any]:
-    """What the replies say, by name."""
+    """Return the values of all extras by name, from the replies to ``ask``."""
     return {extra.name: extra.found(book_id, reply) for extra, reply in zip(_registered.values(), replies, strict=True)}
 
 
 def by_sql(book_id: int) -> dict[str, Any]:
-    """As ``found``, from SQL."""
+    """Return the same values as ``found``, from SQL."""
     return {extra.name: extra.by_sql(book_id) for extra in _registered.values()}
 
 
 def joined(raw: bytes, values: Mapping[str, Any]) -> bytes:
-    """The book's record ``raw`` (a JSON object that is not empty) and the fields of all extras, as one JSON object."""
+    """Return the record ``raw`` (a non-empty JSON object) with the fields of all extras as one JSON object."""
     more: dict[str, Any] = {}
     for name, value in values.items():
         more.update(_registered[name].fields(value))
@@ -84,37 +84,37 @@ def joined(raw: bytes, values: Mapping[str, Any]) -> bytes:
 
 # --- cards ----------------------------------------------------------------------------------------
 
-Beside = Sequence[Sequence[Any]]  # for each card extra, what it found of each book
+Beside = Sequence[Sequence[Any]]  # for each card extra, its value for each book
 
 
 def register_on_cards(extra: CardExtra) -> None:
-    """Have ``extra`` said on every card, after those that are registered already."""
+    """Register ``extra`` for cards, after the extras that are already registered."""
     _on_cards[extra.name] = extra
 
 
 def ask_for_cards(pipe: Any, ids: Sequence[int]) -> None:
-    """Add the commands of all of them."""
+    """Add the commands of all card extras to a pipeline."""
     for extra in _on_cards.values():
         extra.ask(pipe, ids)
 
 
 def count_on_cards() -> int:
-    """How many commands ``ask_for_cards`` adds."""
+    """Return the number of commands that ``ask_for_cards`` adds."""
     return len(_on_cards)
 
 
 def found_for_cards(replies: Sequence[Any]) -> Beside:
-    """What the replies say."""
+    """Return the values of all card extras, from the replies to ``ask_for_cards``."""
     return [extra.found(reply) for extra, reply in zip(_on_cards.values(), replies, strict=True)]
 
 
 def by_sql_for_cards(ids: Sequence[int]) -> Beside:
-    """As ``found_for_cards``, from SQL."""
+    """Return the same values as ``found_for_cards``, from SQL."""
     return [extra.by_sql(ids) for extra in _on_cards.values()] if ids else []
 
 
 def words_on_cards(beside: Beside) -> list[SafeString]:
-    """What each card says beside the book's own record; nothing where nobody adds to cards, or there are none."""
+    """Return the additional HTML of each card. The list is empty without card extras and without cards."""
     if not beside:
         return []
     words = [map(extra.words, values) for extra, values in zip(_on_cards.values(), beside, strict=True)]

@@ -1,4 +1,4 @@
-"""Which tags do most of the books in a result have? Exactly, without counting them all."""
+"""Facets: the most frequent tags of a result, with exact counts, but without counting every tag."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from catalog.found import Counts
 
 
 def by_counting(tags_of: Iterable[Iterable[str]], limit: int, without: Collection[str]) -> Counts:
-    """The ``limit`` most frequent of the tags of some books: most first, then by name. For small results."""
+    """Return the ``limit`` most frequent tags of some books, most frequent first, then by name. For small results."""
     counts: Counter[str] = Counter()
     for tags in tags_of:
         counts.update(tags)
@@ -26,10 +26,10 @@ def by_threshold(
     limit: int,
     without: Collection[str],
 ) -> Counts:
-    """The same for large results: tags are looked at by falling size, as long as one could still be among them.
+    """Return the same for large results: examine tags by falling size while one can still qualify.
 
-    sizes: (minus how many books have a tag, its name), ascending. A tag cannot have more books in the
-    result than it has altogether, so when the next size is below the least count kept, nothing better comes.
+    sizes: (minus the number of books with a tag, its name), ascending. A tag cannot have more books in the result
+    than in total, so the search ends when the next size is below the lowest count kept.
     """
     found: list[tuple[int, str]] = []
     kept: list[int] = []  # a heap: the ``limit`` highest counts so far

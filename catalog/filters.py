@@ -1,7 +1,7 @@
-"""Filters of the list of books. Other applications may add one (``register``, in ``AppConfig.ready``).
+"""Filters of the list of books. Other applications may register more in ``AppConfig.ready``.
 
-A filter reads its parameters with the fields of a Django form, and becomes a *narrowing*: what the copy in the process
-looks up, and the condition that SQL checks. Both find the same books.
+A filter reads its parameters with the fields of a Django form and turns them into a *narrowing*, which holds a look-up
+for the copy in the process and a condition for SQL. Both find the same books.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from catalog.languages import language_name, main_code, spellings
 
 @dataclass(frozen=True)
 class InSet:
-    """The books in a set of Redis that a mirror of the catalogue's feed keeps. condition: the same in SQL."""
+    """The books in a Redis set of a mirror that writes to the catalogue's feed. condition: the equivalent for SQL."""
 
     key: str
     condition: Q
@@ -29,7 +29,7 @@ class InSet:
 
 @dataclass(frozen=True)
 class Between:
-    """The books whose keys in an order are from ``low`` to ``high`` (None: no limit). condition: the same in SQL."""
+    """The books with keys from ``low`` to ``high`` (None: no limit) in an order. condition: the equivalent for SQL."""
 
     sort: str
     low: int | None
@@ -38,15 +38,15 @@ class Between:
 
 
 Narrowing = InSet | Between
-Values = Mapping[str, Any]  # the cleaned values of a filter's parameters; None or "" where they are not given
+Values = Mapping[str, Any]  # the cleaned values of a filter's parameters; None or "" for missing ones
 
 
 @dataclass(frozen=True)
 class Filter:
-    """One filter.
+    """A filter of the list of books.
 
-    fields: makes the form fields of its parameters, by their names in addresses. narrow: the narrowing that the values
-    ask for, at least one of which is given. describe: the same for people.
+    fields: returns the form fields of its parameters, by their names in addresses. narrow: returns the narrowing for
+    values of which at least one is given. describe: returns a label of the narrowing for people.
     """
 
     fields: Callable[[], Mapping[str, forms.Field]]
@@ -56,7 +56,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Active:
-    """A filter that is in use: the names of its parameters, and what it is for people."""
+    """A filter in use: the names of its parameters, and its label for people."""
 
     names: tuple[str, ...]
     label: str
@@ -64,10 +64,10 @@ class Active:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the parameters of a request ask for.
+    """The filters that a request's parameters select.
 
-    given: the parameters of filters that are not empty, as they were typed. errors: what is wrong, by parameter; then
-    nothing is narrowed.
+    given: the non-empty parameters of filters, as typed. errors: error messages by parameter. With an error, no filter
+    is applied.
     """
 
     given: Mapping[str, str] = field(default_factory=dict)
@@ -80,7 +80,7 @@ NO_FILTERS: Final = Chosen()
 
 
 def read_filters(parameters: Mapping[str, str]) -> Chosen:
-    """Return the filters that a request's parameters ask for."""
+    """Return the filters that a request's parameters select."""
     known = {name: filter_ for filter_ in _filters.values() for name in filter_.fields()}
     given = {name: parameters[name].strip() for name in known if parameters.get(name, "").strip()}
     if not given:
@@ -104,7 +104,7 @@ def read_filters(parameters: Mapping[str, str]) -> Chosen:
 
 
 def read_range(values: Values, low: str, high: str) -> tuple[Any, Any]:
-    """Return the limits of a range. Raises ValidationError where the lower one is above the higher one."""
+    """Return the limits of a range. Raises ValidationError if the lower limit is above the upper one."""
     first, last = values[low], values[high]
     if first is not None and last is not None and first > last:
         raise ValidationError({low: _("This is more than the upper limit.")})
@@ -112,7 +112,7 @@ def read_range(values: Values, low: str, high: str) -> tuple[Any, Any]:
 
 
 def describe_range(first: Any, last: Any) -> str:
-    """Return how a range is called: "1990–2000", "from 1990", "to 2000"."""
+    """Return the label of a range: "1990–2000", "from 1990", "to 2000"."""
     if first is None:
         return str(format_lazy(_("to {last}"), last=last))
     return str(format_lazy(_("from {first}"), first=first)) if last is None else f"{first}–{last}"
@@ -128,11 +128,11 @@ _filters: Final[dict[str, Filter]] = {}
 
 
 def register(name: str, filter_: Filter) -> None:
-    """Offer one more filter, after those that are registered already."""
+    """Register a filter, after the filters that are already registered."""
     _filters[name] = filter_
 
 
-# --- the catalogue's own ----------------------------------------------------------------------------
+# --- the catalogue's own filters --------------------------------------------------------------------
 
 LANGUAGE, YEAR_FROM, YEAR_TO = "language", "year_from", "year_to"
 

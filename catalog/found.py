@@ -1,4 +1,4 @@
-"""The answer to a query, whoever gives it: the copy in the process, or SQL."""
+"""The answer to a query, from the copy in the process or from SQL."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ Counts = list[tuple[str, int]]  # name of a tag, number of books
 
 @dataclass(frozen=True)
 class Found:
-    """What a query found.
+    """The answer to a query.
 
-    count: how many books. positions: one page of them. facets: the tags that most of them have.
-    unknown: the first few of the query's tags that no book has, each with tags that look like it. languages: codes of
-    the languages of most books of the whole catalogue, most first.
+    count: the number of books. positions: one page of them. facets: their most frequent tags. unknown: the first few
+    tags of the query that no book has, each with similar tags. languages: the codes of the most frequent languages of
+    the whole catalogue, most frequent first.
     """
 
     count: int
@@ -43,7 +43,7 @@ def by_sql(
     limit: int,
     narrowings: Sequence[Narrowing] = (),
 ) -> Found:
-    """The answer that is true. The page has up to ``limit`` positions after ``after``."""
+    """Return the answer from SQL. The page has up to ``limit`` positions after ``after``."""
     return Found(
         count=sql.count(node, narrowings),
         positions=sql.page(node, order, after, limit, narrowings),
@@ -63,6 +63,6 @@ def _unknown(node: query.Node | None) -> list[tuple[str, Counts]]:
 
 
 def _sizes(names: list[str]) -> dict[str, int]:
-    """How many books have each of these tags; those that none has are left out."""
+    """Return the number of books with each of these tags, without tags that no book has."""
     links = Tagging._base_manager.using(setting("DATABASE")).filter(tag__name__in=names)
     return dict(links.values_list("tag__name").annotate(books=Count("pk")))

@@ -1,8 +1,8 @@
-"""The catalogue inside the process: tag algebra, orders and facets in microseconds; current, or not used.
+"""A copy of the catalogue in the process: tag algebra, orders and facets in microseconds.
 
-A copy of what ``BookMirror`` places in Redis, which ``mirror.local`` keeps current: for each tag a roaring bitmap
-of book ids, the orders, and each book's tags; the sets that filters ask for; and of what other mirrors place in
-the orders and sets that they add.
+The copy holds the entries that ``BookMirror`` writes to Redis: for each tag a roaring bitmap of book ids, the orders,
+each book's tags, and the sets of filters. It also holds the orders and sets of other registered mirrors.
+``mirror.local`` keeps it current; a copy that may be outdated is not used.
 """
 
 from bisect import bisect_left, insort
@@ -21,17 +21,17 @@ from catalog.orders import Order
 from mirror.entries import Contribution, Entry, Member, Members, Scored
 from mirror.local import LocalCopy
 
-# Facets of results up to so many books are counted, of larger ones sought (both are exact). Measured: the two
-# cost the same at about 50 of 10,000 books and 450 of 100,000.
+# Facets of small results are found by counting, those of larger results by threshold; both are exact. In measurements
+# both cost the same at about 50 of 10,000 books and 450 of 100,000.
 COUNT_AT_LEAST, COUNT_OF_ALL = 50, 200
 REMEMBERED = 256  # results
 
 NONE = BitMap64()
-_Asked = tuple[str, tuple[Narrowing, ...]]  # a query's normal form, and the filters
+_Asked = tuple[str, tuple[Narrowing, ...]]  # the normal form of a query, and the narrowings
 
 
 class _Names(dict[str, str]):
-    """From a tag's key to its name: one text for each, or every tagging would keep its own."""
+    """A map from a tag's key to its name. All taggings share one string per tag, which saves memory."""
 
     def __init__(self) -> None:
         self.start = len(keys.tag(""))
@@ -42,7 +42,7 @@ class _Names(dict[str, str]):
 
 
 class Index:
-    """All books by tag and in order. Changed and asked under the lock of the copy."""
+    """All books by tag and in each order. Callers change and query it under the lock of the copy."""
 
     def __init__(self, entries: Iterable[Contribution] = ()) -> None:
         self._tag_key = keys.tag("")
@@ -96,7 +96,7 @@ class Index:
     # --- changes (mirror.local.Structure) -------------------------------------------------------
 
     def add(self, entry: Entry) -> None:
-        """Take in an entry."""
+        """Add an entry."""
         self._remembered.clear()
         if type(entry) is Member and entry.key == self._hidden_key:
             self._hidden.add(_name_before_id(entry.member))
@@ -112,7 +112,7 @@ class Index:
                 self._come(pk)
 
     def remove(self, entry: Entry) -> None:
-        """Forget an entry. A text that a book no longer stands at says nothing about where it stands now."""
+        """Remove an entry. Removing an outdated sort text leaves the book at its current text."""
         self._remembered.clear()
         if type(entry) is Member and entry.key == self._hidden_key:
             self._hidden.discard(_name_before_id(entry.member))
@@ -132,12 +132,12 @@ class Index:
                 self._go(pk)
 
     def _note_language(self, key: str) -> None:
-        """A set has changed: if it is a language's, the languages are counted anew."""
+        """Discard the list of languages if the changed set belongs to a language."""
         if key.startswith(self._language_key):
             self._codes = None
 
     def _leave(self, key: str, pk: int) -> None:
-        """The book is no longer in the set of a filter."""
+        """Remove a book from the set of a filter."""
         books = self._sets.get(key, NONE)
         if pk in books:
             books.discard(pk)
@@ -145,14 +145,14 @@ class Index:
                 del self._sets[key]
 
     def _come(self, pk: int) -> None:
-        """There is a book: among the last of an order in which nobody has placed it (before this, or yet)."""
+        """Add a book. In orders of other mirrors it comes last until it has an entry there."""
         self._all.add(pk)
         for name in self._partial:
             if pk not in self._orders[name].keys:
                 self._orders[name].put(pk, inf)
 
     def _go(self, pk: int) -> None:
-        """There is no such book. Who placed it says themselves that they do so no longer."""
+        """Remove a book. Other mirrors remove their own entries of the book."""
         self._all.discard(pk)
         for name in self._partial:
             if self._orders[name].keys.get(pk) == inf:
@@ -185,7 +185,7 @@ class Index:
         if new:
             insort(self._sizes, (-new, name))
 
-    # --- questions ------------------------------------------------------------------------------
+    # --- queries --------------------------------------------------------------------------------
 
     def find(
         self,
@@ -195,7 +195,7 @@ class Index:
         limit: int,
         narrowings: tuple[Narrowing, ...] = (),
     ) -> Found:
-        """The answer to a query; the page has up to ``limit`` positions after ``after``."""
+        """Return the answer to a query, with up to ``limit`` positions after ``after``."""
         books, counts = self._result(node, narrowings)
         way = sorts.get(order)
         inside = None if after is None else (way.inside(after[0]), after[1])
@@ -209,7 +209,7 @@ class Index:
         )
 
     def _languages(self) -> list[str]:
-        """The codes of the languages of most books. Looked for among all sets when one of a language has changed."""
+        """Return the codes of the most frequent languages, recomputed after the set of a language has changed."""
         if self._codes is None:
             start = self._language_key
             sizes = ((-len(books), key[len(start) :]) for key, books in self._sets.items() if key.startswith(start))

@@ -1,4 +1,4 @@
-"""What the languages of books are called. Book lists write them by two letters or three, or with a country."""
+"""Codes and names of the languages of books. Book lists use codes of two or three letters, or codes with a country."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ THREE_LETTERS: Final = {
 
 
 def main_code(code: str) -> str:
-    """Return one code for all spellings of a language: "eng", "en-US" and "en" -> "en"; an unknown code in itself.
+    """Return one code for all spellings of a language: "eng", "en-US" and "en" -> "en". Unknown codes are kept.
 
     >>> main_code("zho")
     'zh'
@@ -26,13 +26,13 @@ def main_code(code: str) -> str:
 
 
 def spellings(main: str) -> list[str]:
-    """Return the codes, in small letters and without a country, that ``main_code`` makes ``main`` of."""
+    """Return the codes, in lower case and without a country, that ``main_code`` maps to ``main``."""
     longer = [three for three, short in THREE_LETTERS.items() if short.partition("-")[0] == main]
     return [*longer, *([] if main in THREE_LETTERS else [main])]
 
 
 def language_name(code: str) -> str:
-    """ "eng", "en-US" and "en" -> "English", in the language that is active; an unknown code as it is."""
+    """Return the name of a language, in the active language: "eng" and "en-US" -> "English". Unknown codes are kept."""
     lowered = code.lower()
     main = lowered.partition("-")[0]
     for candidate in (lowered, main, THREE_LETTERS.get(main, "")):

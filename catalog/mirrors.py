@@ -1,4 +1,4 @@
-"""How books and tags show in Redis."""
+"""Mirrors of books, tags, votes and authors."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -16,12 +16,12 @@ from catalog.shelves import mirrors as shelves  # noqa: F401  (its mirrors regis
 from mirror import Contribution, Family, Member, Members, Mirror, Scored, Watch
 from mirror.conf import setting
 
-UNKNOWN_YEAR = float("-inf")  # sorts after every year there can be, the newest being first
+UNKNOWN_YEAR = float("-inf")  # sorts after every year, because the newest books come first
 UNRATED = float("-inf")
 
 
 def _books(links: type[Model], column: str, values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ``limit`` ids of books that ``links`` joins to one of ``values``, ascending, each once."""
+    """Return the next ``limit`` distinct ids, ascending, of books that ``links`` joins to one of ``values``."""
     found = links._base_manager.using(setting("DATABASE")).filter(**{f"{column}__in": _ids(values)})
     if after is not None:
         found = found.filter(book_id__gt=after)
@@ -29,17 +29,17 @@ def _books(links: type[Model], column: str, values: Sequence[str], after: str | 
 
 
 def books_with_tags(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ids of books that have one of these tags."""
+    """Return the next ids of books with one of these tags."""
     return _books(Tagging, "tag_id", values, after, limit)
 
 
 def books_by_authors(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ids of books that one of these authors wrote."""
+    """Return the next ids of books by one of these authors."""
     return _books(Book.authors.through, "author_id", values, after, limit)
 
 
 def votes_for_tags(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next ids of votes for one of these tags."""
+    """Return the next ids of votes for one of these tags."""
     found = TagVote._base_manager.using(setting("DATABASE")).filter(tag_id__in=_ids(values))
     if after is not None:
         found = found.filter(pk__gt=after)
@@ -47,7 +47,7 @@ def votes_for_tags(values: Sequence[str], after: str | None, limit: int) -> list
 
 
 def _ids(pks: Sequence[str]) -> list[int]:
-    """Primary keys as numbers; what is none is no row's."""
+    """Return primary keys as numbers, without values that are not numbers."""
     try:
         return list(map(int, pks))
     except ValueError:
@@ -55,7 +55,7 @@ def _ids(pks: Sequence[str]) -> list[int]:
 
 
 class _TagKeys(dict[str, str]):
-    """Tag names to keys, made once: the same few thousand strings are needed for every book again."""
+    """A map from the names of tags to their keys. All books reuse the same few thousand strings."""
 
     MOST = 100_000
 
@@ -70,7 +70,7 @@ class _TagKeys(dict[str, str]):
 
 
 class _Places(NamedTuple):
-    """Where a book's entries are: the keys, worked out once and not for every book."""
+    """The keys of the entries of books, computed once and not for every book."""
 
     popular: str
     newest: str
@@ -86,8 +86,8 @@ def _places() -> _Places:
 
 @mirror.register
 class BookMirror(Mirror):
-    """A book's record, its place in the orders and in its series, and its id in the sets of its tags, its authors and
-    its language.
+    """A book's record, its places in the orders and in its series, and its memberships in the sets of its tags, its
+    authors and its language.
     """
 
     name = "book"
@@ -160,7 +160,7 @@ def _id_after_text(key: str, member: str) -> str:
 
 @mirror.register
 class TagMirror(Mirror):
-    """A tag's name, and all names in one sorted set, so that they can be searched by how they begin."""
+    """A tag's name, and a sorted set of all names, which can be searched by prefix."""
 
     name = "tag"
     model = Tag
@@ -184,7 +184,7 @@ class TagMirror(Mirror):
 
 @mirror.register
 class HiddenTagMirror(Mirror):
-    """The names of hidden tags. They have a mirror of their own because the copies in the processes read them all."""
+    """The names of hidden tags. This mirror is separate because the copies in the processes read all of it."""
 
     name = "hidden_tag"
     model = Tag
@@ -211,7 +211,7 @@ class HiddenTagMirror(Mirror):
         )
 
     def feed(self) -> str:
-        """The books' own: their copies in the processes leave hidden tags out of facets."""
+        """Return the books' feed, because the copies in the processes leave hidden tags out of facets."""
         return keys.changes()
 
 

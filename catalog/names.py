@@ -1,4 +1,4 @@
-"""How names are written down, so that one tag has one name; and which names are those of readers' own shelves."""
+"""The normal form of tag names, and the detection of tags that name a reader's own shelf."""
 
 import unicodedata
 from functools import lru_cache
@@ -8,7 +8,7 @@ from django.conf import settings
 
 
 def normalise(name: str) -> str:
-    """``name`` in NFKC, case-folded, with runs of white space as one blank and none at the ends.
+    """Return ``name`` in NFKC and case-folded, with single blanks for white space inside and none at the ends.
 
     >>> normalise("  Young  ADULT ")
     'young adult'
@@ -18,7 +18,7 @@ def normalise(name: str) -> str:
 
 
 def is_shelf_name(name: str) -> bool:
-    """Return whether a tag's name says where a reader keeps a book, and nothing about the book ("to-read")."""
+    """Return whether a tag only states where a reader keeps a book ("to-read"), and nothing about the book."""
     return _pattern(tuple(settings.CATALOG_HIDDEN_TAGS)).fullmatch(normalise(name)) is not None
 
 

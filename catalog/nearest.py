@@ -1,21 +1,21 @@
-"""Tags that look like a name that no book has: those one slip of the finger away.
+"""Tags that are one typing mistake away from an unknown name.
 
-After Peter Norvig, "How to Write a Spelling Corrector" (2007): all texts at distance one are looked up, which
-takes the same bounded work however many tags there are.
+After Peter Norvig, "How to Write a Spelling Corrector" (2007): all texts at distance one are looked up. The work is
+bounded and does not depend on the number of tags.
 """
 
 from typing import Final
 
 from catalog.names import normalise
 
-MOST: Final = 3  # similar tags of one name
-NAMES: Final = 3  # names of a query that similar ones are looked for
+MOST: Final = 3  # similar tags for one name
+NAMES: Final = 3  # unknown names of a query for which similar tags are found
 LONGEST: Final = 30  # characters; longer names have too many variants
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789- "
 
 
 def variants(name: str) -> list[str]:
-    """The names at distance one: a character left out, added, changed, or two next to each other swapped."""
+    """Return the names at distance one: a character removed, added or changed, or two neighbours swapped."""
     if len(name) > LONGEST:
         return []
     cuts = [(name[:n], name[n:]) for n in range(len(name) + 1)]
@@ -27,5 +27,5 @@ def variants(name: str) -> list[str]:
 
 
 def best(counts: dict[str, int]) -> list[tuple[str, int]]:
-    """Of similar tags, given with how many books they have, the few that most books have; then by name."""
+    """Return the few similar tags with the most books, then by name. counts: the number of books by tag."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST]

@@ -1,4 +1,4 @@
-"""An order of the books that can be changed and paged through."""
+"""An order of the books that can be changed and read in pages."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping
@@ -10,21 +10,21 @@ from pyroaring import BitMap64
 
 from catalog.sql import Position
 
-# What a step costs, relative: looking at the next book of the order, putting a result in its place.
+# Relative costs: to visit the next book of the order, and to sort one result.
 WALK, PLACE = 1, 4
-RANGES = 32  # remembered; of 100,000 books each takes up to 0.2 MB
+RANGES = 32  # cached ranges; for 100,000 books each takes up to 0.2 MB
 
 
 class Order:
-    """Book ids by key, then by id; keys compare ascending."""
+    """Book ids sorted by key in ascending order, then by id."""
 
     def __init__(self, keys: Mapping[int, Any]) -> None:
         self.keys = dict(keys)
         self._sorted: list[Position] = sorted((key, pk) for pk, key in self.keys.items())
-        self._ranges: dict[tuple[Any, Any], BitMap64] = {}  # what ``between`` found, until a book moves
+        self._ranges: dict[tuple[Any, Any], BitMap64] = {}  # results of ``between``, cleared when a book moves
 
     def put(self, pk: int, key: Any) -> None:
-        """Book ``pk`` stands at ``key`` now."""
+        """Set the key of book ``pk``."""
         if self.keys.get(pk) != key:
             self.drop(pk)
             self._ranges.clear()
@@ -32,21 +32,21 @@ class Order:
             insort(self._sorted, (key, pk))
 
     def drop(self, pk: int) -> None:
-        """Book ``pk`` is in no place."""
+        """Remove book ``pk`` from the order."""
         if pk in self.keys:
             self._ranges.clear()
             del self._sorted[bisect_left(self._sorted, (self.keys.pop(pk), pk))]
 
     def page(self, books: BitMap64, after: Position | None, limit: int, *, is_reversed: bool = False) -> list[Position]:
-        """The next ``limit`` of ``books`` after a position, which may be of no book.
+        """Return the next ``limit`` of ``books`` after a position, at which no book needs to be.
 
         is_reversed: from the last key to the first; books without a key (inf) still come last.
         """
         start = self._place_after(after, is_reversed=is_reversed) if after is not None else 0
         if len(books) == len(self._sorted):  # all of them
             return self._stretch(start, start + limit, is_reversed=is_reversed)
-        # A walk finds a result every (all / results) steps, if they are spread evenly; it is given
-        # four times as many, and what is not spread evenly is sorted.
+        # With results spread evenly, a walk finds one every (all / results) steps. The limit is four times as many
+        # steps; beyond it the results are sorted instead.
         steps = 4 * limit * len(self._sorted) // max(1, len(books))
         if steps * WALK < len(books) * PLACE:
             walked = self._walk(books, start, start + steps, limit, is_reversed=is_reversed)
@@ -60,7 +60,7 @@ class Order:
         return nsmallest(limit, found if after is None else (place for place in found if place > after))
 
     def between(self, low: Any, high: Any) -> BitMap64:
-        """The books whose keys are from ``low`` to ``high`` (None: no limit); those without a key never are."""
+        """Return the books with keys from ``low`` to ``high`` (None: no limit), never books without a key."""
         found = self._ranges.get((low, high))
         if found is None:
             start = 0 if low is None else bisect_left(self._sorted, (low,))
@@ -76,14 +76,14 @@ class Order:
         return len(self._sorted) if has_all else bisect_left(self._sorted, (inf,))
 
     def _place_after(self, after: Position, *, is_reversed: bool) -> int:
-        """How many books come up to a position."""
+        """Return the number of books up to and including a position."""
         if not is_reversed:
             return bisect_right(self._sorted, after)
         place, with_key = bisect_left(self._sorted, after), self._count_with_key()
         return with_key + len(self._sorted) - place if after[0] == inf else with_key - place
 
     def _stretch(self, start: int, end: int, *, is_reversed: bool) -> list[Position]:
-        """The books from place ``start`` to before place ``end``."""
+        """Return the positions from place ``start`` to before place ``end``."""
         if not is_reversed:
             return self._sorted[start:end]
         with_key, every = self._count_with_key(), len(self._sorted)
@@ -92,7 +92,7 @@ class Order:
         return keyed[::-1] + others[::-1]
 
     def _walk(self, books: BitMap64, start: int, end: int, limit: int, *, is_reversed: bool) -> list[Position] | None:
-        """The first ``limit`` of ``books`` from place ``start``, or None if they are not found before ``end``."""
+        """Return the first ``limit`` of ``books`` from place ``start``, or None if ``end`` comes before enough."""
         found = []
         for place in self._stretch(start, end, is_reversed=is_reversed):
             if place[1] in books:
@@ -103,5 +103,5 @@ class Order:
 
 
 def _backwards(place: Position) -> tuple[bool, Position]:
-    """What a position compares by in the reverse, greatest first."""
+    """Return the sort key of a position in the reversed order, greatest first."""
     return place[0] != inf, place

@@ -1,4 +1,4 @@
-"""The data about a person that this application keeps."""
+"""The personal data that this application keeps."""
 
 from accounts.personal import register, rows
 from catalog.models import ReadingGoal, ShelfEntry, ShelfSettings, TagVote
@@ -7,7 +7,7 @@ from catalog.votes import erase_votes
 
 
 def register_parts() -> None:
-    """Register the tags that a reader gave books, shelves with ratings, yearly goals, and who may see the shelves."""
+    """Register a reader's votes for tags, shelves with ratings, yearly goals, and the privacy of the shelves."""
     columns = ["book_id", "book__title", "tag__name", "created_at"]
     register(rows("tag_votes", TagVote, "user", columns, erase=erase_votes))
     entry = ["book_id", "book__title", "shelf", "stars", "shelved_on", "started_on", "finished_on"]

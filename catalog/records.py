@@ -1,4 +1,4 @@
-"""A book as it is shown: one record, built from SQL alike for Redis and for the pages that SQL answers."""
+"""Records of books. SQL builds the same record for Redis and for the pages that SQL answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
@@ -12,18 +12,18 @@ from catalog.series import series_in
 from mirror.conf import setting
 
 Record = dict[str, Any]
-TOP_TAGS: Final = 10  # that a book's page shows at once
+TOP_TAGS: Final = 10  # tags that a book's page shows first
 
 
 class Tags(NamedTuple):
-    """The names of tags by their ids, and the ids of those that are hidden."""
+    """The names of tags by id, and the ids of hidden tags."""
 
     names: dict[int, str]
     hidden: set[int]
 
 
 class BookRow(NamedTuple):
-    """A book's values as the database gives them, its authors in their order, its tags in none."""
+    """A book's values as the database returns them: authors in their order, tags in no order."""
 
     id: int
     title: str
@@ -32,16 +32,16 @@ class BookRow(NamedTuple):
     language: str
     isbn: str
     popularity: int
-    rating: Any  # a number of the database's own kind, or None
+    rating: Any  # a number of a type that depends on the database, or None
     tags: list[str]
-    top_tags: list[tuple[int, str]]  # minus how many readers gave it, its name
+    top_tags: list[tuple[int, str]]  # minus the number of its readers, its name
     hidden_tags: list[str]
     authors: list[str]
     author_ids: list[int]
 
 
-# The ids of tags and authors come as one list a book, and their names by two more statements: joined in SQL,
-# 330,294 pairs cost three to four times as much, and PostgreSQL reads all tags to name those of one book.
+# The ids of tags and authors come as one list for each book, and two more statements read the names. A join in SQL
+# costs three to four times as much for 330,294 pairs, and PostgreSQL would read all tags to name those of one book.
 _BOOKS = (
     "SELECT b.id, b.title, b.sort_title, b.year, b.language, b.isbn, b.popularity, b.rating, {tags}, {authors}"
     " FROM catalog_book b WHERE b.id {among}"
@@ -62,7 +62,7 @@ _POSTGRESQL = _BOOKS.format(
 
 
 def load_books(ids: Sequence[int]) -> list[BookRow]:
-    """The books among ``ids`` that there are, in no order: four statements, however many they are."""
+    """Return the existing books among ``ids``, in no order. This takes four statements for any number of books."""
     connection = connections[setting("DATABASE")]
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -91,7 +91,7 @@ def load_books(ids: Sequence[int]) -> list[BookRow]:
 
 
 def load_tags(ids: Sequence[int]) -> Tags:
-    """Return the names of the tags among ``ids`` that there are, and which of them are hidden."""
+    """Return the existing tags among ``ids``."""
     with connections[setting("DATABASE")].cursor() as cursor:
         return _tags(cursor, ids)
 
@@ -102,7 +102,7 @@ def _tags(cursor: Any, ids: Iterable[int]) -> Tags:
 
 
 def _votes(cursor: Any, books: Iterable[int]) -> dict[int, dict[int, int]]:
-    """Return how many readers of this shop gave each of these books which tag."""
+    """Return the number of votes for each tag of each of these books."""
     found: dict[int, dict[int, int]] = {}
     select = "SELECT book_id, tag_id, COUNT(*) FROM catalog_tagvote WHERE book_id"
     for book, tag, count in _rows(cursor, select, books, "GROUP BY book_id, tag_id"):
@@ -113,10 +113,10 @@ def _votes(cursor: Any, books: Iterable[int]) -> dict[int, dict[int, int]]:
 def _tag_parts(
     tags: Tags, ids: list[int], counts: list[int], votes: Mapping[int, int] | None
 ) -> tuple[list[str], list[tuple[int, str]], list[str]]:
-    """Return the names of a book's tags, those that most readers gave, and those that are hidden.
+    """Return the names of a book's tags, its most frequent shown tags, and its hidden tags.
 
-    Tags that were deleted between the statements are left out. Most books have no votes and no hidden tags: a rebuild
-    reads hundreds of thousands of links, so nothing is done for each that they do not need.
+    Tags that were deleted between the statements are left out. Most books have neither votes nor hidden tags, and a
+    rebuild reads hundreds of thousands of links: these books skip the work for votes and hidden tags.
     """
     if votes:
         counts = [count + votes.get(pk, 0) for pk, count in zip(ids, counts, strict=True)]
@@ -133,7 +133,7 @@ def _tag_parts(
 
 
 def _rows(cursor: Any, select: str, ids: Iterable[int], end: str = "") -> list[Any]:
-    """Return the rows of a statement that ends with the column that is to be one of ``ids``."""
+    """Return the rows of a statement that ends with the column to compare with ``ids``."""
     if cursor.db.vendor == "postgresql":
         cursor.execute(f"{select} = ANY(%s) {end}", [list(ids)])
     else:
@@ -146,7 +146,7 @@ def _names(cursor: Any, table: str, ids: Iterable[int]) -> dict[int, str]:
 
 
 def _named(names: dict[int, str], ids: list[int]) -> list[str]:
-    """The names, without those that were deleted between the statements."""
+    """Return the names of these ids, without rows that were deleted between the statements."""
     try:
         return list(map(names.__getitem__, ids))
     except KeyError:
@@ -154,20 +154,22 @@ def _named(names: dict[int, str], ids: list[int]) -> list[str]:
 
 
 def _present(names: dict[int, str], ids: list[int]) -> list[int]:
-    """The ids that ``_named`` gives the names of."""
+    """Return the ids that ``_named`` finds names for."""
     return [pk for pk in ids if pk in names]
 
 
 def author_names(ids: Sequence[int]) -> dict[int, str]:
-    """The names of the authors among ``ids`` that there are."""
+    """Return the names of the existing authors among ``ids``, by id."""
     with connections[setting("DATABASE")].cursor() as cursor:
         return _names(cursor, "catalog_author", ids)
 
 
 def record(row: BookRow) -> Record:
-    """What the site shows of a book: tags sorted by code point, rating a number, year None if unknown, author_ids in
-    the order of authors, series as the title names them. top_tags: those that most readers gave, most first; they and
-    what else is shown leave out hidden_tags.
+    """Return the record of a book.
+
+    tags: sorted by code point. rating, year: None if unknown. author_ids: in the order of ``authors``. series: as the
+    title names them. top_tags: the most frequent tags, most frequent first. hidden_tags: tags that ``top_tags`` and
+    pages leave out.
     """
     return {
         "id": row.id,
@@ -188,6 +190,6 @@ def record(row: BookRow) -> Record:
 
 
 def book_records(ids: Sequence[int]) -> list[Record]:
-    """The records of ``ids``, in that order, without those that do not exist."""
+    """Return the records of the existing books among ``ids``, in that order."""
     found = {row.id: record(row) for row in load_books(ids)}
     return [found[pk] for pk in ids if pk in found]

@@ -1,6 +1,6 @@
-"""What templates and the JSON are given: a book, and a page of books that a query found.
+"""The data of templates and JSON: a book, and a page of books found by a query.
 
-Links are worked out when they are asked for: the JSON and the "more" of a list need few of them.
+Links are computed on first access, because the JSON and the further cards of a list need few of them.
 """
 
 from collections.abc import Container
@@ -22,18 +22,18 @@ from catalog.sorts import Sort
 from mirror.raw import RawRecord
 
 PAGE: Final = 20  # books
-MAX_PAGES: Final = 10  # shown at once, so that going back finds what was loaded
+MAX_PAGES: Final = 10  # in one answer, so that going back restores the loaded pages
 
 
 class BookRecord(RawRecord):
-    """A book as its record says it: id, title, authors, year, tags, ..."""
+    """The record of a book: id, title, authors, year, tags, ..."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Facet:
-    """A tag, how many books have it, and the query (with its address) that it leads to."""
+    """A tag, its number of books, and the query with this tag added, as text and as an address."""
 
     name: str
     count: int
@@ -43,7 +43,7 @@ class Facet:
 
 @dataclass(frozen=True)
 class Chip:
-    """A tag of the query, whether it is asked against, and the query (with its address) without it."""
+    """A tag of the query, whether it is excluded, and the query without this tag, as text and as an address."""
 
     name: str
     is_excluded: bool
@@ -53,7 +53,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A tag of the query that no book has, and the query as it would be with tags that look like it."""
+    """A tag of the query that no book has, and the query with each similar tag in its place."""
 
     name: str
     similar: list[Facet]
@@ -61,7 +61,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class SortLink:
-    """An order: its name in the address, what people call it, whether it is the present one or its reverse."""
+    """A link to an order. is_current: whether the list is in this order or in its reverse."""
 
     name: str
     label: str | Promise
@@ -71,7 +71,7 @@ class SortLink:
 
 @dataclass(frozen=True)
 class FilterChip:
-    """A filter in use, as people call it, and the address without it."""
+    """The label of a filter in use, and the address of the list without it."""
 
     label: str
     url: str
@@ -79,13 +79,13 @@ class FilterChip:
 
 @dataclass
 class BookList:
-    """A page of books that a query found.
+    """A page of books found by a query.
 
-    query: as it was typed. sort: the order. error: why the query cannot be read; then nothing was found.
-    node: the query as it was read; None: all books. books: this page's, at most ``size``. beside: what other
-    applications say of them (``catalog.extras``). chosen: the filters; where they have errors nothing was found.
-    address: of the page that shows the list; "": of the list of all books. start: the cursor at which the visitor's
-    list begins; pages: how many pages of it they have, this one included.
+    query: as typed. sort: the name of the order. error: why the query is invalid; then nothing was found. node: the
+    parsed query; None: all books. books: at most ``size``. beside: the values of card extras (``catalog.extras``).
+    chosen: the filters; with errors in them nothing was found. address: of the page with the list; "": of the list of
+    all books. start: the cursor at which the visitor's list begins. pages: the number of pages in the visitor's list,
+    including this one.
     """
 
     query: str
@@ -103,42 +103,42 @@ class BookList:
 
     @property
     def is_bad(self) -> bool:
-        """Whether the query or a filter cannot be read."""
+        """Whether the query or a filter is invalid."""
         return self.error is not None or bool(self.chosen.errors)
 
     @property
     def count(self) -> int:
-        """How many books the query found, on all pages."""
+        """The number of books found, on all pages."""
         return self.found.count
 
     @cached_property
     def next(self) -> str | None:
-        """The cursor of the next page; None on the last."""
+        """The cursor of the next page; None on the last page."""
         if len(self.found.positions) <= self.size:
             return None
         return cursor.write(self.sort, self.found.positions[self.size - 1])
 
     @property
     def next_url(self) -> str | None:
-        """The address of the next page; None on the last."""
+        """The address of the next page; None on the last page."""
         return self._url(self.query, self.sort, self.next) if self.next else None
 
     @property
     def more_url(self) -> str:
-        """The address that htmx loads the next page from."""
+        """The address from which htmx loads the next page."""
         loaded = urlencode({"start": self.start, "loaded": self.pages + 1})
         return f"{self._url(self.query, self.sort, self.next)}&{loaded}"
 
     @property
     def grown_url(self) -> str | None:
-        """The address of the visitor's list with the next page; None where it has too many pages for one answer."""
+        """The address of the visitor's list with the next page; None if that is too long for one answer."""
         if self.pages >= MAX_PAGES:
             return None
         return self._url(self.query, self.sort, self.start, pages=self.pages + 1)
 
     @cached_property
     def sorts(self) -> list[SortLink]:
-        """The orders there are."""
+        """Links to all orders."""
         return [
             SortLink(sort.name, sort.label, sort.name == self._sort.base, self._url(self.query, sort.name))
             for sort in sorts.every()
@@ -146,7 +146,7 @@ class BookList:
 
     @cached_property
     def reversed_sort(self) -> SortLink:
-        """The present order the other way round."""
+        """A link to the reverse of the current order."""
         reverse = self._sort.reverse()
         return SortLink(reverse.name, reverse.label, False, self._url(self.query, reverse.name))
 
@@ -156,7 +156,7 @@ class BookList:
 
     @cached_property
     def filters(self) -> list[FilterChip]:
-        """The filters in use, and the address without each."""
+        """The filters in use, each with the address without it."""
         return [
             FilterChip(active.label, self._url(self.query, self.sort, without=active.names))
             for active in self.chosen.active
@@ -164,29 +164,29 @@ class BookList:
 
     @property
     def can_clear_all(self) -> bool:
-        """Whether more than one thing narrows the list."""
+        """Whether the list has more than one tag or filter to clear."""
         return len(self.chips) + len(self.filters) > 1
 
     @cached_property
     def languages(self) -> list[str]:
-        """The codes of the languages to choose from: those of most books, and the one that is chosen."""
+        """The codes of the languages on offer: the most frequent ones, and the chosen one."""
         chosen = main_code(self.chosen.given.get(LANGUAGE, ""))
         found = self.found.languages
         return found if not chosen or chosen in found else [chosen, *found]
 
     @property
     def language(self) -> str:
-        """The code of the language that is chosen, or ""."""
+        """The code of the chosen language, or ""."""
         return main_code(self.chosen.given.get(LANGUAGE, ""))
 
     @cached_property
     def facets(self) -> list[Facet]:
-        """The tags that most of the results have, other than the query's own, and the query narrowed by each."""
+        """The most frequent tags of the results, without those of the query, each with the narrowed query."""
         return [self._facet(name, count, query.with_term(self.node, name)) for name, count in self.found.facets]
 
     @cached_property
     def chips(self) -> list[Chip]:
-        """The query's own tags, in the order of the query, and the query without each."""
+        """The tags of the query in order, each with the query without it."""
         if self.node is None:
             return []
         wanted = query.positive_terms(self.node)
@@ -195,14 +195,14 @@ class BookList:
 
     @cached_property
     def unknown(self) -> list[Unknown]:
-        """The first few of the query's tags that no book has."""
+        """The first few tags of the query that no book has."""
         return [
             Unknown(name, [self._facet(other, count, self._with(other, name)) for other, count in similar])
             for name, similar in self.found.unknown
         ]
 
     def _with(self, other: str, name: str) -> str:
-        assert self.node is not None  # where nothing was asked for, nothing is unknown
+        assert self.node is not None  # an empty query has no unknown tags
         return query.to_text(query.renamed(self.node, name, other))
 
     def _facet(self, name: str, count: int, text: str) -> Facet:

@@ -1,4 +1,4 @@
-"""Finding and reading books: from Redis and the copy in the process, or, with the same answer, from SQL."""
+"""Find and read books: with Redis and the copy in the process, or, with the same answer, in SQL."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -24,10 +24,10 @@ LARGEST_ID: Final = 2**63 - 1
 def find_books(
     text: str = "", sort: str = "", after: str = "", chosen: Chosen = NO_FILTERS, pages: int = 1
 ) -> BookList:
-    """The books that the query ``text`` finds and that pass the filters, in the order ``sort``, from the cursor
-    ``after`` on: ``pages`` pages of them, at most MAX_PAGES.
+    """Return the books that match the query ``text`` and the filters, in the order ``sort``, after the cursor
+    ``after``: ``pages`` pages, at most MAX_PAGES.
 
-    An unknown sort is the most read first, a cursor that is not ours the first page. From a warm mirror: at
+    An unknown order falls back to the most read books, an invalid cursor to the first page. From a warm mirror: at
     most 2 round trips and no SQL.
     """
     order = sorts.known(sort).name
@@ -50,7 +50,7 @@ Answer = tuple[Found, list[BookRecord], extras.Beside]
 
 
 class _Asked(NamedTuple):
-    """What is asked for. size: how many books."""
+    """The parameters of a search. size: the number of books."""
 
     node: query.Node | None
     order: str
@@ -60,7 +60,7 @@ class _Asked(NamedTuple):
 
 
 def _from_redis(asked: _Asked) -> Answer | None:
-    """The answer, and the page's records; None if the mirror is cold, or away, or the copy is behind."""
+    """Return the answer with the page's records. None: the mirror is cold, Redis is away, or the copy is behind."""
 
     def records(pipe: Any, found: Found) -> None:
         if pks := _page(found, asked):
@@ -91,13 +91,16 @@ def _page(found: Found, asked: _Asked) -> list[int]:
 
 
 def records_by_sql(pks: list[int]) -> list[BookRecord]:
-    """The same bytes as in Redis."""
+    """Return the records of books from SQL, with the same bytes as in Redis."""
     encode = shape_of(registry.get("book")).encode
     return [BookRecord(encode(record)) for record in book_records(pks)]
 
 
 def get_author(pk: int) -> RawRecord | None:
-    """The author's record (id, name), or None if there is none. From a warm mirror: 1 round trip and no SQL."""
+    """Return the author's record (id, name), or None if the author does not exist.
+
+    From a warm mirror: 1 round trip and no SQL.
+    """
     if not 0 < pk <= LARGEST_ID:
         return None
     reading = read(["author"], lambda pipe: pipe.get(keys.author(pk)))
@@ -110,14 +113,17 @@ def get_author(pk: int) -> RawRecord | None:
 
 
 def find_books_by(author: int, after: str = "", pages: int = 1) -> BookList:
-    """The books of an author, most read first. As ``find_books``."""
+    """Return the books of an author, most read first, in the same way as ``find_books``."""
     narrowing = InSet(keys.books_by(author), Q(authors=author))
     found = find_books("", "", after, Chosen(narrowings=(narrowing,)), pages)
     return replace(found, address=reverse("author", args=[author]))
 
 
 def get_book(pk: int) -> BookRecord | None:
-    """The book's record, or None if there is no such book. From a warm mirror: 1 round trip and no SQL."""
+    """Return the book's record, or None if the book does not exist.
+
+    From a warm mirror: 1 round trip and no SQL.
+    """
     if not 0 < pk <= LARGEST_ID:
         return None
     reading = read(["book"], lambda pipe: pipe.get(keys.book(pk)))
@@ -128,20 +134,21 @@ def get_book(pk: int) -> BookRecord | None:
 
 
 class BookPage(NamedTuple):
-    """A book, and by name what other applications say of it (``catalog.extras``)."""
+    """A book, and the values of its extras by name (``catalog.extras``)."""
 
     book: BookRecord
     extras: dict[str, Any]
 
     @property
     def json(self) -> bytes:
-        """All of it as one JSON object."""
+        """The book and the fields of its extras as one JSON object."""
         return extras.joined(self.book.raw, self.extras)
 
 
 def get_book_page(pk: int) -> BookPage | None:
-    """The book with all that is said of it, or None if there is no such book. From warm mirrors: 1 round trip and no
-    SQL (what an extra asks beyond that is its own affair).
+    """Return the book with its extras, or None if the book does not exist.
+
+    From warm mirrors: 1 round trip and no SQL, apart from further reads of the extras themselves.
     """
     if not 0 < pk <= LARGEST_ID:
         return None

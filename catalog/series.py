@@ -1,6 +1,6 @@
-"""Series, as titles name them: "The Hunger Games (The Hunger Games, #1)".
+"""Series that titles name: "The Hunger Games (The Hunger Games, #1)".
 
-Nothing is stored: the record and the entries of a book are made from its title, and so follow every way of writing it.
+SQL stores no series. The record and the entries of a book are computed from its title, and so follow every write.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from catalog.names import normalise
 
 MAX_SERIES: Final = 5  # of one book
-# Between two series: a semicolon, or a comma before the name of another one.
+# The separator of two series: a semicolon, or a comma before the name of another series.
 _BETWEEN: Final = re.compile(r";|(?<=[0-9]),(?=[^#;]*[^\W\d_][^#;]*#)")
 _PART: Final = re.compile(
     r"""\s* (?P<name> [^#]*? ) [\s,:]* \# \s*
@@ -21,10 +21,10 @@ _PART: Final = re.compile(
 
 
 class Series(NamedTuple):
-    """A series, and which of it a book is.
+    """A series, and the volumes of it that a book contains.
 
-    name: as the title has it. number: likewise ("1", "0.5", "1-3", "3: Part 1 of 2"). first, last: the first and the
-    last volume that the book holds. is_single: whether it is just one, and whole.
+    name: as in the title. number: as in the title ("1", "0.5", "1-3", "3: Part 1 of 2"). first, last: the first and
+    the last volume in the book. is_single: whether the book is exactly one complete volume.
     """
 
     name: str
@@ -35,17 +35,17 @@ class Series(NamedTuple):
 
     @property
     def folded(self) -> str:
-        """The name without what spellings differ in."""
+        """The name in a form in which different spellings are equal."""
         return normalise(self.name).removeprefix("the ")
 
     @property
     def is_range(self) -> bool:
-        """Whether the book holds several volumes."""
+        """Whether the book contains several volumes."""
         return self.last > self.first
 
 
 def split_title(title: str) -> tuple[str, str]:
-    """Return the title without the series at its end, and what was between those brackets, or "".
+    """Return the title without the series at its end, and the text in the brackets of the series, or "".
 
     >>> split_title("Mort (Death, #1; Discworld, #4)")
     ('Mort', 'Death, #1; Discworld, #4')
@@ -59,7 +59,7 @@ def split_title(title: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=4096)
 def series_in(title: str) -> tuple[Series, ...]:
-    """Return the series that a title names, each once, in its order."""
+    """Return the series that a title names, in the title's order and without repetition."""
     found: dict[str, Series] = {}
     for part in _BETWEEN.split(split_title(title)[1]):
         match = _PART.fullmatch(part)
@@ -74,7 +74,7 @@ def series_in(title: str) -> tuple[Series, ...]:
 
 
 def _opening_bracket(text: str) -> int:
-    """Return the place of the bracket that the last character closes; the end of the text if it closes none."""
+    """Return the index of the bracket that the last character closes, or the length of the text."""
     depth = 0
     for place in range(len(text) - 1, -1, -1):
         depth += (text[place] == ")") - (text[place] == "(")

@@ -1,4 +1,4 @@
-"""What can be done to many books at once. Each is one transaction of a few statements, however many there are."""
+"""Changes of many books at once. Each is one transaction with few statements for each batch of books."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,14 +19,14 @@ _MOVE = """
 
 
 def add_tag(books: QuerySet[Book], name: str) -> int:
-    """Put the tag ``name`` (made if it is new) on ``books``; returns how many did not have it."""
+    """Add the tag ``name``, created if necessary, to ``books``. Return the number of books that lacked it."""
     with transaction.atomic():
         (tag,) = ids_of(Tag, [name])[0].values()
         return sum(add_tags((pk, tag) for pk in pks) for pks in _batches(books))
 
 
 def remove_tag(books: QuerySet[Book], tag: Tag) -> int:
-    """Take ``tag`` off ``books``, whoever gave it; returns how many had it."""
+    """Remove ``tag`` and all votes for it from ``books``. Return the number of books that had it."""
     removed = 0
     with transaction.atomic():
         for pks in _batches(books):
@@ -36,12 +36,12 @@ def remove_tag(books: QuerySet[Book], tag: Tag) -> int:
 
 
 def merge_tags(tags: QuerySet[Tag], into: Tag) -> int:
-    """Give every book with one of ``tags`` the tag ``into`` instead, and delete them; returns how many they were.
+    """Replace ``tags`` by the tag ``into`` on all books, and delete them. Return the number of deleted tags.
 
-    What readers elsewhere gave is added up; a reader of this shop who gave several has one vote for ``into``.
+    Imported counts are added up. A reader with votes for several of the tags keeps one vote for ``into``.
     """
     with transaction.atomic():
-        # A vote that is given meanwhile waits for the lock when it commits, and fails: its tag is gone.
+        # A concurrent vote for one of the tags waits for this lock at its commit, and fails because the tag is gone.
         others = list(tags.exclude(pk=into.pk).select_for_update().order_by("pk").values_list("pk", flat=True))
         for tag in others:
             with connection.cursor() as cursor:
@@ -57,7 +57,7 @@ def merge_tags(tags: QuerySet[Tag], into: Tag) -> int:
 
 
 def _batches(books: QuerySet[Book]) -> Iterator[list[int]]:
-    """Their primary keys, by keyset."""
+    """Yield the primary keys of books in batches, by keyset."""
     rows, after = books.order_by("pk").values_list("pk", flat=True), None
     while pks := list((rows if after is None else rows.filter(pk__gt=after))[:BATCH]):
         yield pks
@@ -65,5 +65,5 @@ def _batches(books: QuerySet[Book]) -> Iterator[list[int]]:
 
 
 def _delete(rows: QuerySet[Any]) -> int:
-    """Delete without reading the rows first: nothing hangs on them, and triggers see it."""
+    """Delete without reading the rows first: no other rows depend on them, and triggers capture the changes."""
     return int(rows._raw_delete(rows.db))

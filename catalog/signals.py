@@ -1,6 +1,6 @@
-"""What the catalogue tells those who want to know."""
+"""Signals of the catalogue."""
 
 from django.dispatch import Signal
 
-# A book's page is about to be answered with. request: the request; book_id: the book, which exists.
+# Sent before the page of an existing book is rendered. Arguments: ``request`` and ``book_id``.
 book_shown = Signal()

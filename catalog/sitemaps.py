@@ -1,4 +1,4 @@
-"""The sitemap: pages of books and of authors, a range of ids for each file (keyset, never OFFSET)."""
+"""The sitemap: pages of books and authors, one range of ids for each file (keyset, never OFFSET)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from catalog.models import Author, Book
 
-SIZE: Final = 5000  # ids of a file
-MAX_FILES: Final = 50_000  # of an index, as the protocol says
+SIZE: Final = 5000  # ids in a file
+MAX_FILES: Final = 50_000  # files in an index: the limit of the protocol
 
 
 class _File(NamedTuple):
@@ -23,19 +23,19 @@ class _File(NamedTuple):
 
 
 class _Ranges:
-    """Pages that are ranges of ids, with the face of Django's paginator."""
+    """A paginator with ranges of ids as pages, and with the interface of Django's paginator."""
 
     def __init__(self, model: type[Model]) -> None:
         self._rows = model._base_manager.order_by("pk")
 
     @property
     def num_pages(self) -> int:
-        """How many files there are, at least one."""
+        """The number of files, at least one."""
         last = self._rows.aggregate(last=Max("pk"))["last"] or 1
         return min(-(-int(last) // SIZE), MAX_FILES)
 
     def page(self, number: int | str) -> _File:
-        """The file of this number, from 1. Raises EmptyPage or PageNotAnInteger."""
+        """Return the file with this number, counted from 1. Raises EmptyPage or PageNotAnInteger."""
         try:
             place = int(number)
         except ValueError:
@@ -47,7 +47,7 @@ class _Ranges:
 
 
 class _OfSite(Sitemap):
-    """Addresses of SITE_URL, whichever host was asked."""
+    """A sitemap with addresses of SITE_URL, for requests to any host."""
 
     protocol = urlsplit(settings.SITE_URL).scheme
 
@@ -68,19 +68,19 @@ class _OfRows(_OfSite):
 
 
 class BookSitemap(_OfRows):
-    """Every book's page."""
+    """The pages of all books."""
 
     model, view = Book, "catalog:book"
 
 
 class AuthorSitemap(_OfRows):
-    """Every author's page."""
+    """The pages of all authors."""
 
     model, view = Author, "author"
 
 
 class SectionSitemap(_OfSite):
-    """The pages that lead to all others."""
+    """The main pages, which link to all others."""
 
     def items(self) -> list[str]:
         return ["home", "catalog:list", "shop:sale", "social:global", "accounts:leaderboard"]

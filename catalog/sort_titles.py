@@ -1,4 +1,4 @@
-"""The text that titles are sorted by. SQL computes it, so that every way of writing a title keeps it current."""
+"""The text by which titles are sorted. SQL computes it, so that every write of a title keeps it current."""
 
 from typing import Final
 
@@ -8,14 +8,14 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Left, Lower, NullIf, Substr
 from django.db.models.lookups import Exact
 
-# Leading characters that do not count: blanks, quotation marks, brackets and what else a title may open with.
+# Ignored at the start of a title: blanks, quotation marks, brackets and other punctuation.
 PUNCTUATION: Final = " \t\"'`´‘’‚‛“”„‟«»‹›()[]{}<>《》〈〉「」『』【】¡!¿?.,:;…·•*#&@~^_-‐‑‒–—/\\|"
 
 
 def sort_title() -> Coalesce:
-    """Return the expression: the title in small letters, without leading punctuation and one leading article.
+    """Return the expression for the title in lower case without leading punctuation and without one leading article.
 
-    The articles are those of ``settings.CATALOG_ARTICLES``. A title of nothing else stays as it is.
+    The articles are those of ``settings.CATALOG_ARTICLES``. A title that would become empty is not shortened.
     """
     title = Lower("title")
     bare = _without_punctuation(title)
@@ -31,6 +31,6 @@ def _without_punctuation(text: Combinable) -> Func:
 
 
 def _start_of(article: str) -> str:
-    """Return how a title with this article begins: "the" needs a blank after it, "l'" none."""
+    """Return the beginning of titles with this article: "the" needs a blank after it, "l'" does not."""
     lowered = article.lower()
     return f"{lowered} " if lowered[-1:].isalnum() else lowered

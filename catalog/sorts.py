@@ -1,8 +1,8 @@
-"""The orders in which books are shown. Other applications may add one (``register``, in ``AppConfig.ready``).
+"""The orders of lists of books. Other applications may register more in ``AppConfig.ready``.
 
-An order's *key* is what it sorts by (popularity, year, sort title; None where a book has none: those come last), and
-then by id. A *position* is the key and the id of a book. Each order has a reverse, whose name begins with "-": keys and
-ids go the other way, and books without a key still come last.
+An order sorts books by a *key* (popularity, year, sort title) and then by id. Books without a key (None) come last. A
+*position* is the key and the id of a book. Each order has a reverse with a name that begins with "-". The reverse
+inverts keys and ids, but books without a key still come last.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,13 +24,13 @@ from mirror.entries import Scored
 
 @dataclass(frozen=True)
 class Sort:
-    """One order.
+    """An order of books.
 
-    name: in addresses. label: for people. reverse_label: for people, of the reverse. place: the sorted set that has the
-    books by their keys. expression: what SQL sorts by. is_text: members are "<key> NUL <id>" and sort by code point;
-    others are ids, scored with their keys. mirror: which places them; another than the books' own writes to the books'
-    feed (``Mirror.feed``), has the books' ids as its rows' keys, and places only the books that have a key.
-    is_reversed: whether this is the reverse.
+    name: in addresses. label, reverse_label: the labels of the order and of its reverse. place: returns the key of the
+    sorted set of the books. expression: returns the SQL expression to sort by. is_text: the members are
+    "<key> NUL <id>", sorted by code point; otherwise the members are ids, scored with their keys. mirror: the mirror
+    that writes the sorted set. A mirror other than the books' own must write to the books' feed (``Mirror.feed``), use
+    the books' ids as keys of its rows, and write only books that have a key. is_reversed: whether this is a reverse.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Sort:
 
     @property
     def base(self) -> str:
-        """The name of the order that this is the reverse of, or its own."""
+        """The name of the order without the prefix of a reverse."""
         return self.name.removeprefix(REVERSE)
 
     def reverse(self) -> "Sort":
-        """Return the same books the other way round."""
+        """Return the reverse of this order."""
         name = self.base if self.is_reversed else REVERSE + self.name
         return replace(
             self, name=name, label=self.reverse_label, reverse_label=self.label, is_reversed=not self.is_reversed
@@ -57,18 +57,18 @@ class Sort:
 
     @property
     def is_partial(self) -> bool:
-        """Whether a book may have no place of its own."""
+        """Whether the sorted set may lack books."""
         return self.mirror != "book"
 
     def of(self, entry: Scored) -> tuple[int, Any]:
-        """The id that an entry tells of, and its key as it compares in the process: ascending, what has none last."""
+        """Return the book id of an entry, and its key in the form in which the copy compares keys: ascending."""
         if self.is_text:
             text, _, pk = entry.member.rpartition("\0")
             return int(pk), text
         return int(entry.member), -entry.score if self.is_descending else entry.score
 
     def inside(self, key: Any) -> Any:
-        """A position's key as it compares in the process."""
+        """Return the key of a position in the form in which the copy compares keys; a missing key becomes infinite."""
         if self.is_text:
             return key
         if key is None:
@@ -76,14 +76,14 @@ class Sort:
         return -key if self.is_descending else key
 
     def outside(self, key: Any) -> Any:
-        """Back."""
+        """Return the key of a position from the form in which the copy compares keys."""
         if key == inf:
             return None
         return -key if self.is_descending else key
 
 
 def _title() -> Combinable:
-    """In code point order: SQLite's own, "C" on PostgreSQL."""
+    """Return the sort title in code point order: the default of SQLite, and collation "C" of PostgreSQL."""
     if connections[setting("DATABASE")].vendor == "postgresql":
         return Collate("sort_title", "C")
     return F("sort_title")
@@ -103,25 +103,25 @@ _sorts: Final[dict[str, Sort]] = {
 
 
 def register(sort: Sort) -> None:
-    """Have an order more, after those that there are."""
+    """Register an order, after the orders that are already registered."""
     _sorts[sort.name] = sort
 
 
 def every() -> Sequence[Sort]:
-    """All of them, as they are offered."""
+    """Return all orders, in the sequence in which pages offer them."""
     return tuple(_sorts.values())
 
 
 def get(name: str) -> Sort:
-    """The order of this name; of no other: KeyError."""
+    """Return the order called ``name``. Raises KeyError."""
     return _sorts[name[1:]].reverse() if name.startswith(REVERSE) else _sorts[name]
 
 
 def known(name: str) -> Sort:
-    """The order of this name, or the first."""
+    """Return the order called ``name``, or the default order if the name is unknown."""
     return get(name) if name.removeprefix(REVERSE) in _sorts else _sorts[DEFAULT]
 
 
 def others() -> dict[str, Callable[[], str]]:
-    """The mirrors beside the books' own that place books, and where."""
+    """Return the other mirrors that place books, each with a function that returns the key of its sorted set."""
     return {sort.mirror: sort.place for sort in _sorts.values() if sort.is_partial}

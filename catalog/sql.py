@@ -1,7 +1,7 @@
-"""Finding books by SQL: what is true, and what answers when Redis cannot.
+"""Find books in SQL, which has the facts and answers when Redis cannot.
 
-The way through Redis gives exactly the same answers in the same order (``catalog.sorts``); a page goes on after a
-position. Text sorts by code point on every database, as Python's ``sorted`` does.
+Redis gives exactly the same answers in the same order (``catalog.sorts``). A page continues after a position. Text
+sorts by code point on every database, as in Python's ``sorted``.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ Position = tuple[Any, int]  # key, id
 
 
 def matching(node: Node | None, narrowings: Sequence[Narrowing] = ()) -> QuerySet[Book]:
-    """The books that satisfy ``node`` (None: all) and every filter, in no particular order."""
+    """Return the books that satisfy ``node`` (None: all books) and every narrowing, in no particular order."""
     books = Book.objects.using(setting("DATABASE")).order_by()
     return books.filter(*([_condition(normal(node))] if node else []), *(one.condition for one in narrowings))
 
@@ -51,12 +51,12 @@ def _any_of(tags: Sequence[Tag]) -> Q:
 
 
 def count(node: Node | None, narrowings: Sequence[Narrowing] = ()) -> int:
-    """How many books satisfy ``node`` and every filter."""
+    """Return the number of books that satisfy ``node`` and every narrowing."""
     return matching(node, narrowings).count()
 
 
 def count_languages(limit: int) -> list[tuple[str, int]]:
-    """The languages of most books, with how many: most first, then by code."""
+    """Return the most frequent languages with their numbers of books, most frequent first, then by code."""
     rows = Book.objects.using(setting("DATABASE")).exclude(language="").order_by().values_list("language")
     counts: Counter[str] = Counter()
     for code, books in rows.annotate(books=Count("pk")):
@@ -64,7 +64,7 @@ def count_languages(limit: int) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
 
-# Counted by number first: to group by name, hundreds of thousands of names would be compared.
+# Group by id before joining the names: grouping by name would compare hundreds of thousands of names.
 _FACETS = """
     SELECT t.name, c.books
     FROM (SELECT l.tag_id, COUNT(*) AS books FROM catalog_book_tags l {where} GROUP BY l.tag_id) c
@@ -75,9 +75,9 @@ _FACETS = """
 
 
 def facets(node: Node | None, limit: int = 20, narrowings: Sequence[Narrowing] = ()) -> list[tuple[str, int]]:
-    """The tags that most of the results have, with how many: most first, then by name.
+    """Return the most frequent tags of the results with their numbers of books, most frequent first, then by name.
 
-    Tags that the query names are left out.
+    The query's own tags are left out.
     """
     connection = connections[setting("DATABASE")]
     named = terms(node) if node else frozenset()
@@ -87,7 +87,7 @@ def facets(node: Node | None, limit: int = 20, narrowings: Sequence[Narrowing] =
         where = f"WHERE l.book_id IN ({inner})"
     collation = 'COLLATE "C"' if connection.vendor == "postgresql" else "COLLATE BINARY"
     with connection.cursor() as cursor:
-        # A few more than wanted: there may be the query's own tags among them.
+        # Read a few more rows, because the query's own tags may be among them.
         sql = _FACETS.format(where=where, collation=collation)
         cursor.execute(sql, [*parameters, limit + len(named)])
         return [(name, books) for name, books in cursor.fetchall() if name not in named][:limit]
@@ -96,7 +96,7 @@ def facets(node: Node | None, limit: int = 20, narrowings: Sequence[Narrowing] =
 def page(
     node: Node | None, order: str, after: Position | None, limit: int, narrowings: Sequence[Narrowing] = ()
 ) -> list[Position]:
-    """The positions of the next ``limit`` results; ``after`` may be any position, also of no book."""
+    """Return the positions of the next ``limit`` results. ``after`` may be a position at which no book is."""
     sort = sorts.get(order)
     books = matching(node, narrowings).annotate(key=sort.expression())
     if after is not None:
@@ -107,7 +107,7 @@ def page(
 
 
 def _first(sort: sorts.Sort) -> OrderBy:
-    """What has no key is last; said only where there may be such, for not every index can be walked like that."""
+    """Sort missing keys last. NULLS LAST appears only where keys may be missing, as not every index supports it."""
     if sort.is_descending != sort.is_reversed:
         return F("key").desc(nulls_last=None if sort.is_text else True)
     return F("key").asc(nulls_last=True if sort.is_partial or sort.is_reversed else None)

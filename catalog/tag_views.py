@@ -1,4 +1,4 @@
-"""Readers give books tags and take them back: in HTML, to htmx, and (``Accept: application/json``) in JSON."""
+"""Views that add and remove a reader's tags, in HTML, as parts for htmx, or (``Accept: application/json``) in JSON."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ Vote = Callable[[int, int, str], tuple[str, bool]]
 @require_POST
 @never_cache
 def give(request: HttpRequest, pk: int) -> HttpResponse:
-    """POST ``tag``. htmx gets the book's tags as they are afterwards."""
+    """Give a book the tag of the POST parameter ``tag``. htmx gets the book's new tags."""
     address = reverse("catalog:book", args=[pk])
     if not request.user.is_authenticated:
         return must_log_in(request, address)
@@ -40,7 +40,7 @@ def give(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @never_cache
 def take(request: HttpRequest, pk: int) -> HttpResponse:
-    """POST ``tag``: the reader does not give it any more. That is never too often."""
+    """Take back the reader's vote for the POST parameter ``tag``. No rate limit applies."""
     if not request.user.is_authenticated:
         return must_log_in(request, reverse("catalog:book", args=[pk]))
     return _vote(request, request.user.pk, pk, votes.take_tag)
@@ -74,7 +74,7 @@ def _invalid(request: HttpRequest, pk: int, text: str, why: str) -> HttpResponse
 
 
 def _part(request: HttpRequest, pk: int, typed: str = "", error: str = "") -> HttpResponse:
-    """The tags from SQL: Redis may not have them yet. 404 for a book that is gone."""
+    """Render the tags of a book from SQL, because Redis may be behind. Raises Http404 for a deleted book."""
     with sql_only():
         book = get_book(pk)
         if book is None:

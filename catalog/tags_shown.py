@@ -1,4 +1,4 @@
-"""The tags of a book as its page shows them."""
+"""The tags on the page of a book."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from catalog.votes import own_tags
 
 
 class ShownTag(NamedTuple):
-    """A tag, how many readers gave it (None: not said), and whether the visitor is one of them."""
+    """A tag, the number of its readers (None: not shown), and whether the visitor gave it."""
 
     name: str
     readers: int | None
@@ -17,8 +17,9 @@ class ShownTag(NamedTuple):
 
 
 def tags_shown(book: BookRecord, reader: int | None) -> dict[str, Any]:
-    """Return what the template of a book's tags is given: the tags that most readers gave, then the reader's own, and
-    the rest. reader: the id of who is logged in.
+    """Return the template context of a book's tags: the most frequent tags, then the reader's own, and the rest.
+
+    reader: the id of the logged-in reader, or None.
     """
     own = own_tags(reader, book["id"]) if reader else []
     top = [ShownTag(tag["name"], tag["count"], tag["name"] in own) for tag in book["top_tags"]]

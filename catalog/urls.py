@@ -1,4 +1,4 @@
-"""Addresses."""
+"""URLs of the catalogue."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Pages of the catalogue, in HTML and (``Accept: application/json``) in JSON."""
+"""Pages of the catalogue, in HTML or (``Accept: application/json``) in JSON."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,12 +22,12 @@ from config.answers import is_partial, json, wants_json
 
 @require_safe
 def book_list(request: HttpRequest) -> HttpResponse:
-    """``?q=QUERY&sort=&after=`` and the parameters of filters. The templates get ``page``, a
-    ``catalog.results.BookList``.
+    """List books: ``?q=QUERY&sort=&after=`` and the parameters of filters.
 
-    ``pages=`` asks for several pages at once, at most MAX_PAGES: the address of a list that htmx has made longer says
-    so, and a visitor who comes back to it finds all of it again. A query or a filter that cannot be read is answered
-    with 400 and says what is wrong where. htmx asking for more gets the cards of the next page alone.
+    The templates get ``page``, a ``catalog.results.BookList``. ``pages=`` asks for several pages at once, at most
+    MAX_PAGES. htmx puts it into the address of a list that has grown, so that a returning visitor sees the whole list
+    again. An invalid query or filter gets status 400 and an error that names its place. A request of htmx for the next
+    page gets only its cards.
     """
     given = request.GET
     asked = given.get("q", ""), given.get("sort", ""), given.get("after", ""), read_filters(given)
@@ -45,8 +45,8 @@ def book_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def book_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One book. The template gets ``book``, a ``catalog.results.BookRecord``, and ``extras``, by name what other
-    applications say of it.
+    """Show a book. The template gets ``book``, a ``catalog.results.BookRecord``, and ``extras``, the values of extras
+    by name.
     """
     page = get_book_page(pk)
     if page is None:
@@ -62,8 +62,10 @@ def book_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def author_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """An author: ``?after=``, their books, most read first. The template gets ``author``, a record, and ``page``, a
-    ``catalog.results.BookList``. htmx asking for more gets the cards of the next page alone.
+    """Show an author and the author's books, most read first: ``?after=``.
+
+    The template gets ``author``, a record, and ``page``, a ``catalog.results.BookList``. A request of htmx for the next
+    page gets only its cards.
     """
     author = get_author(pk)
     if author is None:
@@ -80,12 +82,12 @@ def author_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _is_more(request: HttpRequest) -> bool:
-    """Whether htmx asks for the next page of a list that is there."""
+    """Return whether htmx asks for the next page of a list on the screen."""
     return bool(request.GET.get("after")) and is_partial(request)
 
 
 def _growing(request: HttpRequest, find: Callable[..., BookList]) -> BookList:
-    """Return the pages of a list that are asked for, knowing where it begins and how many pages it has then."""
+    """Return the requested pages of a list, with the start and the number of pages of the visitor's list."""
     given = request.GET
     if _is_more(request):
         return replace(find(), start=given.get("start", ""), pages=_count(given.get("loaded"), most=1_000_000))
@@ -94,7 +96,7 @@ def _growing(request: HttpRequest, find: Callable[..., BookList]) -> BookList:
 
 
 def _count(text: str | None, most: int) -> int:
-    """Return a number of pages, from 1 to ``most``; 1 for what is none."""
+    """Return a number of pages from 1 to ``most``; 1 for any other text."""
     is_number = text is not None and text.isascii() and text.isdecimal() and len(text) < 10
     return max(1, min(int(text), most)) if text and is_number else 1
 
@@ -103,7 +105,7 @@ def _not_found(request: HttpRequest, message: str) -> HttpResponse:
     if wants_json(request):
         response = json({"error": {"message": message}}, 404)
     else:
-        # The site's own page, and not the exception, so that it says what it varies by.
+        # Render the site's own page instead of raising Http404, so that the response gets its Vary header.
         not_found: Any = get_resolver().resolve_error_handler(404)
         response = not_found(request, exception=Http404())
     patch_vary_headers(response, ["Accept"])

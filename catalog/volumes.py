@@ -1,7 +1,7 @@
-"""The volumes before and after a book in its series: from Redis, or, with the same answer, from SQL.
+"""The volumes before and after a book in its series, from Redis or, with the same answer, from SQL.
 
-A series is one author's: authors share names of series ("Immortals"), and a series that is continued by somebody else
-mostly names its first author still.
+A series belongs to one author, because several authors use the same name ("Immortals"). Volumes by another author
+mostly still name the first author of the series.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,11 +14,11 @@ from catalog.series import Series, series_in, split_title
 from mirror.conf import setting
 from mirror.read import read
 
-MAX_AUTHORS: Final = 4  # of a book, whose series are looked into
+MAX_AUTHORS: Final = 4  # authors of a book in whose series volumes are found
 
 
 class Volume(NamedTuple):
-    """A book in a series; volumes compare by number, then by id."""
+    """A book in a series. Volumes compare by number, then by id."""
 
     number: float
     id: int
@@ -31,7 +31,7 @@ class Volume(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A series of a book, and the volumes next to it; None where there is none."""
+    """A series of a book, and the volumes before and after the book, if they exist."""
 
     series: Series
     previous: Volume | None
@@ -39,7 +39,7 @@ class Place(NamedTuple):
 
 
 def find_places(book: BookRecord) -> list[Place]:
-    """Return the book's places in its series. From a warm mirror: 1 round trip and no SQL; none for most books."""
+    """Return the book's places in its series. From a warm mirror: 1 round trip and no SQL; 0 without a series."""
     series, authors = series_in(book["title"]), book["author_ids"][:MAX_AUTHORS]
     if not series or not authors:
         return [Place(one, None, None) for one in series]
@@ -71,7 +71,7 @@ def _volume(member: bytes, score: float) -> Volume:
 
 
 def _from_sql(series: Sequence[Series], authors: Sequence[int]) -> list[Place]:
-    """One query: an author's books whose titles may name a series."""
+    """Return the places from SQL, with one query for the authors' titles that may name a series."""
     rows = Book.objects.using(setting("DATABASE")).filter(authors__in=authors, title__contains="#")
     titles = list(rows.order_by().values_list("pk", "title").distinct())
     volumes = [(other, Volume(other.first, pk, title)) for pk, title in titles for other in series_in(title)]

@@ -1,7 +1,7 @@
-"""Readers' votes for tags. A tag stays on a book as long as somebody gives it.
+"""Readers' votes for tags. A tag that only readers gave stays on a book while it has a vote.
 
-Votes about one book run one after the other, by a lock on its row: so of two, one that takes the last vote for a tag
-and one that gives it, neither leaves a vote without its tag.
+A lock on the book's row serializes votes about one book. Without it, one reader could add a vote while another takes
+back the last one, which would leave a vote without its tag on the book.
 """
 
 from collections.abc import Collection
@@ -22,13 +22,13 @@ from config.bulk import SLICE
 from mirror.conf import setting
 from mirror.read import read
 
-TRIES = 3  # at a tag that is made or merged by others meanwhile
+TRIES = 3  # attempts, when concurrent transactions create or merge the tag
 
 
 def give_tag(user_id: int, book_id: int, text: str) -> tuple[str, bool]:
-    """Give a book a tag in a reader's name; returns the tag's name, and whether the reader had not given it before.
+    """Give a book a tag in a reader's name. Return the tag's name, and whether the vote is new.
 
-    Raises ValidationError for what is no tag or one too many, Book.DoesNotExist.
+    Raises ValidationError for an invalid tag and above the reader's limit, and Book.DoesNotExist.
     """
     name = check_name(text)
     for left in reversed(range(TRIES)):
@@ -57,7 +57,7 @@ def _give(user_id: int, book_id: int, name: str) -> tuple[str, bool]:
 
 
 def take_tag(user_id: int, book_id: int, text: str) -> tuple[str, bool]:
-    """Take back a reader's vote for a tag; returns the tag's name, and whether there was one."""
+    """Take back a reader's vote for a tag. Return the tag's name, and whether the vote existed."""
     name = normalise(text)[:200]
     meant = resolve([name])[0][name]
     with transaction.atomic():
@@ -70,7 +70,7 @@ def take_tag(user_id: int, book_id: int, text: str) -> tuple[str, bool]:
 
 
 def erase_votes(user_id: int) -> bool:
-    """Delete one slice of a reader's votes, and the tags that only they kept on books. Return whether more are left."""
+    """Delete one slice of a reader's votes, and the tags that only they kept on books. Return whether more remain."""
     with transaction.atomic():
         votes = TagVote.objects.filter(user_id=user_id).order_by("book_id", "pk")[:SLICE]
         found = list(votes.values_list("pk", "book_id", "tag_id"))
@@ -82,7 +82,10 @@ def erase_votes(user_id: int) -> bool:
 
 
 def own_tags(user_id: int, book_id: int) -> list[str]:
-    """Return the tags that a reader gave a book, by code point. From a warm mirror: 1 round trip and no SQL."""
+    """Return the tags that a reader gave a book, sorted by code point.
+
+    From a warm mirror: 1 round trip and no SQL.
+    """
     key = keys.tags_of_reader(user_id, book_id)
     reading = read(["tag_vote"], lambda pipe: pipe.zrange(key, 0, -1))
     if reading is not None:
@@ -92,7 +95,7 @@ def own_tags(user_id: int, book_id: int) -> list[str]:
 
 
 def check_name(text: str) -> str:
-    """Return the normalised name of a tag that a reader wrote. Raises ValidationError."""
+    """Return the normalised name of a tag that a reader wrote. Raises ValidationError for an invalid tag."""
     check_line(text)
     name = normalise(text)
     if not name:
@@ -110,13 +113,13 @@ def check_name(text: str) -> str:
 
 
 def _lock(books: Collection[int]) -> list[int]:
-    """Lock the books that there are, in the order of their ids."""
+    """Lock the existing books among ``books`` in the order of their ids, and return these ids."""
     rows = Book.objects.select_for_update(no_key=True).filter(pk__in=books).order_by("pk")
     return list(rows.values_list("pk", flat=True))
 
 
 def _drop_bare(books: Collection[int], tags: Collection[int]) -> None:
-    """Take tags off books on which nobody's vote keeps them."""
+    """Remove tags from books where neither an import nor a vote keeps them."""
     votes = TagVote.objects.filter(book=OuterRef("book"), tag=OuterRef("tag"))
     links = Tagging.objects.filter(book_id__in=books, tag_id__in=tags, imported_count=0)
     links.exclude(Exists(votes)).delete()
