@@ -1,9 +1,9 @@
-"""Reading the goodbooks-10k files: books, authors, tags, and which book has which tag.
+"""Import the goodbooks-10k files: books, authors, tags, and the tags of each book.
 
-files    CSV as it comes, with everything that can be wrong with it
-clean    from a cell's text to a value, or to what is wrong with it
-books    books and authors
-tags     tags and which book has them
+files    reads CSV files, and reports and skips bad rows
+clean    converts the text of a cell to a value
+books    imports books and authors
+tags     imports tags and the tags of books
 
-It only ever adds what is missing. A book that is there already (known by its goodreads number) is left as it is.
+The import only adds missing rows. An existing book, identified by its goodreads number, is left unchanged.
 """

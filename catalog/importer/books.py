@@ -1,4 +1,4 @@
-"""Books and their authors."""
+"""Import books and their authors."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ COLUMNS = (
     "book_id", "goodreads_book_id", "authors", "original_publication_year", "original_title", "title",
     "language_code", "isbn", "isbn13", "average_rating", "ratings_count",
 )  # fmt: skip
-BATCH = 2000  # rows a transaction
+BATCH = 2000  # rows in a transaction
 UNTITLED = "[untitled]"
 LONGEST_TITLE = 500
 LONGEST_AUTHOR = 300
@@ -27,7 +27,7 @@ Progress = Callable[[str, int], None]
 
 @dataclass
 class Tally:
-    """What was read, what was added, and what was wrong with it."""
+    """The report of an import: numbers of rows read and added, and the problems in the data."""
 
     read: Counter[str] = field(default_factory=Counter)
     added: Counter[str] = field(default_factory=Counter)
@@ -36,7 +36,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A usable row: the primary key that it asks for (if it does), the book, and its authors."""
+    """A usable row: the primary key that the file names, if any, the book, and its authors."""
 
     wanted: int | None
     book: Book
@@ -44,10 +44,10 @@ class Candidate:
 
 
 def import_books(table: Table, limit: int | None, tally: Tally, progress: Progress) -> None:
-    """Add the books (the first ``limit`` usable ones) that are not there yet, with their authors.
+    """Add the missing books among the first ``limit`` usable ones, with their authors.
 
-    A book's primary key is the file's ``book_id``, if that is free. The others are added after all of those, with
-    keys that the database chooses: a free one could be another row's own.
+    A book's primary key is the file's ``book_id``, if that is free. Books without a free key are added last, with keys
+    that the database chooses, because a free key could belong to a later row.
     """
     crowded = 0
     for batch in batches(islice(_candidates(table, tally.dirt), limit), BATCH):
@@ -62,8 +62,9 @@ def import_books(table: Table, limit: int | None, tally: Tally, progress: Progre
 
 
 def imported(table: Table, limit: int | None) -> dict[int, int]:
-    """From the file's ``book_id``, by which other files name books, to the primary key of the book: of those (the
-    first ``limit`` usable ones) that are there. What is listed twice under one number is the first.
+    """Return the primary keys of the existing books among the first ``limit`` usable ones, by ``book_id``.
+
+    Other files refer to books by this ``book_id``. If the file lists an id twice, the first row counts.
     """
     found: dict[int, int] = {}
     for batch in batches(islice(_candidates(table, Dirt()), limit), BATCH):
@@ -92,7 +93,7 @@ def _candidates(table: Table, dirt: Dirt) -> Iterator[Candidate]:
 
 
 def _candidate(row: dict[str, str], wrong: list[str]) -> Candidate | None:
-    """The row as a book; adds what is wrong with it to ``wrong``. None: not even known which book it is."""
+    """Return the row as a book, and add its problems to ``wrong``. None: the row does not identify a book."""
 
     def usable(name: str, value: Any, kind: str) -> Any:
         if value is None and row[name]:
@@ -143,7 +144,7 @@ def _authors(text: str, wrong: list[str]) -> list[str]:
 
 
 def _add(batch: Sequence[Candidate], tally: Tally, *, own_keys: bool) -> int:
-    """Add those that are new, and their authors. Returns how many are left, their own keys being taken."""
+    """Add the new books and their authors. Return the number of new books left out because their keys are taken."""
     known = keys_of(candidate.book.goodreads_id for candidate in batch)
     new = [candidate for candidate in batch if candidate.book.goodreads_id not in known]
     chosen = _with_own_keys(new) if own_keys else new
@@ -156,7 +157,7 @@ def _add(batch: Sequence[Candidate], tally: Tally, *, own_keys: bool) -> int:
 
 
 def _with_own_keys(new: Iterable[Candidate]) -> list[Candidate]:
-    """Those that can have the key that they ask for; their books have it now."""
+    """Return the candidates with a free wanted key, and set this key on their books."""
     chosen = []
     taken = set(Book.objects.filter(pk__in=[c.wanted for c in new if c.wanted]).values_list("pk", flat=True))
     for candidate in new:
@@ -168,7 +169,7 @@ def _with_own_keys(new: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _move_sequence() -> None:
-    """PostgreSQL does not know of keys that were given to it: the next one it chooses has to be above them."""
+    """Move PostgreSQL's sequence above the explicit keys, which it does not take into account."""
     if connection.vendor != "postgresql":
         return
     table = Book._meta.db_table
@@ -195,5 +196,5 @@ def _add_authors(chosen: Sequence[Candidate], tally: Tally) -> None:
 
 
 def keys_of(numbers: Iterable[int | None]) -> dict[int | None, int]:
-    """From goodreads numbers to the primary keys of the books that are there."""
+    """Return the primary keys of the existing books, by goodreads number."""
     return dict(Book.objects.filter(goodreads_id__in=list(numbers)).values_list("goodreads_id", "pk"))

@@ -1,4 +1,4 @@
-"""CSV files as they come: streamed, with bad rows counted and bad files refused."""
+"""Stream CSV files. Bad rows are counted and skipped, and bad files are refused."""
 
 import codecs
 import csv
@@ -13,23 +13,23 @@ UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class BadFile(ValueError):
-    """A file that cannot be read at all; says which, and where in it."""
+    """An unreadable file. The message names the file and the place."""
 
 
 class Dirt:
-    """What was wrong with the data: how often each kind, and where it was met first."""
+    """Problems in the data: the number of occurrences of each kind, and the place of the first one."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.first: dict[str, str] = {}
 
     def note(self, kind: str, file: str, line: int) -> None:
-        """Count one of ``kind``."""
+        """Count an occurrence of ``kind``."""
         self.counts[kind] += 1
         self.first.setdefault(kind, f"{file}:{line}")
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
-        """Kind to count and first place, most frequent first."""
+        """Return count and first place by kind, most frequent first."""
         return {kind: {"count": n, "first": self.first[kind]} for kind, n in self.counts.most_common()}
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Dirt:
 
 
 class Table:
-    """A CSV file with a header. Making one checks that the file can be read and has ``columns``."""
+    """A CSV file with a header. The constructor checks that the file is readable and has ``columns``."""
 
     def __init__(self, folder: Path, name: str, columns: Sequence[str]) -> None:
         self.path, self.name, self.columns = folder / name, name, columns
@@ -46,14 +46,14 @@ class Table:
             self._indices(self._reader(file, Dirt()))
 
     def lines(self) -> int:
-        """About how many rows there are (for a progress bar)."""
+        """Return the approximate number of rows, for a progress bar."""
         with self.path.open("rb") as file:
             return max(0, sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b"")) - 1)
 
     def rows(self, dirt: Dirt) -> Iterator[tuple[int, list[str]]]:
-        """Each good row: its line and the cells of ``columns``, in their order, without blanks at the ends.
+        """Yield the line number and the stripped cells of ``columns`` of each good row.
 
-        Rows with too few or too many cells are counted and left out. Raises BadFile.
+        Rows with too few or too many cells are counted and skipped. Raises BadFile.
         """
         with self._open() as file:
             reader = self._reader(file, dirt)
@@ -65,14 +65,14 @@ class Table:
                     return
                 if len(row) == width:
                     yield line, [row[i].strip() for i in indices]
-                elif row:  # an empty line is nothing
+                elif row:  # empty lines do not count
                     dirt.note("rows with too few or too many columns", self.name, line)
 
     def _open(self) -> TextIO:
         try:
             with self.path.open("rb") as file:
                 encoding = "utf-16" if file.read(2) in UTF16 else "utf-8-sig"
-            # Bytes that are no UTF-8 come through, to be looked at line by line.
+            # Invalid UTF-8 passes through, and ``_mended`` decodes each such line.
             errors = "replace" if encoding == "utf-16" else "surrogateescape"
             return self.path.open(encoding=encoding, errors=errors, newline="")
         except OSError as error:
@@ -112,7 +112,7 @@ class Table:
         return row
 
     def _indices(self, reader: Any) -> tuple[list[int], int]:
-        """Where the columns are, and how many cells a row has."""
+        """Return the indices of the columns, and the number of cells in a row."""
         header = [cell.strip() for cell in self._next(reader, 1, Dirt()) or []]
         if not any(header):
             raise BadFile(f"{self.path}, line 1: there is no header")
@@ -124,7 +124,7 @@ class Table:
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lists of up to ``size`` items."""
+    """Yield lists of up to ``size`` items."""
     iterator = iter(items)
     while batch := list(islice(iterator, size)):
         yield batch

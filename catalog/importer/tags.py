@@ -1,4 +1,4 @@
-"""Tags, and which book has which."""
+"""Import tags, and the tags of books."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,16 +15,16 @@ from catalog.names import normalise
 
 TAG_COLUMNS = ("tag_id", "tag_name")
 LINK_COLUMNS = ("goodreads_book_id", "tag_id", "count")
-BATCH = 5000  # rows a transaction
+BATCH = 5000  # rows in a transaction
 LONGEST_NAME = 200
 MAX_COUNT = 2**31 - 1
 
-TagIds = dict[int, int]  # from the file's number of a tag to its primary key
+TagIds = dict[int, int]  # from a tag's number in the file to its primary key
 
 
 def import_tags(table: Table, tally: Tally, progress: Progress) -> TagIds:
-    """Add the tags that are not there yet; names that differ only in case or form are one tag, and so are names that
-    mean the same (``catalog.aliases``).
+    """Add missing tags. Names that differ only in case or Unicode form are one tag, and so are aliases of a tag
+    (``catalog.aliases``).
     """
     found: TagIds = {}
     for batch in batches(table.rows(tally.dirt), BATCH):
@@ -66,10 +66,10 @@ def _ids_of(names: Sequence[str], tally: Tally) -> dict[str, int]:
 
 
 def import_links(table: Table, tags: TagIds, tally: Tally, progress: Progress) -> None:
-    """Put the tags on the books that are there, with how many readers gave each.
+    """Add tags to the existing books, each with its number of readers.
 
-    Where several of the file's tags are one tag here, their counts are added up. Those are written last: rows of one
-    book may be anywhere in the file.
+    If several tags of the file are one tag here, their counts are added up. They are written last, because the rows of
+    a book may be anywhere in the file.
     """
     several = {tag for tag, numbers in Counter(tags.values()).items() if numbers > 1}
     merged: dict[tuple[int, int], int] = {}

@@ -1,12 +1,12 @@
 """The tag query language: ``ruby & web``, ``ruby - web``, ``(fantasy | sf) - romance``, ``"young adult"``.
 
-    query  = all ("|" all)*                any of
-    all    = one (("&" | "-" | ) one)*     all of; "-" takes away; nothing between two terms means "&"
+    query  = all ("|" all)*                any of these
+    all    = one (("&" | "-" | ) one)*     all of these; "-" excludes; two adjacent terms mean "&"
     one    = "-" one | "(" query ")" | name
 
 ``&`` and ``-`` bind tighter than ``|``. A hyphen inside a word belongs to the name: ``young-adult`` is one
-tag, ``young - adult`` a difference. In quotes a name may hold anything. Names are normalised.
-Nothing here knows of SQL or Redis.
+tag, ``young - adult`` a difference. A quoted name may contain any character. Names are normalised.
+This package uses neither SQL nor Redis.
 """
 
 from catalog.query.algebra import evaluate, positive_terms, terms, terms_in_order

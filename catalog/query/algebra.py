@@ -1,4 +1,4 @@
-"""What a query means, over sets of any kind."""
+"""Evaluate queries over sets of any kind."""
 
 from collections.abc import Callable, Iterator
 from functools import reduce
@@ -9,7 +9,7 @@ from catalog.query.nodes import And, Node, Not, Tag
 
 
 class SetLike(Protocol):
-    """A Python set, a roaring bitmap, ..."""
+    """A Python set, a roaring bitmap, or a similar type."""
 
     def __and__(self, other: Any, /) -> Any: ...
     def __or__(self, other: Any, /) -> Any: ...
@@ -20,18 +20,18 @@ T = TypeVar("T", bound=SetLike)
 
 
 def evaluate(node: Node, members: Callable[[str], T], universe: Callable[[], T]) -> T:
-    """The books that satisfy ``node``.
+    """Return the books that satisfy ``node``.
 
-    members: from a tag's name to its books. universe: all books; called only when the query as a whole is
-    a "none of" (``-web``, ``ruby | -web``), at most once. The result may be the very value that
-    ``members`` gave: do not change it.
+    members: returns the books with a tag. universe: returns all books. It is called at most once, and only if the query
+    as a whole excludes books (``-web``, ``ruby | -web``). The result may be the same object that ``members`` returned:
+    do not change it.
     """
     found, negated = _evaluate(node, members)
     return cast("T", universe() - found) if negated else found
 
 
 def _evaluate(node: Node, members: Callable[[str], T]) -> tuple[T, bool]:
-    """A set, and whether the books *outside* it are meant: so the universe is not needed inside."""
+    """Return a set, and whether the result is its complement. Nested parts therefore never need the universe."""
     if isinstance(node, Tag):
         return members(node.name), False
     if isinstance(node, Not):
@@ -50,7 +50,7 @@ def _evaluate(node: Node, members: Callable[[str], T]) -> tuple[T, bool]:
 
 
 def _names(node: Node, positive: bool = True) -> Iterator[tuple[str, bool]]:
-    """Every name, and whether it is asked for (or, under a negation, against)."""
+    """Yield every name with True if the query includes it, False if the query excludes it."""
     if isinstance(node, Tag):
         yield node.name, positive
     elif isinstance(node, Not):
@@ -61,15 +61,15 @@ def _names(node: Node, positive: bool = True) -> Iterator[tuple[str, bool]]:
 
 
 def terms(node: Node) -> frozenset[str]:
-    """Every name in the query, asked for or against."""
+    """Return all names in the query, included or excluded."""
     return frozenset(name for name, _ in _names(node))
 
 
 def terms_in_order(node: Node) -> list[str]:
-    """Every name in the query, once, in the order in which it is written."""
+    """Return all names in the query, in the order of the text and without repetition."""
     return list(dict.fromkeys(name for name, _ in _names(node)))
 
 
 def positive_terms(node: Node) -> frozenset[str]:
-    """The names that are asked for."""
+    """Return the names that the query includes."""
     return frozenset(name for name, positive in _names(node) if positive)

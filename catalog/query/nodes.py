@@ -1,4 +1,4 @@
-"""What a query is made of. Nodes are values: equal when they say the same in the same order."""
+"""The nodes of a query. Nodes are values: they are equal if their parts are equal in the same order."""
 
 from dataclasses import dataclass
 
@@ -12,21 +12,21 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """The books that are in every part (at least one)."""
+    """The books that are in every part. There is at least one part."""
 
     parts: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """The books that are in any part (at least one)."""
+    """The books that are in any part. There is at least one part."""
 
     parts: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The books that are not in a part. A difference ``a - b`` is ``And((a, Not(b)))``."""
+    """The books that are not in the part. A difference ``a - b`` is ``And((a, Not(b)))``."""
 
     part: "Node"
 

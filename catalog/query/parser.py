@@ -1,4 +1,4 @@
-"""From what somebody typed to a query, or to an error that points at the place."""
+"""Parse a typed text into a query, or raise an error that points at the place."""
 
 import re
 from collections.abc import Iterator
@@ -12,22 +12,21 @@ from catalog.names import normalise
 from catalog.query.nodes import And, Node, Not, Or, Tag
 
 MAX_LENGTH: Final = 2000  # characters
-MAX_TERMS: Final = 100  # names, counted each time they occur
-MAX_DEPTH: Final = 50  # brackets and negations inside one another
+MAX_TERMS: Final = 100  # names, including repetitions
+MAX_DEPTH: Final = 50  # nested brackets and negations
 
-# A hyphen belongs to a word when the word goes on after it.
+# A hyphen belongs to a word if the word continues after it.
 BARE = re.compile(r'[^\s&|()"-]+(?:-+[^\s&|()"-]+)*')
-# What neither database nor Redis can hold: NUL, and halves of surrogate pairs.
+# Characters that neither SQL nor Redis can store: NUL, and halves of surrogate pairs.
 IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")
 AROUND: Final = 60  # characters shown before and after the place of an error
 
 
 class QueryError(ValueError):
-    """A query that cannot be read.
+    """An invalid query.
 
-    message: for the reader, translated when shown. position: 0-based index of the first character that
-    is meant. length: how many are meant, at least 1 (at the end of the text there may be none there).
-    text: the whole query.
+    message: for the reader, translated when shown. position: the 0-based index of the first wrong character. length:
+    the number of wrong characters, at least 1, even if the position is the end of the text. text: the whole query.
     """
 
     def __init__(self, message: str | Promise, position: int, text: str, length: int = 1) -> None:
@@ -42,7 +41,7 @@ class QueryError(ValueError):
 
     @property
     def excerpt(self) -> tuple[str, str, str]:
-        """What stands before the place, at it, and after it; each at most a few words long."""
+        """The text before the place, at the place, and after it; each is at most a few words long."""
         start, end = self.position, self.position + self.length
         at, after = self.text[start:end], self.text[end:]
         return self.text[max(0, start - AROUND) : start], at[:AROUND], after[:AROUND]
@@ -56,7 +55,7 @@ class _Token(NamedTuple):
 
 
 def parse(text: str) -> Node | None:
-    """The query that ``text`` says; None when it is blank. Raises QueryError, and nothing else."""
+    """Return the query in ``text``, or None if the text is blank. Raises QueryError and no other exception."""
     if len(text) > MAX_LENGTH:
         message = format_lazy(_("The query is too long: at most {most} characters."), most=MAX_LENGTH)
         raise QueryError(message, MAX_LENGTH, text, len(text) - MAX_LENGTH)
@@ -89,9 +88,9 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _quoted(text: str, start: int) -> tuple[str, int]:
-    """The name between the quotes that open at ``start``, and how many characters all of it takes.
+    """Return the name in the quotes that open at ``start``, and its length in the text, quotes included.
 
-    A quote inside is written \\" or "", a backslash \\\\ or, before anything else, as itself.
+    A quote inside is written as \\" or "". A backslash is written as \\\\, or as itself before any other character.
     """
     found: list[str] = []
     position = start + 1
@@ -109,7 +108,7 @@ def _quoted(text: str, start: int) -> tuple[str, int]:
 
 
 class _Parser:
-    """Recursive descent; the depth is bounded, so no text can exhaust the stack."""
+    """A recursive descent parser. Its depth is bounded, so no text can exhaust the stack."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -136,7 +135,7 @@ class _Parser:
         while self.token.kind not in ("|", ")", "end"):
             if self.token.kind == "&":
                 self.take()
-            parts.append(self.one(depth))  # also of "-": a difference is "and not"
+            parts.append(self.one(depth))  # also at "-": a difference is "and not"
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def one(self, depth: int) -> Node:
@@ -172,7 +171,7 @@ class _Parser:
         return self.last
 
     def missing(self) -> QueryError:
-        """A tag should stand where something else does: said of the operator or bracket before it."""
+        """Return the error for a missing tag. It points at the operator or bracket before the place."""
         if self.last is None or self.last.kind == "name":
             token, message = self.token, _("A tag is missing before “{sign}”.")
         else:

@@ -1,4 +1,4 @@
-"""From a query back to text: to be read and edited, or as a normal form to remember answers by."""
+"""Convert a query back to text, for people to edit or as a normal form to cache answers under."""
 
 from catalog.names import normalise
 from catalog.query.nodes import And, Node, Not, Or, Tag
@@ -6,7 +6,7 @@ from catalog.query.parser import BARE
 
 
 def to_text(node: Node) -> str:
-    """The query as a person would type it, in the order of its parts; it reads back as the same."""
+    """Return the query as a person would type it, in the order of its parts. Parsing the text gives an equal query."""
     if isinstance(node, Tag):
         return _name(node.name)
     if isinstance(node, Not):
@@ -21,7 +21,7 @@ def to_text(node: Node) -> str:
 
 
 def _tight(node: Node, *, may_negate: bool = False) -> str:
-    """``node`` as a part of something that binds tighter than ``|``."""
+    """Return the text of ``node`` as an operand of an operator that binds tighter than ``|``."""
     bare = isinstance(node, Tag) or (may_negate and isinstance(node, Not))
     return to_text(node) if bare else f"({to_text(node)})"
 
@@ -33,7 +33,7 @@ def _name(name: str) -> str:
 
 
 def normal(node: Node) -> Node:
-    """The same query flattened, each part once, in a fixed order, without double negations."""
+    """Return an equivalent query: flattened, in a fixed order, without repetitions and double negations."""
     if isinstance(node, Tag):
         return node
     if isinstance(node, Not):
@@ -48,12 +48,12 @@ def normal(node: Node) -> Node:
 
 
 def canonical(node: Node) -> str:
-    """The text of the normal form: equal for queries that differ only in order, brackets and repetition."""
+    """Return the text of the normal form, which ignores order, brackets and repetitions."""
     return to_text(normal(node))
 
 
 def with_term(node: Node | None, name: str) -> str:
-    """The query narrowed to books that also have the tag ``name``, as text."""
+    """Return the text of the query narrowed to books that also have the tag ``name``."""
     tag = Tag(normalise(name))
     if node is None:
         return to_text(tag)
@@ -62,7 +62,7 @@ def with_term(node: Node | None, name: str) -> str:
 
 
 def without_term(node: Node | None, name: str) -> str:
-    """The query without ``name``, wherever it stands; "" when nothing is left."""
+    """Return the text of the query without any occurrence of ``name``; "" if nothing remains."""
     left = _without(node, Tag(normalise(name))) if node else None
     return to_text(left) if left else ""
 
@@ -80,7 +80,7 @@ def _without(node: Node, tag: Tag) -> Node | None:
 
 
 def renamed(node: Node, name: str, other: str) -> Node:
-    """The query with ``other`` wherever it says ``name``."""
+    """Return the query with ``other`` in place of every ``name``."""
     if isinstance(node, Tag):
         return Tag(normalise(other)) if node.name == name else node
     if isinstance(node, Not):

@@ -1,4 +1,4 @@
-"""What the words of a query may mean: themselves, words that are one mistake away, words that begin like the last."""
+"""The possible meanings of the words of a query: the words themselves, corrections, and completions of the last one."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,17 +10,19 @@ from rapidfuzz.distance import OSA
 from catalog.search import entries, words
 from catalog.search.lists import Member
 
-SHORTEST_PART: Final = 3  # letters of a part of a word that lacks a blank
-MOST_WORDS: Final = 10  # of a query that are looked up
-BEGUN: Final = 8  # words that begin like the last one
-GUESSES: Final = 4  # words that are meant by a mistake, where the word itself is none
-GUESSES_BESIDE: Final = 2  # the same, where the word itself is known
+SHORTEST_PART: Final = 3  # letters of each part of a word with a missing blank
+MOST_WORDS: Final = 10  # of a query; the rest is ignored
+BEGUN: Final = 8  # completions of the last word
+GUESSES: Final = 4  # corrections of an unknown word
+GUESSES_BESIDE: Final = 2  # corrections of a known word
 
 
 @dataclass
 class Wanted:
-    """A word of the query. meanings: words of the vocabulary, each with the number of mistakes. parts: what it may be
-    made of, where a blank is missing.
+    """A word of the query.
+
+    meanings: words of the vocabulary, each with the number of mistakes. parts: the two words that it consists of if a
+    blank is missing.
     """
 
     word: str
@@ -30,29 +32,29 @@ class Wanted:
 
     @property
     def halves(self) -> Iterable[tuple[str, str]]:
-        """The ways to part it by a blank."""
+        """The ways to split the word by a blank."""
         return ((self.word[:n], self.word[n:]) for n in range(SHORTEST_PART, len(self.word) - SHORTEST_PART + 1))
 
 
 @dataclass
 class Query:
-    """A query as it is looked up. joined: words that were perhaps torn apart, by the numbers of the two words."""
+    """A query in the form for look-ups. joined: pairs of words joined into one, with the numbers of the two words."""
 
     wanted: list[Wanted]
     joined: dict[str, tuple[int, int]]
-    whole: str  # all words as one, without articles
-    exactly: str  # and with them
+    whole: str  # all words joined, without articles
+    exactly: str  # all words joined, with articles
 
     @property
     def terms(self) -> list[str]:
-        """The words that are looked up as they are."""
+        """The words to look up without corrections."""
         own = (word for wanted in self.wanted for word in (wanted.word, words.fold_plural(wanted.word)))
         parts = (part for wanted in self.wanted for halves in wanted.halves for part in halves)
         return list(dict.fromkeys((*own, *self.joined, *parts)))
 
     @property
     def vocabulary(self) -> list[str]:
-        """The lists of the vocabulary that have what the words may mean."""
+        """The lists of the vocabulary that contain possible meanings of the words."""
         keys = [key for wanted in self.wanted for key in self._keys(wanted)]
         return list(dict.fromkeys(keys))
 
@@ -65,7 +67,7 @@ class Query:
 
 
 def read_query(text: str) -> Query:
-    """Return ``text`` as it is looked up."""
+    """Return ``text`` in the form for look-ups."""
     found = list(dict.fromkeys(words.without_articles(words.split_words(text))))[:MOST_WORDS]
     pairs = {(one + two)[: words.LONGEST]: (n, n + 1) for n, (one, two) in enumerate(pairwise(found))}
     whole, exactly = words.joined(text), words.joined(text, articles=True)
@@ -76,8 +78,10 @@ def read_query(text: str) -> Query:
 
 
 def add_meanings(query: Query, there: Mapping[str, int], near: Mapping[str, Sequence[Member]]) -> None:
-    """Note what each word may mean: ``there`` are the words of the vocabulary that were asked for, with their weights,
-    and ``near`` its lists.
+    """Add the possible meanings of each word to the query.
+
+    there: the weights of the existing words among ``query.terms``. near: the members of the lists
+    ``query.vocabulary``.
     """
     query.joined = {word: pair for word, pair in query.joined.items() if word in there}
     for wanted in query.wanted:
@@ -100,7 +104,7 @@ def add_meanings(query: Query, there: Mapping[str, int], near: Mapping[str, Sequ
 
 
 def _likeliest_parts(wanted: Wanted, there: Mapping[str, int]) -> tuple[str, ...]:
-    """The two words that a word is made of, if its blank is missing; without an article among them."""
+    """Return the two likeliest words that ``wanted`` consists of if its blank is missing, without articles."""
     found = [words.without_articles(halves) for halves in wanted.halves]
     known = [parts for parts in found if all(part in there for part in parts)]
     return max(known, key=lambda parts: (min(there[part] for part in parts), parts), default=())

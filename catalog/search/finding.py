@@ -1,8 +1,8 @@
-"""Finding candidates: two round trips to Redis, or three statements of SQL, with the same answer.
+"""Find candidates: two round trips to Redis, or three statements of SQL, with the same answer.
 
-The first asks the vocabulary what all words may mean, the second reads the heaviest members of the lists of those
-words. Lists are cut short, so documents on several lists may be missed by one of them: ``catalog.search.ranking``
-compares the documents themselves.
+The first round trip asks the vocabulary for the possible meanings of all words. The second reads the heaviest members
+of the lists of those words. Only the beginning of each list is read, so a document may be missing in one of its lists.
+``catalog.search.ranking`` therefore compares the documents themselves.
 """
 
 from collections import defaultdict
@@ -18,9 +18,9 @@ from catalog.search.lists import Member
 from mirror import tables
 from mirror.read import read
 
-VOCABULARY: Final = 24  # words of a list of the vocabulary
-POSTINGS: Final = 80  # documents of a list
-CATCH_UP: Final = 100  # pending changes of each kind that a search in SQL takes in
+VOCABULARY: Final = 24  # words from each list of the vocabulary
+POSTINGS: Final = 80  # documents from each list
+CATCH_UP: Final = 100  # pending changes of each kind that a search in SQL applies first
 INDEXES: Final = ("indexed_book", "indexed_author", "indexed_tag", "indexed_reader")
 MIRRORS: Final = ("document", "term")
 
@@ -28,7 +28,7 @@ Lists = Mapping[str, Sequence[Member]]
 
 
 def find_candidates(query: Query) -> dict[str, list[str]]:
-    """Return members of lists by the letter of their kind, the likeliest first; the query learns its meanings."""
+    """Return candidates by the letter of their kind, the likeliest first, and add meanings to the query."""
     terms, vocabulary = query.terms, query.vocabulary
     add_meanings(query, *_ask_vocabulary(terms, vocabulary))
     chances = _chances(query)
@@ -36,7 +36,7 @@ def find_candidates(query: Query) -> dict[str, list[str]]:
 
 
 def _ask_vocabulary(terms: Sequence[str], near: Sequence[str]) -> tuple[Mapping[str, int], Lists]:
-    """The words among ``terms`` that there are, with their weights, and what is on the lists ``near``."""
+    """Return the weights of the existing words among ``terms``, and the members of the lists ``near``."""
 
     def ask(pipe: Any) -> None:
         if terms:
@@ -71,7 +71,7 @@ def _said(wanted: Sequence[str], replies: Sequence[Any]) -> Lists:
 
 
 def _chances(query: Query) -> dict[str, tuple[int | None, float]]:
-    """The lists to be read: which word of the query each is for (None: all), and what being on it is worth."""
+    """Return the lists to read, each with its word of the query (None: all words) and the value of a match."""
     found: dict[str, tuple[int | None, float]] = {}
     for n, wanted in enumerate(query.wanted):
         for word, mistakes in wanted.meanings.items():

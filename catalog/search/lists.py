@@ -1,4 +1,4 @@
-"""The sorted lists in SQL: their heaviest members, and changing them. Any number of lists in one statement."""
+"""Read and change the sorted lists in SQL. One statement handles any number of lists."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -14,7 +14,7 @@ Entry = tuple[str, str, int]  # key, member, weight
 
 
 def read_lists(keys: Collection[str], limit: int) -> dict[str, list[Member]]:
-    """Return up to ``limit`` members of each list, heaviest first, then by their bytes; empty lists are left out."""
+    """Return up to ``limit`` members of each list, heaviest first, then by their bytes. Empty lists are left out."""
     found: dict[str, list[Member]] = defaultdict(list)
     with _cursor() as cursor:
         wanted: Any = list(keys)
@@ -33,7 +33,7 @@ def read_lists(keys: Collection[str], limit: int) -> dict[str, list[Member]]:
 
 
 def change_lists(remove: Iterable[Entry], add: Iterable[Entry]) -> None:
-    """Take entries away, then add others (or give them another weight)."""
+    """Remove entries, then add entries or update their weights."""
     with _cursor() as cursor:
         if gone := list(remove):
             pairs, values = _rows(cursor, gone)
@@ -50,7 +50,7 @@ def change_lists(remove: Iterable[Entry], add: Iterable[Entry]) -> None:
 
 
 def _rows(cursor: Any, entries: list[Entry]) -> tuple[str, list[Any]]:
-    """SQL for these entries as a table, and its parameters."""
+    """Return SQL for a table of these entries, and its parameters."""
     if cursor.db.vendor == "postgresql":
         return "unnest(%s::text[], %s::text[], %s::bigint[]) AS e(key, member, weight)", list(
             map(list, zip(*entries, strict=True))

@@ -1,4 +1,4 @@
-"""From rows to documents (both in SQL), and from documents and the vocabulary to Redis."""
+"""Mirrors of search: from rows to documents (both in SQL), and from documents and the vocabulary to Redis."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -17,13 +17,13 @@ from mirror.conf import setting
 
 
 class IndexMirror(TableMirror):
-    """The documents of one kind of rows. kind: a letter of ``entries.WORD_LISTS``."""
+    """A mirror from the rows of a model to their documents. kind: a letter of ``entries.WORD_LISTS``."""
 
     kind: ClassVar[str]
     tables = "search"
 
     def make(self, ids: Sequence[int]) -> Iterable[store.Made]:
-        """Return the documents of the rows among ``ids`` that can be found."""
+        """Return the documents of the rows among ``ids`` that search can find."""
         raise NotImplementedError
 
     def name_document(self, pk: object) -> str:
@@ -78,7 +78,7 @@ def _names_of_book(title: str) -> list[str]:
 
 
 def _authors_of_books(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """Return the next ids of authors who wrote one of these books."""
+    """Return the next ids of authors of one of these books."""
     found = Book.authors.through._base_manager.using(setting("DATABASE")).filter(book_id__in=values)
     if after is not None:
         found = found.filter(author_id__gt=after)
@@ -87,7 +87,7 @@ def _authors_of_books(values: Sequence[str], after: str | None, limit: int) -> l
 
 @mirror.register
 class AuthorIndex(IndexMirror):
-    """Authors by name, as heavy as their most read book."""
+    """Authors by name. The weight of an author is the popularity of the author's most read book."""
 
     name = "indexed_author"
     kind = "a"
@@ -107,7 +107,7 @@ class AuthorIndex(IndexMirror):
 
 @mirror.register
 class TagIndex(IndexMirror):
-    """Tags that are shown, by name. How many books have one is asked when it is found: it changes with every book."""
+    """Shown tags by name. Search counts a tag's books when it finds the tag, because any book can change the count."""
 
     name = "indexed_tag"
     kind = "t"
@@ -125,7 +125,7 @@ class TagIndex(IndexMirror):
 
 @mirror.register
 class DocumentMirror(Mirror):
-    """A document's places on the lists."""
+    """The entries of a document in the lists."""
 
     name = "document"
     model = Document
@@ -152,7 +152,7 @@ class DocumentMirror(Mirror):
 
 @mirror.register
 class TermMirror(Mirror):
-    """A word's places on the lists of the vocabulary."""
+    """The entries of a word in the lists of the vocabulary."""
 
     name = "term"
     model = Term
@@ -175,5 +175,5 @@ class TermMirror(Mirror):
 
 
 def place(found: Iterable[tuple[str, str, int]]) -> list[Contribution]:
-    """Return list entries as Redis has them: the heaviest first."""
+    """Return list entries in the form of Redis: scored so that the heaviest come first."""
     return [Scored(keys.search_list(key), member, -weight) for key, member, weight in found]

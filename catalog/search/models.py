@@ -1,4 +1,4 @@
-"""What search knows: made from the rows of other tables (``catalog.search.store``), and never the only copy."""
+"""The index of search in SQL. ``catalog.search.store`` derives all of it from the rows of other tables."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Document(models.Model):
-    """Something that can be found. Its id is the letter of its kind and its row's own id."""
+    """A result that search can find. Its id is the letter of its kind followed by the id of its row."""
 
     id = models.CharField(max_length=40, primary_key=True)
-    text = models.TextField(_("text"), blank=True)  # the name, where the lists say it
+    text = models.TextField(_("text"), blank=True)  # the name, if the lists contain it
     weight = models.BigIntegerField(_("weight"))
-    keys = models.JSONField(_("keys"))  # of the lists that it is on
+    keys = models.JSONField(_("keys"))  # of the lists that contain it
 
     class Meta:
         verbose_name = _("document")
@@ -23,7 +23,7 @@ class Document(models.Model):
 
 
 class Term(models.Model):
-    """A word of the vocabulary, as heavy as the heaviest document that has it."""
+    """A word of the vocabulary. Its weight is that of its heaviest document."""
 
     text = models.CharField(max_length=40, primary_key=True)
     weight = models.BigIntegerField(_("weight"))
@@ -37,7 +37,7 @@ class Term(models.Model):
 
 
 class Posting(models.Model):
-    """A member of a list: a document's, or a term's."""
+    """A member of a list: a document or a term."""
 
     key = models.CharField(max_length=100)
     member = models.CharField(max_length=360)

@@ -1,15 +1,16 @@
-"""The order of what is found. The same for Redis and SQL, which only bring candidates.
+"""The order of results. It is the same for Redis and SQL, which only supply candidates.
 
 1. Exact: the query is the name (of a book also without series or articles), or the ISBN.
-2. Prefix: the name begins with the query. So does a title without its subtitle.
-3. All words: each word is one of the name's, of an author's or of the series, in any order; plurals count as their
+2. Prefix: the name begins with the query, or the query is a title without its subtitle.
+3. All words: each word occurs in the name, in an author's name or in the series, in any order. Plurals count as their
    singulars, and the last word may be unfinished.
-4. All words, with tags: as before, where some words are only among the tags.
-5. Fuzzy: first names that are the query but for one letter (two of twelve or more) or a blank; then by the number of
-   words that are missing; then by the number of mistakes in those that are not.
+4. All words, with tags: like 3, but some words occur only in the tags.
+5. Fuzzy: first names that differ from the query in one letter (two in names of twelve or more) or a blank; then by the
+   number of missing words; then by the number of mistakes in the other words.
 
-Within each, what is more popular comes first (books: ratings; authors: of their most read book; tags: books), then
-what is older in the catalogue. Found is what has one of the words as it is written, or most of them with mistakes.
+Within each rule, more popular results come first (books: number of ratings; authors: that of their most read book;
+tags: number of books), then older rows of the catalogue. A result must contain one of the words without a mistake, or
+most of them with mistakes.
 """
 
 from collections.abc import Iterable
@@ -26,14 +27,16 @@ PREFIX: Final = 1
 ALL_WORDS: Final = 2
 WITH_TAGS: Final = 3
 FUZZY: Final = 4
-LONG: Final = 12  # letters of a name in which there may be two mistakes
+LONG: Final = 12  # letters of a name that may have two mistakes
 
-Rank = tuple[int, int, int, int]  # rule, and within the last one: name, missing words, mistakes
+Rank = tuple[int, int, int, int]  # the rule, and for the last rule: name, missing words, mistakes
 
 
 class Texts(NamedTuple):
-    """What a document is compared by. wholes: names; names: these, and shorter forms; exactly: the same with articles;
-    tags: by joined words.
+    """The texts of a document for comparisons.
+
+    wholes: its names. names: the names and their shorter forms. exactly: ``names`` with articles. terms: its words.
+    tags: its tags, each with joined words.
     """
 
     wholes: frozenset[str]
@@ -47,7 +50,7 @@ class Texts(NamedTuple):
 def texts_of(
     names: tuple[str, ...], others: tuple[str, ...] = (), tags: tuple[str, ...] = (), shorter: tuple[str, ...] = ()
 ) -> Texts:
-    """Return what a document is compared by: names, other searchable texts, tags, and shorter forms of the names."""
+    """Return the texts for comparisons from names, other searchable texts, tags, and shorter forms of the names."""
     return Texts(
         frozenset(map(words.joined, names)),
         frozenset(map(words.joined, (*names, *shorter))),
@@ -58,7 +61,7 @@ def texts_of(
 
 
 def rank(query: Query, texts: Texts) -> Rank | None:
-    """Return where a document belongs, the smaller the better; None: nowhere."""
+    """Return the rank of a document, smaller ranks first, or None if it does not match."""
     if query.whole in texts.wholes:
         return EXACT, 0, 0, 0
     if any(name.startswith(query.whole) for name in texts.names) or any(
@@ -78,11 +81,11 @@ def rank(query: Query, texts: Texts) -> Rank | None:
     return FUZZY, not is_near, missing, sum(mistakes for mistakes in best if mistakes != MISSING)
 
 
-MISSING: Final = 9  # instead of a number of mistakes
+MISSING: Final = 9  # stands for a number of mistakes
 
 
 def _mistakes(query: Query, terms: frozenset[str]) -> list[int]:
-    """For each word of the query, the fewest mistakes by which it is one of ``terms``."""
+    """Return for each word of the query the smallest number of mistakes with which it is one of ``terms``."""
     found = [
         min((mistakes for word, mistakes in wanted.meanings.items() if word in terms), default=MISSING)
         for wanted in query.wanted
@@ -100,7 +103,7 @@ def _mistakes(query: Query, terms: frozenset[str]) -> list[int]:
 
 
 def _is_near(whole: str, names: Iterable[str]) -> bool:
-    """Whether ``whole`` is one of the names but for a mistake."""
+    """Return whether ``whole`` differs from one of the names by few enough mistakes."""
     return any(
         OSA.distance(whole, name, score_cutoff=most) <= most
         for name in names

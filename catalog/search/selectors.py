@@ -1,4 +1,4 @@
-"""Searching: what a query finds of each kind, best first."""
+"""Search for books, authors, tags and readers, best results first."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from catalog.selectors import records_by_sql
 from mirror.conf import setting
 from mirror.read import read
 
-LONGEST_QUERY: Final = 200  # letters that count
+LONGEST_QUERY: Final = 200  # letters; the rest is ignored
 BOOKS: Final = 20
 OTHERS: Final = 6  # authors, tags, readers
-CANDIDATES: Final = 48  # of each kind, that are compared closely
+CANDIDATES: Final = 48  # of each kind, for the detailed comparison
 
 
 class Named(NamedTuple):
-    """An author, a tag or a reader that was found. weight: how popular it is."""
+    """An author, a tag or a reader in the results. weight: its popularity."""
 
     id: int
     name: str
@@ -34,27 +34,27 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True)
 class Found:
-    """What a query found, best first."""
+    """The results of a search, best first."""
 
     query: str
     books: list[BookRecord]
     authors: list[Named]
     tags: list[Named]
     readers: list[Named]
-    beside: extras.Beside = ()  # what other applications say of the books
+    beside: extras.Beside = ()  # the values of card extras for the books
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was found."""
+        """Whether the search found nothing."""
         return not (self.books or self.authors or self.tags or self.readers)
 
 
 @dataclass(frozen=True)
 class Readers:
-    """How readers are found, without what their viewer is not to see. ``accounts`` and ``social`` know them.
+    """The source of readers for search, which hides readers that the viewer may not see.
 
-    mirrors: those that have to be warm. ask: adds a fixed number of commands for a viewer (0: a stranger) and ids, and
-    none for no ids. read: the readers in the replies. by_sql: the same from SQL.
+    mirrors: the mirrors that must be warm. ask: adds a fixed number of commands for a viewer (0: not logged in) and
+    ids, and no command without ids. read: returns the readers from the replies. by_sql: returns the same from SQL.
     """
 
     mirrors: Sequence[str]
@@ -67,12 +67,12 @@ _readers: list[Readers] = []
 
 
 def register_readers(readers: Readers) -> None:
-    """Have readers found as well."""
+    """Register the source of readers."""
     _readers[:] = [readers]
 
 
 class _Wanted(NamedTuple):
-    """Candidates whose rows have to be read."""
+    """The ids of the candidates to load."""
 
     books: list[int]
     tags: list[Named]
@@ -83,13 +83,13 @@ class _Loaded(NamedTuple):
     books: Sequence[BookRecord]
     tags: Sequence[Named]
     readers: Sequence[Any]
-    beside: extras.Beside = ()  # of each candidate, as ``_Wanted.books`` has them
+    beside: extras.Beside = ()  # for each candidate, in the order of ``_Wanted.books``
 
 
 def search(text: str, viewer: int = 0, most: int | None = None) -> Found:
-    """Find books, authors, tags and readers for ``viewer`` (0: a stranger); at most ``most`` books (None: ``BOOKS``).
+    """Find books, authors, tags and readers for ``viewer`` (0: not logged in).
 
-    From warm mirrors: 3 round trips and no SQL.
+    most: the maximum number of books (None: ``BOOKS``). From warm mirrors: 3 round trips and no SQL.
     """
     text = " ".join(text[:LONGEST_QUERY].split())
     query = read_query(text)
@@ -115,7 +115,7 @@ def search(text: str, viewer: int = 0, most: int | None = None) -> Found:
 
 
 def _named(member: str) -> Named:
-    """What a list says of an author or tag (its order is by weight)."""
+    """Return the author or tag that a member of a list names. The list is sorted by weight."""
     pk, _, name = member[1:].partition("|")
     return Named(int(pk), name)
 
@@ -124,7 +124,7 @@ R = TypeVar("R")
 
 
 def _best(query: Query, candidates: Sequence[R], texts: Callable[[R], Texts], most: int) -> list[R]:
-    """Return the best of the candidates; of equal ones the heaviest, then the likeliest, then the first of them."""
+    """Return the best candidates. Among equals, the heaviest come first, then those that come first in the list."""
     ranked = [(rank(query, texts(one)), n, one) for n, one in enumerate(candidates)]
     found = [(place, -_weigh(one), n, one) for place, n, one in ranked if place is not None]
     return [one for *_, one in sorted(found, key=lambda each: each[:3])[:most]]

@@ -1,6 +1,6 @@
-"""Keeping documents, the vocabulary and their lists in SQL equal to what the rows say.
+"""Keep documents, the vocabulary and their lists in SQL consistent with the rows that they are derived from.
 
-All of it runs in the caller's transaction.
+All functions run in the caller's transaction.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,11 +13,11 @@ from catalog.search.lists import Entry, change_lists, read_lists
 from catalog.search.models import Document, Posting, Term
 from mirror.conf import setting
 
-HEAVIEST = 2**53  # what a score in Redis can say exactly
+HEAVIEST = 2**53  # the largest integer that a score in Redis represents exactly
 
 
 class Made(NamedTuple):
-    """A document as its row says it. keys: sorted."""
+    """A document derived from its row. keys: sorted."""
 
     id: str
     text: str
@@ -26,55 +26,55 @@ class Made(NamedTuple):
 
     @property
     def member(self) -> str:
-        """How it stands on its lists: by its id and, where that spares a look-up, its name."""
+        """Its member in lists: its id and, if that saves a look-up, its name."""
         return f"{self.id}|{self.text}" if self.text else self.id
 
     @property
     def entries(self) -> set[Entry]:
-        """Its places on the lists."""
+        """Its entries in lists."""
         return {(key, self.member, self.weight) for key in self.keys}
 
 
 class Word(NamedTuple):
-    """A term as the documents that have it say it."""
+    """A term derived from its documents."""
 
     text: str
     weight: int
 
     @property
     def member(self) -> str:
-        """How it stands on its lists."""
+        """Its member in lists."""
         return self.text
 
     @property
     def entries(self) -> set[Entry]:
-        """Its places on the lists."""
+        """Its entries in lists."""
         return {(key, self.text, self.weight) for key in entries.term_keys(self.text)}
 
 
 def make(pk: str, text: str, weight: int | None, keys: Iterable[str]) -> Made:
-    """A document in the form in which it is compared and kept."""
+    """Return a document in the form for comparison and storage."""
     return Made(pk, text, min(weight or 0, HEAVIEST), sorted(set(keys)))
 
 
 def read_documents(ids: Sequence[str]) -> dict[str, Made]:
-    """Return the documents among ``ids`` that are kept."""
+    """Return the stored documents among ``ids``."""
     return {row[0]: Made(*row) for row in _rows(Document, ids).values_list("id", "text", "weight", "keys")}
 
 
 def read_words(terms: Sequence[str]) -> dict[str, Word]:
-    """Return the terms among these that are in the vocabulary."""
+    """Return the words of the vocabulary among ``terms``."""
     return {row[0]: Word(*row) for row in _rows(Term, terms).values_list("text", "weight")}
 
 
 def find_complete(documents: Sequence[Made]) -> set[str]:
-    """Return the ids of those that are on exactly the lists that they name."""
+    """Return the ids of documents that are on exactly the lists that they name."""
     found = _read_entries({made.member for made in documents}, of_documents=True)
     return {made.id for made in documents if found[made.member] == made.entries}
 
 
 def _read_entries(members: Collection[str], *, of_documents: bool) -> dict[str, set[Entry]]:
-    """The places of these members on lists of documents, or on lists of words."""
+    """Return the entries of these members in lists of documents, or in lists of words."""
     found: dict[str, set[Entry]] = {member: set() for member in members}
     rows = Posting.objects.using(setting("DATABASE")).filter(member__in=members)
     for key, member, weight in rows.values_list("key", "member", "weight"):
@@ -84,7 +84,10 @@ def _read_entries(members: Collection[str], *, of_documents: bool) -> dict[str, 
 
 
 def replace_documents(ids: Sequence[str], made: Mapping[str, Made]) -> None:
-    """Make the documents ``ids`` say what is ``made`` (what is left out is gone), and all that follows from it."""
+    """Replace the documents ``ids`` by ``made``, and update the lists and the vocabulary.
+
+    Documents that ``made`` lacks are deleted.
+    """
     changed = _replace(Document, ids, read_documents(ids), made)
     touched = sorted({term for key, _, _ in changed if (term := entries.term_of(key)) is not None})
     old, new = read_words(touched), _weigh(touched)
@@ -93,7 +96,7 @@ def replace_documents(ids: Sequence[str], made: Mapping[str, Made]) -> None:
 
 
 def _replace(model: type[Model], ids: Sequence[str], old: Mapping[str, Any], new: Mapping[str, Any]) -> set[Entry]:
-    """Write the rows that differ, and the entries that do. Returns the entries that came or went."""
+    """Write the rows and entries that differ. Return the entries that were added or removed."""
     rows = [model(**made._asdict()) for pk, made in new.items() if made != old.get(pk)]
     if gone := [pk for pk in ids if pk in old and pk not in new]:
         _rows(model, gone).delete()
@@ -113,7 +116,7 @@ def _replace(model: type[Model], ids: Sequence[str], old: Mapping[str, Any], new
 
 
 def _weigh(terms: Sequence[str]) -> dict[str, Word]:
-    """The words that some document has, with their weights."""
+    """Return the words with documents, each with the weight of its heaviest document."""
     keys = [f"{kind}:{term}" for term in terms for kind in entries.WORD_LISTS]
     found: dict[str, Word] = {}
     for key, [(_, weight)] in (read_lists(keys, 1) if keys else {}).items():

@@ -1,4 +1,4 @@
-"""Addresses."""
+"""URLs of search."""
 
 from django.urls import path
 

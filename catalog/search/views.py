@@ -1,4 +1,4 @@
-"""The page of search, its JSON, and what the box suggests while somebody types."""
+"""The search page, its JSON, and the suggestions of the search box."""
 
 from typing import Any, Final
 
@@ -11,14 +11,17 @@ from django.views.decorators.http import require_safe
 from catalog.search.selectors import Found, search
 from config.answers import is_partial, json, wants_json
 
-SHORTEST: Final = 2  # letters from which on something is suggested
+SHORTEST: Final = 2  # letters of a text that gets suggestions
 SUGGESTED: Final = 6  # books
 
 
 @require_safe
-@never_cache  # whom a reader may find is their own
+@never_cache  # results depend on the visitor
 def search_page(request: HttpRequest) -> HttpResponse:
-    """``?q=WORDS``. The templates get ``found``, a ``catalog.search.selectors.Found``; htmx gets suggestions alone."""
+    """Search: ``?q=WORDS``. htmx gets only suggestions.
+
+    The templates get ``found``, a ``catalog.search.selectors.Found``.
+    """
     text, suggests = request.GET.get("q", ""), is_partial(request)
     if suggests and len(text.strip()) < SHORTEST:
         text = ""

@@ -1,4 +1,4 @@
-"""From texts to what is compared: words without case, marks and apostrophes, in any script."""
+"""Split texts into comparable words: without case, marks and apostrophes, in any script."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -7,8 +7,8 @@ from typing import Final
 
 import regex
 
-LONGEST: Final = 40  # letters of a word that count
-LONGEST_WHOLE: Final = 80  # letters of a whole name that count
+LONGEST: Final = 40  # significant letters of a word
+LONGEST_WHOLE: Final = 80  # significant letters of a whole name
 ARTICLES: Final = frozenset({"a", "an", "the"})
 _LOOKALIKES: Final = str.maketrans(
     {
@@ -27,14 +27,14 @@ _LOOKALIKES: Final = str.maketrans(
     }
 )
 _WORD: Final = regex.compile(r"[\p{L}\p{M}\p{N}]+")
-# Scripts that put no blanks between words.
+# Scripts without blanks between words.
 _UNSPACED: Final = regex.compile(r"([\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー]+)")
 _SERIES: Final = regex.compile(r"\s*\([^()]*\)\s*$")
 _ISBN: Final = regex.compile(r"[0-9][0-9 –-]{7,15}[0-9Xx]")
 
 
 def normalise(text: str) -> str:
-    """``text`` without case, marks and apostrophes.
+    """Return ``text`` without case, marks and apostrophes.
 
     >>> normalise("García Márquez’s")
     'garcia marquezs'
@@ -45,7 +45,7 @@ def normalise(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def split_words(text: str) -> tuple[str, ...]:
-    """The words of ``text`` in order; initials are one word, a run without blanks is cut into pairs of letters.
+    """Return the words of ``text`` in order. Adjacent initials form one word; unspaced scripts form pairs of letters.
 
     >>> split_words("J.K. Rowling 哈利波特")
     ('jk', 'rowling', '哈利', '利波', '波特')
@@ -69,13 +69,13 @@ def _cut(part: str) -> Iterable[str]:
 
 
 def without_articles(words: Iterable[str]) -> tuple[str, ...]:
-    """``words`` without articles, unless they are nothing else."""
+    """Return ``words`` without articles, or all of them if all are articles."""
     every = tuple(words)
     return tuple(word for word in every if word not in ARTICLES) or every
 
 
 def fold_plural(word: str) -> str:
-    """An English plural's likely singular; other words as they are.
+    """Return the likely singular of an English plural. Other words are returned unchanged.
 
     >>> [fold_plural(word) for word in ("games", "stories", "witches", "glass", "1984")]
     ['game', 'story', 'witch', 'glass', '1984']
@@ -88,7 +88,7 @@ def fold_plural(word: str) -> str:
 
 
 def terms(text: str) -> set[str]:
-    """What ``text`` is found by: its words, their singulars, and single letters of scripts without blanks."""
+    """Return the search terms of ``text``: its words, their singulars, and the single letters of unspaced scripts."""
     found = set(without_articles(split_words(text)))
     letters = {c for run in _UNSPACED.findall(normalise(text)) for c in run}
     return found | {fold_plural(word) for word in found} | letters
@@ -96,25 +96,25 @@ def terms(text: str) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def joined(text: str, *, articles: bool = False) -> str:
-    """The words of ``text`` as one: for whole names, whose blanks may be misplaced."""
+    """Return the words of ``text`` joined into one, to compare whole names in spite of misplaced blanks."""
     words = _WORD.findall(normalise(text))
     return "".join(words if articles else without_articles(words))[:LONGEST_WHOLE]
 
 
 def names_of_title(title: str) -> Iterator[str]:
-    """A title, and without the series in brackets."""
+    """Yield a title, and the title without the series in brackets."""
     yield title
     if bare := _SERIES.sub("", title):
         yield bare
 
 
 def short_title(title: str) -> str:
-    """A title without series and subtitle."""
+    """Return a title without series and subtitle."""
     return _SERIES.sub("", title).partition(": ")[0]
 
 
 def isbns(text: str) -> list[str]:
-    """The ISBNs in ``text``, all with thirteen digits, whether or not they were written so."""
+    """Return the ISBNs in ``text``, converted to thirteen digits."""
     found = (regex.sub(r"[^0-9Xx]", "", match) for match in _ISBN.findall(text))
     return [isbn for number in found if (isbn := _thirteen(number))]
 

@@ -1,1 +1,1 @@
-"""Readers' shelves, ratings and yearly goals. Privacy belongs to a shelf; ``social`` decides who is a follower."""
+"""Readers' shelves, ratings and yearly goals. Each shelf has a privacy level; ``social`` knows the followers."""

@@ -1,4 +1,4 @@
-"""What readers enter about their shelves."""
+"""Forms for shelves."""
 
 from datetime import date
 from typing import Any
@@ -11,7 +11,7 @@ from catalog.shelves.models import MAX_GOAL, STARS, Privacy, Shelf
 
 
 class EntryForm(forms.Form):
-    """One change of an entry: ``action`` says which of the fields counts."""
+    """A change of an entry. ``action`` selects the fields that count."""
 
     action = forms.ChoiceField(choices=[(name, name) for name in ("shelf", "rate", "dates", "remove")])
     shelf = forms.TypedChoiceField(choices=Shelf, coerce=Shelf, required=False)
@@ -33,7 +33,7 @@ class EntryForm(forms.Form):
 
 
 class GoalForm(forms.Form):
-    """The goal of a year; empty: none."""
+    """The goal of a year, or an empty field for no goal."""
 
     books = forms.IntegerField(
         label=gettext_lazy("Books to read this year"), min_value=1, max_value=MAX_GOAL, required=False
@@ -41,6 +41,6 @@ class GoalForm(forms.Form):
 
 
 class PrivacyForm(forms.Form):
-    """Who may see a shelf."""
+    """The privacy of a shelf."""
 
     privacy = forms.TypedChoiceField(choices=Privacy, coerce=Privacy)

@@ -1,4 +1,4 @@
-"""How shelves show in Redis. Both mirrors are strict: a shelf made private is private within seconds."""
+"""Mirrors of shelves. Both are strict: a shelf that was made private is private within seconds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ PRIVACY_COLUMNS = tuple(PRIVACY_FIELDS.values())
 
 
 def _pair(key: str) -> tuple[int, int] | None:
-    """Return user and book of a key; None if it is no entry's key."""
+    """Return the ids of user and book in a key, or None for an invalid key."""
     user, _, book = key.partition(":")
     is_key = user.isascii() and book.isascii() and user.isdecimal() and book.isdecimal()
     return (int(user), int(book)) if is_key and max(len(user), len(book)) < 19 else None
@@ -45,16 +45,16 @@ def _next_entries(condition: Q, after: str | None, limit: int) -> list[str]:
 
 
 def entries_of_users(values: Sequence[str], after: str | None, limit: int) -> list[str]:
-    """The next entries of these readers, by user and book."""
+    """Return the next entries of these readers, by user and book."""
     return _next_entries(Q(user_id__in=list(map(int, values))), after, limit)
 
 
 @mirror.register
 class ShelfEntryMirror(Mirror):
-    """A book on a reader's shelf: a record, a place on the shelf, and, where the shelf is public, a reader of the book.
+    """A book on a reader's shelf: a record, a place on the shelf and, for a public shelf, entries in the book's sets.
 
-    The key is "<user>:<book>". The sets of a book's readers are counted by score, so that a change costs the same
-    however many readers there are.
+    The key is "<user>:<book>". Pages count the sets of a book's readers by score, so that the cost of a change does
+    not depend on the number of readers.
     """
 
     name = "shelf_entry"
@@ -113,7 +113,7 @@ def _entry_of_book(key: str, member: str) -> str:
 
 @mirror.register
 class ShelfSettingsMirror(Mirror):
-    """Who may see a reader's shelves, and the reader's yearly goals."""
+    """The privacy of a reader's shelves, and the reader's yearly goals."""
 
     name = "shelf_settings"
     model = ShelfSettings

@@ -1,4 +1,4 @@
-"""Shelves as they are shown: records that SQL gives alike to Redis and to the pages that SQL answers."""
+"""Records of shelves. SQL builds the same records for Redis and for the pages that SQL answers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ SHELVES = tuple(Shelf)
 
 
 class EntryRow(NamedTuple):
-    """A shelf entry as the database gives it; dates may be text."""
+    """A shelf entry as the database returns it. Dates may be text."""
 
     user: int
     book: int
@@ -36,18 +36,18 @@ _ENTRIES = f"""
 
 
 def entry_key(user_id: int, book_id: int) -> str:
-    """Return the key that the mirror knows an entry by."""
+    """Return the mirror's key of an entry."""
     return f"{user_id}:{book_id}"
 
 
 def load_entries(keys: Sequence[pairs.Pair]) -> Mapping[str, EntryRow]:
-    """Return the entries of active readers among these (user, book), by mirror key, in one query."""
+    """Return the entries of active readers among these pairs of user and book, by mirror key, in one query."""
     rows = map(EntryRow._make, pairs.ask(_ENTRIES, keys))
     return {entry_key(row.user, row.book): row for row in rows}
 
 
 def entry_record(row: EntryRow) -> Record:
-    """Return what ``shelved:<user>:<book>`` holds. Dates: ISO 8601 or None."""
+    """Return the record at ``shelved:<user>:<book>``. Dates: ISO 8601 or None."""
     return {
         "user": row.user,
         "book": row.book,
@@ -67,7 +67,7 @@ def position(sort_on: Any, book_id: int) -> str:
 
 
 def load_settings(user_ids: Sequence[int]) -> Mapping[str, Record]:
-    """Return the record of each reader who has settings, by user id, in two queries."""
+    """Return the records of readers with settings, by user id, in two queries."""
     database = setting("DATABASE")
     rows = ShelfSettings.objects.using(database).filter(pk__in=user_ids)
     found = {

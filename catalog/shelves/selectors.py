@@ -1,4 +1,4 @@
-"""Reading shelves: from Redis, or, with the same answer, from SQL.
+"""Read shelves from Redis or, with the same answer, from SQL.
 
 These functions check no permission. Callers show other readers' shelves only as ``ShelfPage.privacy`` allows.
 """
@@ -42,7 +42,7 @@ class Entry:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The entry as pages answer it in JSON."""
+        """The entry in the form of JSON answers."""
         names = ("stars", "shelved_on", "started_on", "finished_on")
         return {"book": orjson.Fragment(self.book.raw), **{name: self.fields[name] for name in names}}
 
@@ -54,8 +54,8 @@ class Entry:
 
 
 class Shelves(NamedTuple):
-    """What a reader's shelves hold: privacy and number of books of each, the goal of a year (None: none) and how many
-    books were finished in it.
+    """A summary of a reader's shelves: privacy and number of books of each, the goal of a year (None: no goal), and the
+    number of books finished in that year.
     """
 
     privacy: Mapping[str, str]
@@ -64,19 +64,19 @@ class Shelves(NamedTuple):
     finished: int
 
     def shown_to(self, levels: Collection[Privacy]) -> list[Shelf]:
-        """Return the shelves whose privacy is one of ``levels``."""
+        """Return the shelves with one of these privacy levels."""
         return [shelf for shelf in SHELVES if self.privacy[shelf] in levels]
 
 
 class ShelfPage(NamedTuple):
-    """Books of one shelf, the last dated first. after: the cursor of the next page; None: there is none."""
+    """A page of books of a shelf, latest date first. after: the cursor of the next page, or None on the last page."""
 
     entries: list[Entry]
     after: str | None
 
 
 class Readers(NamedTuple):
-    """How many readers with public shelves have a book on each shelf, and gave it each number of stars."""
+    """The numbers of readers with public shelves who have a book on each shelf, and who gave it each rating."""
 
     counts: Mapping[str, int]
     stars: Mapping[int, int]
@@ -88,7 +88,7 @@ class Readers(NamedTuple):
 
     @property
     def mean(self) -> float | None:
-        """The readers' mean rating; None without any."""
+        """The mean rating, or None without ratings."""
         return sum(stars * count for stars, count in self.stars.items()) / self.ratings if self.ratings else None
 
 
@@ -96,7 +96,7 @@ class Readers(NamedTuple):
 
 
 def find_entry(user_id: int, book_id: int) -> Record | None:
-    """Return the entry of a book on a reader's shelf, or None. From a warm mirror: 1 round trip and no SQL."""
+    """Return the record of a book on a reader's shelf, or None. From a warm mirror: 1 round trip and no SQL."""
     key = entry_key(user_id, book_id)
     reading = read(["shelf_entry"], lambda pipe: pipe.get(keys.shelf_entry(key)))
     if reading is None:
@@ -114,7 +114,7 @@ def _entries_by_sql(user_id: int, book_ids: Sequence[int]) -> dict[int, Record]:
 
 
 def get_shelves(user_id: int, year: int) -> Shelves:
-    """Return what a reader's shelves hold. From warm mirrors: 1 round trip and no SQL."""
+    """Return a summary of a reader's shelves. From warm mirrors: 1 round trip and no SQL."""
 
     def ask(pipe: Any) -> None:
         pipe.get(keys.shelf_settings(user_id))
@@ -146,7 +146,7 @@ def _shelves(record: Record, counts: Mapping[Shelf, int], year: int, finished: i
 
 
 def find_on_shelf(user_id: int, shelf: Shelf, after: str = "") -> ShelfPage:
-    """Return a page of a reader's shelf, from the cursor ``after`` on (one that is not ours: from the beginning).
+    """Return the page of a reader's shelf after the cursor ``after``. An invalid cursor means the first page.
 
     From warm mirrors: 2 round trips and no SQL.
     """
@@ -176,7 +176,7 @@ def find_on_shelf(user_id: int, shelf: Shelf, after: str = "") -> ShelfPage:
         for raw, book in zip(*reading.replies, strict=True)
         if raw is not None and book is not None
     ]
-    # A book that was moved between the two round trips may be on a shelf with another privacy now.
+    # A book that moved between the two round trips may now be on a shelf with another privacy.
     here = [entry for entry in entries if entry.fields["shelf"] == shelf]
     return ShelfPage(here, positions[PAGE - 1] if len(positions) > PAGE else None)
 
@@ -208,7 +208,10 @@ def _page_by_sql(user_id: int, shelf: Shelf, cursor: tuple[date, int] | None) ->
 
 
 def count_readers(book_id: int) -> Readers:
-    """Return how many readers shelved and rated a book. From a warm mirror: 1 round trip of 8 commands, no SQL."""
+    """Return the numbers of readers who shelved and rated a book.
+
+    From a warm mirror: 1 round trip of 8 commands, no SQL.
+    """
 
     def ask(pipe: Any) -> None:
         for number in range(len(SHELVES)):

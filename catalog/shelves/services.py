@@ -1,4 +1,4 @@
-"""What readers do with their shelves. Each may be repeated."""
+"""Changes of readers' shelves. Each may be repeated without further effect."""
 
 from collections.abc import Callable
 from datetime import date
@@ -11,11 +11,11 @@ Change = Callable[[ShelfEntry], None]
 
 
 class NoSuchBook(Exception):
-    """There is no book with that id."""
+    """The book does not exist."""
 
 
 def put_on_shelf(user_id: int, book_id: int, shelf: Shelf, today: date) -> None:
-    """Put a book on a shelf, or move it there. The dates that the move implies are set where they are empty.
+    """Put a book on a shelf, or move it there. Empty dates are set if the move implies them.
 
     Raises NoSuchBook.
     """
@@ -31,7 +31,7 @@ def put_on_shelf(user_id: int, book_id: int, shelf: Shelf, today: date) -> None:
 
 
 def rate(user_id: int, book_id: int, stars: int | None, today: date) -> None:
-    """Rate a book, or take the rating back (None). A book on no shelf is put on "read", without a date.
+    """Rate a book, or take the rating back (None). A book that is on no shelf is put on "read", without a date.
 
     Raises NoSuchBook.
     """
@@ -43,7 +43,7 @@ def rate(user_id: int, book_id: int, stars: int | None, today: date) -> None:
 
 
 def set_dates(user_id: int, book_id: int, started_on: date | None, finished_on: date | None) -> bool:
-    """Set when a reader started and finished a book. False: it is on no shelf."""
+    """Set the dates when a reader started and finished a book. Return False if it is on no shelf."""
     rows = ShelfEntry.objects.filter(user_id=user_id, book_id=book_id)
     with transaction.atomic():
         entry = rows.select_for_update().first()
@@ -54,12 +54,12 @@ def set_dates(user_id: int, book_id: int, started_on: date | None, finished_on: 
 
 
 def remove_from_shelf(user_id: int, book_id: int) -> bool:
-    """Remove a book and its rating. False: it is on no shelf."""
+    """Remove a book and its rating. Return False if it is on no shelf."""
     return bool(ShelfEntry.objects.filter(user_id=user_id, book_id=book_id).delete()[0])
 
 
 def set_privacy(user_id: int, shelf: Shelf, privacy: Privacy) -> None:
-    """Decide who may see a shelf."""
+    """Set the privacy of a shelf."""
     ShelfSettings.objects.update_or_create(user_id=user_id, defaults={PRIVACY_FIELDS[shelf]: privacy})
 
 
@@ -74,7 +74,7 @@ def set_goal(user_id: int, year: int, books: int | None) -> None:
 
 
 def _change(user_id: int, book_id: int, today: date, change: Change) -> None:
-    """Change one entry under its lock, or make it."""
+    """Change an entry under its lock, or create it."""
     rows = ShelfEntry.objects.filter(user_id=user_id, book_id=book_id)
     try:
         with transaction.atomic():
@@ -84,7 +84,7 @@ def _change(user_id: int, book_id: int, today: date, change: Change) -> None:
             change(entry)
             entry.save()
     except IntegrityError as error:
-        # Either the book is gone, or another request made the entry meanwhile, which is changed now.
+        # Either the book was deleted, or a concurrent request created the entry, which is changed now.
         with transaction.atomic():
             entry = rows.select_for_update().first()
             if entry is None:

@@ -1,4 +1,4 @@
-"""Addresses of the reader's own shelves."""
+"""URLs of the reader's own shelves."""
 
 from django.urls import path, register_converter
 

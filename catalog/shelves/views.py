@@ -31,14 +31,17 @@ from config.redirects import next_address, redirect_to, redirect_to_view
 @require_safe
 @personal
 def own_shelves(request: HttpRequest) -> HttpResponse:
-    """Lead to the first shelf."""
+    """Redirect to the first shelf."""
     return redirect_to_view("shelves:shelf", Shelf.WANT)
 
 
 @require_safe
 @personal
 def own_shelf(request: HttpRequest, shelf: Shelf) -> HttpResponse:
-    """``?after=``: one of my shelves. The template gets ``page``, a ShelfPage, and ``shelves``, a Shelves."""
+    """Show one of the reader's own shelves: ``?after=``.
+
+    The template gets ``page``, a ShelfPage, and ``shelves``, a Shelves.
+    """
     user_id, year = _user_id(request), today().year
     shelves = get_shelves(user_id, year)
     page = find_on_shelf(user_id, shelf, request.GET.get("after", ""))
@@ -73,9 +76,9 @@ def own_shelf(request: HttpRequest, shelf: Shelf) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def change_entry(request: HttpRequest, pk: int) -> HttpResponse:
-    """Shelve, rate, date or remove a book: see ``EntryForm``. htmx gets the button of the book's page anew.
+    """Shelve, rate, date or remove a book: see ``EntryForm``. htmx gets the new button of the book's page.
 
-    GET leads to the book: that is where the log-in page leads back to.
+    GET redirects to the book, because the log-in page leads back to this address.
     """
     if pk > LARGEST_ID:
         raise Http404
@@ -116,7 +119,7 @@ def _apply(user_id: int, book_id: int, given: dict[str, Any]) -> None:
 @require_http_methods(["GET", "HEAD", "POST"])
 @personal
 def change_goal(request: HttpRequest) -> HttpResponse:
-    """Set the goal of this year, or remove it."""
+    """Set or remove the goal of this year."""
     form, year = GoalForm(request.POST), today().year
     if request.method == "POST" and not form.is_valid():
         return _refused(request, _first_error(form), 400, reverse("shelves:shelf", args=[Shelf.READ]))
@@ -128,7 +131,7 @@ def change_goal(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @personal
 def change_privacy(request: HttpRequest, shelf: Shelf) -> HttpResponse:
-    """Decide who may see a shelf."""
+    """Set the privacy of a shelf."""
     address = reverse("shelves:shelf", args=[shelf])
     form = PrivacyForm(request.POST)
     if request.method == "POST" and not form.is_valid():
@@ -164,7 +167,7 @@ def _refuse_too_many(request: HttpRequest, address: str) -> HttpResponse | None:
 
 
 def _refused(request: HttpRequest, why: str, status: int, address: str = "") -> HttpResponse:
-    """Answer that nothing was changed. htmx gets the message as text, which it puts in the place of the button."""
+    """Return an answer that nothing was changed. htmx gets only the message, and shows it in place of the button."""
     if wants_json(request):
         return json({"error": {"message": why}}, status)
     context = {"why": why, "back": address}

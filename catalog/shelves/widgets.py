@@ -1,4 +1,4 @@
-"""What templates are given: the shelf button of a book, its readers in numbers, and the tabs of shelves."""
+"""Template contexts: the shelf button of a book, the numbers of its readers, and the tabs of shelves."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ class Tab(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A line of the histogram. width: of its bar, out of 100."""
+    """A bar of the histogram. width: in percent of the longest bar."""
 
     stars: int
     readers: int
@@ -28,7 +28,7 @@ class Bar(NamedTuple):
 
 
 def button_context(request: HttpRequest, user_id: int | None, book_id: int, *, is_part: bool = False) -> dict[str, Any]:
-    """Return what the shelf button of a book needs. user_id: None for a stranger. is_part: htmx asked for it."""
+    """Return the context of a book's shelf button. user_id: None if not logged in. is_part: whether htmx asked."""
     entry = find_entry(user_id, book_id) if user_id else None
     return {
         "request": request,

@@ -1,4 +1,4 @@
-"""Shelves on the page of a book."""
+"""Template tags for shelves on the page of a book."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ register = template.Library()
 
 @register.inclusion_tag("catalog/shelves/_button.html", takes_context=True)
 def shelf_button(context: Context, book_id: int) -> dict[str, Any]:
-    """The shelf, rating and dates of a book for whoever looks."""
+    """Show the visitor's shelf, rating and dates of a book."""
     reader = visitor(context)
     return button_context(context["request"], reader.pk if reader else None, book_id)
 
 
 @register.inclusion_tag("catalog/shelves/_readers.html")
 def book_readers(book_id: int) -> dict[str, Any]:
-    """How many readers want to read a book, and how they rated it."""
+    """Show the number of readers who want to read a book, and the readers' ratings."""
     return readers_context(book_id)
