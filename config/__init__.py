@@ -1,4 +1,4 @@
-"""Settings, URLs, Celery and the look of the whole site."""
+"""Settings, URLs, Celery, and the templates and styles of the whole site."""
 
 from config.celery import app as celery_app
 

@@ -1,4 +1,4 @@
-"""Addresses of the admin that no link of it leads to."""
+"""Refuse addresses of the admin that its links never use."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from config.csp import ADMIN
 
 
 class NoEmptyField:
-    """Middleware: 400 for a page of the admin that asks for a row by a field without a name; Django fails at it."""
+    """Middleware that answers 400 if an admin page is asked for a field with an empty name, at which Django fails."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -20,7 +20,7 @@ class NoEmptyField:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *view: Any) -> None:
-        """Look at what Django takes for the name of a field."""
+        """Check the parameter that Django reads as the name of a field."""
         is_admin = request.path_info.startswith(ADMIN)
         if is_admin and "" in (request.GET.get(TO_FIELD_VAR), request.POST.get(TO_FIELD_VAR)):
             raise BadRequest

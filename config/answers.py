@@ -1,4 +1,4 @@
-"""Pages that answer in HTML or, if they are asked to, in JSON."""
+"""Helpers for pages that answer in HTML or, on request, in JSON."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -16,7 +16,10 @@ View = Callable[..., HttpResponse]
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """By quality, then by order; also where a parameter (a charset) says no more than JSON says anyway."""
+    """Return whether the request prefers JSON to HTML, by quality, then by order.
+
+    A parameter of the media type, such as a charset, is ignored if it alone prevents a match.
+    """
     preferred = request.get_preferred_type(["text/html", JSON])
     if preferred is None:
         return any((kind.main_type, kind.sub_type) == ("application", "json") for kind in request.accepted_types)
@@ -24,21 +27,21 @@ def wants_json(request: HttpRequest) -> bool:
 
 
 def is_partial(request: HttpRequest) -> bool:
-    """Whether htmx asks for a part of the page, and not for a page to stand in the place of this one."""
+    """Return whether htmx asks for a part of the page, and not for a whole new page."""
     headers = request.headers
     whole = "HX-Boosted" in headers or "HX-History-Restore-Request" in headers
     return "HX-Request" in headers and not whole
 
 
 def json(content: Any, status: int = 200) -> HttpResponse:
-    """``content`` as JSON."""
+    """Return an answer with ``content`` as JSON."""
     return HttpResponse(orjson.dumps(content), content_type=JSON, status=status)
 
 
 def personal(view: View) -> View:
-    """Decorate a page about the logged-in visitor alone, which no cache keeps.
+    """Decorate a page about the logged-in visitor, which no cache may keep.
 
-    Strangers are led to the log-in page, and from there back (JSON: 401).
+    Other visitors are redirected to the log-in page, which leads back to the page (JSON: 401).
     """
 
     @never_cache

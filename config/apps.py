@@ -1,4 +1,4 @@
-"""The site itself as an application, so that its checks, commands and templates are found."""
+"""The site itself as a Django application, so that Django finds its checks, commands and templates."""
 
 from django.apps import AppConfig
 from django.contrib.admin.apps import AdminConfig as DjangoAdminConfig

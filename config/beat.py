@@ -1,4 +1,4 @@
-"""Beat's scheduler. Celery's own logs two tracebacks for each task that the broker does not take, every second."""
+"""Beat's scheduler. Celery's default would log two tracebacks every second for each task that the broker refuses."""
 
 import logging
 from typing import Any, Final
@@ -12,10 +12,10 @@ BROKER: Final = "broker"
 
 
 class Scheduler(PersistentScheduler):
-    """Logs a broker that is away once, and once when it is back."""
+    """A scheduler that logs once when the broker goes away, and once when it is back."""
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        """Send one task. The next one of its kind makes up for it, so an error ends nothing."""
+        """Send one task. Errors are only logged, because the next task of the same kind does the missed work."""
         try:
             self.apply_async(entry, producer=producer, advance=False)
         except Exception as error:

@@ -1,20 +1,20 @@
-"""Bulk work that stands in nobody's way: what imports many rows commits them in slices of this size.
+"""Slices for bulk work. Imports commit many rows in slices of this size, so that other writers wait only briefly.
 
-On SQLite whoever posts meanwhile waits for the slice that is being written and for no other: they go before the next
-one (``config.people_first``), and so does the relay, in its turn. On PostgreSQL short statements share the processor.
+On SQLite a request waits for the current slice only, because requests write before the next one
+(``config.people_first``). The relay also writes between slices. On PostgreSQL short statements share the processor.
 """
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, TypeVar
 
-SLICE: Final = 500  # rows a transaction: some 20 ms
+SLICE: Final = 500  # rows in a transaction: some 20 ms
 
 Row = TypeVar("Row")
 
 
 def slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """The rows, in their order, in lists of up to ``SLICE``: each is to be written in one transaction."""
+    """Yield the rows in order, in lists of up to ``SLICE`` for one transaction each."""
     left = iter(rows)
     while some := list(islice(left, SLICE)):
         yield some

@@ -15,4 +15,4 @@ app.autodiscover_tasks()
 
 @setup_logging.connect
 def _keep_logging(**kwargs: Any) -> None:
-    """Leave logging to Django's settings: a receiver keeps Celery from installing its own formats."""
+    """Keep Django's logging settings: with a receiver of this signal, Celery does not install its own formats."""

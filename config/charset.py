@@ -1,4 +1,4 @@
-"""Forms are sent in UTF-8."""
+"""Refuse request bodies that are not in UTF-8."""
 
 import codecs
 from collections.abc import Callable
@@ -11,8 +11,10 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
 class Utf8Only:
-    """Middleware: 400 for a body in any other encoding. Django refuses those of simple forms itself; in forms of parts
-    some break its reading, and UTF-7 brings halves of characters, which cannot be stored or sent.
+    """Middleware that answers 400 to a body in any other encoding.
+
+    Django itself refuses only URL-encoded forms in other encodings. In multipart forms some encodings break its parser,
+    and UTF-7 produces lone surrogates, which cannot be stored or sent.
     """
 
     def __init__(self, get_response: GetResponse) -> None:

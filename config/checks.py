@@ -1,4 +1,4 @@
-"""System checks for settings that are dangerous. A Redis that is away is left to ``/readyz``."""
+"""System checks for dangerous settings. A missing Redis is no error here, because ``/readyz`` reports it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
@@ -17,13 +17,13 @@ T = TypeVar("T")
 
 
 def location(alias: str) -> str:
-    """The URL of a cache alias (the first one, of several)."""
+    """Return the URL of a cache alias, or the first one of several URLs."""
     found = settings.CACHES[alias]["LOCATION"]
     return str(found[0] if isinstance(found, list | tuple) else found).split(",")[0]
 
 
 def place(url: str) -> tuple[str, str]:
-    """(server, database) that ``url`` means, in redis-py's spelling or in kombu's."""
+    """Return (server, database) of a URL in the spelling of redis-py or of kombu."""
     parts = urlsplit(url)
     query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     if parts.scheme in ("unix", "redis+socket"):
@@ -42,7 +42,7 @@ def _places() -> dict[str, tuple[str, str]]:
 
 @register("redis")
 def check_databases(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """State, cache and broker have a logical database each: clearing the cache empties its own."""
+    """Check that state, cache and broker have separate databases, because clearing the cache empties its database."""
     found = list(_places().items())
     return [
         Error(
@@ -58,7 +58,7 @@ def check_databases(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
 
 @register("redis", deploy=True)
 def check_servers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """In production the cache, which may evict, is another server than the state, which may not."""
+    """Check that cache and state are separate servers in production: only the cache may evict keys."""
     places = _places()
     if places["state (REDIS_URL)"][0] != places["cache (CACHE_URL)"][0]:
         return []
@@ -72,7 +72,7 @@ def check_servers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
 
 
 def ask_state(question: Callable[[Redis], T]) -> T | None:
-    """What the state server answers; None where it does not, or may not be asked."""
+    """Return the state server's answer to a question, or None without an answer or permission."""
     options: Any = settings.CACHES["state"]["OPTIONS"]
     retry, timeout = Retry(NoBackoff(), 0), options["SOCKET_TIMEOUT"]
     try:
@@ -86,7 +86,7 @@ def ask_state(question: Callable[[Redis], T]) -> T | None:
 
 @register("redis")
 def check_state(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """The state server keeps what it is given. Says nothing when it does not answer."""
+    """Check that the state server neither evicts nor loses data. An unreachable server gives no message."""
     return list(_state(ask_state(lambda client: client.info()) or {}))
 
 
@@ -110,7 +110,7 @@ def _state(info: dict[str, Any]) -> Iterator[CheckMessage]:
 
 @register("mail", deploy=True)
 def check_mail(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """In production letters go somewhere: printed, they would show links for new passwords to who reads the log."""
+    """Check that production sends emails. Printed emails would reveal links for new passwords in the log."""
     if not settings.EMAIL_BACKEND.endswith(("console.EmailBackend", "dummy.EmailBackend")):
         return []
     return [Warning("Mail is not sent.", hint="Forgotten passwords stay forgotten: set EMAIL_URL.", id="site.W007")]
@@ -118,7 +118,7 @@ def check_mail(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[C
 
 @register("security", deploy=True)
 def check_proxies(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Behind a proxy that is not counted all visitors have one address, and lock one another out."""
+    """Check that proxies are counted. Otherwise all visitors share one address and lock each other out."""
     if settings.PROXY_COUNT or not settings.IS_HTTPS:
         return []
     return [
@@ -132,7 +132,7 @@ def check_proxies(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
 
 @register("security", deploy=True)
 def check_second_factor(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """In production a password alone does not open the admin."""
+    """Check that the admin needs a second factor in production."""
     if settings.SECOND_FACTOR_FOR_STAFF:
         return []
     return [Warning("Staff log in with a password alone.", hint="Set SECOND_FACTOR_FOR_STAFF=True.", id="site.W009")]

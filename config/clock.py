@@ -1,4 +1,4 @@
-"""The present moment, as the shop and the login log see it: tests choose it by ``settings.CLOCK``."""
+"""The clock of the shop and the login log. Tests replace it through ``settings.CLOCK``."""
 
 from datetime import datetime
 

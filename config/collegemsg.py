@@ -1,7 +1,7 @@
-"""Reads the CollegeMsg temporal network (SNAP): one line for each message, ``SRC DST UNIXTS``.
+"""Read the CollegeMsg temporal network (SNAP): one line for each message, ``SRC DST UNIXTS``.
 
-A message of SRC stands for a login and a post of SRC at that time, and says that DST follows SRC. What was written is
-not in the file: ``text`` makes something up.
+A message of SRC stands for a login and a post of SRC at that time, and for DST following SRC. The file lacks the texts
+of the messages: ``text`` invents them.
 Source of the data: Panzarasa, Opsahl and Carley 2009, as published at snap.stanford.edu/data/CollegeMsg.html.
 """
 
@@ -17,7 +17,7 @@ LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
 class Message(NamedTuple):
-    """One line: who wrote to whom, and when. line: its number in the file, from 1."""
+    """A line of the file: sender, receiver and time of a message. line: its number in the file, from 1."""
 
     source: int
     target: int
@@ -26,7 +26,7 @@ class Message(NamedTuple):
 
 
 def name(person: int) -> str:
-    """What a person of the file is called on the site."""
+    """Return the user name of a person in the file."""
     return f"student {person}"
 
 
@@ -50,8 +50,8 @@ _ENDINGS: Final = (".", ", and it is only Monday.", ". See you at the fountain."
 
 
 def text(line: int) -> str:
-    """What the message of this line says here: made up, and always the same. 12,155 lines on it is said again."""
-    number, picked = line * 7919, []  # a prime, which goes through all there is, and far from line to line
+    """Return the invented text for the message of a line: always the same, and repeated after 12,155 lines."""
+    number, picked = line * 7919, []  # a prime: it reaches all combinations, and consecutive lines differ much
     for some in (_OPENINGS, _MIDDLES, _SUBJECTS, _ENDINGS):
         number, index = divmod(number, len(some))
         picked.append(some[index])
@@ -60,7 +60,7 @@ def text(line: int) -> str:
 
 
 def messages(path: Path, limit: int | None = None) -> Iterator[Message]:
-    """The lines, as they stand in the file; empty ones are nothing. Raises BadFile, which names line and column."""
+    """Yield the messages of the file in order, without empty lines. Raises BadFile, which names line and column."""
     try:
         with path.open(encoding="ascii", errors="replace") as file:
             found = 0

@@ -1,6 +1,6 @@
-"""Headers of all pages: which scripts and styles a page may use, and who may keep it.
+"""Headers of all pages: the content security policy, and the caching of personal pages.
 
-One strict policy, and a wider one for the admin alone.
+All pages have a strict policy, except those of the admin, which have a wider one.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,9 @@ from django.http import HttpRequest, HttpResponse
 
 ADMIN: Final = "/admin/"
 
-# What django-unfold cannot do without: Alpine.js turns the attributes of the admin's templates into
-# functions (eval), and templates of Django and unfold set sizes in style attributes. Scripts stay our own:
-# no inline script runs in the admin either. The hash is that of the one style element that unfold's htmx
-# writes into the page.
+# The requirements of django-unfold: Alpine.js turns attributes of the admin's templates into functions (eval), and
+# templates of Django and unfold set sizes in style attributes. All scripts come from this site, and no inline script
+# runs in the admin either. The hash allows the only style element that unfold's htmx writes into the page.
 HTMX_INDICATOR: Final = "'sha256-bsV5JivYxvGywDAZ22EZJKBFip65Ng9xoJVLbBg7bdo='"
 ADMIN_NEEDS: Final = {
     "script-src": [SELF, UNSAFE_EVAL],
@@ -28,13 +27,13 @@ ADMIN_NEEDS: Final = {
 
 @cache
 def strict_policy() -> str:
-    """The policy of ``CONTENT_SECURITY_POLICY``, as a header."""
+    """Return the header value of ``CONTENT_SECURITY_POLICY``."""
     return build_policy()
 
 
 @cache
 def admin_policy() -> str:
-    """The same with what the admin needs."""
+    """Return the header value of the admin's wider policy."""
     return build_policy(replace=ADMIN_NEEDS)
 
 
@@ -42,20 +41,20 @@ PERSONAL: Final = "private, no-cache"  # "no-store" would disable the browser's 
 
 
 class PolicyMiddleware:
-    """Sets the headers. Both policies are built once: django-csp builds its own for each response."""
+    """Middleware that sets the headers. It builds each policy once, whereas django-csp builds one for each response."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        # Django's own pages for developers bring their styles and scripts inline.
+        # Django's debug pages have inline styles and scripts.
         for_developers = settings.DEBUG and response.status_code in (404, 500)
         if not for_developers and HEADER not in response:
             response[HEADER] = admin_policy() if request.path_info.startswith(ADMIN) else strict_policy()
         response.headers.setdefault("Permissions-Policy", settings.PERMISSIONS_POLICY)
         session = settings.SESSION_COOKIE_NAME
-        control = response.headers.get("Cache-Control", "no-store")  # as Django's never_cache says
+        control = response.headers.get("Cache-Control", "no-store")  # the value that Django's never_cache sets
         if "no-store" in control and (session in request.COOKIES or session in response.cookies):
             response.headers["Cache-Control"] = PERSONAL
         return response

@@ -18,11 +18,11 @@ _HIDDEN: Final = re.compile(r'<input type="hidden" name="([a-z]+)" value="([0-9]
 
 
 class Gone(Exception):
-    """The site did not answer, or answered with an error of its own."""
+    """The site did not answer, or answered with a server error."""
 
 
 class Answer(NamedTuple):
-    """path: where it came from in the end."""
+    """An answer of the site. path: the path of the page after all redirects."""
 
     status: int
     path: str
@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """What it says, if it is JSON; else None."""
+        """The content as JSON, or None if it is not JSON."""
         try:
             return json.loads(self.text)
         except ValueError:
@@ -38,12 +38,12 @@ class Answer(NamedTuple):
 
     @property
     def hidden(self) -> dict[str, str]:
-        """The numbers in the hidden fields of its forms."""
+        """The hidden fields with numbers in the forms of the page."""
         return dict(_HIDDEN.findall(self.text))
 
 
 class Stays(HTTPRedirectHandler):
-    """Goes on within the site only."""
+    """A redirect handler that refuses to leave the site."""
 
     def __init__(self, origin: str) -> None:
         self.origin = origin
@@ -55,7 +55,7 @@ class Stays(HTTPRedirectHandler):
 
 
 def origin_of(url: str) -> str:
-    """ "http://127.0.0.1:8000". Raises ValueError when that is no address of a site."""
+    """Return the origin of an address: "http://127.0.0.1:8000". Raises ValueError for an invalid address."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{url!r} is no address of a site")
@@ -63,7 +63,7 @@ def origin_of(url: str) -> str:
 
 
 class Browser:
-    """Asks one site, and no other, straight."""
+    """A browser for one site. It uses no proxy."""
 
     def __init__(self, url: str) -> None:
         self.origin = origin_of(url)
@@ -71,15 +71,15 @@ class Browser:
         self._opener = build_opener(ProxyHandler({}), HTTPCookieProcessor(self._cookies), Stays(self.origin))
 
     def get(self, path: str, *, accept: str = "text/html") -> Answer:
-        """A page. Raises Gone."""
+        """Return a page. Raises Gone."""
         return self._ask(path, None, accept)
 
     def get_json(self, path: str) -> Any:
-        """What a page says in JSON; None if it says none. Raises Gone."""
+        """Return the JSON of a page, or None if the answer is not JSON. Raises Gone."""
         return self.get(path, accept="application/json").json
 
     def post(self, path: str, fields: Mapping[str, object], *, accept: str = "text/html") -> Answer:
-        """Send a form of the page that was got last. Raises Gone."""
+        """Submit a form of the last page, and return the answer. Raises Gone."""
         return self._ask(path, urlencode({**fields, "csrfmiddlewaretoken": self._own_token()}).encode(), accept)
 
     def _own_token(self) -> str:

@@ -1,4 +1,4 @@
-"""Readers for ``make demo``, with half a year of logins: the same people and habits on every machine, up to today."""
+"""Readers for ``make demo`` with half a year of logins up to today: the same people and habits on every machine."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time, timedelta
@@ -25,7 +25,7 @@ STAFF: Final = ("Iris Calder", "Jonas Weld", "Mina Orr")
 
 
 class Habit(NamedTuple):
-    """How somebody comes by: from when on, how likely on a working day, and on a Saturday or Sunday."""
+    """The habits of a reader: the first day, and the probability of a login on a weekday and on a weekend day."""
 
     since: date
     weekday: float
@@ -33,7 +33,10 @@ class Habit(NamedTuple):
 
 
 def load_demo_people(until: date | None = None) -> int:
-    """Make the readers and their logins up to ``until`` (default: today). Again: nothing new. How many people."""
+    """Add the readers and their logins up to ``until`` (default: today). Return the number of readers.
+
+    A second call for the same day changes nothing.
+    """
     random, until = Random(SEED), until or today()
     ids: dict[str, int] = {}
     days: dict[int, list[date]] = {}
@@ -46,9 +49,9 @@ def load_demo_people(until: date | None = None) -> int:
 
 
 def load_logins_of(names: Iterable[str], until: date | None = None) -> int:
-    """Give users of the demo half a year of logins up to ``until`` (default: today). Return how many users have them.
+    """Add half a year of logins up to ``until`` (default: today) for users of the demo. Return the number of users.
 
-    Done again for the same day it changes nothing. Logins that a user has already are kept.
+    A second call for the same day changes nothing. Existing logins of the users are kept.
     """
     until = until or today()
     users = list(User.objects.filter(username__in=list(names)))
@@ -60,7 +63,7 @@ def load_logins_of(names: Iterable[str], until: date | None = None) -> int:
 
 
 def _add_logins(random: Random, days: Mapping[int, list[date]]) -> None:
-    """Count these logins, by the ids of users, and mark their days."""
+    """Count these logins and mark their days. days: by the ids of users."""
     moments = {pk: [_moment(random, day) for day in found] for pk, found in days.items() if found}
     bulk.see_to_logins({pk: bulk.Logins(len(found), max(found)) for pk, found in moments.items()})
     kinds = dict(User.objects.filter(pk__in=days).values_list("pk", "user_type"))
@@ -76,7 +79,7 @@ def _habit(random: Random, kind: str, until: date) -> Habit:
 
 
 def _days(random: Random, habit: Habit, until: date) -> list[date]:
-    """The days on which somebody of this habit came by; interest comes and goes by the week."""
+    """Return the login days of a reader with this habit. The reader's interest varies from week to week."""
     found, mood = [habit.since], 1.0
     for number in range(1, (until - habit.since).days):
         day = habit.since + timedelta(days=number)
@@ -88,6 +91,6 @@ def _days(random: Random, habit: Habit, until: date) -> list[date]:
 
 
 def _moment(random: Random, day: date) -> datetime:
-    """A time of that day, in the site's time zone."""
+    """Return a random time on that day, in the site's time zone."""
     clock = time(random.randrange(7, 23), random.randrange(60))
     return timezone.make_aware(datetime.combine(day, clock), timezone.get_default_timezone())

@@ -1,4 +1,4 @@
-"""What the demo's readers say and whom they follow: the same on every machine, the last of it minutes ago."""
+"""Posts and follows of the demo's readers: the same on every machine, up to a few minutes ago."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, time, timedelta
@@ -17,18 +17,18 @@ from social import bulk
 
 SEED: Final = "diptych posts"
 POSTS: Final = 480
-# How long ago the last ones were: minutes, hours, two days.
+# The ages of the latest posts in minutes, up to two days.
 LATELY: Final = (2, 9, 17, 31, 52, 80, 125, 190, 260, 410, 600, 840, 1150, 1500, 1900, 2300, 2700)
-SHELF: Final = 110  # books that people talk about
+SHELF: Final = 110  # books in posts
 CHINESE: Final = "小说"
 KINDS: Final = (CHINESE, *words.ABOUT)
 FRIDAY: Final = 4
 SHOPPER: Final = "demo-shopper"
-KNOWN: Final = ("Ximena Rojas", "Sami Virtanen", "Dmitri Volkov", "陈宇航")  # whom many follow
+KNOWN: Final = ("Ximena Rojas", "Sami Virtanen", "Dmitri Volkov", "陈宇航")  # readers with many followers
 
 
 class DemoBook(NamedTuple):
-    """A book that people talk about. kind: one of the tags that there are words for, or ""."""
+    """A book in posts. kind: one of the tags with texts in ``words.ABOUT``, CHINESE, or ""."""
 
     pk: int
     title: str
@@ -37,7 +37,7 @@ class DemoBook(NamedTuple):
 
 
 class DemoPost(NamedTuple):
-    """What somebody says. author: their name."""
+    """A post. author: the author's name."""
 
     author: str
     text: str
@@ -46,7 +46,10 @@ class DemoPost(NamedTuple):
 
 
 def load_demo_posts(now: datetime | None = None) -> int:
-    """Have the demo's people follow one another and post, up to ``now``. Again: nothing new. How many posts are."""
+    """Add follows and posts of the demo's people up to ``now``. Return the number of posts.
+
+    A second call changes nothing.
+    """
     now = now or timezone.now()
     names = (*NAMES, *STAFF, *LOGINS)
     ids = dict(User.objects.filter(username__in=names).values_list("username", "pk"))
@@ -62,7 +65,7 @@ def load_demo_posts(now: datetime | None = None) -> int:
 
 
 def shelf() -> list[DemoBook]:
-    """The books that people talk about: the most popular ones, and those in Chinese."""
+    """Return the books for posts: the most popular ones, and those in Chinese."""
     books = Book.objects.order_by("-popularity", "title")
     picked = [*books.exclude(tags__name=CHINESE)[:SHELF], *books.filter(tags__name=CHINESE)[:SHELF]]
     pks = [book.pk for book in picked]
@@ -74,8 +77,10 @@ def shelf() -> list[DemoBook]:
 
 
 def demo_follows(now: datetime) -> Iterator[tuple[str, str, datetime]]:
-    """Who follows whom since when: a small world (neighbours on a ring, some swapped for anybody; Watts and Strogatz
-    1998), a few whom many follow, and staff and the demo's logins, who follow some.
+    """Yield follows as (follower, followed, start).
+
+    They form a small world: neighbours on a ring, some replaced at random (Watts and Strogatz 1998). A few readers have
+    many followers, and staff and the demo's logins follow some readers.
     """
     random, count = Random(SEED), len(NAMES)
     pairs: dict[tuple[str, str], None] = {}
@@ -94,13 +99,13 @@ def demo_follows(now: datetime) -> Iterator[tuple[str, str, datetime]]:
 
 
 def demo_posts(books: Sequence[DemoBook], now: datetime) -> list[DemoPost]:
-    """What is said, the oldest first."""
+    """Return the posts, oldest first."""
     random = Random(SEED)
     return list(_Talk(random, books).posts(sorted(_moments(random, now))))
 
 
 def _moments(random: Random, now: datetime) -> Iterator[datetime]:
-    """When people say something: more and more, by day, and lately."""
+    """Yield the times of posts: by day, more often towards the present, and at the times of LATELY."""
     for minutes in LATELY:
         yield now - timedelta(minutes=minutes, seconds=random.randrange(60))
     for _ in range(POSTS - len(LATELY)):
@@ -110,7 +115,7 @@ def _moments(random: Random, now: datetime) -> Iterator[datetime]:
 
 
 class _Talk:
-    """People with their tastes, who do not repeat themselves."""
+    """A generator of posts. People have tastes, and avoid texts that they have used."""
 
     def __init__(self, random: Random, books: Sequence[DemoBook]) -> None:
         self.random = random
@@ -122,7 +127,7 @@ class _Talk:
         kinds = [kind for kind in self.books if kind != CHINESE]
         self.tastes = {name: random.sample(kinds, min(4, len(kinds))) for name in self.people}
         self.number = 0
-        self.said: dict[str, int] = {}  # which text was last said when
+        self.said: dict[str, int] = {}  # from a text to the number of the last post with it
         self.said_by: set[tuple[str, str]] = set()
 
     def posts(self, moments: Sequence[datetime]) -> Iterator[DemoPost]:
@@ -164,7 +169,7 @@ class _Talk:
         return self._pick((*about, *words.ANY_BOOK[:2]), name)
 
     def _pick(self, texts: Sequence[str], name: str) -> str:
-        """One that ``name`` has not said, and nobody for longest."""
+        """Return a text that ``name`` has not used and that was last used longest ago."""
 
         def order(text: str) -> tuple[bool, int, float]:
             return (name, text) in self.said_by, self.said.get(text, -1), self.random.random()
@@ -175,7 +180,7 @@ class _Talk:
         return text
 
     def _hashtags(self, book: DemoBook | None, at: datetime) -> str:
-        """Up to two, in four of ten posts."""
+        """Return the hashtags of a post: one or two in four of ten posts."""
         if self.random.random() > 0.4:
             return ""
         some = words.HASHTAGS.get(book.kind if book else "", words.HASHTAGS[""])

@@ -1,11 +1,11 @@
-"""What the demo's readers say. All of it is invented.
+"""Texts of the demo's posts. All of them are invented.
 
-Holes: {t} a book's title, {a} who wrote it, {u} somebody who is spoken to.
+Placeholders: {t} a book's title, {a} its author, {u} the reader addressed.
 """
 
 from typing import Final
 
-# By a book's tag. What is said fits any book of the kind.
+# By a book's tag. The texts fit any book of that kind.
 ABOUT: Final[dict[str, tuple[str, ...]]] = {
     "fantasy": (
         "Two hundred pages into {t} and I would follow this cartographer of a writer anywhere.",

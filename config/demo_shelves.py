@@ -1,4 +1,4 @@
-"""Half a year of shelves and ratings for the demo's two logins, and the books that its other readers have read."""
+"""Half a year of shelves and ratings for the demo's two logins, and a few shelved books of its other readers."""
 
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -18,13 +18,13 @@ from shop.importer.put import put
 SEED: Final = "diptych shelves"
 DAYS: Final = 182
 GOAL: Final = 30
-BOOKS: Final = 90  # that people read
-SHELVES: Final = ((Shelf.READ, 14), (Shelf.READING, 3), (Shelf.WANT, 9))  # how many books of a login are on each
+BOOKS: Final = 90  # on shelves
+SHELVES: Final = ((Shelf.READ, 14), (Shelf.READING, 3), (Shelf.WANT, 9))  # the number of a login's books on each shelf
 STARS: Final = (2, 3, 3, 4, 4, 4, 5, 5)
 
 
 def load_demo_shelves(today: date | None = None) -> int:
-    """Fill shelves up to ``today`` that are empty. Return how many books are new on them."""
+    """Fill the shelves of people without any, up to ``today``. Return the number of added entries."""
     today = today or timezone.localdate()
     people = dict(User.objects.filter(username__in=(*NAMES, *LOGINS)).values_list("username", "pk"))
     with_shelves = set(ShelfEntry.objects.filter(user__in=people.values()).values_list("user_id", flat=True))
@@ -40,7 +40,7 @@ def load_demo_shelves(today: date | None = None) -> int:
 
 
 def _entries(name: str, user_id: int, books: list[int], today: date) -> Iterator[ShelfEntry]:
-    """Yield the shelf entries of one reader: of a login as SHELVES has it, of others a few that they have read."""
+    """Yield the shelf entries of one reader: SHELVES for a login, and a few books for other readers."""
     random = Random(f"{SEED} {name}")
     counts = SHELVES if name in LOGINS else ((Shelf.READ, 4), (Shelf.WANT, 3))
     kinds = [shelf for shelf, count in counts for _ in range(count)]

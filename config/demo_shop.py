@@ -1,4 +1,4 @@
-"""A shop with a past, for ``make demo``: prices, customers who have looked and bought, a sale."""
+"""A shop with a history for ``make demo``: prices, customers with views and orders, and a sale."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from shop.models import Order, OrderLine, Product, Sale, SaleItem, State, View
 from shop.viewing import popularity
 
 SEED: Final = "diptych shop"
-CUSTOMERS: Final = 260  # beside those who post: a share of readers is not said of fewer than fifty
-SHELF: Final = 90  # books that they look at
+CUSTOMERS: Final = 260  # in addition to the authors of posts, because pages state a share of readers only from fifty on
+SHELF: Final = 90  # books on view
 DAYS: Final = 170
 KINDS: Final = tuple(genre.tags[0] for genre in GENRES)
 SALE: Final = "This week's finds"
@@ -32,7 +32,7 @@ SALE_DAYS: Final = 3
 
 
 class Item(NamedTuple):
-    """A book that is for sale. kind: one of KINDS, or ""."""
+    """A book for sale. kind: one of KINDS, or ""."""
 
     pk: int
     title: str
@@ -41,7 +41,7 @@ class Item(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """Somebody comes by: what they look at when, and what they then order when."""
+    """A visit of a customer: the books viewed, each with its time, the books ordered, and the time of the order."""
 
     user: int
     looks: list[tuple[Item, datetime]]
@@ -50,7 +50,10 @@ class Visit(NamedTuple):
 
 
 def load_demo_shop(now: datetime | None = None) -> dict[str, int]:
-    """Products for all books; and, if nobody has ordered anything yet, customers with a past. How many there are."""
+    """Add products for all books and, if the shop has no orders, customers with a history.
+
+    Return the numbers of products and orders.
+    """
     now = now or timezone.now()
     _add_products()
     if not Order.objects.exists():
@@ -59,7 +62,7 @@ def load_demo_shop(now: datetime | None = None) -> dict[str, int]:
 
 
 def renew_sale(now: datetime | None = None) -> bool:
-    """See to it that a sale is on, or to come. Returns whether one had to be made or made to begin again."""
+    """Ensure that a sale is running or planned. Return whether a sale was created or restarted."""
     now = now or timezone.now()
     items = shelf()
     if Sale.objects.not_over(now).exists() or not items:
@@ -78,7 +81,7 @@ def renew_sale(now: datetime | None = None) -> bool:
 
 
 def look_around() -> int:
-    """Have the demo's readers look at some books now, unless somebody does anyway. How many looks."""
+    """Record some views of the demo's readers now, unless there are recent views. Return the number of views."""
     items, random = shelf(), Random(SEED)
     if not items or popularity.shelf(1).is_viewed:
         return 0
@@ -90,7 +93,7 @@ def look_around() -> int:
 
 
 def shelf() -> list[Item]:
-    """The most popular books that can be bought."""
+    """Return the most popular books that are for sale and in stock."""
     rows = Product.objects.for_sale().filter(stock__gt=0).order_by("-book__popularity", "book__title")
     found = list(rows.values_list("pk", "book__title", "price")[:SHELF])
     kinds: dict[int, set[str]] = defaultdict(set)
@@ -109,7 +112,7 @@ def _add_products() -> None:
 
 
 def _customers() -> list[int]:
-    """Their ids: those who post, the demo's shopper, and more."""
+    """Return the ids of customers: the authors of posts, more generated users, and the demo's shopper."""
     random, names = Random(SEED), dict.fromkeys(NAMES)
     while len(names) < len(NAMES) + CUSTOMERS:
         names[f"{random.choice(FIRST)} {random.choice(LAST)}"] = None
@@ -133,7 +136,10 @@ def _visits(now: datetime) -> list[Visit]:
 
 
 def _visit(random: Random, user: int, tastes: Sequence[Sequence[Item]], at: datetime) -> Visit:
-    """Some books one likes, of which one buys some, often with the book beside it on the shelf."""
+    """Return a visit with views of books that match a customer's tastes.
+
+    The customer buys some of them, often with the next book of the same kind.
+    """
     looks, buys = [], dict[Item, None]()
     for _ in range(random.randint(3, 6)):
         kind = random.choice(tastes)
@@ -149,12 +155,12 @@ def _visit(random: Random, user: int, tastes: Sequence[Sequence[Item]], at: date
 
 
 def _likely(random: Random, items: Sequence[Item]) -> Item:
-    """One of them, the first ones more often."""
+    """Return a random item, the first items more often."""
     return items[int(len(items) * random.random() ** 1.8)]
 
 
 def _add_visits(visits: Sequence[Visit]) -> None:
-    """Write them down, in the order of time."""
+    """Write views and orders in chronological order."""
     looks = sorted((at, visit.user, item.pk) for visit in visits for item, at in visit.looks)
     for some in slices(looks):
         put(View, (View(visitor=f"demo:{user}", user_id=user, book_id=book, seen_at=at) for at, user, book in some))
@@ -180,7 +186,7 @@ def _add_orders(visits: dict[int, Visit], names: dict[int, str]) -> None:
 
 
 def _order(key: str, number: int, visit: Visit, name: str) -> Order:
-    """One that is over and done with; of thirty one was cancelled."""
+    """Return a completed order, or a cancelled one for one in thirty numbers."""
     at = visit.ordered
     is_cancelled = number % 30 == 7
     return Order(

@@ -1,4 +1,4 @@
-"""Simulated visitors: they search, look, fill carts, buy, post and follow, through the pages everybody uses."""
+"""Simulated visitors who search, view books, fill carts, buy, post and follow through the ordinary pages."""
 
 import re
 import secrets
@@ -20,7 +20,7 @@ SHOPPER: Final = "demo-shopper"
 
 
 class Visitor:
-    """Somebody who comes by. done: what they did, and what went wrong, by name."""
+    """A simulated visitor. done: the numbers of actions and errors by name."""
 
     def __init__(self, url: str, seed: int, login: tuple[str, str] | None, stop: Event) -> None:
         self.browser, self.random, self.done = Browser(url), Random(seed), Counter[str]()
@@ -31,7 +31,7 @@ class Visitor:
         self._has_cart = False
 
     def run(self) -> None:
-        """Until it is time to stop."""
+        """Act until the stop event is set."""
         habits: list[tuple[Callable[[], None], int]] = [
             (self.search, 4), (self.look, 8), (self.browse, 2), (self.fill_cart, 3), (self.buy, 2), (self.say, 1),
             (self.follow, 1),
@@ -61,7 +61,7 @@ class Visitor:
         self._is_known = self._did("logged in" if self._login else "registered", well=answer.path == "/")
 
     def search(self) -> None:
-        """Find books by a tag, or two."""
+        """Find books by up to two tags."""
         tags = self.random.sample(self._tags, min(len(self._tags), self.random.randint(0, 2)))
         found = self.browser.get_json(f"/books/?{urlencode({'q': ' & '.join(map(_quoted, tags))})}") or {}
         self._did("searches", well="results" in found)
@@ -69,19 +69,19 @@ class Visitor:
         self._tags = [facet["name"] for facet in found.get("facets", [])] or self._tags
 
     def look(self) -> None:
-        """Look at a book."""
+        """View a book."""
         if not self._books:
             self.search()
             return
         self._did("books looked at", well=self.browser.get(f"/books/{self._any_book()}/").status == 200)
 
     def browse(self) -> None:
-        """Any of the pages that are for everybody."""
+        """View a random public page."""
         path = self.random.choice(("/", "/shop/sale/", "/global/", "/accounts/leaderboard/"))
         self._did("other pages", well=self.browser.get(path).status == 200)
 
     def fill_cart(self) -> None:
-        """Put a book that one sees into the cart."""
+        """Put one of the books found last into the cart."""
         if not self._books:
             self.search()
             return
@@ -92,7 +92,7 @@ class Visitor:
         self._has_cart = self._did("put into a cart", well=answer.status == 200) or self._has_cart
 
     def buy(self) -> None:
-        """Order what is in the cart, and pay with the card that is good."""
+        """Order the content of the cart, and pay with the card that the fake provider accepts."""
         if not (self._is_known and self._has_cart):
             self.fill_cart()
             return
@@ -105,7 +105,7 @@ class Visitor:
         self._did("orders", well=bool(ORDER.match(answer.path)))
 
     def say(self) -> None:
-        """Say something, perhaps about a book."""
+        """Publish a post, perhaps about a book."""
         if not self._is_known:
             self.look()
             return
@@ -115,7 +115,7 @@ class Visitor:
         self._did("posts", well=self.browser.post("/posts/", {"text": text, **about}).status == 200)
 
     def follow(self) -> None:
-        """Follow somebody who has said something."""
+        """Follow an author of recent posts."""
         said = (self.browser.get_json("/global/") or {}).get("results") or []
         names = [post["user"]["name"] for post in said if isinstance(post.get("user"), dict)]
         if not (self._is_known and names):
@@ -134,7 +134,7 @@ def _quoted(tag: str) -> str:
 
 
 def traffic(url: str, users: int, stop: Event, wait: Callable[[], None], login: tuple[str, str] | None) -> Counter[str]:
-    """Let so many visitors come by ``url``, the first as ``login``, until ``wait`` returns. What they did."""
+    """Run ``users`` visitors of ``url`` until ``wait`` returns, the first one as ``login``. Return the total counts."""
     Browser(url).get("/healthz")
     visitors = [Visitor(url, number, None if number else login, stop) for number in range(users)]
     threads = [Thread(target=visitor.run, daemon=True) for visitor in visitors]

@@ -1,4 +1,4 @@
-"""Where settings come from: the environment, and the folders beside the code."""
+"""The sources of settings: environment variables, and the folders of the project."""
 
 import os
 from pathlib import Path
@@ -10,8 +10,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR: Final = Path(__file__).resolve().parent.parent
 VAR_DIR: Final = BASE_DIR / "var"
-# Written by ``make demo`` and ``make up``, and read by commands beside them. Production sets SECRET_KEY or DEBUG, and
-# then nothing of the demo (its payment provider least of all) is read.
+# ``make demo`` and ``make up`` write this file for the commands that run beside them. Production sets SECRET_KEY or
+# DEBUG, and then nothing of the demo is read, above all not its payment provider.
 DEMO: Final = VAR_DIR / "demo.env"
 if DEMO.exists() and "SECRET_KEY" not in os.environ and "DEBUG" not in os.environ:
     environ.Env.read_env(DEMO)
@@ -21,7 +21,7 @@ DEBUG: Final = env.bool("DEBUG", default=False)
 
 
 def required(name: str, for_developers: str) -> str:
-    """Return a variable that has a default only with DEBUG. Raises ImproperlyConfigured where it has to be set."""
+    """Return a variable that has a default only with DEBUG. Raises ImproperlyConfigured if it is missing."""
     value = env.str(name, default=for_developers if DEBUG else "")
     if not value:
         raise ImproperlyConfigured(f"{name} is not set, and DEBUG is off. See docs/configuration.md.")

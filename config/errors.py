@@ -1,4 +1,4 @@
-"""Pages for what went wrong. They need neither Redis nor SQL nor a user, or they would fail as well."""
+"""Error pages. They use neither Redis nor SQL nor the user, because these may be the cause of the error."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
@@ -11,22 +11,22 @@ def _page(request: HttpRequest, status: int, title: str, message: str) -> HttpRe
     if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
         return JsonResponse({"error": {"message": title}}, status=status)
     context = {"status": status, "title": title, "message": message, "chosen_theme": theme_of(request)}
-    # Rendered without the request: context processors know users, sessions and messages.
+    # Render without the request, because context processors would read users, sessions and messages.
     return HttpResponse(render_to_string("error.html", context), status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """400"""
+    """Return the page for status 400."""
     return _page(request, 400, _("That was not understood"), _("Something in the request is not as it should be."))
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """403"""
+    """Return the page for status 403."""
     return _page(request, 403, _("This is not for you to see"), _("You may have to log in as somebody else."))
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """404"""
+    """Return the page for status 404."""
     return _page(
         request,
         404,
@@ -36,7 +36,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def method_not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
-    """405. ``allowed``: the methods that the address offers, as the header has them."""
+    """Return the page for status 405. allowed: the value of the header ``Allow``."""
     response = _page(
         request, 405, _("This cannot be done here"), _("The page exists, but it does not take what was sent.")
     )
@@ -45,7 +45,7 @@ def method_not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500"""
+    """Return the page for status 500."""
     return _page(
         request,
         500,
@@ -55,7 +55,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """403, for a form whose token is missing or old. ``reason`` is for developers and not shown."""
+    """Return the page for status 403 after a missing or outdated CSRF token. ``reason`` is not shown."""
     return _page(
         request,
         403,

@@ -1,4 +1,4 @@
-"""``?explain=1``: what Redis and SQL did for a page, at its end. For staff, and for everybody under DEBUG."""
+"""``?explain=1``: a panel at the end of a page with its Redis commands and SQL. For staff; for everyone with DEBUG."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from django.template.loader import render_to_string
 from mirror.recorder import Command, Recording, record
 
 PARAMETER: Final = "explain"
-LONGEST: Final = 400  # characters of a command or statement that are shown
+LONGEST: Final = 400  # characters of a command or statement in the panel
 
 
 @dataclass(frozen=True)
 class Trip:
-    """One round trip to Redis: its number (from 1) and the commands that went in it, as text."""
+    """A round trip to Redis: its number (from 1) and its commands as text."""
 
     number: int
     commands: list[str]
 
 
 class ExplainMiddleware:
-    """Ends an HTML page with the commands, keys, round trips and SQL that made it."""
+    """Middleware that appends the commands, keys, round trips and SQL of an HTML page to the page."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -44,7 +44,7 @@ class ExplainMiddleware:
 def _may_see(request: HttpRequest) -> bool:
     if settings.DEBUG:
         return True
-    # Without a session cookie there is nobody to ask, and asking would open a session.
+    # Without a session cookie the visitor is not logged in, and access to the user would open a session.
     return settings.SESSION_COOKIE_NAME in request.COOKIES and bool(getattr(request.user, "is_staff", False))
 
 
@@ -66,7 +66,7 @@ def _append(response: HttpResponse, panel: str) -> None:
 
 
 def describe(seen: Recording) -> dict[str, object]:
-    """What the panel's template shows of a recording."""
+    """Return the context of the panel's template for a recording."""
     grouped = groupby(seen.commands, key=lambda command: command.trip)
     return {
         "round_trips": seen.round_trips,

@@ -1,4 +1,4 @@
-"""For machines: is the process alive, and what can it serve?"""
+"""Health checks for machines: whether the process is alive, and which parts are degraded."""
 
 from typing import Any
 
@@ -22,17 +22,17 @@ BEHIND_SECONDS = 10.0  # changes normally wait for milliseconds
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Alive: the process answers. Asks nobody."""
+    """Answer that the process is alive. Uses neither Redis nor SQL."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """What is degraded, in JSON. 200 while pages can be served (SQL answers), else 503.
+    """Report degraded parts in JSON. The status is 200 while SQL answers, because pages can be served, else 503.
 
-    Names of mirrors and backlogs are for staff, and for who brings STATUS_TOKEN. Answers within a second, also when
-    Redis hangs.
+    Staff and requests with STATUS_TOKEN also get the names of mirrors and the backlogs. The answer takes less than a
+    second even if Redis hangs.
     """
     redis = _redis_answers()
     try:
@@ -48,12 +48,12 @@ def _may_see_all(request: HttpRequest) -> bool:
     token, given = settings.STATUS_TOKEN, request.headers.get("Authorization", "")
     if token and constant_time_compare(given, f"Bearer {token}"):
         return True
-    # Without a session cookie there is nobody to ask.
+    # Without a session cookie the visitor is not logged in.
     return settings.SESSION_COOKIE_NAME in request.COOKIES and bool(getattr(request.user, "is_staff", False))
 
 
 def _without_names(report: dict[str, Any]) -> dict[str, Any]:
-    """What strangers are told: which kinds of parts are degraded."""
+    """Return the public report: the kinds of degraded parts only."""
     kinds = dict.fromkeys(part.partition(":")[0] for part in report["degraded"])
     return {name: report[name] for name in ("status", "sql", "redis")} | {"degraded": list(kinds)}
 
@@ -111,5 +111,5 @@ def _report(redis: bool, found: list[Status], backups: list[BackupStatus]) -> di
 
 
 def _is_behind(backup: BackupStatus) -> bool:
-    """Whether something has waited for SQL longer than it should."""
+    """Return whether a marked item has waited for SQL for too long."""
     return (backup.oldest_mark_seconds or 0.0) > backup.every_seconds + BEHIND_SECONDS

@@ -1,7 +1,7 @@
 """Write ``docs/keys.md`` from the functions that name keys: ``python -m config.keysdoc``.
 
-Every application names its keys in ``keys.py`` (the mirror in ``naming.py``), with one function per key. Its docstring
-reads "<type>: <content>. Life: <lifetime>. Owner: <writer>."
+Every application has one function for each key in ``keys.py`` (the mirror in ``naming.py``). The docstring of the
+function reads "<type>: <content>. Life: <lifetime>. Owner: <writer>."
 """
 
 import inspect
@@ -26,11 +26,11 @@ COLUMNS = ("| key | type | holds | life | owner |", "|---|---|---|---|---|")
 
 
 class Undocumented(ValueError):
-    """The docstring of a key function does not describe the key."""
+    """The docstring of a function that names a key lacks the required parts."""
 
 
 def functions(module: str) -> list[Callable[..., str]]:
-    """Return the key functions of a module in source order."""
+    """Return the functions of a module that name keys, in the order of the source."""
     found = inspect.getmembers(import_module(module), inspect.isfunction)
     own = [f for _, f in found if f.__module__ == module and not f.__name__.startswith("_")]
     own = [f for f in own if f.__name__ not in ("key", "slot_of", "with_prefix")]
@@ -38,7 +38,7 @@ def functions(module: str) -> list[Callable[..., str]]:
 
 
 def row(function: Callable[..., str]) -> str:
-    """Return one line of a table. Raise Undocumented for a docstring of another form."""
+    """Return the table row of a key. Raises Undocumented."""
     names = [f"<{name}>" for name in inspect.signature(function).parameters]
     said = _DOC.match(" ".join((function.__doc__ or "").split()))
     if said is None:

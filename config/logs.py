@@ -1,24 +1,24 @@
-"""Log lines that nobody can forge: what visitors sent never begins a line and never steers a terminal."""
+"""Log lines that visitors cannot forge: their input never begins a line and never controls a terminal."""
 
 import logging
 import unicodedata
 from types import TracebackType
 from typing import Final
 
-# Controls, formats (text direction), lone surrogates, separators of lines and of paragraphs.
+# Unicode categories: control, format (text direction), surrogate, line separator, paragraph separator.
 ESCAPED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 INDENT: Final = "    "
 
 
 def escape(text: str, keep: str = "") -> str:
-    """Write control characters as Python does (``\\n``, ``\\u202e``), except those in ``keep``."""
+    """Return ``text`` with control characters escaped as in Python (``\\n``, ``\\u202e``), except those in ``keep``."""
     return "".join(
         c.encode("unicode_escape").decode() if unicodedata.category(c) in ESCAPED and c not in keep else c for c in text
     )
 
 
 class LineFormatter(logging.Formatter):
-    """One line for each record. Tracebacks are indented: the text of an exception may have line breaks."""
+    """A formatter with one line for each record. Tracebacks are indented, because exceptions may have line breaks."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the name is logging's)
         return escape(super().formatMessage(record))

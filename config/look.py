@@ -1,4 +1,4 @@
-"""What a visitor may choose without being known: the theme and the language. Each is one cookie."""
+"""The choice of theme and language. Each is stored in a cookie, so that visitors need no login."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,21 +18,21 @@ A_YEAR: Final = 365 * 24 * 3600
 
 
 def theme_of(request: HttpRequest) -> str:
-    """ "light" or "dark"; "" when the visitor leaves it to the system (or the cookie says nonsense)."""
+    """Return "light" or "dark", or "" for the system's theme or an invalid cookie."""
     chosen = request.COOKIES.get(COOKIE, "")
     return chosen if chosen in ("light", "dark") else ""
 
 
 def _from_elsewhere(request: HttpRequest) -> bool:
-    """Whether another site sent this form."""
+    """Return whether another site sent this form."""
     origin = request.headers.get("Origin")
     if origin and origin != "null":
         return urlsplit(origin).netloc != request.get_host()
     return request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none")
 
 
-# Both forms stand on every page, so they carry no token: a page with one could not be the same for
-# everybody, and so never be cached. What they change is how a page looks; where they come from is checked.
+# Both forms are on every page. They have no CSRF token, because a page with a token differs for each visitor and cannot
+# be cached. They only change the appearance of pages, and the views check the origin of the request instead.
 
 
 @csrf_exempt
@@ -62,7 +62,7 @@ def set_theme(request: HttpRequest) -> HttpResponse:
 @csrf_exempt
 @require_POST
 def set_language(request: HttpRequest) -> HttpResponseBase:
-    """Django's own view, behind the same check of where the form comes from."""
+    """Call Django's own view after the same check of the origin."""
     if _from_elsewhere(request):
         raise PermissionDenied
     return django_set_language(request)

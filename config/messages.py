@@ -1,8 +1,8 @@
 """Message catalogues without GNU gettext: ``python -m config.messages compile|check|update``.
 
-compile: make the ``.mo`` files that Django reads (they are not committed).
-check: exit 1 unless every message of the code is translated in every catalogue.
-update: add new messages to the catalogues, and mark those no longer used as obsolete.
+compile: write the ``.mo`` files for Django, which are not committed.
+check: exit with 1 unless every message of the code is translated in every catalogue.
+update: add new messages to the catalogues, and mark unused messages as obsolete.
 """
 
 import ast
@@ -19,7 +19,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 LANGUAGES: Final = ("zh_Hans",)
 FOLDERS: Final = ("config", "mirror", "accounts", "catalog", "shop", "social", "loginlog")
 CALL: Final = re.compile(r"\b(n?p?gettext|_)\(")
-# Which arguments are which, by what is left of a function's name without "gettext" and "_lazy".
+# The meaning of arguments, by the rest of a function's name without "gettext" and "_lazy".
 ARGUMENTS: Final = {"": ("id",), "n": ("id", "plural"), "p": ("context", "id"), "np": ("context", "id", "plural")}
 NAMES: Final = {
     name: parts
@@ -27,11 +27,11 @@ NAMES: Final = {
     for name in (f"{kind}gettext", f"{kind}gettext_lazy", f"{kind}gettext_noop")
 } | {"_": ARGUMENTS[""]}
 PLACEHOLDER: Final = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}")
-KEPT: Final = "kept:"  # a translator's comment that begins so: used by a library, not by this code
+KEPT: Final = "kept:"  # the beginning of a translator's comment on a message that only a library uses
 
 
 class Message(NamedTuple):
-    """A message as the catalogues know it; context and plural are "" where there are none."""
+    """A message in a catalogue. Context and plural are "" if the message lacks them."""
 
     id: str
     plural: str = ""
@@ -42,12 +42,12 @@ Found = dict[Message, list[tuple[str, str]]]
 
 
 def catalogue(language: str) -> Path:
-    """The file with the translations into ``language``."""
+    """Return the path of the file with the translations into ``language``."""
     return ROOT / "config" / "locale" / language / "LC_MESSAGES" / "django.po"
 
 
 def compile_all() -> None:
-    """Make each ``.mo`` that is missing or older than its ``.po``."""
+    """Write each ``.mo`` file that is missing or older than its ``.po`` file."""
     for source in ROOT.glob("*/locale/*/LC_MESSAGES/*.po"):
         target = source.with_suffix(".mo")
         if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
@@ -57,7 +57,7 @@ def compile_all() -> None:
 
 
 def _message(name: str, arguments: list[ast.expr]) -> Message | None:
-    """The message of a call of ``name``, or None when an argument is not plain text."""
+    """Return the message of a call of ``name``, or None if an argument is not a string literal."""
     values = {}
     for part, node in zip(NAMES[name], arguments, strict=False):
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
@@ -75,7 +75,7 @@ def _from_python(text: str) -> Iterator[tuple[int, Message | None]]:
 
 
 def _from_template(text: str) -> Iterator[tuple[int, Message | None]]:
-    """Django turns a template into calls of gettext amid rubbish; each call alone is Python."""
+    """Yield the messages of a template. Django converts it to text in which only the calls of gettext are Python."""
     from django.utils.translation.template import templatize
 
     code = templatize(text)
@@ -100,7 +100,7 @@ def _files() -> Iterator[Path]:
 
 
 def extract() -> tuple[Found, list[str]]:
-    """All messages of the code with the places they are used in, and what could not be understood."""
+    """Return all messages of the code with their places, and errors for calls without plain text."""
     messages: Found = {}
     faults = []
     for path in _files():
@@ -123,7 +123,7 @@ def _texts(entry: polib.POEntry) -> list[str]:
 
 
 def _fault(entry: polib.POEntry | None) -> str:
-    """What is the matter with a translation, or ""."""
+    """Return the fault of a translation, or ""."""
     if entry is None:
         return "is missing"
     if entry.fuzzy:
@@ -137,7 +137,7 @@ def _fault(entry: polib.POEntry | None) -> str:
 
 
 def check() -> list[str]:
-    """What is wrong with the catalogues, a line each."""
+    """Return the faults of the catalogues, one line for each."""
     messages, faults = extract()
     for language in LANGUAGES:
         path = catalogue(language)
@@ -153,7 +153,7 @@ def check() -> list[str]:
 
 
 def update() -> None:
-    """Bring the catalogues up to what the code says; translations stay."""
+    """Update the catalogues from the code, and keep existing translations."""
     messages, _ = extract()
     for language in LANGUAGES:
         path = catalogue(language)
@@ -186,14 +186,14 @@ def _add(entries: polib.POFile, message: Message) -> polib.POEntry:
         msgid_plural=message.plural,
         msgctxt=message.context or None,
         msgstr_plural=plural,
-        # Some messages hold "%" that is no placeholder; msgfmt would only guess.
+        # No format flag, because some messages contain "%" that is no placeholder.
     )
     entries.append(entry)
     return entry
 
 
 def main(arguments: list[str]) -> int:
-    """The command line; gives the exit code."""
+    """Run the command line, and return the exit code."""
     if arguments == ["compile"]:
         compile_all()
     elif arguments == ["update"]:

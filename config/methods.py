@@ -1,4 +1,4 @@
-"""Methods of requests: what no address offers is refused, and each refusal has a page."""
+"""Refuse request methods that no address offers, and answer each refusal with a page."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,9 +11,9 @@ OFFERED: Final = ("GET", "HEAD", "POST")
 
 
 class OfferedMethods:
-    """Middleware: 405 for all other methods, because the admin's views take any of them for GET.
+    """Middleware that answers 405 to all other methods, because the admin's views treat them as GET.
 
-    It comes after that of CSRF: what lacks a token is refused for that.
+    It follows the CSRF middleware, so that a missing token is reported first.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -24,5 +24,5 @@ class OfferedMethods:
         return method_not_allowed(request, response.headers["Allow"]) if response.status_code == 405 else response
 
     def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
-        """Refuse a method before its view is called."""
+        """Refuse a method before the view is called."""
         return None if request.method in OFFERED else HttpResponseNotAllowed(OFFERED)

@@ -1,4 +1,4 @@
-"""Asking SQL about many pairs of people at once: a condition on each would be a statement that no planner likes."""
+"""Query SQL for many pairs of ids at once. One condition for each pair would overburden the planner."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _GIVEN = {
 
 
 def ask(sql: str, pairs: Sequence[Pair]) -> list[tuple[Any, ...]]:
-    """The rows that ``sql`` finds; ``k`` is a table of these pairs, with the columns ``a`` and ``b``."""
+    """Return the rows of ``sql``, in which ``k`` is a table of these pairs with the columns ``a`` and ``b``."""
     if not pairs:
         return []
     connection = connections[setting("DATABASE")]

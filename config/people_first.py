@@ -1,9 +1,9 @@
-"""SQLite has one writer at a time: whoever serves a request goes before what can wait (relay, workers, imports).
+"""Let requests write before the relay, workers and imports, because SQLite has one writer at a time.
 
-SQLite's own way of waiting is to look again after ever longer sleeps, up to 100 ms. Somebody who posts while an import
-and five workers take the lock in turn finds it taken again and again. Here whoever waits looks every few milliseconds;
-a request says that it waits by a shared lock on a file beside the database, and all others look at that file first.
-The kernel takes the lock away from who is killed. PostgreSQL has no need of this.
+SQLite itself polls for its write lock after growing sleeps of up to 100 ms. While an import and five workers take the
+lock in turn, a request finds it taken again and again. This module polls every few milliseconds instead. A waiting
+request holds a shared lock on a file beside the database, and all other writers check that file first. The kernel
+releases the lock of a killed process. PostgreSQL does not need this.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpRequest, HttpResponse
 
-LOOK_SECONDS: Final = 0.004  # between two tries
+LOOK_SECONDS: Final = 0.004  # between two attempts
 SUFFIX: Final = "-people"  # of the file beside the database
 _WRITES: Final = re.compile(r"\s*(?:BEGIN|INSERT|UPDATE|DELETE|REPLACE|WITH)\b", re.IGNORECASE)
 
@@ -31,7 +31,7 @@ Execute = Callable[[str, Any, bool, dict[str, Any]], Any]
 
 
 class PeopleFirst:
-    """The middleware: what this thread writes until the answer is out is written for somebody who waits."""
+    """Middleware that gives priority to all writes of a request until it is answered."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -43,7 +43,7 @@ class PeopleFirst:
 
 @contextmanager
 def somebody_waits() -> Generator[None, None, None]:
-    """What is written in the block goes before what is written elsewhere."""
+    """Give writes inside the block priority over writes elsewhere."""
     token = _serves.set(True)
     try:
         yield
@@ -52,15 +52,15 @@ def somebody_waits() -> Generator[None, None, None]:
 
 
 def install(connection: BaseDatabaseWrapper, **signal: object) -> None:
-    """Have a new connection wait in this way (a receiver of ``connection_created``)."""
+    """Install this way of waiting on a new connection (a receiver of ``connection_created``)."""
     if connection.vendor == "sqlite" and not connection.is_in_memory_db():  # type: ignore[attr-defined]
         connection.connection.execute("PRAGMA busy_timeout = 0")
         if in_turn not in connection.execute_wrappers:
-            connection.execute_wrappers.insert(0, in_turn)  # those who come and go take the last one away
+            connection.execute_wrappers.insert(0, in_turn)  # temporary wrappers remove the last one
 
 
 def in_turn(execute: Execute, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
-    """Carry out a statement, as soon as nobody has the lock that it needs, and nobody else should have it first."""
+    """Execute a statement as soon as its lock is free and no statement with priority waits for it."""
     connection = context["connection"]
     attempt = partial(execute, sql, params, many, context)
     if connection.in_atomic_block:  # it has the lock
@@ -80,9 +80,10 @@ def in_turn(execute: Execute, sql: str, params: Any, many: bool, context: dict[s
 
 
 def _wait(attempt: Callable[[], Any], yields: Path | None, timeout: float) -> Any:
-    """Try until it is done, or raise after ``timeout`` seconds. yields: the file that shows whether requests wait.
+    """Repeat ``attempt`` until it succeeds, or raise its error after ``timeout`` seconds.
 
-    Requests must not stop the statement for ever: it gives way for ``settings.SQLITE_YIELD_SECONDS`` at most.
+    yields: the file that shows whether requests wait. The statement yields to requests for at most
+    ``settings.SQLITE_YIELD_SECONDS``, so that requests cannot delay it for ever.
     """
     start, yielded = time.monotonic(), 0.0
     while True:
@@ -98,7 +99,7 @@ def _wait(attempt: Callable[[], Any], yields: Path | None, timeout: float) -> An
 
 
 def is_wanted(file: Path) -> bool:
-    """Whether somebody who serves a request waits for the lock."""
+    """Return whether a request waits for the lock."""
     try:
         with held(file, fcntl.LOCK_EX | fcntl.LOCK_NB):
             return False
@@ -108,7 +109,7 @@ def is_wanted(file: Path) -> bool:
 
 @contextmanager
 def held(file: Path, kind: int) -> Generator[None, None, None]:
-    """A lock (of ``flock``) on the file, as long as the block lasts. Raises BlockingIOError (LOCK_NB)."""
+    """Hold a ``flock`` lock on the file during the block. Raises BlockingIOError (with LOCK_NB)."""
     opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(opened, kind)

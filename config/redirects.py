@@ -1,4 +1,4 @@
-"""Redirects. ``django.shortcuts.redirect`` is banned: it takes text without a slash or a dot for the name of a view."""
+"""Redirects. ``django.shortcuts.redirect`` is banned, because it reads a text without slash or dot as a view's name."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ MAX_LENGTH: Final = 2000  # characters of a ``next``; Django refuses redirects o
 
 
 def redirect_to(address: str, *, status: int = 302) -> HttpResponseRedirect:
-    """Redirect to an address as it stands."""
+    """Redirect to an address without interpreting it."""
     return HttpResponseRedirect(address, status=status)
 
 
@@ -20,10 +20,10 @@ def redirect_to_view(name: str, *arguments: object) -> HttpResponseRedirect:
 
 
 def next_address(request: HttpRequest, default: str, given: str | None = None) -> str:
-    """Return the address that a form or link names in ``next``, if it is on this site, else ``default``.
+    """Return the address in the field ``next`` if it is on this site, else ``default``.
 
-    given: the address, where the caller has read it already. A relative address is refused as well: it would lead to
-    a place beside the view that happens to redirect.
+    given: the address, if the caller has read it already. A relative address is refused as well, because its target
+    would depend on the view that redirects.
     """
     wanted = request.POST.get("next", "") if given is None else given
     is_complete = wanted.startswith(("/", "http://", "https://")) and len(wanted) <= MAX_LENGTH

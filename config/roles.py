@@ -1,11 +1,11 @@
-"""Roles of staff: groups with permissions. ``docs/security.md`` has them as a table; a test compares both.
+"""Roles of staff: groups with permissions. A test compares them with the table in ``docs/security.md``.
 
-A migration makes the groups once. Later changes belong to superusers, in the admin.
+A migration creates the groups once. Later, superusers change them in the admin.
 """
 
 from typing import Any, Final
 
-# Verbs of Django's permissions, by model.
+# The verbs of Django's permissions by model.
 ROLES: Final[dict[str, dict[str, str]]] = {
     "support": {
         "accounts.user": "view change",
@@ -45,7 +45,7 @@ ROLES: Final[dict[str, dict[str, str]]] = {
 
 
 def make_roles(group: Any, permission: Any) -> None:
-    """Make the groups that are missing. A group that exists keeps its permissions.
+    """Create the missing groups. An existing group keeps its permissions.
 
     group, permission: the models, or their historical versions. All permissions must exist.
     """

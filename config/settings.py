@@ -1,9 +1,9 @@
-"""Settings from the environment. ``make demo`` sets the required variables (``config.devserver.demo_env``).
+"""Settings, read from the environment. ``make demo`` sets variables without a default (``config.devserver.demo_env``).
 
-docs/configuration.md lists all variables. Without DEBUG the site refuses to start if a secret is missing; system checks
-(``manage.py check --deploy``) report other dangerous values.
+README.md lists the variables. Without DEBUG the site refuses to start if a secret is missing. System checks report
+other settings that are dangerous in production (``manage.py check --deploy``).
 
-This module holds the settings of the whole site and imports those of each app from the modules beside it.
+This module has the settings of the whole site. It imports those of single areas from the other ``settings_`` modules.
 """
 
 import os
@@ -30,12 +30,12 @@ BASE_DIR = environment.BASE_DIR
 VAR_DIR = environment.VAR_DIR
 
 DEBUG = environment.DEBUG
-# For developers alone: everybody can read it.
+# For development only, because this key is public.
 PUBLISHED_KEY = "django-insecure-diptych-demo-only-not-for-production"
 SECRET_KEY = environment.required("SECRET_KEY", PUBLISHED_KEY)
 if SECRET_KEY == PUBLISHED_KEY and not DEBUG:
     raise ImproperlyConfigured("SECRET_KEY is the published one, and DEBUG is off: anybody could sign sessions.")
-# Where the site is, for links in letters and for cookies; requests may name any of ALLOWED_HOSTS.
+# The origin of the site, for links in emails and for cookies. Requests may use any host of ALLOWED_HOSTS.
 SITE_URL = environment.origin("SITE_URL", f"http://127.0.0.1:{os.environ.get('PORT') or 8000}")
 IS_HTTPS = SITE_URL.startswith("https:")
 LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
@@ -103,34 +103,34 @@ TEMPLATES = [
     },
 ]
 
-# --- SQL: the truth -------------------------------------------------------------------------
+# --- SQL ------------------------------------------------------------------------------------
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}")}
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {
-        # One writer at a time, decided when a transaction begins and not at its first write.
+        # A transaction takes the write lock when it begins, and not at its first write.
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,  # seconds
-        # recursive_triggers: REPLACE must fire delete triggers, or a replaced row goes unnoticed.
+        # recursive_triggers: REPLACE must fire delete triggers, or no trigger captures a replaced row.
         "init_command": ("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA recursive_triggers=ON;"),
     }
 else:
     DATABASES["default"]["CONN_MAX_AGE"] = 600
-    # A database that does not answer must not keep a page (or /readyz) waiting for minutes.
+    # Without a time-out, a page (or /readyz) would wait for minutes if the database does not answer.
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 3)
-SQLITE_YIELD_SECONDS = 1.0  # for which a statement outside requests lets waiting requests write first
+SQLITE_YIELD_SECONDS = 1.0  # the longest time for which a statement outside requests lets waiting requests write first
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# --- mail: EMAIL_URL says by whom (EMAIL_BACKEND, EMAIL_HOST and so on) -------------------------
+# --- mail: EMAIL_URL sets EMAIL_BACKEND, EMAIL_HOST and so on -----------------------------------
 globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="Diptych <diptych@localhost>")
 SERVER_EMAIL = DEFAULT_FROM_EMAIL
-# Where reports of security holes go: a mailto:, https: or tel: address.
+# The contact for reports of security problems: a mailto:, https: or tel: address.
 SECURITY_CONTACT = env.str("SECURITY_CONTACT", default=f"mailto:{parseaddr(DEFAULT_FROM_EMAIL)[1]}")
 
 # --- the demo --------------------------------------------------------------------------------
-DEMO_TIMEOUT_SECONDS = 20.0  # for which a simulated visitor waits for a page
+DEMO_TIMEOUT_SECONDS = 20.0  # the longest wait of a simulated visitor for a page
 
 # --- language and time ----------------------------------------------------------------------
 LANGUAGE_CODE = "en"
@@ -140,7 +140,7 @@ FORMAT_MODULE_PATH = "config.formats"
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
-CLOCK = timezone.now  # of the shop and the login log: tests set another
+CLOCK = timezone.now  # the clock of the shop and the login log, which tests replace
 
 # --- static files ---------------------------------------------------------------------------
 STATIC_URL = "/static/"
@@ -175,7 +175,7 @@ PERMISSIONS_POLICY = (
     "camera=(), geolocation=(), microphone=(), payment=(), usb=(), "
     "publickey-credentials-create=(self), publickey-credentials-get=(self)"
 )
-# A cookie with this prefix is of this host alone, and of https: browsers refuse all others.
+# Browsers accept a cookie with this prefix only over https and from this host itself.
 COOKIE_PREFIX = "__Host-" if IS_HTTPS else ""
 SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid"
 CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken"
@@ -183,8 +183,8 @@ LANGUAGE_COOKIE_NAME = f"{COOKIE_PREFIX}django_language"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = IS_HTTPS
 CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SAMESITE = "Lax"
-STATUS_TOKEN = env.str("STATUS_TOKEN", default="")  # who brings it is told all of /readyz
-if PROXY_COUNT:  # else anybody could write the header
+STATUS_TOKEN = env.str("STATUS_TOKEN", default="")  # requests with this token see all details of /readyz
+if PROXY_COUNT:  # without a proxy, clients could forge the header
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 if IS_HTTPS:
     SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=True)
@@ -200,6 +200,6 @@ LOGGING = {
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
-    # "django" has a console of its own by default, and would say everything twice.
+    # "django" has a console handler by default, which would log everything twice.
     "loggers": {"mirror": {"level": "INFO"}, "django": {"level": "INFO", "handlers": []}},
 }

@@ -1,4 +1,4 @@
-"""People: passwords, lockouts, sessions."""
+"""Settings of accounts: passwords, lock-outs, sessions."""
 
 from config.environment import DEBUG, env
 
@@ -16,25 +16,25 @@ AUTH_PASSWORD_VALIDATORS = [
 AUTHENTICATION_BACKENDS = [
     "accounts.lockout.backend.Backend",
     "accounts.deletion.Backend",
-    "django.contrib.auth.backends.ModelBackend",  # of the sessions that name it
+    "django.contrib.auth.backends.ModelBackend",  # for sessions that name it
 ]
-# Proxies of ours in front of the site: who is asking is that far from the end of X-Forwarded-For. 0: the header,
-# which anybody can write, is not looked at, and who is asking is who is connected.
+# The number of trusted proxies in front of the site. The visitor's address is that far from the end of X-Forwarded-For.
+# 0: the header is ignored, because clients can forge it, and the visitor's address is that of the connection.
 PROXY_COUNT = env.int("PROXY_COUNT", default=0)
-LOGIN_FAILURE_LIMIT = 5  # of one name from one address, or of an own device; others: accounts/lockout/limits.py
+LOGIN_FAILURE_LIMIT = 5  # for one name from one address, or from a known device; others: accounts/lockout/limits.py
 LOGIN_WAIT_SECONDS = 15 * 60
 SESSION_ENGINE = "accounts.sessions"
-SESSION_LIMIT = 10_000_000  # sessions that are kept, the newest (``manage.py sessions clean``)
-SESSION_CLEAN_SECONDS = 20.0  # which one run of clean-sessions may take; the next run continues
-SESSION_TOUCH_SECONDS = 60  # how exactly it is known when a session was last seen
+SESSION_LIMIT = 10_000_000  # the number of newest sessions to keep (``manage.py sessions clean``)
+SESSION_CLEAN_SECONDS = 20.0  # the budget of one run of clean-sessions; the next run continues
+SESSION_TOUCH_SECONDS = 60  # the precision of the time at which a session was last seen
 LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"
-LETTER_DELAY_SECONDS = 1.0  # before a web process sends a letter itself: the response goes out first
-ACCOUNT_DELETION_DAYS = 14  # in which a person may keep an account that they asked to delete
-ACCOUNT_DELETION_SECONDS = 20.0  # which one run of delete-accounts may take; the next run continues
-# Staff log in with a second factor; those who have none add one first (accounts/second_factor).
+LETTER_DELAY_SECONDS = 1.0  # the delay before a web process sends an email itself, so that the response goes out first
+ACCOUNT_DELETION_DAYS = 14  # the time in which a person may revoke the deletion of an account
+ACCOUNT_DELETION_SECONDS = 20.0  # the budget of one run of delete-accounts; the next run continues
+# Whether staff need a second factor. Staff without one add it at their next login (accounts/second_factor).
 SECOND_FACTOR_FOR_STAFF = env.bool("SECOND_FACTOR_FOR_STAFF", default=not DEBUG)
-PENDING_LOGIN_SECONDS = 600  # between the password and the second factor
-RECENT_LOGIN_SECONDS = 30 * 60  # after which the admin, and changes of second factors, ask again who somebody is
-PASSWORD_RESET_TIMEOUT = 3 * 3600  # seconds for which links in letters are good
+PENDING_LOGIN_SECONDS = 600  # the longest time between the password and the second factor
+RECENT_LOGIN_SECONDS = 30 * 60  # after this time the admin and changes of second factors ask for a new proof
+PASSWORD_RESET_TIMEOUT = 3 * 3600  # the validity of links in emails, in seconds

@@ -1,10 +1,11 @@
 """Settings of the catalogue."""
 
-# Words that titles are not sorted by where they come first. An article that ends with an apostrophe ("l'") needs no
-# blank after it. SQL computes the sorted text: to apply another list, make a migration as catalog 0002 is.
+# Words that sorting ignores at the start of a title. An article that ends with an apostrophe ("l'") needs no blank
+# after it. SQL computes the sort text: a change of this list needs a migration like catalog 0002.
 CATALOG_ARTICLES = ["the", "a", "an"]
 
-# Tags that say where a reader keeps a book. New tags whose whole names match are hidden; staff can show each of them.
+# Patterns of tags that state where a reader keeps a book. New tags with fully matching names are hidden. Staff can show
+# each of them.
 CATALOG_HIDDEN_TAGS = [
     "default",
     "owned.*|(?:books-)?i-own|own-it|(?:in-)?my-.*|mine|personal-library|home-library|wish-?list",
@@ -14,8 +15,8 @@ CATALOG_HIDDEN_TAGS = [
     "e-?books?|kindle(?:-books?)?|audio-?books?|audible|paperbacks?|hardcovers?",
 ]
 
-# Names that mean a tag of another name. An import adds those that it meets to the table of other names, where staff
-# edit them; names that are in that table already are left alone.
+# Aliases of tags. An import adds the aliases that it meets to the table of aliases, where staff edit them. Existing
+# rows of that table are left unchanged.
 CATALOG_TAG_ALIASES = {
     "favourites": "favorites",
     "faves": "favorites",
@@ -40,7 +41,7 @@ CATALOG_TAG_ALIASES = {
     "audio-books": "audiobooks",
 }
 
-TAG_MAX_LENGTH = 50  # characters of a tag that a reader writes
-TAGS_OF_READER = 20  # that one reader gives one book
-TAG_RATES = ((30, 60), (300, 86_400))  # how often a reader may give tags: so many times in so many seconds
-SHELF_RATES = ((120, 60), (2000, 86_400))  # how often a reader may change shelves: so many times in so many seconds
+TAG_MAX_LENGTH = 50  # characters
+TAGS_OF_READER = 20  # by one reader for one book
+TAG_RATES = ((30, 60), (300, 86_400))  # votes for tags of one reader: (limit, period in seconds)
+SHELF_RATES = ((120, 60), (2000, 86_400))  # changes of shelves by one reader: (limit, period in seconds)

@@ -1,4 +1,4 @@
-"""Celery: the broker, who does what, and what beat asks for."""
+"""Settings of Celery: the broker, the routes of tasks, and the schedule of beat."""
 
 import os
 
@@ -7,12 +7,12 @@ from config.settings_redis import REDIS_URL, beside
 
 
 def _broker(url: str) -> str:
-    """Kombu's spelling of a Redis URL (it calls unix sockets ``redis+socket`` and a db ``virtual_host``)."""
+    """Return a Redis URL in the spelling of kombu (``redis+socket`` for unix sockets, ``virtual_host`` for db)."""
     return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
 
 
 CELERY_BROKER_URL = _broker(env.str("CELERY_BROKER_URL", default=beside(REDIS_URL, 2)))
-# Celery reads the variable itself, before any setting, and does not know "unix:".
+# Celery reads this variable before any setting, and does not know "unix:".
 os.environ["CELERY_BROKER_URL"] = CELERY_BROKER_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -25,7 +25,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "default"
-# Rebuild and verify take long: they must not stand in front of the changes that people wait for.
+# Rebuild and verify take long. A separate queue keeps them from delaying changes that readers wait for.
 CELERY_TASK_ROUTES = {
     "mirror.tasks.rebuild": {"queue": "default"},
     "mirror.tasks.verify": {"queue": "default"},

@@ -1,4 +1,4 @@
-"""Redis: what is read, and the cache."""
+"""Settings of Redis: the state and the cache."""
 
 import hashlib
 import tempfile
@@ -14,7 +14,7 @@ from config.environment import BASE_DIR, VAR_DIR, env
 
 
 def embedded(database: int) -> str:
-    """The URL of a database of the embedded Redis (started by ``config.devserver``)."""
+    """Return the URL of a database of the embedded Redis, which ``config.devserver`` starts."""
     socket = VAR_DIR / "redis" / "redis.sock"
     if len(str(socket)) > 100:  # a socket's path has at most 107 bytes
         digest = hashlib.sha256(bytes(BASE_DIR)).hexdigest()[:12]
@@ -23,7 +23,7 @@ def embedded(database: int) -> str:
 
 
 def beside(url: str, database: int) -> str:
-    """The URL of another logical database of the same server."""
+    """Return the URL of another logical database of the same server."""
     if url.startswith("unix:"):
         return f"{url.partition('?')[0]}?db={database}"
     return urlsplit(url)._replace(path=f"/{database}").geturl()
@@ -34,7 +34,7 @@ CACHE_URL = env.str("CACHE_URL", default=beside(REDIS_URL, 1))
 
 
 def _redis(url: str, *, timeout: float) -> dict[str, object]:
-    """One django-redis alias with short, explicit timeouts (redis-py 8 would wait 5 s, thrice)."""
+    """Return a django-redis alias with short, explicit time-outs (redis-py 8 would wait for 5 s three times)."""
     return {
         "BACKEND": "django_redis.cache.RedisCache",
         "LOCATION": url,
@@ -44,8 +44,8 @@ def _redis(url: str, *, timeout: float) -> dict[str, object]:
             "CONNECTION_FACTORY": "mirror.redis.PoolFactory",
             "CONNECTION_POOL_CLASS": "mirror.redis.MirrorPool",
             "CONNECTION_POOL_KWARGS": {
-                # Once more, at once, for a pooled connection that a restart has closed;
-                # never after a time-out, or a hung server costs twice.
+                # Retry once, immediately, for a pooled connection that a restart has closed. Do not retry after a
+                # time-out, or a hung server would cost two time-outs.
                 "retry": Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
             },
         },
@@ -60,7 +60,7 @@ CACHES = {
     "state": _redis(REDIS_URL, timeout=0.3),  # requests
     "relay": _redis(REDIS_URL, timeout=5.0),  # workers and commands, which can wait
 }
-DJANGO_REDIS_IGNORE_EXCEPTIONS = True  # for the cache API only: a lost cache is a miss
+DJANGO_REDIS_IGNORE_EXCEPTIONS = True  # for the cache API only: without Redis every read is a miss
 
 MIRROR = {
     "ALIAS": "state",

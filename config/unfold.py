@@ -1,4 +1,4 @@
-"""How the admin looks: django-unfold in the site's colours (``static/css/admin.css``)."""
+"""The appearance of the admin: django-unfold in the site's colours (``static/css/admin.css``)."""
 
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ def _static(path: str) -> Any:
 
 
 def _item(title: Any, icon: str, model: str) -> dict[str, Any]:
-    """One line of the sidebar, for those who may see the model ("app.name")."""
+    """Return a line of the sidebar, shown to users with permission to view the model ("app.name")."""
     app, name = model.split(".")
 
     def may_see(request: HttpRequest) -> bool:
@@ -29,8 +29,8 @@ UNFOLD: Final[dict[str, Any]] = {
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _static("favicon.svg")}],
     "SHOW_LANGUAGES": True,
     "BORDER_RADIUS": None,
-    # None, so that unfold prints no inline style, which the policy forbids: ours are in the style sheet.
-    # A function, because a dict would be merged into unfold's own colours.
+    # None prevents unfold's inline style, which the policy forbids; the style sheet sets the radius.
+    # COLORS is a function, because unfold would merge a dict into its own colours.
     "COLORS": lambda request: {},
     "STYLES": [_static("css/tokens.css"), _static("css/admin.css"), _static("css/loginlog.css")],
     "DASHBOARD_CALLBACK": "loginlog.dashboard.add_to",

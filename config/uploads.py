@@ -1,4 +1,4 @@
-"""Uploads: the site takes none, and so keeps no file, however large, that somebody sends with a form."""
+"""Discard uploaded files, because the site accepts none."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 
 
 class NoFiles(FileUploadHandler):
-    """Skip every file of a form. Django's own handlers would write it to memory or to the disk."""
+    """An upload handler that skips every file. Django's handlers would write it to memory or to the disk."""
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         raise SkipFile

@@ -1,4 +1,4 @@
-"""Which address leads where."""
+"""URLs of the whole site."""
 
 from django.contrib import admin
 from django.contrib.sitemaps import views as sitemaps
@@ -30,7 +30,7 @@ urlpatterns = [
         "sitemap-<section>.xml",
         sitemaps.sitemap,
         {"sitemaps": SITEMAPS},
-        name="django.contrib.sitemaps.views.sitemap",  # as the index asks for it
+        name="django.contrib.sitemaps.views.sitemap",  # the name that the index uses
     ),
     path(".well-known/security.txt", well_known.security_txt, name="security_txt"),
     path(".well-known/change-password", well_known.change_password, name="change_password"),

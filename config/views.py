@@ -17,7 +17,7 @@ FRONT: Final = Foreseen()
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """A welcome, a search by tags, ways into the catalogue, what readers said last, and who was here last."""
+    """Show a welcome, a search by tags, links into the catalogue, the latest posts, and the latest logins."""
     viewer = request.user.pk if request.user.is_authenticated else None
     with FRONT.ahead(digest_of(request)):
         shown = {"posts": latest_posts(viewer, POSTS), "last_logins": last_logins(me=viewer)}

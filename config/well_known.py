@@ -1,4 +1,4 @@
-"""Addresses that programs look for on every site (RFC 8615)."""
+"""Well-known addresses for programs (RFC 8615)."""
 
 from datetime import UTC, timedelta
 from typing import Final
@@ -16,12 +16,12 @@ NOT_FOR_ROBOTS: Final = (
     "/accounts/", "/admin/", "/books/?", "/home/", "/look/", "/loginlog/", "/mentions/", "/people/", "/shop/cart/",
     "/shop/checkout/", "/shop/orders/",
 )  # fmt: skip
-GOOD_FOR: Final = timedelta(days=180)  # RFC 9116 asks for less than a year
+GOOD_FOR: Final = timedelta(days=180)  # RFC 9116 recommends less than a year
 
 
 @require_safe
 def security_txt(request: HttpRequest) -> HttpResponse:
-    """Where to report a hole in the site (RFC 9116)."""
+    """Return the contact for reports of security problems (RFC 9116)."""
     expires = (clock.now() + GOOD_FOR).astimezone(UTC).strftime("%Y-%m-%dT00:00:00Z")
     lines = [
         f"Contact: {settings.SECURITY_CONTACT}",
@@ -34,7 +34,7 @@ def security_txt(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def robots_txt(request: HttpRequest) -> HttpResponse:
-    """What crawlers leave alone (RFC 9309): pages of one person, and the countless combinations of tags and filters."""
+    """Exclude pages of one person, and the countless combinations of tags and filters, from crawling (RFC 9309)."""
     lines = ["User-agent: *", *(f"Disallow: {start}" for start in NOT_FOR_ROBOTS)]
     lines += ["", f"Sitemap: {settings.SITE_URL}{reverse('sitemap')}"]
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")
@@ -42,11 +42,11 @@ def robots_txt(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def favicon(request: HttpRequest) -> HttpResponse:
-    """Where browsers look for an icon of pages that name none (of a JSON answer, say)."""
+    """Redirect to the icon. Browsers ask for this address if a page, such as a JSON answer, names no icon."""
     return redirect_to(static("favicon.ico"))
 
 
 @require_safe
 def change_password(request: HttpRequest) -> HttpResponse:
-    """Where password managers send people whose password was seen elsewhere."""
+    """Redirect to the change of password. Password managers link to this address after a leak."""
     return redirect_to_view("accounts:password_change")

@@ -8,7 +8,7 @@ from config.devserver import demo_env
 
 
 def main() -> int:
-    """The command line; gives the exit code."""
+    """Run the command line, and return the exit code."""
     demo_env.provide(os.environ.get("PORT") or "8000")
     from config.devserver.runner import CannotRun, run  # it reads the settings
 

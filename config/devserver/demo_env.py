@@ -1,6 +1,6 @@
-"""What the demo needs without DEBUG: secrets that are made on the first start and kept, and the fake payment provider.
+"""The environment of the demo, which runs without DEBUG: secrets and the fake payment provider.
 
-Nothing here may import the settings, which need it.
+The first start generates the secrets and stores them. This module must not import the settings, which depend on it.
 """
 
 import os
@@ -11,18 +11,18 @@ from config.environment import DEMO, VAR_DIR, env
 
 
 def provide(port: str) -> None:
-    """Set what is missing in this process' environment, and so for the processes that it starts."""
+    """Set missing variables in the environment of this process, which its child processes inherit."""
     if env.bool("DEBUG", default=False):
         return
     os.environ.setdefault("SITE_URL", f"http://127.0.0.1:{port if port.isdecimal() else 8000}")
     if not DEMO.exists():
         _keep(made(os.environ["SITE_URL"]))
     env.read_env(DEMO)
-    os.environ.setdefault("SECOND_FACTOR_FOR_STAFF", "False")  # a file that was kept before it was known
+    os.environ.setdefault("SECOND_FACTOR_FOR_STAFF", "False")  # missing in files of older versions
 
 
 def made(site_url: str) -> dict[str, str]:
-    """Return a new environment of a site whose payments are not real."""
+    """Return a new environment for a site with fake payments."""
     return {
         "DEBUG": "False",
         "SECRET_KEY": secrets.token_urlsafe(48),
@@ -38,6 +38,6 @@ def _keep(values: dict[str, str]) -> None:
     unfinished = DEMO.with_suffix(f".{os.getpid()}.tmp")
     with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.writelines(f"{name}={value}\n" for name, value in values.items())
-    with suppress(FileExistsError):  # another start was first
+    with suppress(FileExistsError):  # a concurrent start was first
         os.link(unfinished, DEMO)
     unfinished.unlink()

@@ -19,10 +19,9 @@ START_SECONDS = 60.0  # a large append-only file takes a while to load
 
 
 class EmbeddedRedis:
-    """A server on the socket that ``url`` names (as the settings say it), with its files in ``data``.
+    """A server on the socket of ``url`` (in the form of the settings), with its files in ``data``.
 
-    It is started again whenever it ends by itself. ``lock`` is a file descriptor that it holds on to
-    while it lives.
+    It is restarted whenever it ends by itself. lock: a file descriptor that the server keeps open while it runs.
     """
 
     def __init__(self, url: str, data: Path, lock: int) -> None:
@@ -32,7 +31,7 @@ class EmbeddedRedis:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it and come back when it answers. Raises NoRedis or RuntimeError."""
+        """Start the server, and return when it answers. Raises NoRedis or RuntimeError."""
         for folder in (self.data, self.socket.parent):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if folder.stat().st_uid != os.geteuid():
@@ -53,7 +52,7 @@ class EmbeddedRedis:
             time.sleep(0.02)
 
     def answers(self) -> bool:
-        """Whether a server answers on the socket, with its data loaded."""
+        """Return whether a server answers on the socket with its data loaded."""
         try:
             with Redis(unix_socket_path=str(self.socket), retry=Retry(NoBackoff(), 0)) as client:
                 return bool(client.ping())
@@ -61,7 +60,7 @@ class EmbeddedRedis:
             return False
 
     def stop(self) -> None:
-        """Stop it, in order: its file is complete afterwards."""
+        """Stop the server in order, so that its file is complete."""
         if self.process is not None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait()

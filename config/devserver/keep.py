@@ -1,9 +1,9 @@
-"""Keeps one command running: ``python keep.py RUNNER_PID COMMAND...``.
+"""Keep one command running: ``python keep.py RUNNER_PID COMMAND...``.
 
-Starts the command again when it ends by itself, gives up when it keeps ending at once, and stops it
-when asked to (SIGTERM) or when the runner is gone, however that came about. The command has a process
-group of its own: asked to stop, it sees to its children itself; what is left of the group is killed. Run
-as a file, it costs no more than Python itself.
+The keeper restarts the command when it ends by itself, and gives up when the command keeps ending early. It stops the
+command on SIGTERM, or when the runner has disappeared for any reason. The command has its own process group. On a stop
+it ends its children itself, and the keeper kills the remaining processes of the group. This file imports nothing but
+the standard library, so it costs no more than Python itself.
 """
 
 import os
@@ -14,8 +14,8 @@ import time
 from contextlib import suppress
 from types import FrameType
 
-PATIENCE = 6  # starts in a row that may fail, at longer and longer intervals
-GRACE_SECONDS = 4.0  # between asking a command to stop and making it
+PATIENCE = 6  # consecutive starts that may fail, at growing intervals
+GRACE_SECONDS = 4.0  # between the request to stop and the kill
 
 stopping = False
 
@@ -26,7 +26,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is a process ``pid``."""
+    """Return whether the process ``pid`` exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -37,7 +37,7 @@ def is_alive(pid: int) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Stop the command, and whatever it leaves behind."""
+    """Stop the command and all processes of its group."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(GRACE_SECONDS)
@@ -45,17 +45,17 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _clear(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the command's group: a crashed worker's children would work on without it."""
+    """Kill the remaining processes of the command's group, because children of a crashed worker would continue."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def keep(runner: int, command: list[str], *, healthy_seconds: float = 10.0, pause_seconds: float = 0.25) -> int:
-    """Run ``command`` until stopped; gives its last exit code, or 0 when it was stopped.
+    """Run ``command`` until a stop is requested. Return 0 after a stop, or the last exit code after giving up.
 
-    A command that ran for ``healthy_seconds`` has started well. The pause before the next start doubles with each
-    failure.
+    A run of less than ``healthy_seconds`` counts as a failure. The pause before the next start doubles with each
+    consecutive failure.
     """
     failures = 0
     while True:
@@ -79,9 +79,9 @@ def keep(runner: int, command: list[str], *, healthy_seconds: float = 10.0, paus
 
 if __name__ == "__main__":
     with suppress(PermissionError):
-        os.setsid()  # unless it leads its session already
+        os.setsid()  # fails if the process is already a group leader
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The runner starts its processes with these held back, and holding back is inherited.
+    # The runner starts its processes with these signals blocked, and child processes inherit the block.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     sys.exit(keep(int(sys.argv[1]), sys.argv[2:]))

@@ -1,4 +1,4 @@
-"""The demo's two logins. Their passwords are made on the first run and noted under ``var``."""
+"""The demo's two logins. The first run generates their passwords and stores them under ``var``."""
 
 import secrets
 from typing import Final
@@ -9,13 +9,13 @@ PEOPLE: Final = {"demo-staff": "staff", "demo-shopper": "shopper"}
 
 
 def known_logins() -> list[tuple[str, str, str]]:
-    """Name, password and role of each login that was made."""
+    """Return name, password and role of each existing login."""
     passwords = notes.read("passwords")
     return [(name, passwords[name], role) for name, role in PEOPLE.items() if name in passwords]
 
 
 def make_logins() -> None:
-    """Make the logins, or give them their passwords again. Needs Django."""
+    """Create the logins, or restore their stored passwords. Needs Django."""
     from accounts.models import User
 
     passwords = notes.read("passwords")

@@ -1,4 +1,4 @@
-"""What the demo remembers between two starts: a small file under ``var``, for its owner's eyes only."""
+"""The notes of the demo: a small file under ``var``, readable only by its owner, that survives restarts."""
 
 import json
 import os
@@ -11,12 +11,12 @@ FILE: Final = Path(settings.VAR_DIR) / "demo.json"
 
 
 def read(name: str) -> dict[str, Any]:
-    """What was noted under ``name``; {} when nothing was, or the file cannot be read."""
+    """Return the note called ``name``, or {} if it does not exist or the file is unreadable."""
     return dict(_all().get(name, {}))
 
 
 def write(name: str, what: dict[str, Any]) -> None:
-    """Note ``what`` under ``name``."""
+    """Store ``what`` as the note called ``name``."""
     unfinished = FILE.with_suffix(".tmp")
     with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         json.dump({**_all(), name: what}, file, indent=1)

@@ -1,4 +1,4 @@
-"""What has to be there before the site starts: ``python -m config.devserver.prepare [--demo]``."""
+"""The preparations before a start of the site: ``python -m config.devserver.prepare [--demo]``."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ from config.devserver import logins, notes
 
 
 def prepare(*, demo: bool) -> None:
-    """Compile messages, migrate, and for the demo: load its data once, and make its logins."""
+    """Compile messages and migrate. For the demo, also load its data once and create its logins."""
     messages.compile_all()
     django.setup()
     Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
@@ -36,7 +36,7 @@ def prepare(*, demo: bool) -> None:
 
 
 def _load_once(folder: str) -> None:
-    """Load ``folder`` (in goodbooks format), else the generated books, if this database has none of it."""
+    """Load ``folder`` (in goodbooks format) or the generated books, unless this database has them already."""
     from catalog.models import Book
     from mirror.marker import database_identity
 
@@ -49,14 +49,14 @@ def _load_once(folder: str) -> None:
         call_command("import_goodbooks", source)
     else:
         call_command("demo_books")
-    with suppress(SystemExit):  # with Redis away SQL serves the pages, and a rebuild comes later
+    with suppress(SystemExit):  # without Redis, SQL serves the pages, and a later rebuild follows
         call_command("mirror", "rebuild")
     here.append(source)
     notes.write("loaded", loaded)
 
 
 def _load_people_once() -> None:
-    """Make the demo's readers, if this database has not got them."""
+    """Add the demo's readers, unless this database has them already."""
     from config.demo_people import load_demo_people
     from mirror.marker import database_identity
 
@@ -67,7 +67,7 @@ def _load_people_once() -> None:
 
 
 def _load_own_logins_once() -> None:
-    """Give the demo's two users half a year of logins, if in this database they have none."""
+    """Add half a year of logins for the demo's two logins, unless this database has them already."""
     from config.demo_people import load_logins_of
     from mirror.marker import database_identity
 
@@ -78,7 +78,7 @@ def _load_own_logins_once() -> None:
 
 
 def _load_posts_once() -> None:
-    """Have the demo's people follow one another and post, if in this database they have not."""
+    """Add follows and posts of the demo's people, unless this database has them already."""
     from config.demo_posts import load_demo_posts
     from mirror.marker import database_identity
 
@@ -89,9 +89,7 @@ def _load_posts_once() -> None:
 
 
 def _load_shop_once(folder: str) -> None:
-    """Give the shop products and a past, and work out what goes with what, if in this database that was not done since
-    ``folder`` was loaded.
-    """
+    """Add products and a history of the shop and compute recommendations, once for each ``folder`` and database."""
     from config.demo_shop import load_demo_shop
     from mirror.marker import database_identity
 
@@ -105,7 +103,7 @@ def _load_shop_once(folder: str) -> None:
 
 
 def _load_shelves_once() -> None:
-    """Give the demo's people shelves, if in this database they have none."""
+    """Add shelves of the demo's people, unless this database has them already."""
     from config.demo_shelves import load_demo_shelves
     from mirror.marker import database_identity
 
@@ -116,7 +114,7 @@ def _load_shelves_once() -> None:
 
 
 def _open_shop() -> None:
-    """At each start: a sale is on, and somebody looks around."""
+    """Ensure a sale and some views at each start."""
     from config.demo_shop import look_around, renew_sale
 
     renew_sale()

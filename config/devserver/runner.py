@@ -1,4 +1,4 @@
-"""Runs the site: Redis first, then the preparations, then web, worker and beat, stopped together."""
+"""Run the site: first Redis, then the preparations, then web, worker and beat, which stop together."""
 
 import fcntl
 import os
@@ -25,20 +25,19 @@ from config.devserver.embedded import KEEP, EmbeddedRedis
 from config.devserver.logins import known_logins
 
 HOST = "127.0.0.1"
-# Keepers end what they keep (``keep.GRACE_SECONDS``). One that is killed before that, on a machine with much to do,
-# leaves it behind for ever.
+# Keepers need time to stop their commands (``keep.GRACE_SECONDS``). On a busy machine, a keeper that honcho kills too
+# early would leave its command running for ever.
 manager.KILL_WAIT = 60
 
 
 class CannotRun(Exception):
-    """Why the site cannot be started, in one line."""
+    """The site cannot be started. The message gives the reason in one line."""
 
 
 class Helper(Process):
-    """Honcho's helper beside one command: hands on what it says. It ends with its command, also when nobody listens.
+    """Honcho's helper process, which forwards the output of one command. It also ends if the runner is killed.
 
-    What it says goes through a pipe that all helpers hold open: with the runner killed, a full one would keep them
-    waiting for a reader for ever.
+    All helpers hold the pipe for output open. Without a runner to read it, a full pipe would block them for ever.
     """
 
     def run(self, events: Any = None, ignore_signals: bool = False) -> None:
@@ -54,14 +53,14 @@ def _leave_without(runner: int) -> None:
 
 
 class Crew(Manager):
-    """Honcho's manager, which can also be stopped while it is still starting."""
+    """Honcho's manager, extended so that it can be stopped during its start."""
 
     def __init__(self, printer: Printer) -> None:
         super().__init__(printer)
         self._process_ctor = Helper
 
     def _start(self) -> None:
-        # A signal now would end honcho's own helpers before they learn to ignore it.
+        # A signal at this point would end honcho's helpers before they ignore it.
         held = {signal.SIGINT, signal.SIGTERM}
         signal.pthread_sigmask(signal.SIG_BLOCK, held)
         super()._start()
@@ -75,7 +74,7 @@ class Crew(Manager):
 
 
 class Quiet(Printer):
-    """Prints what the processes say, and nothing of how honcho goes about it."""
+    """A printer for the output of the processes, without honcho's own messages."""
 
     def write(self, message: object) -> None:
         if getattr(message, "name", "") != "system":
@@ -84,7 +83,7 @@ class Quiet(Printer):
 
 @contextmanager
 def only_one(folder: Path, address: str) -> Iterator[IO[str]]:
-    """Hold the folder's lock. Raises CannotRun that says where the one who has it serves the site."""
+    """Hold the folder's lock. Raises CannotRun, with the address of the running site, if the lock is taken."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "run.lock").open("a+") as lock:
         lock.seek(0)
@@ -99,7 +98,7 @@ def only_one(folder: Path, address: str) -> Iterator[IO[str]]:
 
 
 def check_port(port: int) -> None:
-    """Raises CannotRun unless ``port`` is free."""
+    """Raise CannotRun unless ``port`` is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -109,7 +108,7 @@ def check_port(port: int) -> None:
 
 
 def port_from_environment() -> int:
-    """``PORT``, 8000 unless given. Raises CannotRun when it is no port."""
+    """Return ``PORT``, or 8000 if it is not set. Raises CannotRun for an invalid port."""
     text = os.environ.get("PORT") or "8000"
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
         raise CannotRun(f"PORT={text} is not a port: choose a number from 1 to 65535")
@@ -117,14 +116,14 @@ def port_from_environment() -> int:
 
 
 def prepare(arguments: list[str]) -> None:
-    """Messages, migrations, demo data: in a process of its own, whose memory is given back."""
+    """Prepare messages, migrations and demo data in a separate process, which frees its memory afterwards."""
     done = subprocess.run([sys.executable, "-m", "config.devserver.prepare", *arguments], check=False)
     if done.returncode:
         raise CannotRun("the preparations failed, see above")
 
 
 def processes() -> Iterator[tuple[str, str]]:
-    """Name and shell command of each line of the Procfile, kept running by ``keep``."""
+    """Yield name and shell command of each line of the Procfile, wrapped in ``keep``."""
     lines = parse_procfile((settings.BASE_DIR / "Procfile").read_text()).processes
     for name, line in lines.items():
         keeper = shlex.join([sys.executable, str(KEEP), str(os.getpid())])
@@ -132,9 +131,9 @@ def processes() -> Iterator[tuple[str, str]]:
 
 
 def run(*, demo: bool) -> int:
-    """Run the site until it is told to stop (SIGINT, SIGTERM); gives the exit code.
+    """Run the site until SIGINT or SIGTERM, and return the exit code.
 
-    demo: load demo data first, and make the two logins. Raises CannotRun.
+    demo: load demo data and create the two logins first. Raises CannotRun.
     """
     port = port_from_environment()
     address = f"http://{HOST}:{port}/"
@@ -164,7 +163,7 @@ def _serve(port: int, address: str, *, demo: bool) -> int:
         "PORT": str(port),
         "PATH": os.pathsep.join([here, os.environ.get("PATH", os.defpath)]),
         "PYTHONUNBUFFERED": "1",
-        # For a private demo on a machine where all is root, Celery's five lines say nothing.
+        # Celery's five lines of warning about root do not matter for a private demo.
         "PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges",
     }
     crew = Crew(Quiet(sys.stdout))
@@ -176,7 +175,7 @@ def _serve(port: int, address: str, *, demo: bool) -> int:
 
 
 def announce(address: str, *, demo: bool) -> None:
-    """Say where the site is, and how to log in."""
+    """Print the address of the site and the logins."""
     print(f"\n  {address}")
     for name, password, what in known_logins() if demo else ():
         print(f"  {what}: {name} / {password}")

@@ -1,1 +1,1 @@
-"""Formats of dates and numbers where Django's are not what people read."""
+"""Formats of dates and numbers that differ from Django's formats."""

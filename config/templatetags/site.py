@@ -1,4 +1,4 @@
-"""What the frame of every page asks for. None of it costs SQL for a visitor without a session cookie."""
+"""Template tags of the frame around every page. They need no SQL for visitors without a session cookie."""
 
 from functools import cache
 from urllib.parse import urlencode
@@ -21,14 +21,14 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def theme(context: Context) -> str:
-    """ "light", "dark", or "" when the visitor leaves it to the system."""
+    """Return the visitor's theme: "light", "dark", or "" for the system's theme."""
     request: HttpRequest | None = context.get("request")
     return theme_of(request) if request else ""
 
 
 @register.simple_tag(takes_context=True)
 def visitor(context: Context) -> AbstractBaseUser | None:
-    """The user who is signed in, or None. Without a session cookie the session is never opened."""
+    """Return the logged-in user, or None. Without a session cookie the session is never opened."""
     request: HttpRequest | None = context.get("request")
     if request is None or not _may_be_signed_in(request):
         return None
@@ -37,7 +37,10 @@ def visitor(context: Context) -> AbstractBaseUser | None:
 
 @register.simple_tag(takes_context=True)
 def way_back(context: Context) -> str:
-    """Where to go after logging in, as a query: here, or where the log-in page leads; "" for the front page."""
+    """Return the query string of the page to show after the log-in, or "" for the front page.
+
+    On the pages of accounts, this is the page that ``next`` names; elsewhere it is the current page.
+    """
     request: HttpRequest = context["request"]
     here = request.get_full_path()
     if request.path.startswith("/accounts/"):
@@ -46,13 +49,13 @@ def way_back(context: Context) -> str:
 
 
 def _may_be_signed_in(request: HttpRequest) -> bool:
-    """Whether there is anything to ask: a session cookie, or a user whom this very request signed in."""
+    """Return whether the visitor has a session cookie, or was logged in by this request."""
     return settings.SESSION_COOKIE_NAME in request.COOKIES or "_cached_user" in request.__dict__
 
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """A picture of the sprite, for the eye alone: the text beside it says the same."""
+    """Return an icon of the sprite. Screen readers skip it, because the text beside it has the same meaning."""
     return format_html(
         '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"/></svg>', _sprite(), name
     )
@@ -69,13 +72,13 @@ def _sprite_in_production() -> str:
 
 @register.simple_tag
 def own_name(code: str) -> str:
-    """What a language calls itself: "zh-hans" -> "简体中文"."""
+    """Return the name of a language in that language: "zh-hans" -> "简体中文"."""
     return str(get_language_info(code)["name_local"])
 
 
 @register.simple_tag
 def labelled(field: BoundField) -> SafeString:
-    """A form's field, told what describes it: its help and its errors (``partials/field.html`` has both)."""
+    """Render the field of a form with references to its help and its errors, which ``partials/field.html`` shows."""
     described = [f"{field.id_for_label}-errors"] if field.errors else []
     if field.help_text:
         described.append(f"{field.id_for_label}-help")

@@ -1,4 +1,4 @@
-"""Links to what was found."""
+"""Template tags for links to search results."""
 
 from urllib.parse import urlencode
 
@@ -12,5 +12,5 @@ register = template.Library()
 
 @register.filter
 def tag_url(name: str) -> str:
-    """The books with a tag."""
+    """Return the address of the list of books with a tag."""
     return f"{reverse('catalog:list')}?{urlencode({'q': query.to_text(query.Tag(name))})}"

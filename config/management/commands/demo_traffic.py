@@ -58,7 +58,7 @@ class Command(ReportingCommand):
         return FOUND if errors else OK
 
     def _wait(self, seconds: float) -> None:
-        """So long, with a bar."""
+        """Wait with a progress bar."""
         with Progress(self.stderr, "gone by", {"seconds": round(seconds)}) as progress:
             end = time.monotonic() + seconds
             while (left := end - time.monotonic()) > 0:
@@ -66,7 +66,7 @@ class Command(ReportingCommand):
                 progress("seconds", 1)
 
     def _shopper(self) -> tuple[str, str] | None:
-        """The name and password of the demo's shopper, where there is one."""
+        """Return the name and password of the demo's shopper, or None if it does not exist."""
         found = {name: password for name, password, _ in logins.known_logins()}
         return (SHOPPER, found[SHOPPER]) if SHOPPER in found else None
 

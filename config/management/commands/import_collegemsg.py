@@ -18,7 +18,7 @@ from mirror.management.base import FOUND, OK, ReportingCommand
 from mirror.management.progress import Progress, plain
 from social.bulk import NewFollow, NewPost, follows, posts
 
-STEP = 1000  # lines between two movements of the bar
+STEP = 1000  # lines between two updates of the progress bar
 
 
 class Command(ReportingCommand):
@@ -38,7 +38,7 @@ class Command(ReportingCommand):
             raise CommandError("--limit has to be at least 1")
         began = time.monotonic()
         with Progress(self.stderr, "read") as progress:
-            found = _Found(path, limit, progress)  # all of it is looked at before anything is written
+            found = _Found(path, limit, progress)  # reads and checks the whole file before the first write
         with Progress(self.stderr, "written", {"follows": len(found.pairs), "posts": len(found.lines)}) as progress:
             done = found.write(progress)
         seconds = time.monotonic() - began
@@ -58,11 +58,11 @@ def _said(done: dict[str, int], seconds: float) -> str:
 
 
 class _Found:
-    """What the file says."""
+    """The content of the file."""
 
     def __init__(self, path: Path, limit: int | None, progress: Progress) -> None:
         self.lines: list[Message] = []
-        self.pairs: dict[tuple[int, int], datetime] = {}  # who follows whom, since when
+        self.pairs: dict[tuple[int, int], datetime] = {}  # from (follower, followed) to the start of the follow
         for message in messages(path, limit):
             self.lines.append(message)
             if message.source != message.target:
@@ -71,7 +71,7 @@ class _Found:
                 progress("lines", STEP)
 
     def write(self, progress: Progress) -> dict[str, int]:
-        """Put it into SQL and the login log. How much of it was new."""
+        """Write the content to SQL and the login log. Return the numbers of new rows."""
         names = list(dict.fromkeys(name(person) for line in self.lines for person in (line.source, line.target)))
         there = User.objects.filter(name_key__in=map(fold, names)).count()
         ids = bulk.people(names)
