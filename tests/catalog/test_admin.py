@@ -1,4 +1,4 @@
-"""Books, authors and tags in the admin: what staff do shows on the site at the next request."""
+"""Books, authors and tags in the admin: the site shows changes by staff at the next request."""
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -24,7 +24,7 @@ def staff(client: Client, request: pytest.FixtureRequest) -> Client:
 
 
 def act(staff: Client, path: str, action: str, pks: list[int], tag: str = "") -> str:
-    """Run an action on rows; the page that comes of it."""
+    """Run an action on rows, and return the resulting page."""
     asked = {"action": action, "_selected_action": [str(pk) for pk in pks], "tag": tag, "index": "0"}
     response = staff.post(path, asked, follow=True)
     assert response.status_code == 200
@@ -37,14 +37,14 @@ def names(book: Book) -> set[str]:
 
 @rows
 @pytest.mark.parametrize("path", [BOOKS, AUTHORS, TAGS, BOOKS + "add/", AUTHORS + "add/", TAGS + "add/"])
-def test_its_pages_are_there(staff: Client, path: str) -> None:
+def test_all_pages_open(staff: Client, path: str) -> None:
     make_book(tags="a", authors="Ann")
     assert staff.get(path).status_code == 200
 
 
 @rows
 @pytest.mark.parametrize("path", [BOOKS, AUTHORS, TAGS])
-def test_a_list_costs_the_same_for_any_number_of_rows(staff: Client, path: str) -> None:
+def test_the_cost_of_a_list_does_not_depend_on_the_number_of_rows(staff: Client, path: str) -> None:
     make_book(tags="a b", authors="Ann,Bob")
     staff.get(path)
     with record() as few:
@@ -72,7 +72,7 @@ def test_books_are_found_by_title_isbn_and_author_and_by_year(staff: Client) -> 
 
 @rows
 @pytest.mark.parametrize(("path", "lookup"), [(TAGS, "tags__id__exact"), (AUTHORS, "authors__id__exact")])
-def test_a_tag_and_an_author_lead_to_their_books(staff: Client, path: str, lookup: str) -> None:
+def test_tags_and_authors_link_to_their_books(staff: Client, path: str, lookup: str) -> None:
     book = make_book("Dune", tags="sf", authors="Frank Herbert")
     make_book("Another")
     row = book.tags.get() if path == TAGS else book.authors.get()
@@ -84,7 +84,7 @@ def test_a_tag_and_an_author_lead_to_their_books(staff: Client, path: str, looku
 
 
 @rows
-def test_tags_and_authors_are_completed_as_one_types(staff: Client) -> None:
+def test_tags_and_authors_have_autocompletion(staff: Client) -> None:
     make_book(tags="classics sf", authors="Ann")
     for model, field, term, found in (("tagging", "tag", "clas", "classics"), ("book", "authors", "an", "Ann")):
         asked = {"app_label": "catalog", "model_name": model, "field_name": field, "term": term}
@@ -93,7 +93,7 @@ def test_tags_and_authors_are_completed_as_one_types(staff: Client) -> None:
 
 
 @rows
-def test_a_tag_is_added_to_many_books_and_taken_off_again(staff: Client) -> None:
+def test_actions_add_a_tag_to_many_books_and_remove_it(staff: Client) -> None:
     books = [make_book(tags="a") for _ in range(3)]
     books[0].tags.add(Tag.objects.create(name="new one"))
     pks = [book.pk for book in books[:2]]
@@ -105,7 +105,7 @@ def test_a_tag_is_added_to_many_books_and_taken_off_again(staff: Client) -> None
 
 
 @rows
-def test_adding_a_tag_costs_the_same_for_any_number_of_books(staff: Client) -> None:
+def test_the_cost_of_adding_a_tag_does_not_depend_on_the_number_of_books(staff: Client) -> None:
     pks = [make_book().pk for _ in range(40)]
     act(staff, BOOKS, "add_tag", pks[:2], "warm")
     with record() as few:
@@ -118,7 +118,7 @@ def test_adding_a_tag_costs_the_same_for_any_number_of_books(staff: Client) -> N
 
 @rows
 @pytest.mark.parametrize("tag", ["", "   ", "ﷺ" * 12])
-def test_without_the_name_of_a_tag_nothing_happens(staff: Client, tag: str) -> None:
+def test_an_action_without_the_name_of_a_tag_changes_nothing(staff: Client, tag: str) -> None:
     book = make_book(tags="a")
     assert "Say which tag" in act(staff, BOOKS, "add_tag", [book.pk], tag)
     assert names(book) == {"a"}
@@ -126,7 +126,7 @@ def test_without_the_name_of_a_tag_nothing_happens(staff: Client, tag: str) -> N
 
 
 @rows
-def test_a_tag_that_is_not_there_cannot_be_removed_or_merged_into(staff: Client) -> None:
+def test_an_unknown_tag_cannot_be_removed_or_merged_into(staff: Client) -> None:
     book = make_book(tags="a")
     assert "There is no tag called “b”" in act(staff, BOOKS, "remove_tag", [book.pk], "b")
     assert "There is no tag called “b”" in act(staff, TAGS, "merge", [book.tags.get().pk], "b")
@@ -134,7 +134,7 @@ def test_a_tag_that_is_not_there_cannot_be_removed_or_merged_into(staff: Client)
 
 
 @rows
-def test_tags_are_merged_into_another(staff: Client) -> None:
+def test_an_action_merges_tags_into_another(staff: Client) -> None:
     books = [make_book(tags=tags) for tags in ("sf", "sf sci-fi", "scifi", "other")]
     pks = list(Tag.objects.filter(name__in=["sf", "sci-fi", "scifi"]).values_list("pk", flat=True))
     assert "2 tags were merged into “sci-fi”" in act(staff, TAGS, "merge", pks, "Sci-Fi")
@@ -143,7 +143,7 @@ def test_tags_are_merged_into_another(staff: Client) -> None:
 
 
 @rows
-def test_a_tag_cannot_take_the_name_that_another_has_in_other_letters(staff: Client) -> None:
+def test_a_tag_cannot_take_an_equivalent_name_of_another_tag(staff: Client) -> None:
     make_book(tags="sf fantasy")
     tag = Tag.objects.get(name="fantasy")
     assert staff.post(f"{TAGS}{tag.pk}/change/", {"name": " ＳＦ"}).status_code == 200
@@ -152,7 +152,7 @@ def test_a_tag_cannot_take_the_name_that_another_has_in_other_letters(staff: Cli
 
 
 @rows
-def test_who_may_only_look_has_no_actions(client: Client) -> None:
+def test_staff_without_permission_to_change_have_no_actions(client: Client) -> None:
     reader = User.objects.create_user("bob", is_staff=True)
     reader.user_permissions.set(Permission.objects.filter(codename__in=["view_book", "view_tag"]))
     client.force_login(reader)
@@ -163,13 +163,13 @@ def test_who_may_only_look_has_no_actions(client: Client) -> None:
 
 
 def shown(client: Client, query: str) -> set[str]:
-    """The titles that the site finds."""
+    """Return the titles that the site finds."""
     response = client.get("/books/", {"q": query}, headers={"accept": "application/json"})
     return {book["title"] for book in response.json()["results"]}
 
 
 def tags_form(book: Book) -> dict[str, str]:
-    """What the form of a book says of its tags when nothing is changed."""
+    """Return the form data of a book's tags without any change."""
     rows = list(book.tagging_set.order_by("pk"))
     given = {"tagging_set-TOTAL_FORMS": str(len(rows)), "tagging_set-INITIAL_FORMS": str(len(rows))}
     for n, row in enumerate(rows):
@@ -179,7 +179,7 @@ def tags_form(book: Book) -> dict[str, str]:
 
 
 @rows
-def test_a_tag_that_is_taken_off_in_the_form_goes_with_its_votes(staff: Client) -> None:
+def test_removing_a_tag_in_the_form_deletes_its_votes(staff: Client) -> None:
     book = make_book(tags="rude sea")
     TagVote.objects.bulk_create(
         TagVote(user=User.objects.get(), book=book, tag=tag) for tag in Tag.objects.order_by("name")
@@ -192,7 +192,7 @@ def test_a_tag_that_is_taken_off_in_the_form_goes_with_its_votes(staff: Client) 
 
 
 @commits
-def test_whatever_staff_do_shows_at_the_next_request(staff: Client) -> None:
+def test_changes_by_staff_show_at_the_next_request(staff: Client) -> None:
     dune, tao = make_book("Dune", tags="sf"), make_book("Tao", tags="classics")
     rebuild()
     assert shown(staff, "sf") == {"Dune"}

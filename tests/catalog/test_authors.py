@@ -1,4 +1,4 @@
-"""The page of an author: books, posts about them, what it costs, and what bad input gets."""
+"""The page of an author: books, posts about them, costs, and answers to bad input."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ JSON = {"Accept": "application/json"}
 
 @pytest.fixture
 def ann() -> Author:
-    """An author of more than a page of books, one of them with Bob, and posts about two."""
+    """An author with more than a page of books, one of them with Bob, and posts about two books."""
     made = make_books((Book(title=f"Book {n:02}", popularity=n) for n in range(PAGE + 5)), authors="Ann")
     make_authors([(made[3], "Bob")])
     other = make_book("Elsewhere", authors="Cleo", popularity=99)
@@ -41,7 +41,7 @@ def ann() -> Author:
 
 
 def test_the_page_has_books_by_popularity_and_posts_about_them(client: Client, ann: Author) -> None:
-    client.get(f"/authors/{ann.pk}/")  # what the process keeps is there
+    client.get(f"/authors/{ann.pk}/")  # fill the caches of the process
     with record() as seen:
         response = client.get(f"/authors/{ann.pk}/")
     # The author, the books, the window of posts, their records.
@@ -57,7 +57,7 @@ def test_the_page_has_books_by_popularity_and_posts_about_them(client: Client, a
     assert what_the_policy_forbids(html) == []
 
 
-def test_the_next_page_is_a_plain_link_and_a_part_for_htmx(client: Client, ann: Author) -> None:
+def test_the_next_page_is_a_plain_link_or_a_part_for_htmx(client: Client, ann: Author) -> None:
     first = client.get(f"/authors/{ann.pk}/", headers=JSON).json()
     assert (first["id"], first["name"], first["count"], len(first["results"])) == (ann.pk, "Ann", PAGE + 5, PAGE)
     assert first["next"].startswith(f"/authors/{ann.pk}/?after=")
@@ -69,7 +69,7 @@ def test_the_next_page_is_a_plain_link_and_a_part_for_htmx(client: Client, ann: 
     assert "<html" not in part
 
 
-def test_redis_and_sql_say_the_same(client: Client, ann: Author) -> None:
+def test_redis_and_sql_answer_alike(client: Client, ann: Author) -> None:
     found, author = find_books_by(ann.pk), get_author(ann.pk)
     with sql_only():
         assert shown(find_books_by(ann.pk)) == shown(found)
@@ -83,7 +83,7 @@ def test_redis_and_sql_say_the_same(client: Client, ann: Author) -> None:
 
 
 @pytest.mark.parametrize("pk", ["0", "999999", "9" * 30])
-def test_there_is_no_such_author(client: Client, ann: Author, pk: str) -> None:
+def test_an_unknown_author_is_404(client: Client, ann: Author, pk: str) -> None:
     with record() as seen:
         response = client.get(f"/authors/{pk}/", headers=JSON)
     assert response.status_code == 404
@@ -93,7 +93,7 @@ def test_there_is_no_such_author(client: Client, ann: Author, pk: str) -> None:
     assert client.get(f"/authors/{pk}/posts/").status_code == 404
 
 
-def test_every_card_and_book_page_leads_to_its_authors(client: Client, ann: Author) -> None:
+def test_every_card_and_book_page_links_to_its_authors(client: Client, ann: Author) -> None:
     bob, both = Author.objects.get(name="Bob"), Book.objects.get(title="Book 03")
     link = f'<a href="/authors/{ann.pk}/">Ann</a>, <a href="/authors/{bob.pk}/">Bob</a>'
     for address in ("/books/?sort=-popular", f"/books/{both.pk}/", f"/books/{both.pk}/posts/", f"/authors/{bob.pk}/"):
@@ -106,7 +106,7 @@ def _posts(client: Client, author: Author) -> list[str]:
     return [post["text"] for post in results]
 
 
-def test_posts_follow_whatever_changes(client: Client, ann: Author) -> None:
+def test_posts_follow_all_changes(client: Client, ann: Author) -> None:
     bob, cleo = Author.objects.get(name="Bob"), Author.objects.get(name="Cleo")
     assert (_posts(client, ann), _posts(client, bob), _posts(client, cleo)) == (
         ["Said 1", "Said 0"],
@@ -127,7 +127,7 @@ def test_posts_follow_whatever_changes(client: Client, ann: Author) -> None:
     assert verify(["author", "book", "author_posts"]) == []
 
 
-def test_a_renamed_author_is_called_so_at_once(client: Client, ann: Author) -> None:
+def test_a_new_name_of_an_author_shows_at_once(client: Client, ann: Author) -> None:
     Author.objects.filter(pk=ann.pk).update(name="Anne <b>")
     drain_all()
     html = client.get(f"/authors/{ann.pk}/").content.decode()

@@ -1,4 +1,4 @@
-"""Covers are drawn, always the same for a book, and their words stay inside."""
+"""Drawn covers: a book always gets the same cover, and its text stays inside."""
 
 import re
 from itertools import pairwise
@@ -14,18 +14,18 @@ texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 
 
 def lines_of(svg: str) -> list[tuple[float, str]]:
-    """Size and text of each line of a cover."""
+    """Return size and text of each line of a cover."""
     return [(float(t.attrib["font-size"]), t.text or "") for t in ElementTree.fromstring(svg).iter("text")]
 
 
-def test_a_book_keeps_its_cover() -> None:
+def test_a_book_always_gets_the_same_cover() -> None:
     cover.cache_clear()
     first = cover(7, "Dune", "Frank Herbert")
     cover.cache_clear()
     assert cover(7, "Dune", "Frank Herbert") == first
 
 
-def test_neighbours_on_the_shelf_look_different() -> None:
+def test_consecutive_ids_get_different_covers() -> None:
     seen = [re.sub(r"<text.*?</text>", "", cover(n, "Same", "Same")) for n in range(1, 200)]
     assert len(set(seen)) == CLOTHS * len(CUTS)
     assert all(a != b for a, b in pairwise(seen))
@@ -52,7 +52,7 @@ def test_wrapping_loses_nothing(title: str, room: float) -> None:
     assert all(advance(line) <= room for line in lines)
 
 
-def test_a_long_word_takes_a_smaller_size_before_it_is_broken() -> None:
+def test_a_long_word_gets_a_smaller_size_before_it_is_broken() -> None:
     ((size, text), *_) = lines_of(cover(1, "Incomprehensible", ""))
     assert text == "Incomprehensible"
     assert size < SIZES[0]
@@ -62,7 +62,7 @@ def test_a_word_is_broken_at_its_hyphens_first() -> None:
     assert [text for _, text in lines_of(cover(69, "Slaughterhouse-Five", ""))] == ["Slaughterhouse-", "Five"]
 
 
-def test_what_does_not_fit_ends_in_an_ellipsis() -> None:
+def test_an_overlong_title_ends_in_an_ellipsis() -> None:
     assert lines_of(cover(1, "word " * 100, ""))[-1][1].endswith("…")
 
 
@@ -71,20 +71,20 @@ def test_titles_in_chinese_are_wrapped_without_blanks() -> None:
     assert len(lines) > 2
 
 
-def test_the_place_in_a_series_stays_off_the_cover() -> None:
+def test_covers_omit_the_series() -> None:
     assert "#1" not in cover(1, "The Hunger Games (The Hunger Games, #1)", "")
     assert "(abridged)" in cover(1, "Emma (abridged)", "")
     assert "#1" in cover(1, "(#1)", "")
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", 'a"b', "a&b", "<"])
-def test_words_are_text(text: str) -> None:
+def test_titles_and_authors_are_escaped(text: str) -> None:
     svg = cover(1, text, text)
     assert "<script" not in svg
     ElementTree.fromstring(svg)
 
 
-def test_covers_have_no_style_attribute_and_are_hidden_from_readers_of_the_screen() -> None:
+def test_covers_have_no_style_attribute_and_are_hidden_from_screen_readers() -> None:
     svg = ElementTree.fromstring(cover(1, "Dune", "Frank Herbert"))
     assert svg.attrib["aria-hidden"] == "true"
     assert not any("style" in element.attrib for element in svg.iter())

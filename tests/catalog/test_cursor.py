@@ -1,4 +1,4 @@
-"""Cursors: whatever is not ours, untouched and for this order, is the first page."""
+"""Cursors: any text that is not an untouched cursor of this order means the first page."""
 
 from typing import Any
 
@@ -28,18 +28,18 @@ def test_a_position_reads_back(order: str, position: tuple[Any, int]) -> None:
     assert cursor.read(cursor.write(order, position), order) == position
 
 
-def test_a_long_title_fits_an_address() -> None:
+def test_a_long_title_fits_in_a_url() -> None:
     assert len(cursor.write("title", ("".join(chr(0x4E00 + n) for n in range(500)), 3))) < 2500
 
 
-def test_a_cursor_is_good_for_its_order_only() -> None:
+def test_a_cursor_is_valid_for_its_order_only() -> None:
     for order in ORDERS:
         for other in ORDERS:
             assert (cursor.read(cursor.write(order, (1999, 1)), other) is not None) is (order == other)
 
 
 @given(place=st.integers(min_value=0), letter=st.characters())
-def test_a_changed_letter_is_noticed(place: int, letter: str) -> None:
+def test_a_changed_letter_invalidates_a_cursor(place: int, letter: str) -> None:
     text = cursor.write("popular", (4711, 42))
     place %= len(text)
     changed = text[:place] + letter + text[place + 1 :]
@@ -47,19 +47,19 @@ def test_a_changed_letter_is_noticed(place: int, letter: str) -> None:
 
 
 @given(text=st.text())
-def test_any_text_is_the_first_page(text: str) -> None:
+def test_any_other_text_means_the_first_page(text: str) -> None:
     assert cursor.read(text, "popular") is None
 
 
-def test_surrogates_are_the_first_page() -> None:
+def test_surrogates_mean_the_first_page() -> None:
     assert cursor.read("\ud800:\udfff", "popular") is None
 
 
 @pytest.mark.parametrize("layout", [["popular", 1], ["popular", 1, 2, 3], {"a": 1}, 7, None, "abc"])
-def test_another_layout_with_a_good_signature_is_the_first_page(layout: object) -> None:
+def test_an_unknown_layout_with_a_valid_signature_means_the_first_page(layout: object) -> None:
     text = Signer(salt=cursor.SALT).sign_object(layout, serializer=cursor._Json, compress=True)
     assert cursor.read(text, "popular") is None
 
 
-def test_another_applications_signature_is_the_first_page() -> None:
+def test_a_signature_of_another_application_means_the_first_page() -> None:
     assert cursor.read(Signer(salt="another").sign_object(["popular", 1, 2]), "popular") is None

@@ -1,4 +1,4 @@
-"""Facets: both ways of counting are exact."""
+"""Facets: both methods give exact counts."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ SHELVES = st.dictionaries(st.integers(1, 2**40), st.sets(NAMES), max_size=30)
 
 
 @given(shelf=SHELVES, data=st.data())
-def test_both_ways_give_what_counting_everything_gives(shelf: dict[int, set[str]], data: st.DataObject) -> None:
+def test_both_methods_equal_counting_everything(shelf: dict[int, set[str]], data: st.DataObject) -> None:
     result = data.draw(st.sets(st.sampled_from(sorted(shelf)))) if shelf else set()
     without, limit = data.draw(st.sets(NAMES, max_size=3)), data.draw(st.integers(1, 5))
     counts = Counter(name for pk in result for name in shelf[pk] if name not in without)
@@ -29,8 +29,8 @@ def test_both_ways_give_what_counting_everything_gives(shelf: dict[int, set[str]
     assert by_threshold(BitMap64(result), sizes, members, limit, without) == expected
 
 
-def test_tags_too_rare_to_matter_are_not_looked_at() -> None:
-    """Ten tags on every book, a hundred on one each: the threshold ends the search."""
+def test_tags_too_rare_to_matter_are_not_examined() -> None:
+    """Ten tags are on every book, and a hundred tags on one book each: the threshold ends the search."""
     looked_at: list[str] = []
 
     class Members(dict[str, BitMap64]):

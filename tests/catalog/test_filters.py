@@ -1,4 +1,4 @@
-"""Filters of the list of books: what they find, from Redis and from SQL, and what bad input gets."""
+"""Filters of the list of books: results from Redis and SQL, and answers to bad input."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ LANGUAGES = ["", "eng", "en-US", "EN", "fre", "zho", "zh-TW", "xx"]
 
 @pytest.fixture
 def shelf() -> list[Book]:
-    """More than two pages of books that differ in all that filters ask for."""
+    """More than two pages of books that differ in all properties that have filters."""
     with transaction.atomic():
         made = make_books(
             Book(
@@ -82,7 +82,7 @@ def _expected(**wanted: Any) -> set[int]:
         ({"language": " ", "year_from": ""}, {}),
     ],
 )
-def test_each_filter_finds_what_looking_at_each_book_finds(
+def test_each_filter_equals_a_check_of_each_book(
     shelf: list[Book], given: dict[str, str], wanted: dict[str, Any]
 ) -> None:
     assert _found(given) == _expected(**wanted)
@@ -97,7 +97,7 @@ def test_filters_combine_with_every_order_and_with_paging(shelf: list[Book], ord
     assert len(pages) == len(set(pages)) == sql.count(parse(""), chosen.narrowings)
 
 
-def test_filters_see_what_is_written(shelf: list[Book]) -> None:
+def test_filters_see_new_writes(shelf: list[Book]) -> None:
     given = {"in_stock": "1", "language": "ja", "year_from": "2020", "price_to": "5"}
     book = make_book("New", language="jpn", year=2021)
     Product.objects.create(book=book, price=500, stock=1)
@@ -115,7 +115,7 @@ def test_filters_see_what_is_written(shelf: list[Book]) -> None:
 
 
 def _take_in(given: dict[str, str]) -> None:
-    """Have what is new applied to the copy."""
+    """Apply new changes to the copy."""
     drain_all()
     find_books("", "", "", read_filters(given))
 
@@ -136,7 +136,9 @@ def _take_in(given: dict[str, str]) -> None:
         ({"year_to": "9" * 5000}, "year_to"),
     ],
 )
-def test_bad_input_names_the_place_and_asks_nobody(client: Client, given: dict[str, str], parameter: str) -> None:
+def test_bad_input_names_the_parameter_and_needs_no_query(
+    client: Client, given: dict[str, str], parameter: str
+) -> None:
     with record() as seen:
         response = client.get("/books/", given, headers={"Accept": "application/json"})
     assert (seen.round_trips, seen.sql) == (0, [])
@@ -150,7 +152,7 @@ def test_bad_input_names_the_place_and_asks_nobody(client: Client, given: dict[s
     assert "<b>" not in content.split("<main")[1]
 
 
-def test_the_page_offers_filters_and_takes_each_away(client: Client, shelf: list[Book]) -> None:
+def test_the_page_offers_filters_and_links_that_remove_each(client: Client, shelf: list[Book]) -> None:
     with record() as seen:
         html = client.get("/books/?q=even&language=en&year_from=1990&in_stock=1&sort=-title").content.decode()
     assert (seen.round_trips, seen.sql) == (1, [])
@@ -165,7 +167,7 @@ def test_the_page_offers_filters_and_takes_each_away(client: Client, shelf: list
         assert f'href="{address}"' in html, address
 
 
-def test_equal_filters_are_one_question() -> None:
+def test_equivalent_filters_are_equal() -> None:
     first, second = (read_filters({"year_from": text}).narrowings for text in ("1990", " 1990"))
     assert first == second
     assert hash(first) == hash(second)

@@ -1,4 +1,4 @@
-"""What search engines and link previews are told: descriptions, structured data, robots.txt, the sitemap, icons."""
+"""Data for search engines and link previews: descriptions, structured data, robots.txt, the sitemap, icons."""
 
 import re
 from html import unescape
@@ -55,13 +55,13 @@ def test_a_book_page_describes_the_book(client: Client, settings: Settings) -> N
     assert (thing["aggregateRating"]["ratingValue"], thing["aggregateRating"]["ratingCount"]) == (4.25, 7)
 
 
-def test_what_is_not_known_is_not_said(client: Client) -> None:
+def test_unknown_properties_are_left_out(client: Client) -> None:
     html = client.get(f"/books/{make_book('Salt', year=-300).pk}/").content.decode()
     assert _meta(html, "description") == "Salt."
     assert _data(html).keys() == {"@context", "@type", "@id", "url", "name"}
 
 
-def test_no_text_ends_the_block(client: Client) -> None:
+def test_no_text_can_end_the_data_block(client: Client) -> None:
     book = make_book(ATTACK, tags="</script>", authors=ATTACK)
     html = client.get(f"/books/{book.pk}/").content.decode()
     assert "<script>alert" not in html
@@ -69,7 +69,7 @@ def test_no_text_ends_the_block(client: Client) -> None:
     assert ATTACK in _meta(html, "description")
 
 
-def test_robots_are_told_what_to_leave_alone(client: Client, settings: Settings) -> None:
+def test_robots_txt_excludes_personal_pages(client: Client, settings: Settings) -> None:
     response = client.get("/robots.txt")
     lines = response.content.decode().splitlines()
     assert response.headers["Content-Type"].startswith("text/plain")
@@ -104,11 +104,11 @@ def test_the_sitemap_lists_every_book_and_author_by_ranges_of_ids(
 
 
 @pytest.mark.parametrize("path", ["/sitemap-books.xml?p=0", "/sitemap-books.xml?p=x", "/sitemap-nothing.xml"])
-def test_there_is_no_such_file(client: Client, path: str) -> None:
+def test_an_unknown_sitemap_file_is_404(client: Client, path: str) -> None:
     assert client.get(path).status_code == 404
 
 
-def test_icons_are_there(client: Client) -> None:
+def test_icons_exist(client: Client) -> None:
     html = client.get("/accounts/login/").content.decode()
     for name in ("favicon.svg", "favicon.ico", "apple-touch-icon.png"):
         assert finders.find(name)

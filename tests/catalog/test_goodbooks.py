@@ -1,4 +1,4 @@
-"""A whole catalogue in goodbooks format, held against counting in the files themselves."""
+"""A whole catalogue in goodbooks format, compared with counts in the files themselves."""
 
 import json
 import random
@@ -33,8 +33,8 @@ FOLDERS = [
 ]
 
 
-# Committed, and so emptied with the tables: rows that are rolled back stay in them until PostgreSQL vacuums, and until
-# then wrong estimates of their size make every query slow.
+# The rows are committed and the tables emptied afterwards. Rolled-back rows would stay in the tables until PostgreSQL
+# vacuums them, and until then wrong estimates of the size would slow down every query.
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("own_copy")
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -65,7 +65,7 @@ def _written() -> tuple[int, int | None]:
 
 
 def _check_rows(folder: Path, tagged: Mapping[str, set[int]], report: dict[str, Any]) -> None:
-    """The rows, the figures of the report, and the counts of dirt are those of the files."""
+    """Assert that rows, figures of the report and counts of problems match the files."""
     rows = list(read_rows(folder, "books.csv"))
     tags = [fold(row["tag_name"]) for row in read_rows(folder, "tags.csv")]
     links = sum(1 for _ in read_rows(folder, "book_tags.csv"))
@@ -87,7 +87,7 @@ def _check_rows(folder: Path, tagged: Mapping[str, set[int]], report: dict[str, 
 
 
 def _check_queries(tagged: Mapping[str, set[int]]) -> None:
-    """Queries in SQL find the books that the files name."""
+    """Assert that queries in SQL find the books in the files."""
     everything = set(Book.objects.values_list("pk", flat=True))
     for text in ("fantasy & young-adult", "fantasy - romance", "(classics | 20th-century) & fiction", "-to-read"):
         node = _parse(text)
@@ -103,7 +103,7 @@ def _parse(text: str) -> Node:
 
 
 def _check_any_query() -> None:
-    """Redis and SQL show the same two pages of any query."""
+    """Assert that Redis and SQL show the same two pages of any query."""
     held = copy._held
     assert held is not None
     names = [name for _, name in held.structure._sizes] + ["no such tag", "fantsy"]
@@ -117,7 +117,7 @@ def _check_any_query() -> None:
 
 
 def _random_query(chance: random.Random, names: list[str], depth: int = 0) -> Node:
-    """Return any query; common tags are named more often than rare ones."""
+    """Return a random query. Common tags occur more often than rare ones."""
     kind = chance.choice(["tag", "and", "or", "not", "minus"] if depth < 3 else ["tag"])
     if kind == "tag":
         return query.Tag(names[int(len(names) * chance.random() ** 4)])
@@ -130,14 +130,14 @@ def _random_query(chance: random.Random, names: list[str], depth: int = 0) -> No
 
 
 def _check_every_page(text: str) -> None:
-    """Redis and SQL show the same on every page of a query, in every order."""
+    """Assert that Redis and SQL show the same on every page of a query in every order."""
     expected = set(sql.matching(_parse(text)).values_list("pk", flat=True))
     for order in ORDERS:
         assert set(all_pages(text, order)) == expected
 
 
 def _check_the_whole_catalogue() -> None:
-    """The copy pages through all books in every order, which is that of SQL."""
+    """Assert that the copy pages through all books in the same orders as SQL."""
     held = copy._held
     assert held is not None
     for order in ORDERS:

@@ -1,4 +1,4 @@
-"""``import_goodbooks`` on folders that hold every kind of dirt."""
+"""``import_goodbooks`` on folders with every kind of bad data."""
 
 import json
 from pathlib import Path
@@ -22,25 +22,25 @@ Capture = pytest.CaptureFixture[str]
 
 
 def load(folder: Path, capsys: Capture, *arguments: str) -> dict[str, Any]:
-    """Run the command; what it reports."""
+    """Run the command, and return its report."""
     call_command("import_goodbooks", str(folder), "--books-only", "--json", *arguments)
     report: dict[str, Any] = json.loads(capsys.readouterr().out)
     return report
 
 
 def dirt(report: dict[str, Any]) -> dict[str, int]:
-    """The kinds of dirt and how often, but for the lost digits that nearly every row has."""
+    """Return the counts of problems by kind, without the lost digits that nearly every row has."""
     counts = {kind: found["count"] for kind, found in report["dirt"].items()}
     counts.pop("ISBN-13 with lost digits", None)
     return counts
 
 
 def written() -> tuple[int, int | None, int]:
-    """Something that any write to the catalogue changes."""
+    """Return a value that changes with any write to the catalogue."""
     return Change.objects.count(), Change.objects.aggregate(Max("id"))["id__max"], Tagging.objects.count()
 
 
-def test_books_come_with_their_authors_in_order_and_their_tags(tmp_path: Path, capsys: Capture) -> None:
+def test_books_get_their_authors_in_order_and_their_tags(tmp_path: Path, capsys: Capture) -> None:
     write(
         tmp_path,
         books_csv(
@@ -66,7 +66,7 @@ def test_books_come_with_their_authors_in_order_and_their_tags(tmp_path: Path, c
     assert sorted(tag.name for tag in second.tags.all()) == ["-", "sci-fi", "武侠"]
 
 
-def test_again_nothing_is_written(tmp_path: Path, capsys: Capture) -> None:
+def test_a_second_import_writes_nothing(tmp_path: Path, capsys: Capture) -> None:
     write(
         tmp_path,
         books_csv({}, {"book_id": "x", "goodreads_book_id": "2"}),
@@ -82,7 +82,7 @@ def test_again_nothing_is_written(tmp_path: Path, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("after", range(1, 8))
-def test_stopped_anywhere_it_goes_on(
+def test_an_import_continues_after_a_stop_anywhere(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     numbers = [str(n) for n in range(1, 6)]
@@ -112,7 +112,7 @@ def test_stopped_anywhere_it_goes_on(
     assert Book.authors.through.objects.count() == 10
 
 
-def test_every_kind_of_bad_book_is_counted_and_the_good_ones_stay(tmp_path: Path, capsys: Capture) -> None:
+def test_bad_books_are_counted_by_kind_and_good_ones_imported(tmp_path: Path, capsys: Capture) -> None:
     rows = [
         {"title": "", "original_title": "From the original"},
         {"title": "", "original_title": ""},
@@ -159,7 +159,7 @@ def test_every_kind_of_bad_book_is_counted_and_the_good_ones_stay(tmp_path: Path
     assert Author.objects.filter(name="y" * 299 + "…").exists()
 
 
-def test_every_kind_of_bad_tag_is_counted_and_the_good_ones_stay(tmp_path: Path, capsys: Capture) -> None:
+def test_bad_tags_are_counted_by_kind_and_good_ones_imported(tmp_path: Path, capsys: Capture) -> None:
     write(
         tmp_path,
         books_csv({}),
@@ -188,13 +188,13 @@ def test_every_kind_of_bad_tag_is_counted_and_the_good_ones_stay(tmp_path: Path,
     assert Tag.objects.filter(name="not on any book").exists()
 
 
-def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path, capsys: Capture) -> None:
+def test_a_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path: Path, capsys: Capture) -> None:
     write(tmp_path, b"\xef\xbb\xbf" + books_csv({"title": "Émile"}).replace("\n", "\r\n").encode())
     assert dirt(load(tmp_path, capsys)) == {}
     assert Book.objects.get().title == "Émile"
 
 
-def test_utf_16_is_read_by_its_mark(tmp_path: Path, capsys: Capture) -> None:
+def test_utf_16_is_recognised_by_its_byte_order_mark(tmp_path: Path, capsys: Capture) -> None:
     write(tmp_path, books_csv({"title": "Émile 武侠"}).encode("utf-16"))
     assert dirt(load(tmp_path, capsys)) == {}
     assert Book.objects.get().title == "Émile 武侠"
@@ -207,7 +207,7 @@ def test_a_line_in_another_encoding_is_read_and_counted(tmp_path: Path, capsys: 
     assert set(Book.objects.values_list("title", flat=True)) == {"Émile", "Café"}
 
 
-def test_rows_of_another_width_and_misplaced_quotes_are_left_out(tmp_path: Path, capsys: Capture) -> None:
+def test_rows_of_another_width_and_misplaced_quotes_are_skipped(tmp_path: Path, capsys: Capture) -> None:
     write(
         tmp_path,
         books_csv({}),
@@ -218,7 +218,7 @@ def test_rows_of_another_width_and_misplaced_quotes_are_left_out(tmp_path: Path,
     assert set(Tag.objects.values_list("name", flat=True)) == {"one", "four", "five"}
 
 
-def test_a_book_keeps_the_number_of_its_file_unless_another_has_it(tmp_path: Path, capsys: Capture) -> None:
+def test_a_book_keeps_the_id_of_the_file_unless_it_is_taken(tmp_path: Path, capsys: Capture) -> None:
     make_book("The shop's own", pk=2)
     write(
         tmp_path,
@@ -238,19 +238,19 @@ def test_a_book_keeps_the_number_of_its_file_unless_another_has_it(tmp_path: Pat
     assert written() == before
 
 
-def test_books_made_afterwards_get_numbers_above_those_of_the_files(tmp_path: Path, capsys: Capture) -> None:
+def test_later_books_get_ids_above_those_of_the_files(tmp_path: Path, capsys: Capture) -> None:
     write(tmp_path, books_csv({"book_id": "1000"}))
     load(tmp_path, capsys)
     assert make_book("A new one").pk > 1000
 
 
-def test_impossible_limit_is_one_line(tmp_path: Path, capsys: Capture) -> None:
+def test_an_impossible_limit_is_a_one_line_error(tmp_path: Path, capsys: Capture) -> None:
     with pytest.raises(SystemExit, match="2"):
         call_command("import_goodbooks", str(tmp_path), "--limit", "0")
     assert capsys.readouterr().err == "--limit has to be at least 1\n"
 
 
-def test_a_limit_takes_the_first_books_and_a_later_run_the_rest(tmp_path: Path, capsys: Capture) -> None:
+def test_a_limit_imports_the_first_books_and_a_later_run_the_rest(tmp_path: Path, capsys: Capture) -> None:
     write(
         tmp_path,
         books_csv(*({"book_id": str(n), "goodreads_book_id": f"10{n}"} for n in range(1, 6))),
@@ -274,10 +274,10 @@ def test_a_limit_takes_the_first_books_and_a_later_run_the_rest(tmp_path: Path, 
         ("tags.csv", b'tag_id,tag_name\n1,a\n2,"b\n3,c\n', "tags.csv, line 3: a quoted cell that begins here"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_one_line_and_exit_code_2(
+def test_an_unreadable_file_is_a_one_line_error_with_exit_code_2(
     tmp_path: Path, capsys: Capture, settings: Settings, file: str, content: bytes | None, line: str
 ) -> None:
-    settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": float("inf")}  # how far it got is not said
+    settings.MIRROR = {**settings.MIRROR, "PROGRESS_SECONDS": float("inf")}  # without the progress
     write(tmp_path, books_csv({}), tags_csv(("1", "a")), links_csv(("101", "1")))
     (tmp_path / file).unlink()
     if content is not None:
@@ -289,20 +289,20 @@ def test_a_file_that_cannot_be_read_is_one_line_and_exit_code_2(
     assert "Traceback" not in said
 
 
-def test_a_header_is_checked_before_anything_is_written(tmp_path: Path, capsys: Capture) -> None:
+def test_headers_are_checked_before_the_first_write(tmp_path: Path, capsys: Capture) -> None:
     write(tmp_path, books_csv({}), links="nothing,useful\n")
     with pytest.raises(SystemExit, match="2"):
         call_command("import_goodbooks", str(tmp_path))
     assert not Book.objects.exists()
 
 
-def test_a_folder_without_one_usable_book_is_exit_code_1(tmp_path: Path, capsys: Capture) -> None:
+def test_a_folder_without_a_usable_book_gives_exit_code_1(tmp_path: Path, capsys: Capture) -> None:
     write(tmp_path, books_csv({"goodreads_book_id": "?"}))
     with pytest.raises(SystemExit, match="1"):
         call_command("import_goodbooks", str(tmp_path))
 
 
-def test_the_closing_line_tells_what_was_added_and_what_was_wrong(tmp_path: Path, capsys: Capture) -> None:
+def test_the_last_lines_report_additions_and_problems(tmp_path: Path, capsys: Capture) -> None:
     write(tmp_path, books_csv({"original_publication_year": ""}), tags_csv(("1", "a")), links_csv(("101", "1")))
     call_command("import_goodbooks", str(tmp_path), "--books-only")
     first, last = capsys.readouterr().out.splitlines()
@@ -311,7 +311,7 @@ def test_the_closing_line_tells_what_was_added_and_what_was_wrong(tmp_path: Path
 
 
 @pytest.mark.on_postgres
-def test_a_planner_that_thinks_the_tables_empty_is_told_better(tmp_path: Path, capsys: Capture) -> None:
+def test_an_import_updates_the_statistics_of_the_planner(tmp_path: Path, capsys: Capture) -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE pg_class SET reltuples = 0, relpages = 5 WHERE relname LIKE 'catalog_%%'")
         write(tmp_path, books_csv({}), tags_csv(("1", "a")), links_csv(("101", "1")))

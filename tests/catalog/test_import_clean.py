@@ -1,4 +1,4 @@
-"""Cells as they come in the goodbooks files, and what is made of them."""
+"""The conversion of cells of the goodbooks files to values."""
 
 from decimal import Decimal
 
@@ -24,7 +24,7 @@ def test_numbers_are_whole_and_not_negative(text: str, value: int | None) -> Non
     ("text", "value"),
     [("2008.0", 2008), ("-720.0", -720), ("1", 1), ("0", None), ("99999", None), ("1999.5", None), ("", None)],
 )
-def test_years_may_be_before_christ_but_not_in_a_year_that_never_was(text: str, value: int | None) -> None:
+def test_years_may_be_bc_but_not_zero(text: str, value: int | None) -> None:
     assert clean.year(text) == value
 
 
@@ -54,24 +54,24 @@ def test_ratings_are_between_0_and_5(text: str, value: str | None) -> None:
         ("", "", None),
     ],
 )
-def test_an_isbn_is_only_taken_when_its_check_digit_is_right(ten: str, thirteen: str, isbn: str | None) -> None:
+def test_an_isbn_needs_a_correct_check_digit(ten: str, thirteen: str, isbn: str | None) -> None:
     assert clean.isbn(ten, thirteen) == isbn
 
 
-def test_authors_keep_their_order_and_come_once_with_single_blanks() -> None:
+def test_authors_are_distinct_in_order_and_with_single_blanks() -> None:
     text = "William Shakespeare, Robert           Jackson,, Kurt Vonnegut Jr., William Shakespeare ,"
     assert clean.authors(text, 300) == ["William Shakespeare", "Robert Jackson", "Kurt Vonnegut Jr."]
     assert clean.authors("Mary GrandPre\u0301, Mary GrandPr\u00e9", 300) == ["Mary GrandPr\u00e9"]
 
 
-def test_what_is_too_long_is_cut_so_that_one_sees_it() -> None:
+def test_overlong_text_is_cut_with_an_ellipsis() -> None:
     assert clean.shortened("abcdef", 6) == "abcdef"
     assert clean.shortened("abcdefg", 6) == "abcde…"
     assert clean.authors("x" * 400, 300) == ["x" * 299 + "…"]
 
 
 @given(st.text(), st.text())
-def test_no_text_is_too_strange(text: str, other: str) -> None:
+def test_no_text_raises_an_error(text: str, other: str) -> None:
     assert clean.number(text) is None or text.isascii()
     assert clean.year(text) != 0
     assert clean.rating(text) is None or text.isascii()

@@ -1,4 +1,4 @@
-"""``import_goodbooks`` killed in the middle of anything."""
+"""``import_goodbooks`` killed in each of its phases."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from tests.support.catalog.goodbooks import read_rows, read_tagged
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_an_import_goes_on_after_it_was_killed_in_the_middle_of_anything(environment: dict[str, str]) -> None:
+def test_an_import_continues_after_a_kill_in_any_phase(environment: dict[str, str]) -> None:
     def run(*command: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, *command], cwd=settings.BASE_DIR, env=environment,

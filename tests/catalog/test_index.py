@@ -1,4 +1,4 @@
-"""The copy of the catalogue answers as looking at each book would."""
+"""The copy of the catalogue gives the same answers as a check of each book."""
 
 from collections import Counter
 from itertools import chain
@@ -55,7 +55,7 @@ def _index(shelf: Records) -> Index:
 
 
 def _placed(mirror: Mirror, record: dict[str, Any] | None) -> list[Contribution]:
-    """What a mirror places of a book; None: there is none."""
+    """Return the entries of a mirror for a book. None: the book does not exist."""
     if record is None:
         return []
     is_sold = record.get("price") is not None
@@ -75,7 +75,7 @@ def _sorted(shelf: Records, order: str, pks: set[int]) -> list[sql.Position]:
 
 
 def _agrees(found_in: Index, shelf: Records, node: Node | None, order: str) -> None:
-    """Count, facets and every page to the end are what looking at each book gives."""
+    """Assert that count, facets and all pages equal the results of checking each book."""
     pks = _matching(shelf, node)
     without = query.terms(node) if node else frozenset()
     counts = Counter(name for pk in pks for name in shelf[pk]["tags"] if name not in without)
@@ -89,7 +89,7 @@ def _agrees(found_in: Index, shelf: Records, node: Node | None, order: str) -> N
 
 
 @given(shelf=SHELVES, node=st.none() | nodes(), order=st.sampled_from(ORDERS))
-def test_it_finds_what_looking_at_each_book_finds(shelf: Records, node: Node | None, order: str) -> None:
+def test_the_copy_equals_a_check_of_each_book(shelf: Records, node: Node | None, order: str) -> None:
     _agrees(_index(shelf), shelf, node, order)
 
 
@@ -99,15 +99,15 @@ def test_it_finds_what_looking_at_each_book_finds(shelf: Records, node: Node | N
     node=st.none() | nodes(),
     order=st.sampled_from(ORDERS),
 )
-def test_news_leaves_it_as_if_it_were_new(
+def test_a_changed_copy_equals_a_fresh_one(
     first: Records, steps: list[tuple[int, dict[str, Any] | None]], node: Node | None, order: str
 ) -> None:
-    """Each step is told as the feed tells it; asking in between makes it remember answers."""
+    """Steps arrive in the form of the feed. Queries in between fill the cache of results."""
     shelf, changed = dict(first), _index(first)
     for n, (pk, record) in enumerate(steps):
         before = {**shelf[pk], "id": pk} if pk in shelf else None
         after = {**record, "id": pk} if record else None
-        for mirror in MIRRORS[:: 1 if n % 2 else -1]:  # either may be drained first
+        for mirror in MIRRORS[:: 1 if n % 2 else -1]:  # the mirrors may be drained in either order
             changed.find(node, order, None, 3)
             for is_added, entry in news_of(news(*difference(_placed(mirror, before), _placed(mirror, after)))):
                 (changed.add if is_added else changed.remove)(entry)
@@ -128,7 +128,7 @@ def test_news_leaves_it_as_if_it_were_new(
     _agrees(changed, shelf, node, order)
 
 
-def test_the_same_news_twice_changes_nothing() -> None:
+def test_repeated_changes_have_no_effect() -> None:
     shelf = _numbered({1: {"year": None, "sort_title": "x", "popularity": 1, **PLAIN, "tags": ["a", "b"]}})
     changed = _index(shelf)
     for entry in [*BookMirror().index(shelf[1])] * 2:
@@ -140,8 +140,8 @@ def test_the_same_news_twice_changes_nothing() -> None:
     _agrees(changed, {1: {**shelf[1], "tags": ["b"]}}, parse("a | b"), "title")
 
 
-def test_the_titles_of_two_books_may_be_exchanged_in_any_order() -> None:
-    """The news of one row never takes away what the news of another has said."""
+def test_the_titles_of_two_books_may_be_swapped_in_any_order() -> None:
+    """A change of one row never removes the entry of another row."""
     shelf = _numbered(
         {
             pk: {"year": 1, "sort_title": title, "popularity": 1, **PLAIN, "tags": []}
@@ -159,7 +159,7 @@ def test_the_titles_of_two_books_may_be_exchanged_in_any_order() -> None:
 
 @pytest.fixture
 def many() -> Records:
-    """Enough books for facets to be sought by threshold; the twentieth place is a tie."""
+    """Enough books for facets by threshold, with a tie at the twentieth place."""
     names = [f"t{n:02}" for n in range(40)]
     return {
         pk: {
@@ -189,7 +189,7 @@ def test_large_results_are_as_exact_as_small_ones(many: Records, text: str, orde
     assert found.positions == _sorted(many, order, pks)[:25]
 
 
-def test_answers_are_remembered_until_something_changes(many: Records) -> None:
+def test_results_are_cached_until_a_change(many: Records) -> None:
     found_in, node = _index(many), parse("t03 & t00")
     asked: list[str] = []
     books_with = found_in._books_with
@@ -207,20 +207,20 @@ def test_answers_are_remembered_until_something_changes(many: Records) -> None:
     assert len(asked) == 4
 
 
-def test_it_remembers_so_many_answers_and_no_more(many: Records) -> None:
+def test_the_cache_of_results_is_bounded(many: Records) -> None:
     found_in = _index(many)
     for n in range(index.REMEMBERED + 10):
         found_in.find(query.Tag(f"nobody {n}"), "popular", None, 1)
     assert len(found_in._remembered) == index.REMEMBERED
 
 
-def test_tags_that_no_book_has_are_named_with_those_that_look_like_them(many: Records) -> None:
+def test_unknown_tags_come_with_similar_tags(many: Records) -> None:
     found = _index(many).find(parse("t003 & t01 - t099"), "popular", None, 1)
     assert found.unknown[0] == ("t003", [("t00", 1000), ("t03", 500)])
     assert [name for name, _ in found.unknown] == ["t003", "t099"]
 
 
-def test_its_keys_are_json_as_the_cursor_writes_it(many: Records) -> None:
+def test_keys_of_positions_survive_json(many: Records) -> None:
     for order in ORDERS:
         positions = _index(many).find(None, order, None, 3).positions
         assert orjson.loads(orjson.dumps(positions)) == [list(position) for position in positions]

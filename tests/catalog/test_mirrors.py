@@ -1,4 +1,4 @@
-"""How books and tags show in Redis."""
+"""The mirrors of books and tags."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ commits = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def shelf() -> dict[str, Book]:
-    """Three books, one of them bare."""
+    """Three books, one of them without tags and authors."""
     return {
         "dune": make_book("Dune", tags="sf Classics", authors="Frank Herbert", year=1965, popularity=900),
         "tao": make_book("Tao Te Ching", tags="classics 道", authors="Laozi,Ursula K. Le Guin", year=-350),
@@ -31,9 +31,7 @@ def shelf() -> dict[str, Book]:
 
 
 @commits
-def test_a_book_shows_as_a_record_in_the_sets_of_its_tags_and_in_each_order(
-    shelf: dict[str, Book], redis: Redis
-) -> None:
+def test_a_book_has_a_record_and_entries_in_sets_of_tags_and_orders(shelf: dict[str, Book], redis: Redis) -> None:
     rebuild()
     tao, bare = shelf["tao"], shelf["bare"]
     assert orjson.loads(redis.get(keys.book(tao.pk)) or b"") == {
@@ -53,7 +51,7 @@ def test_a_book_shows_as_a_record_in_the_sets_of_its_tags_and_in_each_order(
 
 
 @commits
-def test_tag_names_can_be_searched_by_how_they_begin(shelf: dict[str, Book], redis: Redis) -> None:
+def test_tag_names_can_be_searched_by_prefix(shelf: dict[str, Book], redis: Redis) -> None:
     rebuild()
     found = redis.zrangebylex(keys.tag_names(), "[cl", "[cl\xff")
     assert [member.decode().partition("\0")[0] for member in found] == ["classics"]
@@ -108,7 +106,7 @@ def _delete_books(shelf: dict[str, Book]) -> None:
         _delete_books,
     ],
 )
-def test_whatever_is_changed_redis_says_the_same_once_drained(
+def test_redis_equals_sql_after_any_drained_change(
     shelf: dict[str, Book], redis: Redis, change: Callable[[dict[str, Book]], None]
 ) -> None:
     rebuild()
@@ -139,13 +137,13 @@ def test_rows_are_read_in_a_fixed_number_of_statements() -> None:
 
 
 @rows
-def test_keys_that_are_no_rows_are_left_out() -> None:
+def test_keys_without_rows_are_left_out() -> None:
     for name in ("book", "tag"):
         assert registry.get(name).load(["", "x", "1.5", "-1", "999999999", "٣"]) == {}
 
 
 @rows
-def test_books_of_tags_and_authors_come_by_keyset_each_once(shelf: dict[str, Book]) -> None:
+def test_books_of_tags_and_authors_are_distinct_and_read_by_keyset(shelf: dict[str, Book]) -> None:
     tags = [str(pk) for pk in Tag.objects.values_list("pk", flat=True)]
     authors = [str(pk) for pk in Author.objects.values_list("pk", flat=True)]
     dune, tao = str(shelf["dune"].pk), str(shelf["tao"].pk)

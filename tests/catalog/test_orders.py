@@ -1,4 +1,4 @@
-"""Orders: pages are what sorting everything would give."""
+"""Orders: pages equal the result of sorting everything."""
 
 from math import inf
 from typing import Any
@@ -10,7 +10,7 @@ from pyroaring import BitMap64
 from catalog import orders
 from catalog.orders import Order
 
-IDS = st.integers(1, 2**40)  # beyond what 32 bits hold
+IDS = st.integers(1, 2**40)  # more than 32 bits
 KEYS = st.one_of(st.integers(-5, 5), st.just(float("inf")))
 PLACED = st.dictionaries(IDS, KEYS, min_size=1, max_size=40)
 
@@ -25,7 +25,7 @@ def _page(placed: dict[int, Any], books: set[int], after: Any, limit: int, *, is
 
 
 @given(placed=PLACED, data=st.data())
-def test_a_page_is_what_sorting_everything_gives(placed: dict[int, Any], data: st.DataObject) -> None:
+def test_a_page_equals_sorting_everything(placed: dict[int, Any], data: st.DataObject) -> None:
     books = data.draw(st.sets(st.sampled_from(sorted(placed))))
     after = data.draw(st.none() | st.tuples(KEYS, IDS) | st.sampled_from([(k, pk) for pk, k in placed.items()]))
     limit = data.draw(st.integers(1, 6))
@@ -35,7 +35,7 @@ def test_a_page_is_what_sorting_everything_gives(placed: dict[int, Any], data: s
 
 
 @given(placed=PLACED, low=st.none() | st.integers(-6, 6), high=st.none() | st.integers(-6, 6))
-def test_a_range_is_what_looking_at_each_key_gives(placed: dict[int, Any], low: int | None, high: int | None) -> None:
+def test_a_range_equals_a_check_of_each_key(placed: dict[int, Any], low: int | None, high: int | None) -> None:
     expected = {
         pk for pk, key in placed.items() if key != inf and (low is None or key >= low) and (high is None or key <= high)
     }
@@ -43,12 +43,12 @@ def test_a_range_is_what_looking_at_each_key_gives(placed: dict[int, Any], low: 
 
 
 @given(first=PLACED, then=PLACED, gone=st.sets(IDS, max_size=5), limit=st.integers(1, 50))
-def test_changes_leave_it_as_if_it_were_new(
+def test_a_changed_order_equals_a_fresh_one(
     first: dict[int, Any], then: dict[int, Any], gone: set[int], limit: int
 ) -> None:
     order = Order(first)
     for pk, key in then.items():
-        order.between(None, None)  # makes it remember
+        order.between(None, None)  # fills the cache of ranges
         order.put(pk, key)
     left = {pk: key for pk, key in (first | then).items() if pk not in gone}
     for pk in gone:
@@ -59,7 +59,7 @@ def test_changes_leave_it_as_if_it_were_new(
     assert set(order.between(None, None)) == {pk for pk, key in left.items() if key != inf}
 
 
-def test_results_that_all_stand_at_the_end_are_found_without_walking_there() -> None:
+def test_results_at_the_end_are_found_without_a_long_walk() -> None:
     placed = {pk: pk for pk in range(1, 20_001)}
     order = Order(placed)
     last = range(15_001, 20_001)

@@ -1,4 +1,4 @@
-"""What the pages of the catalogue show, and how: links, chips, facets, hints, and nothing inline."""
+"""The content of the catalogue's pages: links, chips, facets, hints, and no inline code."""
 
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 @pytest.fixture
 def shelf() -> dict[str, Book]:
-    """Three books: ruby has two of them, web one."""
+    """Three books, two of them with the tag ruby and one with web."""
     ruby, web = Tag.objects.create(name="ruby"), Tag.objects.create(name="web & more")
     made = {}
     for n, (title, tags) in enumerate([("Eloquent <Ruby>", [ruby]), ("Rails", [ruby, web]), ("Emma", [])]):
@@ -34,7 +34,7 @@ def page(client: Client, query: str = "", **more: str) -> str:
     return client.get("/books/", {"q": query, **more}).content.decode()
 
 
-def test_a_card_says_title_authors_year_and_rating(client: Client, shelf: dict[str, Book]) -> None:
+def test_a_card_shows_title_authors_year_and_rating(client: Client, shelf: dict[str, Book]) -> None:
     html = page(client)
     assert "Eloquent &lt;Ruby&gt;" in html
     assert "<Ruby>" not in html
@@ -42,26 +42,26 @@ def test_a_card_says_title_authors_year_and_rating(client: Client, shelf: dict[s
         assert words in html
 
 
-def test_facets_lead_to_a_narrower_query(client: Client, shelf: dict[str, Book]) -> None:
+def test_facets_link_to_a_narrower_query(client: Client, shelf: dict[str, Book]) -> None:
     html = page(client, "ruby")
     assert 'href="/books/?q=ruby+%26+%22web+%26+more%22"' in html
     assert page(client, 'ruby & "web & more"').count('class="card"') == 1
 
 
-def test_chips_take_tags_away(client: Client, shelf: dict[str, Book]) -> None:
+def test_chips_link_to_the_query_without_their_tag(client: Client, shelf: dict[str, Book]) -> None:
     html = page(client, 'ruby - "web & more"')
     assert 'class="not"' in html
     assert 'href="/books/?q=ruby"' in html
     assert "1 book</h2>" in html
 
 
-def test_the_order_stays_while_searching(client: Client, shelf: dict[str, Book]) -> None:
+def test_a_new_search_keeps_the_order(client: Client, shelf: dict[str, Book]) -> None:
     html = page(client, "ruby", sort="title")
     assert '<input type="hidden" name="sort" value="title">' in html
     assert html.index("Eloquent") < html.index("Rails")
 
 
-def test_a_query_that_cannot_be_read_shows_the_place(client: Client, shelf: dict[str, Book]) -> None:
+def test_an_invalid_query_shows_the_place_of_the_error(client: Client, shelf: dict[str, Book]) -> None:
     response = client.get("/books/", {"q": "ruby & <b> &"})
     html = response.content.decode()
     assert response.status_code == 400
@@ -78,18 +78,16 @@ def test_a_query_that_cannot_be_read_shows_the_place(client: Client, shelf: dict
         ("zzzzzz", "Try a tag that others use"),
     ],
 )
-def test_when_nothing_is_found_the_page_says_what_to_do_next(
-    client: Client, shelf: dict[str, Book], query: str, hint: str
-) -> None:
+def test_an_empty_result_suggests_a_next_step(client: Client, shelf: dict[str, Book], query: str, hint: str) -> None:
     Tag.objects.create(name="emma").books.add(shelf["Emma"])
     assert hint in page(client, query)
 
 
-def test_empty_shelves_say_how_to_fill_them(client: Client) -> None:
+def test_an_empty_catalogue_tells_how_to_fill_it(client: Client) -> None:
     assert "manage.py import_goodbooks" in page(client)
 
 
-def test_the_next_page_is_a_plain_link_and_a_part_for_htmx(client: Client) -> None:
+def test_the_next_page_is_a_plain_link_or_a_part_for_htmx(client: Client) -> None:
     Book.objects.bulk_create(Book(title=f"Book {n:02}", popularity=100 - n) for n in range(25))
     html = page(client)
     assert html.count('class="card"') == 20
@@ -115,7 +113,7 @@ def test_a_book_page_has_all_its_tags_as_links(client: Client, shelf: dict[str, 
 
 
 @pytest.mark.parametrize("path", ["/books/", "/books/?q=ruby", "/books/?q=ruby+%26", "/books/?q=none", "/books/{pk}/"])
-def test_nothing_is_inline_and_nothing_comes_from_elsewhere(client: Client, shelf: dict[str, Book], path: str) -> None:
+def test_pages_have_no_inline_code_and_no_external_resources(client: Client, shelf: dict[str, Book], path: str) -> None:
     html = client.get(path.format(pk=shelf["Rails"].pk)).content.decode()
     assert what_the_policy_forbids(html) == []
 
@@ -123,7 +121,7 @@ def test_nothing_is_inline_and_nothing_comes_from_elsewhere(client: Client, shel
 NO_WORDS = (SafeString(), SafeString())
 
 
-def test_cards_are_remembered_by_record_and_language() -> None:
+def test_cards_are_cached_by_record_and_language() -> None:
     raws = tuple(
         b'{"id":%d,"title":"T","authors":[],"author_ids":[],"year":-1,"rating":null,"top_tags":[]}' % n
         for n in range(2)
@@ -137,7 +135,7 @@ def test_cards_are_remembered_by_record_and_language() -> None:
     assert BookRecord(raws[0])["year"] == -1
 
 
-def test_years_before_ours_are_said_so() -> None:
+def test_negative_years_are_shown_as_bc() -> None:
     assert (year(1999), year(0), year(-750)) == ("1999", "0", "750 BC")
 
 

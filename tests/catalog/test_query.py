@@ -1,4 +1,4 @@
-"""The query language: what is read, what is refused and where, and what it means."""
+"""The query language: parsing, errors with their places, and the meaning of queries."""
 
 import operator
 from collections.abc import Callable
@@ -74,7 +74,7 @@ A, B, C = Tag("a"), Tag("b"), Tag("c")
         ("武侠 & 小说", And((Tag("武侠"), Tag("小说")))),
     ],
 )
-def test_a_query_is_read_as_meant(text: str, node: Node | None) -> None:
+def test_queries_are_parsed(text: str, node: Node | None) -> None:
     assert parse(text) == node
 
 
@@ -101,7 +101,7 @@ def test_a_query_is_read_as_meant(text: str, node: Node | None) -> None:
         ("a\ud800", 1, 1, "No name can hold this character."),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_place(text: str, position: int, length: int, message: str) -> None:
+def test_invalid_queries_are_refused_with_the_place(text: str, position: int, length: int, message: str) -> None:
     with override("en"), pytest.raises(QueryError) as caught:
         parse(text)
     with override("en"):
@@ -120,7 +120,7 @@ def test_what_cannot_be_read_is_refused_with_the_place(text: str, position: int,
         "-(" * (MAX_DEPTH // 2 + 1) + "x" + ")" * (MAX_DEPTH // 2 + 1),
     ],
 )
-def test_what_is_too_long_or_too_deep_is_refused(text: str) -> None:
+def test_overlong_and_too_deep_queries_are_refused(text: str) -> None:
     with pytest.raises(QueryError, match="too"):
         parse(text)
 
@@ -140,7 +140,7 @@ def test_an_error_shows_the_place_with_a_little_around_it() -> None:
     assert len(before) == len(after) == 60
 
 
-def test_terms_tell_what_is_asked_for_and_what_against() -> None:
+def test_terms_are_included_or_excluded() -> None:
     node = parse("a & b - (c - d) | -b")
     assert node is not None
     assert terms(node) == {"a", "b", "c", "d"}
@@ -194,7 +194,7 @@ def test_a_facet_narrows_the_query(query: str, name: str, longer: str) -> None:
         ("ruby", "erlang", "ruby"),
     ],
 )
-def test_a_chip_takes_its_term_away(query: str, name: str, shorter: str) -> None:
+def test_a_chip_removes_its_term(query: str, name: str, shorter: str) -> None:
     assert without_term(parse(query), name) == shorter
 
 
@@ -213,7 +213,7 @@ def _books(node: Node) -> set[int]:
 
 
 def _satisfies(node: Node, book: int) -> bool:
-    """The meaning, book by book: the slow and obvious way."""
+    """Evaluate a query for one book, in the slow and obvious way."""
     if isinstance(node, Tag):
         return book in MEMBERS[node.name]
     if isinstance(node, Not):
@@ -223,7 +223,7 @@ def _satisfies(node: Node, book: int) -> bool:
 
 
 @given(nodes())
-def test_sets_and_bitmaps_give_what_looking_at_each_book_gives(node: Node) -> None:
+def test_sets_and_bitmaps_equal_a_check_of_each_book(node: Node) -> None:
     truth = {book for book in ALL if _satisfies(node, book)}
     bitmaps = {name: BitMap(books) for name, books in MEMBERS.items()}
     assert evaluate(node, MEMBERS.__getitem__, lambda: ALL) == truth
@@ -231,7 +231,7 @@ def test_sets_and_bitmaps_give_what_looking_at_each_book_gives(node: Node) -> No
 
 
 @pytest.mark.parametrize("text", ["a - b", "a & -(b | -c)", "(a | b) - c", "a - (b - c)", "-(-a | -b)"])
-def test_the_universe_is_left_alone_when_it_is_not_needed(text: str) -> None:
+def test_the_universe_is_only_called_if_needed(text: str) -> None:
     def universe() -> set[int]:
         raise AssertionError("not needed")
 
@@ -239,7 +239,7 @@ def test_the_universe_is_left_alone_when_it_is_not_needed(text: str) -> None:
 
 
 @given(nodes())
-def test_text_reads_back_as_the_same_query(node: Node) -> None:
+def test_the_text_of_a_query_parses_to_an_equivalent_query(node: Node) -> None:
     again = _parsed(to_text(node))
     assert canonical(again) == canonical(node)
     assert evaluate(again, MEMBERS.__getitem__, lambda: ALL) == evaluate(node, MEMBERS.__getitem__, lambda: ALL)
@@ -253,7 +253,7 @@ def test_the_canonical_text_means_the_same_and_is_its_own_canonical_text(node: N
 
 
 @given(nodes(), st.sampled_from(NAMES))
-def test_adding_a_term_narrows_and_taking_it_away_forgets_it(node: Node, name: str) -> None:
+def test_adding_a_term_narrows_and_removing_it_leaves_no_trace(node: Node, name: str) -> None:
     assert _books(_parsed(with_term(node, name))) == _books(node) & MEMBERS[name]
     left = parse(without_term(node, name))
     assert left is None or terms(left) == terms(node) - {name}

@@ -1,4 +1,4 @@
-"""The seed's own tables, and the invented books of the demo."""
+"""The tables of the seed, and the generated books of the demo."""
 
 import json
 from collections import Counter
@@ -24,7 +24,7 @@ def test_the_seeds_queries_find_the_seeds_books(text: str, books: set[int]) -> N
     assert set(sql.matching(parse(text)).values_list("pk", flat=True)) == books
 
 
-def test_the_seeds_people_are_there_and_nobody_can_log_in_as_them() -> None:
+def test_the_seeds_people_exist_but_cannot_log_in() -> None:
     call_command("loaddata", "seed_examples", verbosity=0)
     people = User.objects.select_related("login_stats").order_by("pk")
     stats = [(u.pk, u.username, u.login_stats.login_times, u.login_stats.last_login_time.date()) for u in people]
@@ -45,7 +45,7 @@ def test_the_seeds_books_have_their_authors() -> None:
     ]
 
 
-def test_the_seed_can_be_loaded_twice_and_beside_tags_that_are_there() -> None:
+def test_the_seed_can_be_loaded_twice_and_beside_existing_tags() -> None:
     make_book("Another", pk=99, tags="web other ruby", authors="Joe Armstrong")
     for _ in range(2):
         call_command("loaddata", "seed_examples", verbosity=0)
@@ -56,7 +56,7 @@ def test_the_seed_can_be_loaded_twice_and_beside_tags_that_are_there() -> None:
     assert make_book("Made afterwards").pk > 3
 
 
-def test_the_demo_is_a_few_hundred_different_books_with_tags_that_overlap() -> None:
+def test_the_demo_has_a_few_hundred_distinct_books_with_overlapping_tags() -> None:
     books = demo_books()
     assert len({book.title for book in books}) == len(books) == BOOKS
     assert books == demo_books()
@@ -67,7 +67,7 @@ def test_the_demo_is_a_few_hundred_different_books_with_tags_that_overlap() -> N
     assert 0 < len(together) < tags["fantasy"]
 
 
-def test_the_demo_again_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_loading_the_demo_again_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("demo_books", "--json")
     changes = Change.objects.count()
     call_command("demo_books", "--json")

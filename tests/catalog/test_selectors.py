@@ -1,4 +1,4 @@
-"""Finding and reading books: the copy and Redis, or SQL, and the same answer either way."""
+"""Finding and reading books: Redis with the copy, and SQL, give the same answers."""
 
 import random
 from typing import Any
@@ -33,7 +33,7 @@ TITLES = ["Zebra", "apple", "Apple", "Ärger", "éclair", "鹿鼎记", "𝔘nico
 
 @transaction.atomic
 def _fill(books: int = 70) -> None:
-    """Books with equal titles, years and popularities among them, for more than three pages."""
+    """Create more than three pages of books, some with equal titles, years and popularities."""
     made = make_books(
         Book(
             title=TITLES[n % len(TITLES)],
@@ -54,7 +54,7 @@ def shelf() -> None:
     warm_up()
 
 
-def test_the_examples_of_the_seed() -> None:
+def test_the_examples_of_the_seed_hold() -> None:
     ruby, rails, erlang = make_book(tags="ruby"), make_book(tags="ruby web"), make_book(tags="erlang")
     warm_up()
     assert [book["id"] for book in both("ruby & web").books] == [rails.pk]
@@ -78,7 +78,7 @@ def test_redis_and_sql_show_the_same_for_any_query(shelf: None) -> None:
 
 
 def _after_news(text: str, sort: str = "", after: str = "") -> BookList:
-    """The same, once what is new has been taken in."""
+    """Drain all changes, and return a page after checking that it equals that of SQL."""
     drain_all()
     first = shown(find_books(text, sort, after))
     page = both(text, sort, after)
@@ -86,7 +86,7 @@ def _after_news(text: str, sort: str = "", after: str = "") -> BookList:
     return page
 
 
-def test_what_is_written_shows_in_the_next_answer(shelf: None) -> None:
+def test_a_write_shows_in_the_next_answer(shelf: None) -> None:
     book = make_book("Brand new", tags="a brand-new", popularity=99)
     assert [found["title"] for found in _after_news("brand-new").books] == ["Brand new"]
     Book.objects.filter(pk=book.pk).update(title="Not so new")
@@ -98,17 +98,17 @@ def test_what_is_written_shows_in_the_next_answer(shelf: None) -> None:
     assert _after_news("well-worn").count == 0
 
 
-def test_news_costs_a_second_round_trip_and_no_sql(shelf: None) -> None:
+def test_new_changes_cost_a_second_round_trip_and_no_sql(shelf: None) -> None:
     make_book("Brand new", tags="a brand-new")
     with record() as seen:
         assert find_books("brand-new").count == 1
     assert (seen.round_trips, seen.sql) == (2, [])
 
 
-def test_a_page_goes_on_where_its_cursor_says_also_when_books_come_and_go(shelf: None) -> None:
+def test_a_page_continues_at_its_cursor_even_if_books_are_added_or_deleted(shelf: None) -> None:
     first = both("", "title")
     last = first.books[-1]["id"]
-    make_book("!", tags="a")  # before the cursor
+    make_book("!", tags="a")  # comes before the cursor
     Book.objects.get(pk=last).delete()
     second = _after_news("", "title", first.next or "")
     assert first.books[-1]["sort_title"] <= second.books[0]["sort_title"]
@@ -116,23 +116,23 @@ def test_a_page_goes_on_where_its_cursor_says_also_when_books_come_and_go(shelf:
 
 
 @pytest.mark.parametrize("after", ["x", "WyJ0aXRsZSIsIngiLDFd:abc", "\0", "é" * 5000])
-def test_a_cursor_that_is_not_ours_is_the_first_page(shelf: None, after: str) -> None:
+def test_an_invalid_cursor_means_the_first_page(shelf: None, after: str) -> None:
     assert shown(both("a", "title", after)) == shown(both("a", "title"))
 
 
-def test_a_cursor_of_another_order_is_the_first_page(shelf: None) -> None:
+def test_a_cursor_of_another_order_means_the_first_page(shelf: None) -> None:
     cursor = both("a", "title").next
     assert cursor
     assert shown(both("a", "popular", cursor)) == shown(both("a", "popular"))
 
 
-def test_an_unknown_sort_is_the_most_read(shelf: None) -> None:
+def test_an_unknown_order_falls_back_to_the_most_read(shelf: None) -> None:
     page = both("a", "by-colour")
     assert (page.sort, [sort.name for sort in page.sorts if sort.is_current]) == ("popular", ["popular"])
 
 
 @pytest.mark.parametrize(("text", "position"), [("ruby &", 5), ("((", 1), ("a" * 10_000, 2000)])
-def test_a_query_that_cannot_be_read_asks_nobody(text: str, position: int) -> None:
+def test_an_invalid_query_uses_neither_redis_nor_sql(text: str, position: int) -> None:
     with record() as seen:
         page = find_books(text)
     assert (seen.round_trips, seen.sql) == (0, [])
@@ -167,8 +167,8 @@ def test_addresses_keep_query_and_order(shelf: None) -> None:
     ]
 
 
-def test_a_tag_that_no_book_has_comes_with_those_that_look_like_it(shelf: None) -> None:
-    Tag.objects.create(name="yung-adult")  # exists, and no book has it
+def test_an_unknown_tag_comes_with_similar_tags(shelf: None) -> None:
+    Tag.objects.create(name="yung-adult")  # exists, but is on no book
     page = both("a & yung-adult")
     (unknown,) = page.unknown
     assert (unknown.name, [(tag.name, tag.query) for tag in unknown.similar]) == (
@@ -177,7 +177,7 @@ def test_a_tag_that_no_book_has_comes_with_those_that_look_like_it(shelf: None) 
     )
 
 
-def test_a_book_is_one_round_trip_and_no_sql_whether_it_exists_or_not(shelf: None) -> None:
+def test_a_book_costs_one_round_trip_and_no_sql_even_if_it_does_not_exist(shelf: None) -> None:
     made = Book.objects.order_by("pk")[1]
     with record() as seen:
         book = get_book(made.pk)
@@ -196,13 +196,13 @@ def test_a_book_is_one_round_trip_and_no_sql_whether_it_exists_or_not(shelf: Non
 
 
 @pytest.mark.parametrize("pk", [0, -1, 2**63, 10**30])
-def test_what_can_be_no_id_is_no_book(pk: int) -> None:
+def test_impossible_ids_are_no_book(pk: int) -> None:
     with record() as seen:
         assert get_book(pk) is None
     assert (seen.round_trips, seen.sql) == (0, [])
 
 
-def test_a_record_is_parsed_when_it_is_looked_at(shelf: None) -> None:
+def test_a_record_is_parsed_on_first_access(shelf: None) -> None:
     book = get_book(Book.objects.order_by("pk")[0].pk)
     assert book is not None
     assert book._fields is None
@@ -216,7 +216,7 @@ def test_a_record_is_parsed_when_it_is_looked_at(shelf: None) -> None:
 
 @pytest.fixture
 def expected(shelf: None) -> dict[str, Any]:
-    """What a warm catalogue shows."""
+    """The page that a warm catalogue shows."""
     return shown(both("a - b", "title"))
 
 
@@ -229,12 +229,12 @@ def _is_answered_by_sql(expected: dict[str, Any]) -> Recording:
     return seen
 
 
-def test_a_cold_mirror_is_answered_by_sql(expected: dict[str, Any], redis: Redis) -> None:
+def test_sql_answers_for_a_cold_mirror(expected: dict[str, Any], redis: Redis) -> None:
     redis.flushdb()
     _is_answered_by_sql(expected)
 
 
-def test_a_record_that_was_lost_is_shown_by_sql(shelf: None, redis: Redis) -> None:
+def test_sql_answers_for_a_lost_record(shelf: None, redis: Redis) -> None:
     page = find_books("")
     redis.delete(keys.book(page.books[3]["id"]))
     with record() as seen:
@@ -244,11 +244,11 @@ def test_a_record_that_was_lost_is_shown_by_sql(shelf: None, redis: Redis) -> No
 
 @pytest.fixture
 def private(redis_server: RedisServer, shelf: None) -> RedisServer:
-    """A server of this test's own, with a warm catalogue."""
+    """A Redis server for this test alone, with a warm catalogue."""
     return redis_server
 
 
-def test_with_redis_stopped_sql_answers_the_same(private: RedisServer) -> None:
+def test_sql_answers_alike_while_redis_is_stopped(private: RedisServer) -> None:
     before = shown(both("a - b", "title"))
     private.kill()
     _is_answered_by_sql(before)
@@ -259,15 +259,15 @@ def test_with_redis_stopped_sql_answers_the_same(private: RedisServer) -> None:
     assert shown(both("a - b", "title")) == before
 
 
-def test_with_redis_hung_sql_answers_the_same(private: RedisServer, settings: Settings) -> None:
+def test_sql_answers_alike_while_redis_hangs(private: RedisServer, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 60}
     before = shown(both("a - b", "title"))
     with hung(private):
         seen = _is_answered_by_sql(before)
-    assert seen.round_trips == 1  # after the first time-out it is left alone
+    assert seen.round_trips == 1  # no further attempts after the first time-out
 
 
-def test_before_the_copy_is_loaded_sql_answers_the_same(expected: dict[str, Any]) -> None:
+def test_sql_answers_alike_before_the_copy_is_loaded(expected: dict[str, Any]) -> None:
     copy.forget()
     _is_answered_by_sql(expected)
     assert copy.ensure_loaded()

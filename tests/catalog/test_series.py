@@ -17,7 +17,7 @@ from tests.support.catalog.warm import own_copy, warm_up
 __all__ = ["own_copy"]
 pages = pytest.mark.django_db(transaction=True)
 
-# title, what is left of it, and of each series: name, number, first, last, whether it is a single volume
+# title, short title, and for each series: name, number, first, last, is_single
 TABLE = [
     ("Emma", "Emma", []),
     ("The Hunger Games (The Hunger Games, #1)", "The Hunger Games", [("The Hunger Games", "1", 1, 1, True)]),
@@ -46,19 +46,19 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("title", "short", "series"), TABLE)
-def test_series_are_read_from_titles(title: str, short: str, series: list[tuple[object, ...]]) -> None:
+def test_titles_name_series(title: str, short: str, series: list[tuple[object, ...]]) -> None:
     assert split_title(title)[0] == short
     assert [tuple(one) for one in series_in(title)] == series
 
 
-def test_spellings_of_a_series_are_one() -> None:
+def test_different_spellings_are_one_series() -> None:
     first, second = (series_in(title)[0] for title in ("A (The Salt Road, #1)", "B (SALT  Road #2)"))
     assert first.folded == second.folded
 
 
 @pytest.fixture
 def volumes() -> dict[str, Book]:
-    """A series of one author, continued by another with the first; and another author's of the same name."""
+    """A series that another author continues together with the first one, and another author's series of that name."""
     made = {
         "half": make_book("Half (Salt, #0.5)", authors="Ann"),
         "one": make_book("One (Salt, #1; Sea, #3)", authors="Ann,Illustrator"),
@@ -75,7 +75,7 @@ def volumes() -> dict[str, Book]:
 
 
 def _places(book: Book) -> list[Place]:
-    """A book's places in its series, from Redis, having checked that SQL says the same."""
+    """Return a book's places in its series from Redis, after checking that SQL gives the same."""
     record_of_it = get_book(book.pk)
     assert record_of_it is not None
     with record() as seen:
@@ -95,7 +95,7 @@ def _neighbours(book: Book) -> list[tuple[str | None, str | None]]:
 
 @pages
 @pytest.mark.usefixtures("own_copy")
-def test_volumes_are_linked_in_order_and_from_sql_alike(volumes: dict[str, Book]) -> None:
+def test_redis_and_sql_link_volumes_in_order(volumes: dict[str, Book]) -> None:
     expected = {
         "half": [(None, "One")],
         "one": [("Half", "Two"), (None, "Sea")],
@@ -126,7 +126,7 @@ def test_series_follow_bulk_writes(volumes: dict[str, Book]) -> None:
 
 @pages
 @pytest.mark.usefixtures("own_copy")
-def test_the_page_of_a_volume_leads_to_those_next_to_it(client: Client, volumes: dict[str, Book]) -> None:
+def test_the_page_of_a_volume_links_to_its_neighbours(client: Client, volumes: dict[str, Book]) -> None:
     html = client.get(f"/books/{volumes['two'].pk}/").content.decode()
     assert "<h1>Two</h1>" in html
     assert "Book 2 of <bdi>The Salt</bdi>" in html

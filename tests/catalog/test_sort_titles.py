@@ -1,4 +1,4 @@
-"""What titles are sorted by: no leading punctuation, no leading article; in SQL, and so in Redis as well."""
+"""The sort text of titles, without leading punctuation and articles. SQL computes it, also for Redis."""
 
 import pytest
 from django.db import connection
@@ -41,7 +41,7 @@ def test_titles_sort_without_leading_punctuation_and_articles(title: str, expect
     assert book.sort_title == expected
 
 
-def test_no_way_of_writing_leaves_the_sorted_text_stale() -> None:
+def test_no_write_leaves_the_sort_text_stale() -> None:
     books = Book.objects.bulk_create([Book(title="The First"), Book(title="The Second")])
     Book.objects.filter(pk=books[0].pk).update(title="A Third")
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Finding books by SQL, held against looking at each book."""
+"""Finding books in SQL, compared with a check of each book."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ TITLES = ["Zebra", "apple", "Apple", "Ärger", "éclair", "鹿鼎记", "𝔘nico
 
 @pytest.fixture
 def shelf() -> dict[int, set[str]]:
-    """Books with equal titles, years and popularities among them, and the names of each one's tags."""
+    """The tags of books by id. Some books have equal titles, years and popularities."""
     books = make_books(
         Book(title=TITLES[i % len(TITLES)], popularity=i * 7 % 5, year=[None, -300, 0, 1999, 2004][i % 5])
         for i in range(40)
@@ -42,7 +42,7 @@ def _matching(node: Node | None, shelf: dict[int, set[str]]) -> set[int]:
     deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(node=nodes())
-def test_sql_finds_and_counts_what_the_sets_say(shelf: dict[int, set[str]], node: Node) -> None:
+def test_sql_equals_evaluation_with_sets(shelf: dict[int, set[str]], node: Node) -> None:
     truth = _matching(node, shelf)
     assert set(sql.matching(node).values_list("pk", flat=True)) == truth
     assert sql.count(node) == len(truth)
@@ -56,7 +56,7 @@ def test_without_a_query_all_books_are_found(shelf: dict[int, set[str]]) -> None
     assert sql.facets(None, 1)[0][1] == max(sum(n in names for names in shelf.values()) for n in NAMES)
 
 
-def test_an_unknown_tag_is_no_book_and_none_of_it_is_all(shelf: dict[int, set[str]]) -> None:
+def test_an_unknown_tag_matches_no_book_and_its_negation_all(shelf: dict[int, set[str]]) -> None:
     assert sql.count(parse("nobody-uses-this")) == 0
     assert sql.facets(parse("nobody-uses-this")) == []
     assert sql.count(parse("-nobody-uses-this")) == len(shelf)
@@ -77,7 +77,7 @@ def _key(order: str, book: Book) -> Any:
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("text", ["", "a | b", "-a", "a & b & c & d & e"])
-def test_pages_follow_one_another_in_the_order_of_python(shelf: dict[int, set[str]], order: str, text: str) -> None:
+def test_pages_are_consecutive_in_the_sort_order_of_python(shelf: dict[int, set[str]], order: str, text: str) -> None:
     node = parse(text)
     found: list[sql.Position] = []
     after = None
@@ -105,14 +105,14 @@ def test_pages_follow_one_another_in_the_order_of_python(shelf: dict[int, set[st
         ("-title", ("apple", 10**9)),
     ],
 )
-def test_a_page_may_go_on_after_a_place_where_no_book_is(
+def test_a_page_may_continue_after_a_position_without_a_book(
     shelf: dict[int, set[str]], order: str, after: sql.Position
 ) -> None:
     with_after = sort_positions(order, [*_by_python(order, set(shelf)), after])
     assert sql.page(None, order, after, 100) == with_after[with_after.index(after) + 1 :]
 
 
-def test_text_is_compared_by_code_point_whatever_the_database_was_made_with(sqlite: bool) -> None:
+def test_text_is_compared_by_code_point_regardless_of_the_default_collation(sqlite: bool) -> None:
     with CaptureQueriesContext(
         connection,
     ) as captured:
@@ -121,10 +121,10 @@ def test_text_is_compared_by_code_point_whatever_the_database_was_made_with(sqli
     page, facets = (query["sql"] for query in captured.captured_queries)
     wanted = "BINARY" if sqlite else 'COLLATE "C"'
     assert wanted in facets
-    assert sqlite or page.count(wanted) >= 2  # where it sorts and where it compares
+    assert sqlite or page.count(wanted) >= 2  # in ORDER BY and in WHERE
 
 
-def test_a_record_says_all_that_is_shown_of_a_book() -> None:
+def test_a_record_holds_all_data_of_a_book() -> None:
     book = make_book("Tao Te Ching", tags="zen Classic 道", authors="Laozi, Ursula K. Le Guin", year=-350)
     Book.objects.filter(pk=book.pk).update(rating="4.30", popularity=12, language="eng", isbn="1590307445")
     plain = make_book("Plain")
@@ -144,14 +144,14 @@ def test_a_record_says_all_that_is_shown_of_a_book() -> None:
     ]  # fmt: skip
 
 
-def test_records_take_four_statements_however_many_they_are() -> None:
+def test_any_number_of_records_takes_four_statements() -> None:
     pks = [make_book(tags=f"a b t{i}", authors=f"A{i}").pk for i in range(30)]
     with CaptureQueriesContext(connection) as captured:
         assert len(sql.book_records(pks)) == 30
     assert len(captured) == 4
 
 
-def test_a_tag_that_goes_while_records_are_read_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tag_deleted_while_records_are_read_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     from catalog import records
 
     book = make_book(tags="stays goes")

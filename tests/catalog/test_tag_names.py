@@ -1,4 +1,4 @@
-"""Other names of tags, names of shelves, and how many readers gave a tag: imported, merged, and shown both ways."""
+"""Aliases of tags, tags that name shelves, and the counts of tags: imported, merged, and shown by Redis and SQL."""
 
 import json
 from pathlib import Path
@@ -28,19 +28,19 @@ ALIASES = "/admin/catalog/tagalias/"
 
 
 def load(folder: Path, capsys: Capture) -> dict[str, Any]:
-    """Run the import; what it reports."""
+    """Run the import, and return its report."""
     call_command("import_goodbooks", str(folder), "--books-only", "--json")
     report: dict[str, Any] = json.loads(capsys.readouterr().out)
     return report
 
 
 def counts(book: Book) -> dict[str, int]:
-    """How many readers elsewhere gave a book each of its tags."""
+    """Return the imported counts of a book's tags."""
     return dict(Tagging.objects.filter(book=book).values_list("tag__name", "imported_count"))
 
 
 def shown(book: Book) -> dict[str, Any]:
-    """The book's record, having checked that Redis and SQL say the same."""
+    """Return the tags in a book's record, after checking that Redis and SQL give the same record."""
     record = get_book(book.pk)
     with sql_only():
         by_sql = get_book(book.pk)
@@ -57,10 +57,10 @@ def staff(client: Client) -> Client:
 
 
 @rows
-def test_an_import_counts_readers_and_adds_up_other_names(
+def test_an_import_counts_readers_and_adds_up_aliases(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the rows of one book are in several batches."""
+    """The rows of one book may be in several batches."""
     monkeypatch.setattr("catalog.importer.tags.BATCH", 2)
     TagAlias.objects.create(name="SF", tag=Tag.objects.create(name="science fiction"))
     tags = tags_csv(("1", "faves"), ("2", "sf"), ("3", "favourites"), ("4", "Favorites"), ("5", "sea"))
@@ -77,11 +77,11 @@ def test_an_import_counts_readers_and_adds_up_other_names(
 
 
 @rows
-def test_an_import_sets_counts_of_tags_that_are_there(tmp_path: Path, capsys: Capture) -> None:
+def test_an_import_sets_counts_of_existing_tags(tmp_path: Path, capsys: Capture) -> None:
     book = make_book("A Title", tags="sea", goodreads_id=101)
     write(tmp_path, books_csv({}), tags_csv(("1", "sea")), links_csv(("101", "1", "x"), ("101", "1", "40")))
     report = load(tmp_path, capsys)
-    assert counts(book) == {"sea": 41}  # a count that cannot be read is one reader
+    assert counts(book) == {"sea": 41}  # an invalid count counts as one reader
     assert report["dirt"]["taggings without a usable count"]["count"] == 1
 
 
@@ -95,7 +95,7 @@ def test_an_edited_alias_wins_over_the_shipped_one(tmp_path: Path, capsys: Captu
 
 @rows
 def test_saving_an_alias_merges_the_tag(staff: Client) -> None:
-    """Counts are added up, a reader's two votes become one, and names of the old tag mean the new one."""
+    """Counts are added up, a reader's two votes become one, and aliases of the old tag stand for the new one."""
     book, other = make_book(tags="sf sci-fi"), make_book(tags="sf")
     Tagging.objects.filter(book=book).update(imported_count=20)
     sf, target = Tag.objects.get(name="sf"), Tag.objects.get(name="sci-fi")
@@ -141,7 +141,7 @@ def test_a_merge_shows_at_the_next_request(staff: Client) -> None:
         *((name, False) for name in ("must-see", "mythology", "library-science", "1984", "20th-century", "minerals")),
     ],
 )
-def test_names_of_shelves_are_known(name: str, is_shelf: bool) -> None:
+def test_tags_that_name_shelves_are_recognised(name: str, is_shelf: bool) -> None:
     assert is_shelf_name(name) is is_shelf
 
 
@@ -153,7 +153,7 @@ def test_the_patterns_come_from_the_settings(settings: Settings) -> None:
 
 
 @rows
-def test_new_tags_with_names_of_shelves_are_hidden(tmp_path: Path, capsys: Capture) -> None:
+def test_new_tags_that_name_shelves_are_hidden(tmp_path: Path, capsys: Capture) -> None:
     write(tmp_path, books_csv({}), tags_csv(("1", "to-read"), ("2", "sea")), links_csv(("101", "1"), ("101", "2")))
     load(tmp_path, capsys)
     services.add_tag(Book.objects.all(), "Default")
@@ -162,8 +162,8 @@ def test_new_tags_with_names_of_shelves_are_hidden(tmp_path: Path, capsys: Captu
 
 @commits
 @pytest.mark.usefixtures("own_copy")
-def test_hidden_tags_are_in_no_list_and_in_every_query() -> None:
-    """Redis and SQL agree, also when staff change their minds while the copy in the process stands."""
+def test_hidden_tags_can_be_queried_but_are_not_listed() -> None:
+    """Redis and SQL agree, even if staff hide and show tags while the copy in the process is loaded."""
     books = [make_book(tags="fantasy owned"), make_book(tags="owned sea")]
     Tag.objects.filter(name="owned").update(hidden=True)
     warm_up()
@@ -186,7 +186,7 @@ def test_hidden_tags_are_in_no_list_and_in_every_query() -> None:
 
 @commits
 @pytest.mark.usefixtures("own_copy")
-def test_the_tags_that_most_readers_gave_come_first_and_the_rest_behind_more(client: Client) -> None:
+def test_the_most_frequent_tags_come_first_and_the_rest_is_folded(client: Client) -> None:
     book = make_book(tags=" ".join(f"t{n:02}" for n in range(12)) + " owned")
     Tag.objects.filter(name="owned").update(hidden=True)
     Tagging.objects.filter(tag__name="t11").update(imported_count=1200)

@@ -1,4 +1,4 @@
-"""Readers give books tags: once each, within limits, seen at once by them and counted for all; and take them back."""
+"""Readers' tags: one vote for each reader and tag, within limits, visible at once, counted for all, and revocable."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def take(client: Client, book: Book, tag: str, **headers: str) -> Any:
 
 
 def top(redis: Redis, book: Book) -> dict[str, int]:
-    """How many readers gave a book which tag, as Redis says when all changes have arrived."""
+    """Return the numbers of readers of a book's tags from Redis, after all changes have arrived."""
     drain_all()
     return {tag["name"]: tag["count"] for tag in orjson.loads(redis.get(keys.book(book.pk)) or b"")["top_tags"]}
 
@@ -72,7 +72,7 @@ def test_a_tag_is_in_redis_and_on_the_page_at_once(client: Client, ann: User, bo
 
 
 def test_the_page_of_a_reader_costs_no_sql(client: Client, ann: User, book: Book) -> None:
-    """One round trip more than without own tags."""
+    """The page needs one round trip more than without own tags."""
     votes.give_tag(ann.pk, book.pk, "sea")
     rebuild()
     path = f"/books/{book.pk}/"
@@ -96,11 +96,11 @@ def test_one_reader_has_one_vote(client: Client, ann: User, book: Book, redis: R
     assert take(client, book, "desert", **JSON).json() == {
         "book": book.pk, "tag": "desert", "is_changed": False, "own_tags": [],
     }  # fmt: skip
-    assert top(redis, book) == {"desert": 1}  # it was there without readers
+    assert top(redis, book) == {"desert": 1}  # the imported tag stays without votes
 
 
 @pytest.mark.parametrize("tag", ["new", "desert"])
-def test_of_votes_at_one_moment_each_counts_once(ann: User, book: Book, tag: str) -> None:
+def test_concurrent_votes_count_once_each(ann: User, book: Book, tag: str) -> None:
     people = [ann, *(User.objects.create(username=f"p{n}") for n in range(3))]
     done = together(8, lambda n: votes.give_tag(people[n % 4].pk, book.pk, tag))
     assert sorted(done, key=str) == [(tag, False)] * 4 + [(tag, True)] * 4
@@ -110,7 +110,7 @@ def test_of_votes_at_one_moment_each_counts_once(ann: User, book: Book, tag: str
     assert set(book.tags.values_list("name", flat=True)) == {"desert"}
 
 
-def test_another_name_is_a_vote_for_the_tag(client: Client, ann: User, book: Book) -> None:
+def test_an_alias_is_a_vote_for_its_tag(client: Client, ann: User, book: Book) -> None:
     TagAlias.objects.create(name="sand", tag=Tag.objects.get(name="desert"))
     assert give(client, book, "Sand", **JSON).json()["tag"] == "desert"
     assert give(client, book, "faves", **JSON).json()["tag"] == "favorites"
@@ -128,7 +128,7 @@ def test_another_name_is_a_vote_for_the_tag(client: Client, ann: User, book: Boo
         ("a\u202eb", "Leave out control characters."),
     ],
 )
-def test_what_is_no_tag_is_refused(client: Client, ann: User, book: Book, tag: str, words: str) -> None:
+def test_invalid_tags_are_refused(client: Client, ann: User, book: Book, tag: str, words: str) -> None:
     response = give(client, book, tag, **JSON)
     assert (response.status_code, response.json()["error"]["message"][: len(words)]) == (400, words)
     assert words in give(client, book, tag).content.decode()
@@ -140,7 +140,7 @@ def test_what_is_no_tag_is_refused(client: Client, ann: User, book: Book, tag: s
 
 
 @pytest.mark.parametrize("tag", ['say "hi"', "<b>&</b>", "a & b", "-", "道"])
-def test_any_other_text_is_a_tag_and_can_be_searched(client: Client, ann: User, book: Book, tag: str) -> None:
+def test_every_accepted_tag_can_be_searched(client: Client, ann: User, book: Book, tag: str) -> None:
     if give(client, book, tag, **JSON).status_code == 400:
         assert "Leave out signs" in give(client, book, tag, **JSON).json()["error"]["message"]
         return
@@ -149,14 +149,14 @@ def test_any_other_text_is_a_tag_and_can_be_searched(client: Client, ann: User, 
     assert query.parse(query.to_text(query.Tag(tag))) == query.Tag(tag)
 
 
-def test_htmx_gets_the_tags_alone(client: Client, ann: User, book: Book) -> None:
+def test_htmx_gets_only_the_tags(client: Client, ann: User, book: Book) -> None:
     html = give(client, book, "sea", **HTMX).content.decode()
     assert "<html" not in html
     assert 'id="book-tags"' in html
     assert "Remove your tag “sea”" in html
 
 
-def test_strangers_log_in_first(book: Book) -> None:
+def test_anonymous_visitors_must_log_in_first(book: Book) -> None:
     stranger = Client()
     response = give(stranger, book, "sea")
     assert response.headers["Location"] == f"/accounts/login/?next=%2Fbooks%2F{book.pk}%2F"
@@ -172,12 +172,12 @@ def test_a_forged_form_is_refused(ann: User, book: Book) -> None:
     assert take(strict, book, "sea").status_code == 403
 
 
-def test_there_is_no_tag_for_a_book_that_is_not_there(client: Client, ann: User) -> None:
+def test_an_unknown_book_cannot_be_tagged(client: Client, ann: User) -> None:
     assert client.post("/books/987654321/tags/", {"tag": "sea"}).status_code == 404
     assert not Tag.objects.exists()
 
 
-def test_nobody_tags_too_often_or_too_much(client: Client, ann: User, book: Book, settings: Settings) -> None:
+def test_votes_are_limited_in_rate_and_number(client: Client, ann: User, book: Book, settings: Settings) -> None:
     settings.TAG_RATES, settings.TAGS_OF_READER = ((3, 3600),), 2
     assert [give(client, book, tag, **JSON).status_code for tag in ("a", "b", "c", "d")] == [200, 200, 400, 429]
     assert "You gave this book 2 tags" not in give(client, book, "a").content.decode()
@@ -185,7 +185,7 @@ def test_nobody_tags_too_often_or_too_much(client: Client, ann: User, book: Book
     assert take(client, book, "a", **JSON).status_code == 200
 
 
-def test_staff_take_a_tag_off_with_its_votes(client: Client, ann: User, book: Book, redis: Redis) -> None:
+def test_removing_a_tag_by_staff_deletes_its_votes(client: Client, ann: User, book: Book, redis: Redis) -> None:
     give(client, book, "rude")
     assert remove_tag(Book.objects.filter(pk=book.pk), Tag.objects.get(name="rude")) == 1
     assert not TagVote.objects.exists()
@@ -193,7 +193,7 @@ def test_staff_take_a_tag_off_with_its_votes(client: Client, ann: User, book: Bo
     assert "rude" not in top(redis, book)
 
 
-def test_the_mirror_of_votes_is_exact(client: Client, ann: User, book: Book) -> None:
+def test_the_mirror_of_votes_equals_sql(client: Client, ann: User, book: Book) -> None:
     for tag in ("sea", "sand", "desert"):
         give(client, book, tag)
     take(client, book, "sand")
@@ -203,14 +203,14 @@ def test_the_mirror_of_votes_is_exact(client: Client, ann: User, book: Book) -> 
     assert verify(["book", "tag", "hidden_tag", "tag_vote"]) == []
 
 
-def test_without_redis_a_vote_counts_and_shows(client: Client, ann: User, book: Book) -> None:
+def test_votes_count_and_show_without_redis(client: Client, ann: User, book: Book) -> None:
     breaker.failed()
     give(client, book, "sea")
     breaker.failed()
     assert "Remove your tag “sea”" in client.get(f"/books/{book.pk}/").content.decode()
 
 
-def test_a_remembered_page_shows_nobody_the_tags_of_others(product: Product, made: Made) -> None:
+def test_a_cached_page_shows_each_reader_only_their_own_tags(product: Product, made: Made) -> None:
     warm()
     path, stranger, ann, bob = path_of(product), Client(), Client(), Client()
     for client, name in ((ann, "ann"), (bob, "bob")):

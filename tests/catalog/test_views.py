@@ -1,4 +1,4 @@
-"""The pages of the catalogue: HTML and JSON, what they cost, and what bad input gets."""
+"""The pages of the catalogue: HTML and JSON, costs, and answers to bad input."""
 
 from html import unescape
 from typing import Any
@@ -45,7 +45,7 @@ def _is_json(response: HttpResponse) -> bool:
     return response.headers["Content-Type"] == JSON
 
 
-def test_the_list_works(client: Client, shelf: list[Book]) -> None:
+def test_the_list_costs_one_round_trip(client: Client, shelf: list[Book]) -> None:
     response, seen = _get(client, "/books/?q=cats")
     assert response.status_code == 200
     assert (seen.round_trips, seen.sql) == (1, [])
@@ -56,13 +56,13 @@ def test_the_list_works(client: Client, shelf: list[Book]) -> None:
 
 
 @pytest.mark.parametrize("code", ["eng", "en-US", "en"])
-def test_a_book_names_its_language_however_its_code_is_spelled(client: Client, code: str) -> None:
+def test_a_book_page_names_the_language_for_every_spelling_of_its_code(client: Client, code: str) -> None:
     book = make_book("Dog")
     Book.objects.filter(pk=book.pk).update(language=code)
     assert "<dd>English</dd>" in client.get(f"/books/{book.pk}/").content.decode()
 
 
-def test_the_list_in_json_is_as_the_contract_says(client: Client, shelf: list[Book]) -> None:
+def test_the_list_in_json_follows_the_contract(client: Client, shelf: list[Book]) -> None:
     response, seen = _get(client, "/books/?q=cats", JSON)
     assert (seen.round_trips, seen.sql) == (1, [])
     assert _is_json(response)
@@ -75,7 +75,7 @@ def test_the_list_in_json_is_as_the_contract_says(client: Client, shelf: list[Bo
     assert found["facets"] == [{"name": "pets", "count": PAGE + 5}]
 
 
-def test_next_can_be_followed_to_the_end(client: Client, shelf: list[Book]) -> None:
+def test_links_to_the_next_page_lead_to_the_end(client: Client, shelf: list[Book]) -> None:
     for sort in ("", "title", "newest"):
         titles: list[str] = []
         url: str | None = f"/books/?q=pets&sort={sort}"
@@ -87,18 +87,18 @@ def test_next_can_be_followed_to_the_end(client: Client, shelf: list[Book]) -> N
         assert sorted(titles) == sorted(book.title for book in shelf)
 
 
-def test_a_book_works(client: Client, shelf: list[Book]) -> None:
+def test_a_book_page_costs_four_round_trips_and_no_sql(client: Client, shelf: list[Book]) -> None:
     rebuild(["post", "book_posts", "shelf_entry"])
     response, seen = _get(client, shelf[0].get_absolute_url())
     assert response.status_code == 200
-    # The book with all that is known of it; that it is looked at; its readers; and that there are no posts about it.
+    # The book with its extras, the recorded view, the readers of the book, and the empty list of posts.
     assert (seen.round_trips, seen.sql) == (4, [])
     assert "Cat 00" in response.content.decode()
 
 
 def test_a_book_in_json_is_its_record(client: Client, shelf: list[Book]) -> None:
     response, seen = _get(client, shelf[0].get_absolute_url(), JSON)
-    assert (seen.round_trips, seen.sql) == (2, [])  # the book, and that it is looked at
+    assert (seen.round_trips, seen.sql) == (2, [])  # the book, and the recorded view
     assert _is_json(response)
     assert response.json().items() >= {"id": shelf[0].pk, "title": "Cat 00", "tags": ["cats", "pets"]}.items()
 
@@ -113,7 +113,7 @@ def test_an_unknown_book_is_404_and_costs_no_sql(client: Client, shelf: list[Boo
         assert response.headers["Content-Type"].startswith(accept), pk
 
 
-def test_an_unknown_book_says_so_in_json(client: Client, shelf: list[Book]) -> None:
+def test_an_unknown_book_is_an_error_in_json(client: Client, shelf: list[Book]) -> None:
     response, _ = _get(client, "/books/987654321/", JSON)
     assert response.json() == {"error": {"message": "There is no such book."}}
     assert "Accept" in response.headers["Vary"]
@@ -123,9 +123,7 @@ def test_an_unknown_book_says_so_in_json(client: Client, shelf: list[Book]) -> N
     ("q", "position", "length"),
     [("ruby &", 5, 1), ("((", 1, 1), ("a" * 10_000, 2000, 8000), ('x "', 2, 1), ("a\0", 1, 1)],
 )
-def test_a_query_that_cannot_be_read_is_400_and_points_at_the_place(
-    client: Client, q: str, position: int, length: int
-) -> None:
+def test_an_invalid_query_is_400_and_points_at_the_place(client: Client, q: str, position: int, length: int) -> None:
     with record() as seen:
         response = client.get("/books/", {"q": q}, headers={"Accept": JSON})
     assert response.status_code == 400
@@ -143,27 +141,27 @@ def test_a_thousand_terms_are_refused(client: Client) -> None:
         assert response.json()["error"]["message"]
 
 
-def test_errors_are_said_in_the_readers_language(client: Client) -> None:
+def test_errors_are_translated(client: Client) -> None:
     with translation.override("zh-hans"):
         expected = translation.gettext("This bracket is never closed.")
     response = client.get("/books/?q=(a", headers={"Accept": JSON, "Accept-Language": "zh-hans"})
     assert response.json()["error"]["message"] == expected
 
 
-def test_a_tampered_cursor_is_the_first_page(client: Client, shelf: list[Book]) -> None:
+def test_a_tampered_cursor_means_the_first_page(client: Client, shelf: list[Book]) -> None:
     first = _get(client, "/books/?q=cats", JSON)[0].json()
     for after in ("nonsense", "W10:x", "%00", "%FF", "a" * 5000):
         response, _ = _get(client, f"/books/?q=cats&after={after}", JSON)
         assert response.json() == first, after
 
 
-def test_a_real_cursor_with_one_letter_changed_is_the_first_page(client: Client, shelf: list[Book]) -> None:
+def test_a_cursor_with_one_changed_letter_means_the_first_page(client: Client, shelf: list[Book]) -> None:
     first = _get(client, "/books/?q=cats", JSON)[0].json()
     changed = first["next"][:-1] + ("A" if first["next"][-1] != "A" else "B")
     assert _get(client, changed, JSON)[0].json() == first
 
 
-def test_an_unknown_sort_is_the_default(client: Client, shelf: list[Book]) -> None:
+def test_an_unknown_order_falls_back_to_the_default(client: Client, shelf: list[Book]) -> None:
     expected = _get(client, "/books/?q=cats", JSON)[0].json()["results"]
     assert _get(client, "/books/?q=cats&sort=colour", JSON)[0].json()["results"] == expected
 
@@ -178,7 +176,7 @@ def test_head_is_answered_like_get_without_the_content(client: Client, shelf: li
             assert response.content == b""
 
 
-def test_it_can_only_be_read(client: Client) -> None:
+def test_pages_are_read_only(client: Client) -> None:
     for url in ("/books/", "/books/1/"):
         for method in (client.post, client.put, client.delete):
             assert method(url).status_code == 405
@@ -197,14 +195,16 @@ def test_it_can_only_be_read(client: Client) -> None:
         ("nonsense", False),
     ],
 )
-def test_what_is_accepted_decides(client: Client, shelf: list[Book], accept: str, is_json: bool) -> None:
+def test_the_accept_header_decides_between_html_and_json(
+    client: Client, shelf: list[Book], accept: str, is_json: bool
+) -> None:
     for url in ("/books/", "/books/?q=((", shelf[0].get_absolute_url()):
         response, _ = _get(client, url, accept)
         assert _is_json(response) is is_json
         assert "Accept" in response.headers["Vary"]
 
 
-def test_htmx_gets_the_next_cards_alone(client: Client, shelf: list[Book]) -> None:
+def test_htmx_gets_only_the_next_cards(client: Client, shelf: list[Book]) -> None:
     after = _get(client, "/books/?q=cats", JSON)[0].json()["next"]
     part, seen = _get(client, after, **{"HX-Request": "true"})
     assert (seen.round_trips, seen.sql) == (1, [])
@@ -219,7 +219,7 @@ def test_htmx_gets_the_next_cards_alone(client: Client, shelf: list[Book]) -> No
 
 
 def _bodies(client: Client, pk: int) -> list[Any]:
-    """What the pages say, in HTML and JSON."""
+    """Return status and content of pages in HTML and JSON."""
     urls = ("/books/", "/books/?q=cats&sort=title", "/books/?q=nobody", f"/books/{pk}/", "/books/987654321/")
     return [
         (response.status_code, response.content)
@@ -229,14 +229,14 @@ def _bodies(client: Client, pk: int) -> list[Any]:
     ]
 
 
-def test_sql_gives_the_same_pages(client: Client, shelf: list[Book]) -> None:
+def test_sql_returns_the_same_pages(client: Client, shelf: list[Book]) -> None:
     warm = _bodies(client, shelf[0].pk)
     with sql_only(), record() as seen:
         assert _bodies(client, shelf[0].pk) == warm
-    assert {command.name for command in seen.commands} == {"EVALSHA"}  # that a book is looked at
+    assert {command.name for command in seen.commands} == {"EVALSHA"}  # the recorded view
 
 
-def test_with_redis_killed_the_same_pages_come_from_sql(
+def test_sql_returns_the_same_pages_after_redis_is_killed(
     redis_server: RedisServer, client: Client, shelf: list[Book]
 ) -> None:
     warm = _bodies(client, shelf[0].pk)
@@ -245,17 +245,17 @@ def test_with_redis_killed_the_same_pages_come_from_sql(
     assert _bodies(client, shelf[0].pk) == warm
 
 
-def test_with_redis_hung_the_same_pages_come_from_sql(
+def test_sql_returns_the_same_pages_while_redis_hangs(
     redis_server: RedisServer, client: Client, shelf: list[Book], settings: Settings
 ) -> None:
     settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 60}
     warm = _bodies(client, shelf[0].pk)
     with hung(redis_server), record() as seen:
         assert _bodies(client, shelf[0].pk) == warm
-    assert seen.round_trips == 1  # waits for a time-out, and then Redis is left alone
+    assert seen.round_trips == 1  # one time-out, and then no further attempts
 
 
-def test_somebody_logged_in_costs_one_round_trip_more_and_no_sql(
+def test_a_login_costs_one_more_round_trip_and_no_sql(
     client: Client, shelf: list[Book], django_user_model: Any
 ) -> None:
     rebuild(["session"])
@@ -265,8 +265,8 @@ def test_somebody_logged_in_costs_one_round_trip_more_and_no_sql(
     assert "Cookie" in response.headers["Vary"]
 
 
-def test_a_list_that_was_made_longer_has_an_address_of_its_own(client: Client) -> None:
-    """A visitor who comes back to it finds all the pages that were loaded, in as many round trips as one."""
+def test_a_grown_list_has_its_own_address(client: Client) -> None:
+    """A returning visitor sees all loaded pages again, with as many round trips as for one page."""
     make_books(Book(title=f"Book {n:03}", popularity=1000 - n) for n in range(PAGE * 11 + 3))
     warm_up()
     part, seen = _get(client, "/books/?pages=3")

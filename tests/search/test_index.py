@@ -1,4 +1,4 @@
-"""However a row was written, it is found at once: after the relay by Redis, and before it by SQL."""
+"""Search finds every written row at once: in SQL before the relay has run, and in Redis afterwards."""
 
 from collections.abc import Callable
 
@@ -55,14 +55,14 @@ WRITES = [_create_in_bulk, _write_raw_sql, _update, _rename_an_author, _rename_a
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_what_was_written_is_found_by_sql_before_the_relay_came(write: Callable[[], None]) -> None:
+def test_sql_finds_a_written_row_before_the_relay_has_run(write: Callable[[], None]) -> None:
     write()
     with sql_only():
         assert len(search("new lantern").books) == 1
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_what_was_written_is_found_by_both_once_drained(write: Callable[[], None]) -> None:
+def test_redis_and_sql_find_a_written_row_after_a_drain(write: Callable[[], None]) -> None:
     write()
     drain_all()
     assert len(both("new lantern").books) == 1
@@ -75,7 +75,7 @@ def test_an_isbn_is_found_as_soon_as_it_is_written() -> None:
     assert titles("978-0451524935") == ["Old Bridge"]
 
 
-def test_what_was_deleted_is_not_found_and_leaves_nothing_behind() -> None:
+def test_a_deleted_row_is_not_found_and_leaves_no_documents() -> None:
     Book.objects.all().delete()
     Author.objects.all()._raw_delete("default")
     Tag.objects.all().delete()
@@ -117,10 +117,10 @@ def test_a_rolled_back_write_is_never_found() -> None:
     assert both("lantern").is_empty
 
 
-def test_verify_finds_a_document_that_its_row_does_not_say_and_repair_mends_it() -> None:
+def test_verify_finds_and_repair_fixes_documents_that_differ_from_their_rows() -> None:
     make_book("Second Quarry")
     drain_all()
-    Posting.objects.filter(key="b:quarry").delete()  # nothing watches the lists
+    Posting.objects.filter(key="b:quarry").delete()  # no mirror watches the lists
     Document.objects.create(id="b999999", text="", weight=1, keys=["b:ghost"])
     drain_all()
     found = verify(INDEXES)
@@ -132,7 +132,7 @@ def test_verify_finds_a_document_that_its_row_does_not_say_and_repair_mends_it()
     assert titles("quarry") == ["Second Quarry"]
 
 
-def test_a_drain_of_an_index_marks_only_what_it_read() -> None:
+def test_a_drain_of_an_index_marks_only_the_changes_that_it_read() -> None:
     Book.objects.update(title="First")
     with sql_only():
         search("first")

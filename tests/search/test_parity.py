@@ -1,7 +1,7 @@
-"""Whatever is written, in any order, with the relay stopped anywhere: at rest the index is what the rows say.
+"""Parity: after any writes in any order, with the relay stopped anywhere, the index at rest follows from the rows.
 
-At rest means: live lists == lists computed from the rows == lists after a rebuild, in SQL and in Redis; and both find
-the same.
+At rest, the live lists, the lists computed from the rows and the lists after a rebuild are equal, in SQL and in Redis,
+and both find the same.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ Rows = set[tuple[Any, ...]]
 
 
 class Stopped(BaseException):
-    """The process is gone."""
+    """The simulated end of a process."""
 
 
 def _pick(model: Any, number: int) -> Any:
@@ -43,7 +43,7 @@ def _pick(model: Any, number: int) -> Any:
 
 
 class Shelves(RuleBasedStateMachine):
-    """People and programs at work on one catalogue."""
+    """Random operations on one catalogue."""
 
     @initialize()
     def begin(self) -> None:
@@ -100,7 +100,7 @@ class Shelves(RuleBasedStateMachine):
 
     @rule(title=text, after=st.booleans())
     def stop_a_drain(self, title: str, after: bool) -> None:
-        """The process ends before, or just after, the rows were replaced; the transaction ends with it."""
+        """End the process before or just after the rows are replaced, which rolls back the transaction."""
         Book.objects.update(title=title)
         mirror = registry.get("indexed_book")
         assert isinstance(mirror, TableMirror)
@@ -132,7 +132,7 @@ class Shelves(RuleBasedStateMachine):
     @rule(query=text)
     def rest(self, query: str) -> None:
         drain_all()
-        rebuild(MIRRORS)  # Redis was emptied, perhaps; the index itself is to be right without that
+        rebuild(MIRRORS)  # Redis may be empty, but the index itself needs no rebuild
         assert verify([*INDEXES, *MIRRORS]) == []
         live = _lists()
         assert live == _computed()
@@ -149,7 +149,7 @@ def _lists() -> Rows:
 
 
 def _computed() -> Rows:
-    """All lists, made from the rows alone, without the tables of the index."""
+    """Return all lists, computed from the rows alone, without the tables of the index."""
     found: Rows = set()
     for index in INDEXES:
         mirror = registry.get(index)
@@ -164,5 +164,5 @@ def _computed() -> Rows:
 
 @pytest.mark.slow(20)
 @pytest.mark.django_db(transaction=True)
-def test_at_rest_the_index_is_what_the_rows_say() -> None:
+def test_at_rest_the_index_follows_from_the_rows() -> None:
     machines.run(Shelves, examples=6, steps=20)

@@ -1,4 +1,4 @@
-"""The order of what is found: a test for each rule of ``catalog.search.ranking``, asked of Redis and of SQL."""
+"""The order of results: a test for each rule of ``catalog.search.ranking``, in Redis and in SQL."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def _shelve(*books: tuple[str, int]) -> None:
     warm_search()
 
 
-def test_the_exact_title_comes_first_whatever_is_more_popular() -> None:
+def test_the_exact_title_comes_before_more_popular_titles() -> None:
     _shelve(("It", 1), ("It Ends with Us", 900), ("Let It Snow", 950))
     assert titles("it") == ["It", "It Ends with Us", "Let It Snow"]
 
@@ -34,12 +34,12 @@ def test_a_title_without_its_subtitle_is_no_exact_match() -> None:
     assert titles("harry potter film wizardry")[0] == "Harry Potter: Film Wizardry"
 
 
-def test_titles_that_begin_with_the_query_come_before_those_that_have_its_words() -> None:
+def test_titles_that_begin_with_the_query_come_before_titles_with_its_words() -> None:
     _shelve(("Cold Rain Falls", 1), ("Rain Before the Cold", 900))
     assert titles("cold rain") == ["Cold Rain Falls", "Rain Before the Cold"]
 
 
-def test_all_words_in_any_order_come_before_some_of_them() -> None:
+def test_all_words_in_any_order_come_before_some_words() -> None:
     make_book("Harry Potter and the Prisoner of Azkaban", authors="J.K. Rowling", popularity=1)
     make_book("Harry Potter and the Chamber of Secrets", authors="J.K. Rowling", popularity=900)
     warm_search()
@@ -56,7 +56,7 @@ def test_a_word_of_the_title_counts_before_a_tag() -> None:
     assert titles("fantasy") == ["Of Fantasy", "Dragons"]
 
 
-def test_a_name_but_for_one_letter_comes_before_other_mistakes() -> None:
+def test_a_name_with_one_wrong_letter_comes_before_other_mistakes() -> None:
     _shelve(("Emma", 1), ("Anna in Rome", 900))
     assert titles("enma")[0] == "Emma"
 
@@ -66,17 +66,17 @@ def test_fewer_missing_words_come_first_then_fewer_mistakes() -> None:
     assert titles("silver lantren bridge") == ["Silver Lantern Bridge", "Silver Lanterns at Night", "Silver Moth"]
 
 
-def test_what_is_more_popular_comes_first_among_equals() -> None:
+def test_more_popular_books_come_first_among_equals() -> None:
     _shelve(("Winter One", 5), ("Winter Two", 50), ("Winter Three", 500))
     assert titles("winter") == ["Winter Three", "Winter Two", "Winter One"]
 
 
-def test_what_is_equally_popular_comes_by_age() -> None:
+def test_equally_popular_books_are_sorted_by_age() -> None:
     _shelve(*((f"Winter {word}", 5) for word in ("One", "Two", "Three")))
     assert titles("winter") == ["Winter One", "Winter Two", "Winter Three"]
 
 
-def test_both_engines_cut_a_list_of_equally_popular_books_alike() -> None:
+def test_redis_and_sql_cut_a_list_of_equally_popular_books_alike() -> None:
     make_books(Book(title=f"Winter {n}") for n in range(POSTINGS + 40))
     warm_search()
     assert len(both("winter").books) == 20
@@ -116,7 +116,7 @@ def test_a_forgiving_query_finds_its_book_first(query: str, title: str) -> None:
     assert titles(query)[:1] == [title]
 
 
-def test_authors_are_found_by_name_those_of_popular_books_first() -> None:
+def test_authors_are_found_by_name_and_sorted_by_popularity() -> None:
     make_book("A", authors="Stephen Crane", popularity=5)
     make_book("B", authors="Stephen King", popularity=50)
     warm_search()
@@ -125,7 +125,7 @@ def test_authors_are_found_by_name_those_of_popular_books_first() -> None:
     assert [author.name for author in both("kign stephen").authors][:1] == ["Stephen King"]
 
 
-def test_tags_are_found_by_name_those_of_many_books_first() -> None:
+def test_tags_are_found_by_name_and_sorted_by_number_of_books() -> None:
     make_book("A", tags="epic-fantasy fantasy")
     make_book("B", tags="urban-fantasy")
     make_book("C", tags="urban-fantasy")

@@ -1,4 +1,4 @@
-"""The page of search: HTML, JSON, suggestions, what it costs, and whom it does not name."""
+"""The search page: HTML, JSON, suggestions, costs, and readers that it hides."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def _ask(text: str, client: Client | None = None) -> dict[str, Any]:
     return found
 
 
-def test_the_json_names_what_was_found_best_first(client: Client) -> None:
+def test_the_json_lists_results_best_first(client: Client) -> None:
     found = _ask("hob")
     assert [book["title"] for book in found["books"]] == ["The Hobbit", "Hob & <b>Nob</b>"]
     assert found["books"][0].keys() == {"id", "title", "authors"}
@@ -48,12 +48,12 @@ def test_the_json_names_what_was_found_best_first(client: Client) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "—", "no such thing"])
-def test_nothing_is_found_in_nothing(text: str) -> None:
+def test_an_empty_query_finds_nothing(text: str) -> None:
     assert _ask(text) == {"books": [], "authors": [], "tags": [], "readers": []}
     assert Client().get("/search/", {"q": text}).status_code == 200
 
 
-def test_the_page_shows_what_was_found_and_keeps_the_query(client: Client) -> None:
+def test_the_page_shows_results_and_keeps_the_query(client: Client) -> None:
     response = client.get("/search/?q=hob")
     html = response.content.decode()
     assert "Hob &amp; &lt;b&gt;Nob&lt;/b&gt;" in html
@@ -77,12 +77,12 @@ def test_suggestions_come_from_the_second_letter(client: Client) -> None:
     assert "<html" not in suggest("ho")
 
 
-def test_every_page_has_the_box(client: Client) -> None:
+def test_every_page_has_the_search_box(client: Client) -> None:
     for address in ("/", "/books/", "/accounts/login/", "/no-such-page/"):
         assert 'action="/search/"' in client.get(address).content.decode(), address
 
 
-def test_a_stranger_s_search_takes_three_round_trips_and_no_sql(client: Client) -> None:
+def test_an_anonymous_search_takes_three_round_trips_and_no_sql(client: Client) -> None:
     client.get("/search/?q=hobit")
     with record() as seen:
         response = client.get("/search/?q=hobit")
@@ -130,7 +130,7 @@ def test_an_inactive_reader_is_not_named_even_by_an_index_that_is_behind() -> No
         assert _ask("hobart")["readers"] == []
 
 
-def test_without_redis_sql_answers_the_same(redis_server: RedisServer) -> None:
+def test_sql_answers_alike_without_redis(redis_server: RedisServer) -> None:
     warm_search()
     before = {text: _ask(text) for text in ("hob", "tolkein", "fantasy", "hobart")}
     redis_server.kill()
@@ -139,7 +139,7 @@ def test_without_redis_sql_answers_the_same(redis_server: RedisServer) -> None:
     assert [book["title"] for book in _ask("hobgoblin")["books"]] == ["A Hobgoblin"]
 
 
-def test_a_redis_that_hangs_costs_one_time_out(redis_server: RedisServer, settings: Settings) -> None:
+def test_a_hanging_redis_costs_one_time_out(redis_server: RedisServer, settings: Settings) -> None:
     warm_search()
     with hung(redis_server):
         breaker.reset()
@@ -152,7 +152,7 @@ def test_an_emptied_redis_is_noticed(redis_server: RedisServer) -> None:
     assert [book["title"] for book in _ask("hobbit")["books"]][:1] == ["The Hobbit"]
 
 
-def test_cards_say_what_lists_of_books_say(client: Client) -> None:
+def test_cards_show_the_same_as_in_lists_of_books(client: Client) -> None:
     make_products(Book.objects.all())
     warm_search()
     assert [len(values) for values in both("hob").beside] == [2]

@@ -1,4 +1,4 @@
-"""What search promises, on the sample and on a part of the real catalogue. ``tests.bench.search`` asks all of it."""
+"""The targets of search, on the sample and on a part of the real catalogue. ``tests.bench.search`` uses all of it."""
 
 import random
 from pathlib import Path
@@ -30,7 +30,7 @@ FOLDERS = [
 @pytest.mark.on_sqlite
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_titles_and_authors_are_found_and_both_engines_agree(folder: Path, tmp_path: Path) -> None:
+def test_titles_and_authors_are_found_and_redis_and_sql_agree(folder: Path, tmp_path: Path) -> None:
     load_books(folder, BOOKS, tmp_path)
     chance = random.Random(2026)
     titles = chance.sample(all_titles(), ASKED)
@@ -46,7 +46,7 @@ def test_titles_and_authors_are_found_and_both_engines_agree(folder: Path, tmp_p
 
 
 def _queries(chance: random.Random) -> list[str]:
-    """Words of titles, authors and tags, shuffled, cut short and mistyped."""
+    """Return random words of titles, authors and tags, some cut short or mistyped."""
     names = [*Book.objects.values_list("title", flat=True), *(name for _, name in all_authors())]
     words = [word for name in [*names, *Tag.objects.values_list("name", flat=True)] for word in name.split()]
     found = []

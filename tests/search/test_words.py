@@ -1,4 +1,4 @@
-"""Words as they are compared: without case, marks, apostrophes and articles, in any script."""
+"""Comparable words: without case, marks, apostrophes and articles, in any script."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_texts_are_split_into_words(text: str, found: tuple[str, ...]) -> None:
     assert words.split_words(text) == found
 
 
-def test_articles_are_left_out_unless_there_is_nothing_else() -> None:
+def test_articles_are_left_out_unless_all_words_are_articles() -> None:
     assert words.terms("The Lord of the Rings") == {"lord", "of", "rings", "ring"}
     assert words.terms("The The") == {"the"}
     assert words.joined("A Game of Thrones") == "gameofthrones"
@@ -35,7 +35,7 @@ def test_articles_are_left_out_unless_there_is_nothing_else() -> None:
 @pytest.mark.parametrize(
     "written", ["0-439-02348-3", "0439023483", "978-0-439-02348-1", "978 0439023481", "9780439023481"]
 )
-def test_an_isbn_is_one_number_however_it_is_written(written: str) -> None:
+def test_all_spellings_of_an_isbn_are_one_number(written: str) -> None:
     assert words.isbns(written) == ["9780439023481"]
 
 

@@ -1,4 +1,4 @@
-"""Shelves in Redis are what SQL says, after any operations, in any order, by any means."""
+"""Mirrors of shelves: Redis equals SQL after any operations in any order."""
 
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -37,7 +37,7 @@ def books() -> list[Book]:
 
 
 def everything(readers: list[User], books: list[Book]) -> list[object]:
-    """All that pages are given, whoever answers."""
+    """Return all data that pages get, from Redis or SQL."""
     ids = [reader.pk for reader in readers]
     found: list[object] = [selectors.get_shelves(pk, 2026) for pk in ids]
     for pk in ids:
@@ -49,7 +49,7 @@ def everything(readers: list[User], books: list[Book]) -> list[object]:
 
 
 def assert_equal(readers: list[User], books: list[Book]) -> None:
-    """Redis answers, and as SQL does; and nothing is missing, stale or stray."""
+    """Assert that Redis answers as SQL does, and that no entry is missing, stale or stray."""
     with record() as seen:
         from_redis = everything(readers, books)
     assert seen.sql == []
@@ -112,7 +112,7 @@ OPERATIONS: list[Callable[[Random, int, int], None]] = [
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_after_any_operations_redis_is_what_sql_and_a_rebuild_say(
+def test_redis_equals_sql_and_a_rebuild_after_any_operations(
     seed: int, readers: list[User], books: list[Book], redis: Redis
 ) -> None:
     rebuild()
@@ -128,7 +128,9 @@ def test_after_any_operations_redis_is_what_sql_and_a_rebuild_say(
     assert everything(readers, books) == live
 
 
-def test_a_book_and_a_reader_take_their_entries_along(readers: list[User], books: list[Book], redis: Redis) -> None:
+def test_deleting_a_book_or_a_reader_removes_their_entries(
+    readers: list[User], books: list[Book], redis: Redis
+) -> None:
     rebuild()
     for reader in readers:
         for book in books:
@@ -143,7 +145,7 @@ def test_a_book_and_a_reader_take_their_entries_along(readers: list[User], books
     assert not redis.exists(keys.readers_of(gone), keys.stars_of(gone))
 
 
-def test_a_private_shelf_counts_for_nobody(readers: list[User], books: list[Book]) -> None:
+def test_private_shelves_do_not_count(readers: list[User], books: list[Book]) -> None:
     rebuild()
     for reader in readers:
         services.rate(reader.pk, books[0].pk, 4, TODAY)
@@ -155,7 +157,7 @@ def test_a_private_shelf_counts_for_nobody(readers: list[User], books: list[Book
     assert selectors.count_readers(books[1].pk).counts[Shelf.WANT] == 2
 
 
-def test_a_change_costs_the_same_however_many_readers_a_book_has(books: list[Book]) -> None:
+def test_the_cost_of_a_change_does_not_depend_on_the_number_of_readers(books: list[Book]) -> None:
     readers = User.objects.bulk_create(User(username=f"one of many {n}") for n in range(300))
     ShelfEntry.objects.bulk_create(
         ShelfEntry(user=reader, book=books[0], shelf=Shelf.READ, stars=3, shelved_on=TODAY) for reader in readers[1:]
@@ -173,7 +175,7 @@ def test_a_change_costs_the_same_however_many_readers_a_book_has(books: list[Boo
     assert cost(books[0]) == cost(books[1])
 
 
-def test_a_long_shelf_is_paged_alike_from_redis_and_from_sql(readers: list[User]) -> None:
+def test_redis_and_sql_page_a_long_shelf_alike(readers: list[User]) -> None:
     made = Book.objects.bulk_create(Book(title=f"Book {n}") for n in range(50))
     ShelfEntry.objects.bulk_create(
         ShelfEntry(

@@ -79,20 +79,20 @@ def test_a_book_is_shelved_rated_dated_and_removed(client: Client, reader: User,
         {"action": "dates", "started_on": "0001-01-01"},
     ],
 )
-def test_what_cannot_be_is_refused(client: Client, book: Book, fields: dict[str, str]) -> None:
+def test_invalid_changes_are_refused(client: Client, book: Book, fields: dict[str, str]) -> None:
     for headers in ({}, JSON, HTMX):
         assert client.post(f"/books/{book.pk}/shelf/", fields, headers=headers).status_code == 400
     assert not ShelfEntry.objects.exists()
 
 
-def test_a_book_that_is_not_there_is_not_found(client: Client, book: Book) -> None:
+def test_an_unknown_book_is_404(client: Client, book: Book) -> None:
     assert client.post("/books/999999/shelf/", {"action": "shelf", "shelf": "read"}).status_code == 404
     assert client.post(f"/books/{2**70}/shelf/", {"action": "rate", "stars": "2"}).status_code == 404
 
 
-def test_the_page_shows_the_visitors_state_and_to_nobody_else(client: Client, book: Book) -> None:
+def test_the_page_shows_each_visitor_only_their_own_entry(client: Client, book: Book) -> None:
     page, stranger = f"/books/{book.pk}/", Client()
-    for _ in range(2):  # the second is a remembered page
+    for _ in range(2):  # the second answer comes from the page cache
         change(client, book, action="rate", stars=5)
         mine, theirs = client.get(page).content.decode(), stranger.get(page).content.decode()
         assert 'value="5" checked' in mine
@@ -103,14 +103,14 @@ def test_the_page_shows_the_visitors_state_and_to_nobody_else(client: Client, bo
     assert "1 reader wants to read this" in stranger.get(page).content.decode()
 
 
-def test_htmx_gets_the_button_alone(client: Client, book: Book) -> None:
+def test_htmx_gets_only_the_button(client: Client, book: Book) -> None:
     response = client.post(f"/books/{book.pk}/shelf/", {"action": "shelf", "shelf": "read"}, headers=HTMX)
     text = response.content.decode()
     assert text.startswith('<section class="shelf-box"')
     assert 'value="read" id="shelf-read" aria-pressed="true"' in text
 
 
-def test_strangers_are_led_to_the_log_in_page_and_back_to_the_book(client: Client, book: Book) -> None:
+def test_anonymous_visitors_are_redirected_to_the_log_in_page_and_back(client: Client, book: Book) -> None:
     response = Client().post(f"/books/{book.pk}/shelf/", {"action": "rate", "stars": "5"})
     assert response.headers["Location"] == f"/accounts/login/?next=/books/{book.pk}/"
     assert Client().get("/shelves/read/").headers["Location"] == "/accounts/login/?next=/shelves/read/"
@@ -119,14 +119,14 @@ def test_strangers_are_led_to_the_log_in_page_and_back_to_the_book(client: Clien
     assert client.get("/shelves/lost/").status_code == 404
 
 
-def test_forms_need_a_token(reader: User, book: Book) -> None:
+def test_forms_need_a_csrf_token(reader: User, book: Book) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(reader)
     for path in (f"/books/{book.pk}/shelf/", "/shelves/goal/", "/shelves/read/privacy/"):
         assert client.post(path, {"action": "rate", "stars": "5"}).status_code == 403
 
 
-def test_too_many_changes_have_to_wait(client: Client, book: Book, settings: object) -> None:
+def test_changes_are_rate_limited(client: Client, book: Book, settings: object) -> None:
     settings.SHELF_RATES = ((2, 60),)  # type: ignore[attr-defined]
     codes = [change(client, book, JSON, action="rate", stars=n).status_code for n in (1, 2, 3)]  # type: ignore[attr-defined]
     assert codes == [200, 200, 429]
@@ -153,7 +153,7 @@ def test_my_shelf_shows_books_and_the_goal_of_the_year(client: Client, reader: U
     assert client.post("/shelves/goal/", {"books": "0"}).status_code == 400
 
 
-def test_the_privacy_of_a_shelf_is_set(client: Client, reader: User) -> None:
+def test_readers_set_the_privacy_of_a_shelf(client: Client, reader: User) -> None:
     assert client.post("/shelves/reading/privacy/", {"privacy": "me"}).headers["Location"] == "/shelves/reading/"
     settings = ShelfSettings.objects.get(pk=reader.pk)
     assert (settings.want_privacy, settings.reading_privacy) == (Privacy.PUBLIC, Privacy.ME)
