@@ -238,7 +238,7 @@ class AliasForm(forms.ModelForm):
     """The form of an alias of a tag."""
 
     def clean(self) -> dict[str, Any]:
-        """Refuse an alias of a tag with the same name, and of a tag that is itself known by an alias."""
+        """Refuse an alias of a tag with the same name, and of a tag with a name that is itself an alias."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         name, tag = normalise(cleaned.get("name", "")), cleaned.get("tag")
         if name and tag and (name == tag.name or TagAlias.objects.filter(name=tag.name).exists()):

@@ -74,7 +74,7 @@ def _write(sql: str, rows: Sequence[tuple[int, int, int]]) -> int:
 
 
 def update_statistics(models: Iterable[type[Model]]) -> None:
-    """Have PostgreSQL update the statistics of these models' tables, which takes up to a minute otherwise.
+    """Update PostgreSQL's statistics of these models' tables, which it would otherwise do only within a minute.
 
     A planner with outdated statistics takes a table that was just filled for an empty one and joins it by nested
     loops: minutes instead of milliseconds. Outside a transaction the tables are also vacuumed, so that PostgreSQL

@@ -94,7 +94,7 @@ def _tag_counts(demo: DemoBook) -> dict[str, int]:
 
 
 def load_demo_books() -> int:
-    """Add the generated books with missing titles, and return their number."""
+    """Add the generated books that are missing, compared by title, and return their number."""
     there = set(Book.objects.values_list("title", flat=True))
     new = [demo for demo in demo_books() if demo.title not in there]
     with transaction.atomic():

@@ -38,7 +38,7 @@ class Order:
             del self._sorted[bisect_left(self._sorted, (self.keys.pop(pk), pk))]
 
     def page(self, books: BitMap64, after: Position | None, limit: int, *, is_reversed: bool = False) -> list[Position]:
-        """Return the next ``limit`` of ``books`` after a position, at which no book needs to be.
+        """Return the next ``limit`` of ``books`` after a position, which need not belong to a book.
 
         is_reversed: from the last key to the first; books without a key (inf) still come last.
         """
@@ -92,7 +92,7 @@ class Order:
         return keyed[::-1] + others[::-1]
 
     def _walk(self, books: BitMap64, start: int, end: int, limit: int, *, is_reversed: bool) -> list[Position] | None:
-        """Return the first ``limit`` of ``books`` from place ``start``, or None if ``end`` comes before enough."""
+        """Return the first ``limit`` of ``books`` from place ``start``, or None if the walk reaches ``end`` first."""
         found = []
         for place in self._stretch(start, end, is_reversed=is_reversed):
             if place[1] in books:

@@ -96,7 +96,7 @@ def facets(node: Node | None, limit: int = 20, narrowings: Sequence[Narrowing] =
 def page(
     node: Node | None, order: str, after: Position | None, limit: int, narrowings: Sequence[Narrowing] = ()
 ) -> list[Position]:
-    """Return the positions of the next ``limit`` results. ``after`` may be a position at which no book is."""
+    """Return the positions of the next ``limit`` results. The position ``after`` need not belong to a book."""
     sort = sorts.get(order)
     books = matching(node, narrowings).annotate(key=sort.expression())
     if after is not None:

@@ -56,14 +56,15 @@ def install(connection: BaseDatabaseWrapper, **signal: object) -> None:
     if connection.vendor == "sqlite" and not connection.is_in_memory_db():  # type: ignore[attr-defined]
         connection.connection.execute("PRAGMA busy_timeout = 0")
         if in_turn not in connection.execute_wrappers:
-            connection.execute_wrappers.insert(0, in_turn)  # temporary wrappers remove the last one
+            # Insert at the front, because a temporary wrapper removes the last one when it ends.
+            connection.execute_wrappers.insert(0, in_turn)
 
 
 def in_turn(execute: Execute, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
     """Execute a statement as soon as its lock is free and no statement with priority waits for it."""
     connection = context["connection"]
     attempt = partial(execute, sql, params, many, context)
-    if connection.in_atomic_block:  # it has the lock
+    if connection.in_atomic_block:  # the transaction already holds the lock
         return attempt()
     file = Path(f"{connection.settings_dict['NAME']}{SUFFIX}")
     writes = _WRITES.match(sql) is not None

@@ -6,7 +6,7 @@ from catalog.query.parser import BARE
 
 
 def to_text(node: Node) -> str:
-    """Return the query as a person would type it, in the order of its parts. Parsing the text gives an equal query."""
+    """Return the query as a person would type it, in the order of its parts. The text parses to an equivalent query."""
     if isinstance(node, Tag):
         return _name(node.name)
     if isinstance(node, Not):

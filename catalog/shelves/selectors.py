@@ -1,6 +1,6 @@
 """Read shelves from Redis or, with the same answer, from SQL.
 
-These functions check no permission. Callers show other readers' shelves only as ``ShelfPage.privacy`` allows.
+These functions check no permission. Callers show other readers' shelves only as ``Shelves.privacy`` allows.
 """
 
 from collections.abc import Collection, Mapping, Sequence
