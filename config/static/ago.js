@@ -1,5 +1,5 @@
-// Says of <time data-ago> how long ago it was: in the browser, because a page may come from a cache. What the page says
-// without this, the exact time, stays in its title.
+// Show the age of each <time data-ago>. This happens in the browser, because a page may come from a cache. The title
+// keeps the exact time, which the page shows without this script.
 (() => {
   const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
   const MONTH = 30 * 86400; // longer ago, the date says more

@@ -1,4 +1,4 @@
-// What could not be sent in the background is sent as forms are: what was typed is not lost, and the key posts it once.
+// If sending in the background fails, submit the form normally. No text is lost, and the form's key prevents duplicates.
 const sendPlainly = (event) => {
   if (!event.target.matches(".composer")) return;
   event.stopPropagation();
@@ -7,7 +7,7 @@ const sendPlainly = (event) => {
 document.addEventListener("htmx:sendError", sendPlainly, true);
 document.addEventListener("htmx:responseError", sendPlainly, true);
 
-// Counts what is typed into a composer as people count (social/text.py decides; this only says it early).
+// Count the characters in a composer as people do. social/text.py decides; this script only shows the count early.
 (() => {
   if (!window.Intl?.Segmenter) return;
   const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });

@@ -1,4 +1,4 @@
-// Passkeys: the browser makes or uses one, and the form sends what it says. data-passkey is "create" or "get".
+// Passkeys: the browser creates or uses a passkey, and the form sends the result. data-passkey is "create" or "get".
 (() => {
   const PARSERS = { create: "parseCreationOptionsFromJSON", get: "parseRequestOptionsFromJSON" };
   const send = async (form) => {

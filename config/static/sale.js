@@ -1,5 +1,5 @@
-// Countdowns, and stock that has grown old. Without this the page says the same, as of when it was made.
-const met = new WeakMap(); // when an element was first seen: what it says was so then
+// Update countdowns, and mark stock that is out of date. Without this script the page shows the state of its rendering.
+const met = new WeakMap(); // the time when an element was first seen, at which its values were current
 const since = (element) => {
   if (!met.has(element)) met.set(element, Date.now());
   return (Date.now() - met.get(element)) / 1000;
@@ -9,7 +9,8 @@ let leaving = false;
 
 const again = () => {
   if (leaving) return;
-  leaving = true; // not everybody in the same moment
+  leaving = true;
+  // A random delay keeps all visitors from reloading at the same moment.
   setTimeout(() => location.reload(), 500 + 2500 * Math.random());
 };
 

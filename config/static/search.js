@@ -1,4 +1,4 @@
-// The box in the header: suggestions as a listbox that is walked with the arrow keys (the ARIA combobox pattern).
+// The search box in the header: suggestions in a listbox for the arrow keys (the ARIA combobox pattern).
 (() => {
   const input = document.getElementById("seek");
   const list = document.getElementById("seek-list");
@@ -26,7 +26,7 @@
   document.addEventListener("htmx:afterSwap", ({ detail }) => {
     if (detail.target === list) show(options().length > 0 && document.activeElement === input);
   });
-  // What could not be suggested is not missed: the form still searches.
+  // Ignore failed suggestions, because the form still searches.
   const stay = (event) => event.target === input && event.stopPropagation();
   document.addEventListener("htmx:responseError", stay, true);
   document.addEventListener("htmx:sendError", stay, true);

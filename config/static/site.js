@@ -1,11 +1,11 @@
-// A part of a page could not be had: go to the whole page (of a form: where it leads), which says what is the matter.
-// What polls asks again.
+// If a part of a page fails to load, open the whole page (for a form: the page in data-way), which shows the error.
+// Parts that poll try again instead.
 const goThere = ({ detail: { elt, pathInfo } }) =>
   elt.matches("[data-poll]") || location.assign(elt.dataset.way ?? pathInfo.requestPath);
 document.addEventListener("htmx:responseError", goThere);
 document.addEventListener("htmx:sendError", goThere);
 
-// What has data-poll="10" is told "poll" every 10 seconds; every 60 while nobody looks.
+// Elements with data-poll="10" get the event "poll" every 10 seconds, or every 60 seconds while the page is hidden.
 let polled = Date.now();
 const poll = () => {
   const [first] = document.querySelectorAll("[data-poll]");
@@ -16,8 +16,8 @@ const poll = () => {
 setInterval(poll, 1000);
 document.addEventListener("visibilitychange", poll);
 
-// A form that is sent as forms are: its button is busy until the next page is there. htmx says so of its own by itself.
-const BUSY_SECONDS = 10; // the answer may be a file, and this page stays
+// The button of a normally submitted form is busy until the next page appears. htmx marks its own requests.
+const BUSY_SECONDS = 10; // the answer may be a file, after which this page stays
 document.addEventListener("submit", ({ defaultPrevented, submitter }) => {
   if (defaultPrevented || !submitter) return;
   submitter.ariaBusy = "true";
