@@ -2,7 +2,7 @@
 // keeps the exact time, which the page shows without this script.
 (() => {
   const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
-  const MONTH = 30 * 86400; // longer ago, the date says more
+  const MONTH = 30 * 86400; // for older times the date is more useful
   const words = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
   const say = (time) => {
     const seconds = Math.max(0, (Date.now() - Date.parse(time.dateTime)) / 1000); // clocks differ

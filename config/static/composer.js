@@ -11,8 +11,8 @@ document.addEventListener("htmx:responseError", sendPlainly, true);
 (() => {
   if (!window.Intl?.Segmenter) return;
   const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-  const POINTS = 16; // a character of more parts counts as several
-  const UNSEEN = /[\u00AD\u200B\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/g; // what comes along from other pages, and is taken away
+  const POINTS = 16; // a character of more code points counts as several
+  const UNSEEN = /[\u00AD\u200B\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/g; // invisible characters of pasted text, which are removed
   const length = (text) => {
     let count = 0;
     for (const { segment } of segmenter.segment(text.replace(UNSEEN, "").trim().normalize("NFC"))) count += Math.ceil([...segment].length / POINTS);
@@ -30,5 +30,5 @@ document.addEventListener("htmx:responseError", sendPlainly, true);
   const fields = (root) => root.querySelectorAll(".composer textarea");
   document.addEventListener("input", (event) => event.target.matches(".composer textarea") && show(event.target));
   document.addEventListener("htmx:afterSettle", () => fields(document).forEach(show));
-  fields(document).forEach(show); // what a browser has kept of an unfinished text
+  fields(document).forEach(show); // the browser may have kept an unfinished text
 })();
