@@ -38,7 +38,7 @@ FOLDERS = [
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("own_copy")
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_the_catalogue_is_that_of_the_files_in_sql_and_in_redis(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_the_catalogue_equals_the_files_in_sql_and_redis(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     folder = write_first_books(folder, tmp_path, BOOKS)
     report = _load(folder, capsys)
     tagged = read_tagged(folder)

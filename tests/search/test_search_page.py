@@ -20,7 +20,7 @@ from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
-STATEMENTS = 20  # of a search that SQL answers, however much is found
+STATEMENTS = 20  # statements of a search in SQL, for any number of results
 
 
 @pytest.fixture(autouse=True)

@@ -1,1 +1,1 @@
-"""Support for the tests: servers, fixtures, sample data and helpers, one idea a file."""
+"""Support code for the tests: servers, fixtures, sample data and helpers, one subject per module."""

@@ -1,4 +1,4 @@
-"""The fixtures that ``conftest.py`` describes."""
+"""Fixtures for all tests; ``conftest.py`` describes them."""
 
 import os
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "environment"}
 
 
 def _forget() -> None:
-    """Forget what this process knows of Redis and of the database."""
+    """Clear everything that this process remembers about Redis and the database."""
     breaker.reset()
     doubt.database.reset()
     send.broker.reset()
@@ -49,8 +49,8 @@ def _forget() -> None:
     people.forget()
     FRONT.forget()
     ratelimit._local.clear()
-    hints._due.__init__()  # type: ignore[misc]  # what was rolled back: when that is much, nothing more is taken
-    # By ids, which SQLite gives again after a rollback:
+    hints._due.__init__()  # type: ignore[misc]  # keys of rolled-back transactions count against the limit of hints
+    # Keyed by ids, which SQLite assigns again after a rollback:
     for known in (home._fetched._authors, popularity._leaders, numbers.known, hooks.recent):
         known.clear()
     selectors._expected, sales._guess, direct.owing.maybe = [], ([], []), False
@@ -62,12 +62,12 @@ def _uses_database(request: pytest.FixtureRequest) -> bool:
 
 
 def _undrained() -> override_settings:
-    """What may be rolled back cannot be drained: a request does not try."""
+    """Return settings under which requests do not drain: changes that a test may roll back cannot be drained."""
     return override_settings(MIRROR={**settings.MIRROR, "BUDGET_SECONDS": 0.0})
 
 
 def _one_day() -> override_settings:
-    """No test crosses midnight: there the clock stands still."""
+    """Return settings with a clock that stops at midnight, so that no test crosses it."""
     began = timezone.now()
 
     def clock() -> datetime:
@@ -80,12 +80,12 @@ def _one_day() -> override_settings:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """The test database; in the end every trigger is as it was."""
+    """Set up the test database; at the end check that every trigger is still installed."""
     with django_db_blocker.unblock(), flush.kept_open():
         with django_db_blocker.block():
             yield
         assert capture.missing() == []
-        if connection.vendor == "postgresql":  # threads that tests left to themselves may have connections
+        if connection.vendor == "postgresql":  # threads that outlived their tests may hold connections
             with connection.cursor() as cursor:
                 others = "datname = current_database() AND pid <> pg_backend_pid()"
                 cursor.execute(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE {others}")
@@ -93,15 +93,15 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
 
 @pytest.fixture(autouse=True)
 def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Each test starts with an empty Redis and an empty outbox.
+    """Start each test with an empty Redis and an empty outbox.
 
-    The flush after a transactional test fires the triggers, and takes the identity's row away.
+    The flush after a transactional test fires the triggers and deletes the row of the database identity.
     """
     main_server().flush()
     scripts.load(main_server()._own)
     _forget()
     undrained: AbstractContextManager[object] = nullcontext()
-    submit = letters._thread.submit  # a test may put another in its place
+    submit = letters._thread.submit  # a test may replace it
     if _uses_database(request):
         request.getfixturevalue("db")
         Change.objects.all()._raw_delete(Change.objects.db)
@@ -111,46 +111,46 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[None]:
             undrained = _undrained()
     with _one_day(), undrained:
         yield
-    # What this process sends itself, for want of a broker, is sent before the next test looks for its own letters.
+    # Without a broker this process sends emails itself; they must be sent before the next test counts emails.
     submit(int).result(PATIENCE_SECONDS)
     _forget()
-    translation.deactivate()  # a page leaves its language on
+    translation.deactivate()  # a request leaves its language active
 
 
 @pytest.fixture(scope="session")
 def postgres() -> bool:
-    """Whether the tests run on PostgreSQL."""
+    """Return whether the tests run on PostgreSQL."""
     return connection.vendor == "postgresql"
 
 
 @pytest.fixture(scope="session")
 def sqlite() -> bool:
-    """Whether the tests run on SQLite."""
+    """Return whether the tests run on SQLite."""
     return connection.vendor == "sqlite"
 
 
 @pytest.fixture(scope="session")
 def server() -> RedisServer:
-    """The server that all tests of this process share."""
+    """Return the Redis server that all tests of this process share."""
     return main_server()
 
 
 @pytest.fixture
 def redis(server: RedisServer) -> Iterator[Redis]:
-    """A client of the shared server's state database; nothing records it."""
+    """Yield a client of the shared server's state database; the recorder does not see its commands."""
     with server.client() as client:
         yield client
 
 
 @pytest.fixture
 def hurry(settings: Settings) -> Hurry:
-    """Shortens this process's time-outs to the site's while a server of the test hangs."""
+    """Return an object that sets this process's time-outs to the site's while a server of the test is frozen."""
     return Hurry(settings)
 
 
 @pytest.fixture
 def redis_server(settings: Settings, hurry: Hurry, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisServer]:
-    """A server for this test alone, that everything is pointed at: state, cache and broker."""
+    """Start a Redis server for this test alone and use it for state, cache and broker."""
     broker = os.environ["CELERY_BROKER_URL"]
     with RedisServer(on_hang=hurry) as mine:
         for name, url in mine.environment().items():
@@ -165,20 +165,20 @@ def redis_server(settings: Settings, hurry: Hurry, monkeypatch: pytest.MonkeyPat
         yield mine
         mine.thaw()
         use_broker(broker)
-        for url in [url for url in list(ConnectionFactory._pools) if str(mine.socket) in url]:  # others may add some
+        for url in [url for url in list(ConnectionFactory._pools) if str(mine.socket) in url]:  # tests may add pools
             ConnectionFactory._pools.pop(url).disconnect()
 
 
 def use_broker(url: str) -> None:
-    """Send tasks there from now on."""
+    """Make this process send its tasks to the broker at ``url``."""
     kombu.pools.reset()
-    os.environ["CELERY_BROKER_URL"] = url  # which Celery asks before its settings
-    app._after_fork()  # forgets the pools, as a new process does
+    os.environ["CELERY_BROKER_URL"] = url  # Celery reads this before its settings
+    app._after_fork()  # drops the connection pools, as in a new process
 
 
 @pytest.fixture
 def environment(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> dict[str, str]:
-    """The environment for child processes that work on the test database (commits are real)."""
+    """Return the environment for child processes that work on the test database; commits are real."""
     name = connection.settings_dict["NAME"]
     url = f"sqlite:///{name}"
     if connection.vendor == "postgresql":
@@ -186,6 +186,6 @@ def environment(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> d
     return {
         **os.environ,
         "DATABASE_URL": url,
-        "REDIS_PREFIX": prefix.current(),  # a child finds the test database in its settings
+        "REDIS_PREFIX": prefix.current(),  # a child cannot read the test's prefix from its own settings
         "DJANGO_SETTINGS_MODULE": "tests.support.settings",
     }

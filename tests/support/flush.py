@@ -1,7 +1,7 @@
-"""Emptying the test database after a test whose commits were real.
+"""Empty the test database after a test with real commits.
 
-Django's own flush empties all of sixty tables, and then does what follows a migration: ten times what the test took.
-This one empties those that have rows, and leaves alone what only a migration writes.
+Django's flush empties all sixty tables and then emits the post-migrate signal, which takes ten times as long as an
+average test. This flush empties only tables that have rows, and keeps the tables that only migrations fill.
 """
 
 import sqlite3
@@ -12,10 +12,10 @@ from django.db import connection, transaction
 from django.test import TransactionTestCase
 
 KEPT = {"django_migrations", "django_content_type", "auth_permission"}
-OUTBOX = "mirror_change"  # emptied last: triggers fill it
+OUTBOX = "mirror_change"  # emptied last, because triggers fill it
 
-# Without foreign keys, and no triggers but the mirror's. Small tables are deleted from, which is quicker; large ones
-# are truncated, or they would stay large.
+# No foreign keys are checked and no triggers fire, except those of the mirror. DELETE is faster for small tables;
+# TRUNCATE gives back the space of large ones.
 _POSTGRES = """
 DO $$
 DECLARE
@@ -47,9 +47,9 @@ END $$
 
 
 def install() -> None:
-    """Have pytest-django's transactional tests cleaned up after in this way.
+    """Make pytest-django's transactional tests use this flush.
 
-    On PostgreSQL the connection stays: a new one has to learn all tables anew.
+    On PostgreSQL the connection stays open, because a new connection would have to load all system catalogues again.
     """
     TransactionTestCase._fixture_teardown = lambda self: empty()  # type: ignore[attr-defined]
     TransactionTestCase._should_reload_connections = (  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ def install() -> None:
 
 
 def empty() -> None:
-    """Take all rows out of the test database, but for those that its migrations made."""
+    """Delete all rows of the test database except those that its migrations created."""
     if connection.vendor == "postgresql":
         _empty_postgres()
     else:
@@ -69,7 +69,7 @@ def _empty_postgres() -> None:
     kept = ", ".join(f"'{table}'" for table in sorted(KEPT))
     with connection.cursor() as cursor:
         cursor.execute(_POSTGRES % {"kept": f"ARRAY[{kept}]", "outbox": OUTBOX})
-        cursor.execute("DISCARD ALL")  # what a test set for its session
+        cursor.execute("DISCARD ALL")  # also resets session variables that a test may have set
 
 
 def _empty_sqlite() -> None:
@@ -84,7 +84,7 @@ def _empty_sqlite() -> None:
 
 @contextmanager
 def kept_open() -> Generator[None]:
-    """While somebody has SQLite's file open, the last of a test's connections need not tidy it up as it closes."""
+    """Hold the SQLite file open, so that closing a test's last connection does not trigger a checkpoint."""
     if connection.vendor == "postgresql":
         yield
         return

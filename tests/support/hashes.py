@@ -1,12 +1,12 @@
-"""Passwords are hashed in a millisecond, and not in thirty: very many tests log somebody in."""
+"""Hash passwords in one millisecond instead of thirty, because very many tests log a user in."""
 
 from accounts.hashers import Argon2PasswordHasher
 
 _QUICK = {"time_cost": 1, "memory_cost": 64}
-SITE = {name: getattr(Argon2PasswordHasher, name) for name in _QUICK}  # what the site spends
+SITE = {name: getattr(Argon2PasswordHasher, name) for name in _QUICK}  # the parameters of the site
 
 
 def install() -> None:
-    """Before any password is hashed."""
+    """Lower the cost of Argon2. Call this before any password is hashed."""
     for name, value in _QUICK.items():
         setattr(Argon2PasswordHasher, name, value)

@@ -1,12 +1,12 @@
-"""Lock waits on PostgreSQL."""
+"""Lock waits in PostgreSQL."""
 
 from django.db import connection
 
 
 def somebody_waits() -> bool:
-    """Whether a transaction waits for another one in this worker's database."""
+    """Return whether any transaction in this worker's database waits for a lock."""
     with connection.cursor() as cursor:
-        # In a transaction PostgreSQL shows the sessions of the first look, not those that began since.
+        # Within a transaction PostgreSQL caches its statistics, and would not show sessions that began later.
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(
             "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_stat_activity USING (pid)"

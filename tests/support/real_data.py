@@ -1,7 +1,7 @@
-"""The real data, where it is: a clone alone has none, and runs without the tests that need it.
+"""Deselect the tests of the real data where the data is missing, as in a plain clone.
 
-A test of the real data has the marker ``real_data``. Without the folder these tests are deselected, and one line at the
-end of the run counts them. What can be checked on a sample (``tests.support.samples``) is checked there as well.
+A test of the real data has the marker ``real_data``. Without the folder these tests are deselected, and one
+line at the end of the run gives their number. Samples (``tests.support.samples``) cover the same code where possible.
 """
 
 from pathlib import Path
@@ -12,16 +12,16 @@ import pytest
 FOLDER: Final = Path(__file__).resolve().parents[3] / "shared" / "data"
 GOODBOOKS: Final = FOLDER / "goodbooks"
 COLLEGEMSG: Final = FOLDER / "collegemsg" / "CollegeMsg.txt"
-COUNT: Final = "real_data_deselected"  # of a worker's output
+COUNT: Final = "real_data_deselected"  # the key of the number in a worker's output
 
 
 class Plugin:
-    """Deselects the tests of the real data where there is none. Each worker counts the same ones."""
+    """Pytest plugin that deselects the tests of the real data. Every worker counts the same tests."""
 
     def __init__(self) -> None:
         self.deselected = 0
 
-    @pytest.hookimpl(trylast=True)  # tests that another marker or option deselects are not counted
+    @pytest.hookimpl(trylast=True)  # runs last, so that tests that another option deselects are not counted
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if FOLDER.is_dir():
             return
@@ -34,7 +34,7 @@ class Plugin:
         if output := getattr(session.config, "workeroutput", None):
             output[COUNT] = self.deselected
 
-    @pytest.hookimpl(optionalhook=True)  # of xdist
+    @pytest.hookimpl(optionalhook=True)  # a hook of pytest-xdist
     def pytest_testnodedown(self, node: Any) -> None:
         self.deselected = max(self.deselected, getattr(node, "workeroutput", {}).get(COUNT, 0))
 

@@ -1,7 +1,7 @@
-"""Tests of real processes, servers and browsers may run a second time; each rerun is shown, and four fail the run.
+"""Rerun failed tests of real processes, servers and browsers once, report each rerun, and fail a run with four reruns.
 
-Such a test has the marker ``real``, by one of the fixtures below, by its folder, or by ``pytestmark``. No other test
-ever runs twice.
+Such a test has the marker ``real``: by one of the fixtures below, by its folder, or by ``pytestmark``. No other test
+runs twice.
 """
 
 import os
@@ -9,11 +9,11 @@ from typing import Final
 
 import pytest
 
-# Fixtures that start, kill or freeze a process, or wait for a browser.
+# Fixtures that start, kill or freeze a process, or that wait for a browser.
 FIXTURES: Final = frozenset({"broker_server", "browser", "crew", "environment", "live_server", "redis_server"})
 FOLDERS: Final = ("browser/", "faults/")
-MAX_RERUNS: Final = 3  # of all tests in one run of ``make test``
-RERUNS_BEFORE: Final = "DIPTYCH_TESTS_RERUNS"  # environment: how many an earlier part of the same run had
+MAX_RERUNS: Final = 3  # for all tests in one run of ``make test``
+RERUNS_BEFORE: Final = "DIPTYCH_TESTS_RERUNS"  # environment: reruns in earlier parts of the same run
 
 
 def mark(items: list[pytest.Item]) -> None:
@@ -27,7 +27,7 @@ def mark(items: list[pytest.Item]) -> None:
 
 
 def report(session: pytest.Session) -> None:
-    """Print each test that ran twice; fail the run if there are more than three."""
+    """Print each test that ran twice, and fail the run if more than ``MAX_RERUNS`` did."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or hasattr(session.config, "workerinput"):
         return

@@ -1,9 +1,10 @@
-"""Small samples in the formats of the real data. ``python -m tests.support.samples`` writes them anew.
+"""Generate small samples in the formats of the real data: ``python -m tests.support.samples`` rewrites them.
 
-A seeded generator invents everything: names, titles, tags, readers and messages. The samples have the shape of the real
-files: few tags are on most books and most tags on one or two, readers keep to series and genres, few people write most
-messages and a third never writes. They have their dirt too: odd tags, tags in many scripts and in mixed case, titles
-with quotes and commas, missing years and titles, years below zero, ISBNs that lost digits, and ties in every column.
+A seeded generator invents all names, titles, tags, readers and messages. The samples have the shape of the real files:
+few tags are on most books and most tags are on one or two, readers keep to series and genres, few people write most of
+the messages, and a third of them never writes. The samples also have the flaws of the real files: odd tags, tags in
+many scripts and in mixed case, titles with quotes and commas, missing years and titles, years below zero, ISBNs that
+lost digits, and ties in every column.
 """
 
 import csv
@@ -20,9 +21,9 @@ GOODBOOKS: Final = FOLDER / "goodbooks"
 COLLEGEMSG: Final = FOLDER / "collegemsg" / "CollegeMsg.txt"
 
 BOOKS: Final = 480
-TAGGED: Final = 200  # of which book_tags.csv says something
+TAGGED: Final = 200  # books with rows in book_tags.csv
 TAGS_OF_A_BOOK: Final = 36
-RATED: Final = 60  # the first ones: ratings.csv knows no others
+RATED: Final = 60  # only the first books have rows in ratings.csv
 READERS: Final = 900
 PEOPLE, MESSAGES = 160, 3000
 FIRST: Final = int(datetime(2004, 4, 15, 14, 0, tzinfo=UTC).timestamp())
@@ -36,7 +37,7 @@ COLUMNS: Final = (
 GENRES: Final = (
     "fantasy", "young-adult", "classics", "20th-century", "romance", "history", "poetry", "science-fiction", "travel",
 )  # fmt: skip
-# The first ones are on nearly every book, the last ones on every third.
+# The first tags are on nearly every book, the last ones on every third.
 COMMON: Final = (
     "to-read", "favorites", "owned", "shelf", "library", "fiction", "to-buy", "ebook", "default", "wish-list",
     "my-books", "audio", "adult", "contemporary", "novels", "book-club", "re-read", "borrowed", "gifts", "unfinished",
@@ -70,18 +71,18 @@ SURNAMES: Final = (
     "Kestrel", "Lindqvist", "Mbeki-Ross", "Nakatani", "O'Dell", "Pelletier", "Quade", "Rasmussen", "Sørby", "Thackley",
     "Ueda", "Vance Jr.", "Winterbourne", "Yilmaz", "Zamora",
 )  # fmt: skip
-# (name, its volumes, how many follow it): all of them among the books that have ratings.
+# (name, volumes, number of followers); all volumes are books with ratings.
 SERIES: Final = (
     ("The Moth Gate", (2, 5, 9), 260),
     ("Salt & Ember", (4, 12), 180),
     ("Tollgate Street", (17, 30, 31, 44), 120),
     ("Letters from Nowhere", (38, 52), 34),
 )
-BESTSELLERS: Final = (1, 3, 6, 7, 8)  # of which all who follow the last series have most, as have many others
+BESTSELLERS: Final = (1, 3, 6, 7, 8)  # rated by nearly all followers of the last series
 
 
 def write(folder: Path) -> None:
-    """Write all files below ``folder``, as they are below ``tests/samples``."""
+    """Write all files to ``folder``, under the same names as in ``tests/samples``."""
     for name, content in contents().items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +90,7 @@ def write(folder: Path) -> None:
 
 
 def contents() -> dict[str, str]:
-    """Return each file's text by its path below ``tests/samples``."""
+    """Return the text of each file by its path relative to ``tests/samples``."""
     chance = random.Random(10_000)
     books = _books(chance)
     tags = _tags(chance)
@@ -110,14 +111,14 @@ def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _skewed(chance: random.Random, size: int) -> int:
-    """Return a number below ``size``, mostly a small one."""
+    """Return a random number below ``size``; small numbers are much more frequent."""
     draw = chance.random()
     return int(size * draw * draw * draw)
 
 
 def _books(chance: random.Random) -> list[list[object]]:
-    """Return the rows of books.csv: bestsellers first, as in the real file."""
-    # The two kinds of numbers overlap: an importer that confuses them finds other books.
+    """Return the rows of books.csv, bestsellers first as in the real file."""
+    # The ranges of book_id and goodreads_book_id overlap, so that an importer that confuses them finds wrong books.
     goodreads = chance.sample(range(1, 4 * BOOKS), BOOKS)
     volumes = {book: (name, n) for name, books, _ in SERIES for n, book in enumerate(books, 1)}
     foreign = dict(zip(chance.sample(range(RATED + 1, BOOKS + 1), len(FOREIGN)), FOREIGN, strict=True))
@@ -127,7 +128,7 @@ def _books(chance: random.Random) -> list[list[object]]:
     chance.shuffle(titles)
     sold, rows = 4_000_000, []
     for book in range(1, BOOKS + 1):
-        sold -= sold // chance.randrange(20, 80) if chance.random() < 0.8 else 0  # some sold equally well
+        sold -= sold // chance.randrange(20, 80) if chance.random() < 0.8 else 0  # some books have equal sales
         title, language = titles[book], chance.choices(("eng", "en-US", "", "en-GB"), (63, 21, 11, 5))[0]
         original = title if chance.random() < 0.9 else ""
         if book in volumes:
@@ -151,7 +152,7 @@ def _books(chance: random.Random) -> list[list[object]]:
 
 
 def _isbn(chance: random.Random) -> tuple[str, str]:
-    """Return both numbers as a spreadsheet left them: without leading zeros, and without the last digits."""
+    """Return both ISBNs as a spreadsheet left them: without leading zeros, and without the last digits."""
     if chance.random() < 0.07:
         return "", ""
     digits = [0, *(chance.randrange(10) for _ in range(8))]
@@ -178,7 +179,7 @@ def _year(chance: random.Random, book: int) -> str:
 
 
 def _tags(chance: random.Random) -> dict[str, int]:
-    """Return every tag's number: they follow the names, with gaps."""
+    """Return the number of every tag; numbers follow the names, with gaps."""
     rare = [f"{a}-{b}" for a in ADJECTIVES for b in NOUNS]
     chance.shuffle(rare)
     numbers = accumulate(chance.randrange(1, 4) for _ in count())
@@ -188,7 +189,7 @@ def _tags(chance: random.Random) -> dict[str, int]:
 def _taggings(
     chance: random.Random, books: Sequence[Sequence[object]], tags: dict[str, int]
 ) -> list[tuple[int, int, int]]:
-    """Return the rows of book_tags.csv: each book's tags, the most frequent one first."""
+    """Return the rows of book_tags.csv: the tags of each book, the most frequent first."""
     rare = [name for name in tags if name not in {*GENRES, *COMMON}]
     chance.shuffle(rare)
     rows = []
@@ -198,18 +199,18 @@ def _taggings(
         names += [GENRES[main], GENRES[(main + 1) % len(GENRES)]]
         names += [name for name in GENRES if chance.random() < 0.1]
         if "fantasy" in names and chance.random() < 0.2:
-            names.append("Fantasy")  # one tag twice on one book
+            names.append("Fantasy")  # this book has one tag under two spellings
         while len(set(names)) < TAGS_OF_A_BOOK:
             names.append(rare[_skewed(chance, len(rare))])
         often = chance.randrange(2000, 90_000)
         for name in dict.fromkeys(names):
             rows.append((book, tags[name], often))
-            often = max(1, often * chance.randrange(50, 101) // 100)  # in the end many are equal
+            often = max(1, often * chance.randrange(50, 101) // 100)  # the last counts of a book are often equal
     return rows
 
 
 def _ratings(chance: random.Random) -> list[tuple[int, int, int]]:
-    """Return the rows of ratings.csv, in the order of time."""
+    """Return the rows of ratings.csv in the order of time."""
     rows = []
     readers = list(range(1, READERS + 1))
     start = 0
@@ -230,7 +231,7 @@ def _ratings(chance: random.Random) -> list[tuple[int, int, int]]:
 
 
 def _wishes(chance: random.Random) -> list[tuple[int, int]]:
-    """Return the rows of to_read.csv: readers, some of whom have ratings too, and the books they look at."""
+    """Return the rows of to_read.csv; some of its readers also have ratings."""
     rows = {(READERS // 2 + _skewed(chance, READERS), 1 + _skewed(chance, BOOKS // 3)) for _ in range(2000)}
     wishes = sorted(rows)
     chance.shuffle(wishes)
@@ -238,7 +239,7 @@ def _wishes(chance: random.Random) -> list[tuple[int, int]]:
 
 
 def _messages(chance: random.Random) -> list[tuple[int, int, int]]:
-    """Return (SRC, DST, UNIXTS), oldest first. People get their numbers as they appear; a third never writes."""
+    """Return (SRC, DST, UNIXTS) rows, oldest first. People are numbered in order of appearance; a third never write."""
     times = sorted([FIRST, LAST, *(FIRST + _skewed(chance, LAST - FIRST) for _ in range(MESSAGES - 2))])
     times = [times[place - 1] if 0 < place < MESSAGES - 1 and place % 40 == 0 else at for place, at in enumerate(times)]
     writers = chance.sample(range(PEOPLE), PEOPLE * 2 // 3)

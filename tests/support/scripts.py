@@ -1,6 +1,7 @@
-"""Redis knows the site's scripts when a test begins.
+"""Load the site's Lua scripts into Redis before each test.
 
-Whoever is the first to call one pays a round trip more, and which test that is depends on the order in which they run.
+The first call of a script that Redis does not know costs one more round trip. Without this, counts of round trips
+would depend on the order of the tests.
 """
 
 import sys
@@ -16,7 +17,7 @@ APPS = ("accounts", "loginlog", "mirror", "shop", "social", "tests")
 
 
 def load(redis: Redis) -> None:
-    """Make them known, in one round trip."""
+    """Load all scripts in one round trip."""
     pipe = redis.pipeline(transaction=False)
     for text in _texts():
         pipe.script_load(text)
@@ -25,7 +26,7 @@ def load(redis: Redis) -> None:
 
 @cache
 def _texts() -> tuple[str, ...]:
-    """Of all scripts: each is a constant of its module, and what serves pages imports them all."""
+    """Return the texts of all scripts. Each script is a constant of a module that the URL configuration imports."""
     import_module(settings.ROOT_URLCONF)
     modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in APPS]
     scripts = (value for module in modules for value in vars(module).values() if isinstance(value, Script))

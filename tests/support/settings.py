@@ -1,8 +1,8 @@
-"""The site's settings, and the application that the mirror's own tests use."""
+"""The settings of the site plus the test application of the mirror."""
 
 import os
 
-# Before the settings are read; child processes inherit it.
+# Must be set before the settings are read; child processes inherit it.
 os.environ.setdefault("DEBUG", "True")
 
 from config.settings import *  # noqa: F403
@@ -10,5 +10,5 @@ from config.settings import INSTALLED_APPS as _INSTALLED_APPS
 
 INSTALLED_APPS = [*_INSTALLED_APPS, "tests.support.mirror.app"]
 
-# Static files are looked for when they are asked for: every test client would list them all, 15 ms each.
+# Look static files up on demand; listing all of them takes 15 ms for every test client.
 WHITENOISE_AUTOREFRESH = True

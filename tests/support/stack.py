@@ -1,4 +1,4 @@
-"""The site as ``make up`` and ``make demo`` run it: a copy of the project, as real processes."""
+"""Run a copy of the project as real processes, as ``make up`` and ``make demo`` do."""
 
 import os
 import shutil
@@ -17,16 +17,16 @@ from redis import Redis
 
 from tests.support.servers import die_with_parent, free_port, temporary_folder, wait_until
 
-# Also what another process is just writing: compiled modules and messages have such a name before their own.
+# The last two patterns match temporary names of files that another process is writing: compiled modules and messages.
 LEFT_OUT = shutil.ignore_patterns(
     "var", ".git", ".venv", "*.mo", ".*_cache", ".hypothesis", "tests", "*.pyc.*", "*.tmp"
 )
-START_SECONDS = 900.0  # six processes, and migrations, where others have the processors too
+START_SECONDS = 900.0  # generous: migrations and six processes start while other tests use the processors
 GIVEN = ("DEBUG", "REDIS_URL", "CACHE_URL", "CELERY_BROKER_URL", "DATABASE_URL", "REDIS_PREFIX", "DATA")
 
 
 class Site:
-    """A copy of the project that can be started, asked and stopped."""
+    """A copy of the project that can be started, requested and stopped."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -54,7 +54,7 @@ class Site:
         wait_until(lambda: self.get("/healthz") == 200, f"the start of the site: {self.output}", START_SECONDS)
 
     def get(self, path: str) -> int:
-        """The status of a page; 0 when nobody answers, fails when the runner has ended."""
+        """Return the status of a page, or 0 without an answer. Raises AssertionError when the runner has ended."""
         if self.process is None or self.process.poll() is not None:
             raise AssertionError(self.output.read_text())
         try:
@@ -66,7 +66,7 @@ class Site:
             return 0
 
     def read(self, path: str) -> str:
-        """Return a page's text."""
+        """Return the text of a page."""
         with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as response:
             return str(response.read(), "utf-8")
 
@@ -76,20 +76,20 @@ class Site:
         return self.process.wait(START_SECONDS)
 
     def run(self, what: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Start it, and wait until it ends by itself."""
+        """Run a command of the runner and wait for its end."""
         return subprocess.run(
             self.command(what), cwd=self.folder, env=self.environment(**environment),
             capture_output=True, text=True, timeout=START_SECONDS, check=False,
         )  # fmt: skip
 
     def processes(self) -> list[int]:
-        """Every process that works in the copy's folder."""
+        """Return the ids of all processes whose working directory is in the copy's folder."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 if Path(f"/proc/{pid}/cwd").readlink().is_relative_to(self.folder):
                     found.append(int(pid))
-            except OSError:  # it has just ended
+            except OSError:  # the process has just ended
                 continue
         return found
 
@@ -103,7 +103,7 @@ class Site:
 
 @contextmanager
 def copy_of_the_site() -> Iterator[Site]:
-    """A copy in a folder of its own, not started; it is stopped and removed afterwards."""
+    """Yield a copy in a new folder, not started. Afterwards it is stopped and removed."""
     folder = temporary_folder()
     shutil.copytree(settings.BASE_DIR, folder / "site", ignore=LEFT_OUT)
     site = Site(folder / "site")

@@ -1,7 +1,8 @@
-"""Redis time-outs of the process that runs the tests.
+"""Redis time-outs of the test process.
 
-On a loaded machine a healthy server may take longer to answer than a request waits. The site then reads SQL, which is
-right, but few tests are about that. So this process is patient, except while a test freezes a server on purpose.
+On a loaded machine a healthy server may take longer to answer than a request waits. The site then falls back to SQL,
+which is right, but few tests are about that. So the test process waits long, except while a test freezes a server on
+purpose.
 """
 
 from collections.abc import Generator, Mapping
@@ -24,7 +25,7 @@ _NAMES: Final = ("SOCKET_TIMEOUT", "SOCKET_CONNECT_TIMEOUT")
 
 
 def with_timeouts(caches: Mapping[str, Any], seconds: float | None = None) -> dict[str, Any]:
-    """Return ``CACHES`` whose connections wait that long; None: as long as the site's own."""
+    """Return ``caches`` with socket time-outs of ``seconds`` (None: the time-outs of the site)."""
     return {
         alias: cache | {"OPTIONS": cache["OPTIONS"] | {name: seconds or _of_the_site(alias) for name in _NAMES}}
         for alias, cache in caches.items()
@@ -37,9 +38,9 @@ def _of_the_site(alias: str) -> float:
 
 
 class Hurry:
-    """Makes this process wait for a frozen server only as long as the site does.
+    """Use the site's short time-outs in this process while a server is frozen.
 
-    settings: pytest-django's fixture. Each server of the test is given this object as ``on_hang``.
+    settings: the fixture of pytest-django. Each server of the test gets this object as ``on_hang``.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -57,7 +58,7 @@ class Hurry:
 
 
 def _answers(alias: str) -> bool:
-    """Open a connection, as a process has that has served requests."""
+    """Open a connection, as a process that served requests has, and return whether the server answers."""
     with suppress(ConnectionError, TimeoutError):
         text = "" if alias == "default" else prefix.current()
         return bool(with_prefix(get_redis_connection(alias), text).ping())
@@ -66,7 +67,7 @@ def _answers(alias: str) -> bool:
 
 @contextmanager
 def hung(server: RedisServer) -> Generator[None, None, None]:
-    """Freeze the server for the block."""
+    """Freeze the server for the duration of the block."""
     server.freeze()
     try:
         yield
@@ -76,7 +77,7 @@ def hung(server: RedisServer) -> Generator[None, None, None]:
 
 @contextmanager
 def dead(server: RedisServer) -> Generator[None, None, None]:
-    """Kill the server for the block."""
+    """Kill the server for the duration of the block, then start it again."""
     server.kill()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Having mirrors whole: the site's, or those of the mirror's own tests."""
+"""Warm mirrors quickly: those of the site, or those of the mirror's own tests."""
 
 import uuid
 from collections.abc import Iterable

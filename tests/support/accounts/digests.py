@@ -1,4 +1,4 @@
-"""Sessions by digest, as many as a test needs."""
+"""Create sessions by their digests, for tests that need a known number of them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -12,12 +12,12 @@ from accounts.models import Session
 
 
 def digest(number: int) -> str:
-    """The digest of a token; the order of the numbers is not that of the digests."""
+    """Return the digest of a numbered token; digests sort in a different order than their numbers."""
     return sha256(str(number).encode()).hexdigest()
 
 
 def make_sessions(count: int, *, start: int = 0, expired: bool = False) -> list[str]:
-    """Sessions in SQL alone. Returns their digests."""
+    """Create sessions in SQL only and return their digests."""
     digests = [digest(number) for number in range(start, start + count)]
     times = {
         "created_at": timezone.now() - timedelta(days=20),
@@ -28,16 +28,16 @@ def make_sessions(count: int, *, start: int = 0, expired: bool = False) -> list[
 
 
 def age(redis: Redis, digests: Sequence[str], seconds: float = 3600) -> None:
-    """Have these last seen one after the other, the first of them first, all about ``seconds`` ago."""
+    """Set the last-seen times of these sessions in Redis: all about ``seconds`` ago, in the given order."""
     now, _ = redis.time()
     redis.zadd(keys.recent(), {d: now - seconds + number * 1e-3 for number, d in enumerate(digests)})
 
 
 def left(redis: Redis) -> set[str]:
-    """The digests that Redis has in ``recent:``."""
+    """Return the digests in the ``recent:`` sorted set of Redis."""
     return {member.decode() for member in redis.zrange(keys.recent(), 0, -1)}
 
 
 def rows() -> set[str]:
-    """The digests that SQL has."""
+    """Return the digests of all sessions in SQL."""
     return set(Session.objects.values_list("session_key", flat=True))

@@ -1,4 +1,4 @@
-"""Second factors in tests: an app that makes codes, and a security key that signs."""
+"""Second factors for tests: an authenticator app and a security key that signs challenges."""
 
 import hashlib
 import json
@@ -14,11 +14,11 @@ from accounts.models import User
 from accounts.second_factor import app_codes
 
 SITE: Final = "testserver"
-PRESENT, ATTESTED = 1, 64  # flags of authenticator data
+PRESENT, ATTESTED = 1, 64  # flags of the authenticator data
 
 
 def add_app(user: User) -> bytes:
-    """Give the user an app. Returns its secret; no code of it was used."""
+    """Add an authenticator app to the user and return its secret. No code of the current step has been used yet."""
     secret = app_codes.new_secret()
     assert app_codes.add(user.pk, secret, app_codes.make_code(secret, app_codes.present_step() - 1))
     return secret
@@ -30,7 +30,7 @@ def present_code(secret: bytes) -> str:
 
 
 class SecurityKey:
-    """A security key with one passkey, as a browser on ``origin`` talks to it."""
+    """A security key with one passkey, used by a browser on ``origin``."""
 
     def __init__(self, origin: str = f"http://{SITE}") -> None:
         self.origin = origin
@@ -39,7 +39,7 @@ class SecurityKey:
         self._key = ec.generate_private_key(ec.SECP256R1())
 
     def create(self, options: str) -> str:
-        """Answer the options of a page on which passkeys are added."""
+        """Return the answer to the registration options of a page that adds a passkey."""
         attested = bytes(16) + len(self.id).to_bytes(2, "big") + self.id + self._public_key()
         data = self._authenticator_data(PRESENT | ATTESTED) + attested
         attestation = cbor2.dumps({"fmt": "none", "attStmt": {}, "authData": data})
@@ -47,7 +47,7 @@ class SecurityKey:
         return self._answer(clientDataJSON=client, attestationObject=attestation)
 
     def get(self, options: str) -> str:
-        """Answer the options of a page that asks for a passkey."""
+        """Return the signed answer to the options of a page that asks for a passkey."""
         self.count += 1
         data, client = self._authenticator_data(PRESENT), self._client_data("webauthn.get", options)
         signature = self._key.sign(data + hashlib.sha256(client).digest(), ec.ECDSA(SHA256()))

@@ -1,4 +1,4 @@
-"""``python -m tests.support.accounts.killed STEP LIMIT``: cleans sessions, and is killed right after that step."""
+"""Clean sessions and kill this process right after one step: ``python -m tests.support.accounts.killed STEP LIMIT``."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def _die_after(work: Callable[..., Any], *, half: bool) -> Callable[..., Any]:
 
 
 def main(step: str, limit: int) -> None:
-    """Put death in its place, and clean."""
+    """Replace the step by one that kills the process when it is done, then clean up to ``limit`` sessions."""
     import django
 
     django.setup()

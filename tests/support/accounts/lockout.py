@@ -1,4 +1,4 @@
-"""What tests of locking out have in common."""
+"""Helpers shared by the tests of lock-outs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,23 +14,23 @@ HOME, ELSEWHERE = "192.0.2.1", "198.51.100.1"
 
 
 def log_in(client: Client, name: str, password: str = PASSWORD, address: str = HOME, **more: Any) -> Any:
-    """Send the form."""
+    """Submit the login form and return the response."""
     return client.post(LOGIN, {"username": name, "password": password, **more}, REMOTE_ADDR=address)
 
 
 def fail(name: str = "alice", times: int = 5, address: str = HOME) -> list[int]:
-    """Fail so often, each time as a browser that nobody knows. Returns the answers' status."""
+    """Submit a wrong password ``times`` times, each from a new browser. Return the status codes."""
     return [log_in(Client(), name, "wrong", address).status_code for _ in range(times)]
 
 
 def is_in(client: Client) -> bool:
-    """Whether somebody is logged in there."""
+    """Return whether a user is logged in with this client."""
     return "_auth_user_id" in client.session
 
 
 @contextmanager
 def hashing() -> Iterator[list[str]]:
-    """Counts what passwords cost: one entry for each run of Argon2, of whatever name and parameters."""
+    """Record runs of Argon2: the list gets one entry per run, for any user name and any parameters."""
     runs: list[str] = []
     encode, verify = Argon2PasswordHasher.encode, Argon2PasswordHasher.verify
 

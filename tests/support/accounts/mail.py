@@ -1,4 +1,4 @@
-"""Letters in tests: what was hinted to the broker is done, as a worker would do it."""
+"""Emails in tests: run the mail tasks that a request sent to the broker, as a worker would."""
 
 import base64
 import re
@@ -14,7 +14,7 @@ from tests.support.servers.redis import main_server
 
 
 def hinted(server: RedisServer | None = None, start: str = "accounts.") -> list[tuple[str, list[Any]]]:
-    """Takes the tasks whose names start like this out of the broker: (name, arguments), oldest first."""
+    """Take the tasks whose names start with ``start`` from the broker. Return (name, arguments) pairs, oldest first."""
     found = []
     with (server or main_server()).client(2) as broker:
         while raw := broker.rpop("default"):
@@ -27,16 +27,16 @@ def hinted(server: RedisServer | None = None, start: str = "accounts.") -> list[
 
 
 def delivered(server: RedisServer | None = None) -> list[EmailMultiAlternatives]:
-    """Does what was hinted; the letters that this made."""
+    """Run the tasks in the broker and return the emails that they sent."""
     before = len(mail.outbox)
-    current_app.loader.import_default_modules()  # as a worker does; which tests were collected is no matter
+    current_app.loader.import_default_modules()  # as a worker does, whatever other tests have imported
     for name, args in hinted(server):
         current_app.tasks[name](*args)
     return mail.outbox[before:]  # type: ignore[return-value]
 
 
 def link_in(letter: EmailMultiAlternatives) -> str:
-    """The path of the link in a letter; the same in its text and its HTML."""
+    """Return the path of the link in an email, after checking that its text and its HTML have the same link."""
     found = re.search(r"^http://[^/]+(/\S+)$", str(letter.body), re.MULTILINE)
     assert found, letter.body
     ((html, kind),) = letter.alternatives

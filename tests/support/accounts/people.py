@@ -1,4 +1,4 @@
-"""People with logins, and having them in Redis."""
+"""Create users with login counts, and bring them to Redis."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def make_people(counts: Iterable[int], **fields: bool) -> list[User]:
-    """A user for each number of logins (0: never); each was here last a minute after the one before."""
+    """Create one user per login count (0: never logged in); each last login is a minute after the previous user's."""
     counts = list(counts)
     start = User.objects.count()
     people = User.objects.bulk_create(User(username=f"reader {start + n}", **fields) for n in range(len(counts)))
@@ -25,12 +25,12 @@ def make_people(counts: Iterable[int], **fields: bool) -> list[User]:
 
 
 def warm() -> None:
-    """The users' mirrors are whole, and what hides some from others; nothing is pending."""
+    """Warm the mirrors of users and of blocks and mutes, and drain all pending changes."""
     rebuild(["user", "last_logins", "shun"])
     drain_all()
 
 
 def assert_exact() -> None:
-    """Redis says what SQL says."""
+    """Check that Redis equals SQL for users and last logins."""
     drain_all()
     assert verify(["user", "last_logins"]) == []

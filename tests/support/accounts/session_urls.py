@@ -1,4 +1,4 @@
-"""The site, and pages that do with their session what tests want."""
+"""The URLs of the site, with added views that read and write the session."""
 
 from django.contrib.auth import update_session_auth_hash
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -9,25 +9,25 @@ from accounts.models import Session, User
 
 
 def who(request: HttpRequest) -> HttpResponse:
-    """Who is asking, and what the session has kept."""
+    """Return the user's name and the values stored in the session."""
     kept = {name: value for name, value in request.session.items() if not name.startswith("_")}
     return JsonResponse({"user": request.user.get_username(), "kept": kept})
 
 
 async def awho(request: HttpRequest) -> HttpResponse:
-    """The same, asynchronously."""
+    """Return the user's name, read asynchronously."""
     user = await request.auser()
     return JsonResponse({"user": user.get_username(), "kept": {}})
 
 
 def keep(request: HttpRequest) -> HttpResponse:
-    """Keep ``colour`` in the session."""
+    """Store ``colour`` in the session."""
     request.session["colour"] = request.GET["colour"]
     return HttpResponse()
 
 
 def ended_meanwhile(request: HttpRequest) -> HttpResponse:
-    """Another request ends the session, or all, while this one is at work and wants to save something."""
+    """Delete all sessions, as another request would, after this one has changed its session."""
     request.session["colour"] = request.user.get_username()
     Session.objects.all().delete()
     return HttpResponse()
@@ -35,7 +35,7 @@ def ended_meanwhile(request: HttpRequest) -> HttpResponse:
 
 @csrf_exempt
 def change_password(request: HttpRequest) -> HttpResponse:
-    """As Django's own view does it."""
+    """Change the password as Django's own view does."""
     user = User.objects.get(pk=request.user.pk)
     user.set_password(request.POST["password"])
     user.save()

@@ -1,6 +1,6 @@
-"""Browsers in which people are logged in (fixtures ``whole``, ``alice``, ``desk``), and who they say it is.
+"""Logged-in browsers (fixtures ``whole``, ``alice`` and ``desk``) and helpers that read their sessions.
 
-``who`` and ``kept`` ask pages of ``tests.support.accounts.session_urls``.
+``who`` and ``kept`` request pages of ``tests.support.accounts.session_urls``.
 """
 
 from typing import Any
@@ -24,24 +24,24 @@ PASSWORD = "a quiet bookshop"
 
 @pytest.fixture
 def whole() -> None:
-    """Sessions are read from Redis."""
+    """Warm the session mirror, so that sessions are read from Redis."""
     rebuild(["session"])
 
 
 @pytest.fixture
 def alice(whole: None) -> User:
-    """Somebody who can log in."""
+    """Return a user with a password."""
     return User.objects.create_user("alice", password=PASSWORD)
 
 
 @pytest.fixture
 def desk(alice: User) -> Client:
-    """A browser in which alice is logged in."""
+    """Return a browser in which alice is logged in."""
     return log_in(alice)
 
 
 def log_in(user: User, user_agent: str = FIREFOX) -> Client:
-    """A browser in which ``user`` logs in by the form."""
+    """Return a new browser in which ``user`` has logged in by the form."""
     if not user.has_usable_password():
         user.set_password(PASSWORD)
         user.save()
@@ -52,35 +52,35 @@ def log_in(user: User, user_agent: str = FIREFOX) -> Client:
 
 
 def token_in(client: Client) -> str:
-    """The token that the browser has."""
+    """Return the session token in the browser's cookie."""
     return client.cookies["sessionid"].value
 
 
 def digest_in(client: Client) -> str:
-    """What the site knows the browser's session by."""
+    """Return the digest of the session token in the browser's cookie."""
     return digest_of(token_in(client))
 
 
 def with_token(token: str) -> Client:
-    """A browser that brings this token."""
+    """Return a browser whose cookie holds this token."""
     client = Client()
     client.cookies["sessionid"] = token
     return client
 
 
 def who(client: Client) -> str:
-    """The name of who is logged in there; "" for a stranger."""
+    """Return the name of the logged-in user, or "" for an anonymous visitor."""
     name: str = client.get("/who/").json()["user"]
     return name
 
 
 def kept(client: Client) -> Any:
-    """What the browser's session has kept."""
+    """Return the values stored in the browser's session."""
     return client.get("/who/").json()["kept"]
 
 
 def by_raw_sql(column: str, value: str | bool, user: User) -> None:
-    """Another program changes the user; the relay brings it to Redis."""
+    """Change the user by raw SQL, as another program would, and drain the change to Redis."""
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE accounts_user SET {column} = %s WHERE id = %s", [value, user.pk])
     drain_all()

@@ -1,4 +1,4 @@
-"""Folders in goodbooks format: made by hand, each row with its own kind of dirt; and read, to count in them."""
+"""Write small folders in the goodbooks format, and read such folders independently of the importer."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ BOOK = {
 
 
 def books_csv(*rows: dict[str, str]) -> str:
-    """A books.csv in which each row is BOOK but for what it says."""
+    """Return the text of a books.csv with one row per argument: ``BOOK`` with these columns replaced."""
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, list(BOOK))
     writer.writeheader()
@@ -28,12 +28,12 @@ def books_csv(*rows: dict[str, str]) -> str:
 
 
 def tags_csv(*rows: tuple[str, str]) -> str:
-    """A tags.csv of (number, name)."""
+    """Return the text of a tags.csv with (number, name) rows."""
     return _csv("tag_id", "tag_name", rows=rows)
 
 
 def links_csv(*rows: tuple[str, str] | tuple[str, str, str]) -> str:
-    """A book_tags.csv of (goodreads number, tag number) and, if it is not 1, the count."""
+    """Return the text of a book_tags.csv with (goodreads number, tag number[, count]) rows; the count defaults to 1."""
     return _csv("goodreads_book_id", "tag_id", "count", rows=[(*row, "1")[:3] for row in rows])
 
 
@@ -44,7 +44,7 @@ def _csv(*header: str, rows: object) -> str:
 
 
 def write(folder: Path, books: str | bytes, tags: str | bytes = "", links: str | bytes = "") -> Path:
-    """Write the three files; what is not given has a header only."""
+    """Write the three files into ``folder`` and return it; a file without content gets a header only."""
     files = {"books.csv": books, "tags.csv": tags or tags_csv(), "book_tags.csv": links or links_csv()}
     for name, content in files.items():
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
@@ -70,13 +70,13 @@ def _write_rows(path: Path, rows: list[dict[str, str]]) -> None:
 
 
 def read_rows(folder: Path, name: str) -> Iterator[dict[str, str]]:
-    """Return the rows of a file, by the names of its columns."""
+    """Yield the rows of a file as dictionaries."""
     with (folder / name).open(encoding="utf-8", newline="") as file:
         yield from csv.DictReader(file)
 
 
 def read_tagged(folder: Path) -> dict[str, set[int]]:
-    """Return the book_ids that have each tag, read from the files and from nothing else."""
+    """Return the book_ids that have each tag, read from the files only."""
     books = {row["goodreads_book_id"]: int(row["book_id"]) for row in read_rows(folder, "books.csv")}
     names = {row["tag_id"]: fold(row["tag_name"]) for row in read_rows(folder, "tags.csv")}
     tagged: dict[str, set[int]] = defaultdict(set)
@@ -86,6 +86,6 @@ def read_tagged(folder: Path) -> dict[str, set[int]]:
 
 
 def fold(name: str) -> str:
-    """Return a tag's one name, by other means than the importer's."""
+    """Return the canonical name of a tag, computed without the importer's code."""
     folded = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
     return settings.CATALOG_TAG_ALIASES.get(folded, folded)

@@ -1,4 +1,4 @@
-"""Books for tests."""
+"""Create books, tags, authors and products for tests."""
 
 from collections.abc import Iterable
 from itertools import count
@@ -13,9 +13,12 @@ from shop.models import Product
 _numbers = count(1)
 
 
-@transaction.atomic  # what is committed piece by piece is drained piece by piece
+@transaction.atomic  # otherwise each statement commits, and is drained, by itself
 def make_book(title: str = "", *, tags: str = "", authors: str = "", **fields: Any) -> Book:
-    """A book; ``tags`` are parted by white space and ``authors`` by commas, and made when they are new."""
+    """Create a book with ``tags`` (separated by white space) and ``authors`` (separated by commas).
+
+    Tags and authors that do not exist are created.
+    """
     book = Book.objects.create(title=title or f"Book {next(_numbers)}", **fields)
     book.tags.set([Tag.objects.get_or_create(name=name)[0] for name in tags.split()])
     for name in filter(None, authors.split(",")):
@@ -24,7 +27,7 @@ def make_book(title: str = "", *, tags: str = "", authors: str = "", **fields: A
 
 
 def make_books(books: Iterable[Book], *, tags: str = "", authors: str = "") -> list[Book]:
-    """All these at once, with the same tags and authors, unnoticed by signals."""
+    """Create these books in bulk, without signals, all with the same tags and authors."""
     with transaction.atomic():
         made = Book.objects.bulk_create(books)
         make_links((book, name) for book in made for name in tags.split())
@@ -33,14 +36,14 @@ def make_books(books: Iterable[Book], *, tags: str = "", authors: str = "") -> l
 
 
 def make_links(pairs: Iterable[tuple[Book, str]]) -> None:
-    """Put tags of any name on books, unnoticed by signals."""
+    """Add tags with any names to books, without signals."""
     links = [(book.pk, normalise(name)) for book, name in pairs]
     ids = _ids(Tag, (name for _, name in links))
     Tagging.objects.bulk_create(Tagging(book_id=pk, tag_id=ids[name]) for pk, name in links)
 
 
 def make_authors(pairs: Iterable[tuple[Book, str]]) -> None:
-    """Say who wrote books, unnoticed by signals."""
+    """Add authors to books, without signals."""
     links = [(book.pk, name) for book, name in pairs]
     ids = _ids(Author, (name for _, name in links))
     through = Book.authors.through
@@ -48,13 +51,13 @@ def make_authors(pairs: Iterable[tuple[Book, str]]) -> None:
 
 
 def _ids(model: type[Tag] | type[Author], names: Iterable[str]) -> dict[str, int]:
-    """The rows of these names, made when they are new."""
+    """Return the ids of the rows with these names, after creating missing rows."""
     model.objects.bulk_create([model(name=name) for name in dict.fromkeys(names)], ignore_conflicts=True)
     return dict(model.objects.values_list("name", "pk"))
 
 
 def make_products(books: Iterable[Book]) -> None:
-    """Four of five are for sale, many at the same price; one is not any more, or never was."""
+    """Create products for nine of ten books, with many equal prices; about one in five products is inactive."""
     Product.objects.bulk_create(
         Product(book=book, price=100 * (n * 7 % 6), stock=n % 3, is_active=n % 5 != 3)
         for n, book in enumerate(books)

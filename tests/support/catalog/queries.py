@@ -1,4 +1,4 @@
-"""Queries for Hypothesis to try."""
+"""Search queries and sort orders for Hypothesis."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,13 +18,13 @@ ORDERS = [
     "-rating",
     "-title",
     "-price",
-]  # by price: the shop's
+]  # the shop adds the orders by price
 NAMES = [*"abcdef", "young-adult", "-", '"', "a b", "\\", "a&b", "--1-", "武侠"]
 FIELDS = {"popular": "popularity", "newest": "year", "title": "sort_title", "price": "price", "rating": "rating"}
 
 
 def sort_positions(order: str, positions: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
-    """Return positions as an order has them, by looking at each: those without a key come last."""
+    """Return positions sorted as the order ``order`` sorts them; positions without a key come last."""
     is_reversed, base = order.startswith("-"), order.removeprefix("-")
     found = sorted(positions, key=lambda position: position[1], reverse=is_reversed)
     keyed = [position for position in found if position[0] is not None]
@@ -33,7 +33,7 @@ def sort_positions(order: str, positions: Iterable[tuple[Any, int]]) -> list[tup
 
 
 def nodes() -> st.SearchStrategy[Node]:
-    """Queries of a dozen names, well within what parse allows."""
+    """Return a strategy for queries with up to a dozen tags, well within the limits of the parser."""
 
     def more(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
         parts = st.lists(inner, min_size=1, max_size=3).map(tuple)

@@ -1,7 +1,8 @@
-"""An import that stops in the middle of a transaction: ``python -m tests.support.catalog.stopping WHAT ARGUMENTS...``.
+"""Run an import that stops in the middle of a transaction.
 
-When the first rows of WHAT, as its progress calls them, are committed, and more have been written that are not, it says
-so, and waits to be killed.
+Usage: ``python -m tests.support.catalog.stopping KIND ARGUMENTS...``. KIND is a kind of row as the import reports its
+progress. Once the first rows of that kind are committed and further rows are written but not committed, the process
+prints "in the middle" and waits to be killed.
 """
 
 import sys
@@ -19,11 +20,11 @@ from django.db import connection  # noqa: E402
 from catalog.importer import books, tags  # noqa: E402
 from mirror.management.progress import Progress  # noqa: E402
 
-BATCH = 100  # rows a transaction: of each kind there are more in a sample
+BATCH = 100  # rows per transaction, fewer than the sample has of each kind
 
 
 def main(what: str, *arguments: str) -> None:
-    """Run ``import_goodbooks`` as far as that."""
+    """Run ``import_goodbooks`` until the first uncommitted insert after progress on ``what``."""
     tell, is_due = Progress.__call__, False
 
     def told(self: Progress, kind: str, rows: int) -> None:
@@ -36,7 +37,7 @@ def main(what: str, *arguments: str) -> None:
         if is_due and sql.lstrip().startswith("INSERT"):
             assert connection.in_atomic_block
             print("in the middle", flush=True)
-            sys.exit(sys.stdin.read())  # only if whoever is to kill it is no more
+            sys.exit(sys.stdin.read())  # returns only when the parent process has ended
         return done
 
     books.BATCH = tags.BATCH = BATCH

@@ -1,4 +1,4 @@
-"""Having the catalogue in Redis, and in the process; and asking it both ways."""
+"""Load the catalogue into Redis and into the process, and compare answers of Redis with answers of SQL."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ from tests.support.servers import PATIENCE_SECONDS
 
 
 def warm_up() -> None:
-    """Bring everything up to date: Redis, and this process's copy."""
+    """Rebuild and drain the mirrors of the catalogue, and load this process's index."""
     rebuild(["author", "book", "tag", "hidden_tag", "tag_vote", "product", "recommendation"])
     drain_all()
     assert copy.ensure_loaded(PATIENCE_SECONDS)
@@ -25,14 +25,14 @@ def warm_up() -> None:
 
 @pytest.fixture
 def own_copy() -> Iterator[None]:
-    """The process's copy starts unloaded, and its thread is not left behind."""
+    """Start the test with an unloaded index, and stop its thread afterwards."""
     copy.forget()
     yield
     copy.forget()
 
 
 def shown(page: BookList) -> dict[str, Any]:
-    """All that a template can see."""
+    """Return everything that a template can read from a page of books."""
     return {
         "query": page.query,
         "sort": page.sort,
@@ -52,7 +52,7 @@ def shown(page: BookList) -> dict[str, Any]:
 
 
 def both(text: str, sort: str = "", after: str = "", chosen: Chosen = NO_FILTERS, pages: int = 1) -> BookList:
-    """The page, having checked that Redis answered it, that SQL answers the same, and what each was asked."""
+    """Return a page of books from Redis, after checking its cost and that SQL returns an equal page."""
     with record() as seen:
         page = find_books(text, sort, after, chosen, pages)
     assert (seen.round_trips, seen.sql) == (1, [])
@@ -64,7 +64,7 @@ def both(text: str, sort: str = "", after: str = "", chosen: Chosen = NO_FILTERS
 
 
 def all_pages(text: str, sort: str, chosen: Chosen = NO_FILTERS) -> list[int]:
-    """The ids on all pages, both ways."""
+    """Return the ids of the books on all pages, with each page read from Redis and from SQL."""
     page = both(text, sort, "", chosen)
     found = [book["id"] for book in page.books]
     while page.next:

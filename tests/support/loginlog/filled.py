@@ -1,4 +1,4 @@
-"""A log with people in it, as marks make it, and the same as a plain set."""
+"""Fill the login log, and keep the same marks as a plain set."""
 
 import io
 from collections.abc import Iterable
@@ -17,19 +17,19 @@ TYPES = ("client", "office")
 
 
 def people(count: int) -> list[User]:
-    """So many users, ready to log in."""
+    """Create ``count`` users."""
     numbers.known.clear()
     return [User.objects.create_user(f"reader {n}") for n in range(count)]
 
 
 def mark(marks: Iterable[Mark]) -> None:
-    """Mark all of these, in a Redis that has lost nothing."""
+    """Write these marks to a login log that Redis holds completely."""
     call_command("backup", "restore", "loginlog", stdout=io.StringIO(), stderr=io.StringIO())
     services.mark_many((user, kind, day) for day, kind, user in sorted(marks))
 
 
 def some_marks(users: Iterable[User], first: date, last: date, seed: int = 1) -> set[Mark]:
-    """Marks on random days, of random types: some come daily, others seldom."""
+    """Return random marks of random types: some users log in daily, others rarely."""
     random = Random(seed)
     made: set[Mark] = set()
     for user in users:
@@ -39,11 +39,11 @@ def some_marks(users: Iterable[User], first: date, last: date, seed: int = 1) ->
 
 
 def marked_days(marks: Iterable[Mark], user: User) -> set[date]:
-    """The days of one user."""
+    """Return the days on which one user was marked."""
     return {day for day, _, pk in marks if pk == user.pk}
 
 
 def trips(seen: Recording) -> int:
-    """Round trips in which the login log's keys were asked for."""
+    """Return the number of round trips that read keys of the login log."""
     found = {c.trip for c in seen.commands if any("loginL" in k or "loginD" in k or "loginlog" in k for k in c.named())}
     return len(found)

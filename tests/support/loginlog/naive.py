@@ -1,4 +1,4 @@
-"""The same questions answered from a plain set of (day, type, user), the slow way that cannot be wrong."""
+"""Answer the login log's questions from a plain set of (day, type, user): slow and obviously correct."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -8,7 +8,7 @@ A_DAY = timedelta(days=1)
 
 
 def bitmap(numbers: Iterable[int]) -> bytes:
-    """As SETBIT makes it: bit 0 is the highest of the first byte."""
+    """Return a bitmap as SETBIT builds it: bit 0 is the highest bit of the first byte."""
     made = bytearray()
     for n in numbers:
         made.extend(bytes(max(0, n // 8 + 1 - len(made))))
@@ -17,22 +17,22 @@ def bitmap(numbers: Iterable[int]) -> bytes:
 
 
 def active(marks: Iterable[Mark], first: date, last: date, user_type: str | None = None) -> set[int]:
-    """Who came within these days, as one type or (None) as any."""
+    """Return the users who were marked in these days with this type (None: any type)."""
     return {user for day, kind, user in marks if first <= day <= last and user_type in (None, kind)}
 
 
 def back(marks: Iterable[Mark], new: set[int], first: date, last: date) -> int:
-    """How many of ``new`` came within these days."""
+    """Return the number of users in ``new`` who were marked in these days."""
     return len(new & active(marks, first, last))
 
 
 def longest(days: set[date]) -> int:
-    """The longest run of days without a gap."""
+    """Return the length of the longest run of consecutive days."""
     return max((run(days, day) for day in days), default=0)
 
 
 def run(days: set[date], last: date) -> int:
-    """The run that ends with ``last``."""
+    """Return the length of the run of consecutive days that ends on ``last``."""
     length = 0
     while last in days:
         length, last = length + 1, last - A_DAY

@@ -1,4 +1,4 @@
-"""The active users of a CollegeMsg file in twenty ranges of days, held against counting in the file itself."""
+"""Compare the active users in twenty ranges of days with a count over a CollegeMsg file."""
 
 import subprocess
 from datetime import UTC, date, datetime, timedelta
@@ -10,7 +10,7 @@ from loginlog import selectors
 from loginlog.reading import Span
 
 FIRST, LAST = date(2004, 4, 15), date(2004, 10, 26)
-# Days, weeks, months and their ends, the whole, and none.
+# Single days, weeks, months, ranges around the ends of months, the whole file, and ranges outside it.
 RANGES = [
     (FIRST, LAST),
     (FIRST, FIRST),
@@ -27,7 +27,7 @@ RANGES = [
 
 
 def check_ranges(file: Path) -> None:
-    """In each range the active users, and their number, are those of the file."""
+    """Check the active users and their number in each range against the file."""
     assert len(set(RANGES)) == 20
     names = dict(User.objects.values_list("pk", "username"))
     wanted = [_find_active(file, first, last) for first, last in RANGES]
@@ -37,7 +37,7 @@ def check_ranges(file: Path) -> None:
 
 
 def _find_active(file: Path, first: date, last: date) -> set[str]:
-    """Return the names of those who wrote from first to last, as awk finds them."""
+    """Return the names of the senders of messages from ``first`` to ``last``, found with awk."""
     program = "$3 >= from && $3 < to { print $1 }"
     limits = ["-v", f"from={_seconds(first)}", "-v", f"to={_seconds(last + timedelta(days=1))}"]
     found = subprocess.run(["awk", *limits, program, str(file)], capture_output=True, text=True, check=True)

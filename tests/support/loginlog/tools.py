@@ -1,4 +1,4 @@
-"""What tests of the login log share: its backup, a plain table as oracle, and a stop at any step."""
+"""Helpers shared by the tests of the login log: its backup, a plain table as oracle, and a stop at any step."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -10,37 +10,37 @@ from loginlog.reading import Span
 from mirror.backup import Backup, registry, restore
 from mirror.backup.flush import Flushed, flush
 
-Row = tuple[int, str, date]  # user id, type at that time, day
+Row = tuple[int, str, date]  # user id, user type on that day, day
 TYPES = ("client", "office")
 
 
 def backup() -> Backup:
-    """The login log as a backup."""
+    """Return the backup of the login log."""
     return registry.get(scripts.BACKUP)
 
 
 def sync(**options: Any) -> Flushed:
-    """Take everything that is marked to SQL."""
+    """Flush all marked items to SQL."""
     return flush(backup(), **options)
 
 
 def put_back() -> None:
-    """Redis gets what it lost, as beat would have it; from then on readers ask it alone about the last weeks."""
+    """Restore the login log in Redis; afterwards readers use Redis alone for the last weeks."""
     restore.restore(backup())
 
 
 def ago(count: int) -> date:
-    """The day so many days ago."""
+    """Return the day ``count`` days before today."""
     return days.today() - timedelta(days=count)
 
 
 def person(name: str, user_type: str = "client") -> User:
-    """A user."""
+    """Create a user."""
     return User.objects.create(username=name, user_type=user_type)
 
 
 def compare(rows: Iterable[Row], users: Iterable[int], ranges: Iterable[tuple[date, date]]) -> None:
-    """Every interface says what a plain table of (user, type, day) says."""
+    """Check that every selector agrees with a plain table of (user, type, day)."""
     table = set(rows)
     everybody = list(users)
     for first, last in ranges:
@@ -63,17 +63,17 @@ def compare(rows: Iterable[Row], users: Iterable[int], ranges: Iterable[tuple[da
 
 
 def keys_of(redis: Any, start: str) -> list[str]:
-    """The keys in Redis that begin so, without the prefix."""
+    """Return the keys in Redis that start with ``start``, without the prefix."""
     found = redis.scan_iter(f"{start}*", count=1000)
     return sorted(name.decode() for name in found)
 
 
 class Stopped(BaseException):
-    """The process ended here."""
+    """Raised at the step where the process is supposed to end."""
 
 
 class At:
-    """Ends the process at the ``count``-th time that a step is reached. To be given as ``step``."""
+    """Raise ``Stopped`` when the step ``name`` is reached for the ``count``-th time. Pass it as ``step``."""
 
     def __init__(self, name: str, count: int = 1) -> None:
         self.name, self.left = name, count
