@@ -1,1 +1,1 @@
-"""The matrix: every address of the site, everybody who may ask for it, and what nobody else may read there."""
+"""The access matrix: every address of the site, every kind of visitor, and the private texts that must not leak."""

@@ -1,4 +1,4 @@
-"""Every address, from the URL resolver, with real objects for its arguments."""
+"""Find every address with the URL resolver, and fill its arguments with ids of existing rows."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,10 @@ ADMIN: Final = "admin/"
 
 
 class Address(NamedTuple):
-    """path: ready to be asked for. model: whose page of the admin it is, and ``page`` which ("change", ...)."""
+    """An address to request.
+
+    path: the path with its arguments filled in. model: the model of an admin page. page: its kind ("change", ...).
+    """
 
     name: str
     path: str
@@ -28,7 +31,7 @@ class Address(NamedTuple):
 
     @property
     def is_of_admin(self) -> bool:
-        """Whether it belongs to the admin."""
+        """Whether the address belongs to the admin."""
         return self.path.startswith(f"/{ADMIN}")
 
 
@@ -37,7 +40,7 @@ class NoSample(Exception):
 
 
 def find_addresses(world: MatrixWorld) -> Iterator[Address]:
-    """Each pattern of the resolver, once for each sample. Raises NoSample."""
+    """Yield an address for each pattern of the resolver and each sample of its arguments. Raises NoSample."""
     samples = world.samples()
     models = {f"{ADMIN}{m._meta.app_label}/{m._meta.model_name}/": m for m in admin.site._registry}
     for route, name in walk(get_resolver(), with_admin=True):

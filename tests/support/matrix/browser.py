@@ -1,6 +1,6 @@
-"""A browser for very many requests.
+"""A fast test client for very many requests.
 
-Django's test client copies the context of each template, which costs as much as rendering it.
+Django's test client copies the context of every template, which costs as much as rendering it.
 """
 
 import traceback
@@ -20,25 +20,25 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class Browser(RequestFactory):
-    """Asks with the cookies of one session. Writes are rolled back, so that each request finds the same site."""
+    """Send requests with the cookies of one session. Writes are rolled back, so each request finds the same data."""
 
     def __init__(self, user: User | None = None, *, checks_csrf: bool = False) -> None:
         super().__init__()
         self.handler = ClientHandler(enforce_csrf_checks=checks_csrf)
-        self.error = ""  # the traceback of the last answer with status 500
+        self.error = ""  # the traceback of the last response with status 500
         if user is not None:
             client = Client()
             client.force_login(user)
             self.cookies[settings.SESSION_COOKIE_NAME] = client.cookies[settings.SESSION_COOKIE_NAME].value
-            client.get("/accounts/")  # the session notes its user's rights
+            client.get("/accounts/")  # stores the user's permissions in the session
 
     def ask(self, method: str, path: str, accept: str = HTML) -> HttpResponse:
-        """Send one request; an empty form, if it is a POST."""
+        """Send one request; a POST sends an empty form."""
         kind = {"content_type": "application/x-www-form-urlencoded"} if method == "POST" else {}
         return self.send(method, path, headers={"accept": accept}, **kind)
 
     def send(self, method: str, path: str, **request: Any) -> HttpResponse:
-        """Send what ``RequestFactory.generic`` takes."""
+        """Send a request with the arguments of ``RequestFactory.generic``."""
         self.error = ""
         if method in SAFE:
             return self.generic(method, path, **request)  # type: ignore[return-value]
@@ -60,7 +60,7 @@ class Browser(RequestFactory):
 
 
 def text_of(response: Any) -> str:
-    """The body and the headers of an answer."""
+    """Return the headers and the body of a response."""
     body = b"".join(response.streaming_content) if response.streaming else response.content
     headers = "\n".join([*map(str, response.headers.items()), *map(str, response.cookies.values())])
     return f"{headers}\n\n{body.decode()}"

@@ -1,4 +1,7 @@
-"""Requests that no browser sends. Fields and cookies are those that pages show in forms and that views ask for."""
+"""Generate requests that no browser sends.
+
+Field names come from the forms of all pages and from the parameters that views read; cookie names come from reads too.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -57,7 +60,7 @@ TYPES: Final = (JSON, "text/plain", "application/xml", "multipart/form-data; bou
 
 
 class Form(NamedTuple):
-    """Something that can be sent: by whom, where to, and with which fields."""
+    """A form that can be sent: its sender, method, path and fields."""
 
     person: str
     method: str
@@ -66,7 +69,7 @@ class Form(NamedTuple):
 
 
 class _Forms(HTMLParser):
-    """The forms of a page, with what is filled in."""
+    """Collect the forms of a page with their initial values."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +85,7 @@ class _Forms(HTMLParser):
 
 @contextmanager
 def asked_cookies() -> Iterator[set[str]]:
-    """Collect the names that are looked up in ``request.COOKIES`` meanwhile."""
+    """Collect the names that are looked up in ``request.COOKIES`` during the block."""
     names: set[str] = set()
 
     class Noting(dict[str, str]):
@@ -106,7 +109,7 @@ def asked_cookies() -> Iterator[set[str]]:
 
 
 def find_forms(people: Mapping[str, Browser], pages: list[Address]) -> tuple[list[Form], list[str]]:
-    """What each person can send, and the cookies that are read: from the forms of all pages and from what views ask."""
+    """Return the forms that each person can send, and the names of all cookies that views read."""
     found: dict[tuple[str, str, str], dict[str, str]] = {}
     with asked_cookies() as cookies, asked() as names:
         for name, browser in people.items():
@@ -146,12 +149,12 @@ documents = st.recursive(
 
 @st.composite
 def requests(draw: st.DrawFn, forms: list[Form], cookies: list[str]) -> tuple[Form, dict[str, Any]]:
-    """A request: a form with one field or a few changed, or its address, its type, its body or a cookie."""
+    """Draw a request: a form with some changed fields, or with a changed path, content type, body or cookie."""
     form = draw(st.sampled_from(forms))
     path = draw(_paths(form.path)) if draw(st.integers(0, 4)) == 0 else form.path
     pairs = [(name, value.encode()) for name, value in form.fields.items()]
     for name in draw(st.lists(st.sampled_from(sorted(form.fields) or ["x"]), max_size=3)):
-        kept = pairs if draw(st.booleans()) else [pair for pair in pairs if pair[0] != name]  # twice, or instead
+        kept = pairs if draw(st.booleans()) else [pair for pair in pairs if pair[0] != name]  # add or replace
         pairs = [*kept, (name, draw(values))]
     query = "&".join(f"{quote(name)}={quote_from_bytes(value)}" for name, value in pairs)
     more: dict[str, Any] = {"headers": {"accept": draw(st.sampled_from((HTML, JSON)))}}
@@ -173,14 +176,14 @@ def requests(draw: st.DrawFn, forms: list[Form], cookies: list[str]) -> tuple[Fo
 
 @st.composite
 def _paths(draw: st.DrawFn, path: str) -> str:
-    """An address with another part in it."""
+    """Draw a path in which one part is replaced."""
     parts = path.split("/")
     parts[draw(st.integers(1, len(parts) - 1))] = quote_from_bytes(draw(values)[:2000], safe="")
     return "/".join(parts)
 
 
 def send(browser: Browser, form: Form, more: dict[str, Any]) -> Any:
-    """Send a drawn request; what it writes is rolled back."""
+    """Send a drawn request and roll its writes back."""
     more = dict(more)
     if "cookie" in more:
         name, value = more.pop("cookie")

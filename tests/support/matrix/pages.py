@@ -1,10 +1,10 @@
-"""Answers that say that something cannot be had."""
+"""Check error responses."""
 
 from typing import Any, Final
 
 from tests.support.matrix.browser import HTML, JSON
 
-BARE: Final = ("/shop/payments/callback/",)  # its caller is a machine, and reads the status alone
+BARE: Final = ("/shop/payments/callback/",)  # its caller is a program that reads only the status
 
 
 def is_complete(path: str, response: Any) -> bool:

@@ -1,4 +1,4 @@
-"""A member with something private in every place, and one row of each model of the admin, all of them theirs."""
+"""A reader with a private text in every place, and one row of each admin model that belongs to this reader."""
 
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
@@ -23,19 +23,23 @@ from tests.support.matrix.browser import Browser
 from tests.support.names.world import World
 from tests.support.shop.make import make_order, make_product
 
-FEW: Final = 3  # copies in the cart
+FEW: Final = 3  # copies of the product in the cart
 
 
 class Secret(NamedTuple):
-    """Something that only its owner may read, and staff who may view ``model`` ("": superusers alone)."""
+    """A text that only its owner may read, and staff with permission to view ``model`` ("": superusers only)."""
 
     text: str
     model: str = ""
-    public: tuple[str, ...] = ()  # addresses where it stands for everybody: how they begin
+    public: tuple[str, ...] = ()  # prefixes of the paths on which the text is public
 
 
 class MatrixWorld:
-    """owner: whose everything is. other: another member. browser: in which the owner is logged in."""
+    """The data of the access matrix.
+
+    owner: the reader who owns all private rows. other: another reader. browser: a browser in which the owner is logged
+    in.
+    """
 
     def __init__(self) -> None:
         world = World()
@@ -86,7 +90,7 @@ class MatrixWorld:
         Change.objects.create(mirror="user", source="", key=str(reader.pk))
 
     def secrets(self) -> list[Secret]:
-        """Texts that stand nowhere else."""
+        """Return the private texts; each occurs nowhere else."""
         pages = tuple(f"/u/{user.username.replace(' ', '%20')}/" for user in (self.muted, self.blocked))
         return [
             Secret("xqmail@", "accounts.user"),
@@ -100,14 +104,14 @@ class MatrixWorld:
             Secret(self.owner.session_secret),
             *(Secret(text, "shop.order") for text in ("xqname", "xqaddress", "xqorder@", "xqreason")),
             Secret("xqpayment", "shop.payment"),
-            *(Secret(text) for text in ("2333313", "23333.13", "23,333.13")),  # the cart's total
+            *(Secret(text) for text in ("2333313", "23333.13", "23,333.13")),  # the total of the cart
             Secret("xqhidden", "social.post"),
             Secret(self.muted.username, "accounts.user", ("/people/", *pages)),
             Secret(self.blocked.username, "accounts.user", ("/people/", *pages)),
         ]
 
     def samples(self) -> dict[str, tuple[Any, ...]]:
-        """What stands for each argument of an address: by the page's full name, its application, or for all."""
+        """Return the values for the arguments of addresses, by "page argument" or "application argument"."""
         confirm = reverse("accounts:email_confirm", args=[emails._token(EmailChange.objects.get(user=self.owner))])
         *_, uid, token, _end = passwords._path(self.owner).split("/")
         return {
@@ -132,7 +136,7 @@ class MatrixWorld:
         }
 
     def row(self, model: type[Model]) -> Model:
-        """A row of the owner's, or any."""
+        """Return the owner's row of this model, or any row if the model has no owner."""
         rows: dict[type[Model], Any] = {
             User: self.owner,
             Order: self.order,

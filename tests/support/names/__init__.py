@@ -1,7 +1,7 @@
-"""The names that others rely on, collected from the code and compared with ``tests/names.txt``.
+"""Compare the project's public names, collected from the code, with ``tests/names.txt``.
 
-``python -m tests.support.names`` compares; with ``--write`` it rewrites the file after a change that is meant.
-One collector per module; ``sections`` lists them. This module reads and writes the file.
+``python -m tests.support.names`` compares; ``--write`` rewrites the file after an intended change. Each module has one
+collector, and ``sections`` lists them. This module reads and writes the file.
 """
 
 import difflib
@@ -12,29 +12,29 @@ from typing import Final
 
 FILE: Final = Path(__file__).resolve().parents[2] / "names.txt"
 COMMAND: Final = "python -m tests.support.names --write"
-WRITE: Final = "DIPTYCH_TESTS_WRITE_NAMES"  # an environment variable: rewrite instead of comparing
+WRITE: Final = "DIPTYCH_TESTS_WRITE_NAMES"  # environment variable: rewrite the file instead of comparing
 HEAD: Final = f"""\
-Names that scripts, dashboards, bookmarks and old migrations rely on. Generated from the code and compared by
-tests/test_names.py. After a change that is meant: {COMMAND}
+Names that scripts, dashboards, bookmarks and old migrations depend on. Generated from the code and compared by
+tests/test_names.py. After an intended change: {COMMAND}
 """
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 
 
 def read() -> dict[str, list[str]]:
-    """The sections of the file with their lines."""
+    """Return the lines of each section of the file."""
     text = FILE.read_text(encoding="utf-8")
     _, *parts = _HEADING.split(text)
     return {title: body.strip().split("\n") for title, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def write(sections: dict[str, list[str]]) -> None:
-    """Write the file: sections by title, a blank line before each."""
+    """Write the sections in order of their titles, separated by blank lines."""
     blocks = ["\n".join([f"## {title}", *lines]) for title, lines in sorted(sections.items())]
     FILE.write_text("\n\n".join([HEAD.rstrip(), *blocks]) + "\n", encoding="utf-8")
 
 
 def compare(title: str, found: list[str]) -> str:
-    """Return the difference between the file and the code, or "". Rewrite the section instead if asked to."""
+    """Return the difference between the file and the code, or "". With ``WRITE`` set, rewrite the section."""
     recorded = read()
     if os.environ.get(WRITE):
         write(recorded | {title: found})

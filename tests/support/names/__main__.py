@@ -1,4 +1,4 @@
-"""Compare or rewrite ``tests/names.txt``: pytest provides the database and the Redis that this needs."""
+"""Compare or rewrite ``tests/names.txt``. Runs under pytest, which provides a database and a Redis."""
 
 import argparse
 import os
@@ -11,13 +11,13 @@ TEST = "tests/test_names.py"
 
 
 def main() -> int:
-    """Run the test, in the mode that was asked for. Returns pytest's exit code."""
+    """Run the test in the chosen mode and return pytest's exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.names", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="rewrite the file after a change that is meant")
+    parser.add_argument("--write", action="store_true", help="rewrite the file after an intended change")
     is_writing = parser.parse_args().write
     recorded = FILE.read_text(encoding="utf-8")
     if is_writing:
-        FILE.write_text("", encoding="utf-8")  # sections that are gone disappear
+        FILE.write_text("", encoding="utf-8")  # removes sections that no collector returns
     env = {**os.environ, WRITE: "1" if is_writing else ""}
     code = subprocess.run([sys.executable, "-m", "pytest", "-q", TEST], env=env, check=False).returncode
     if code and is_writing:

@@ -1,4 +1,4 @@
-"""Addresses and their full names. The admin's are summarised, a line for each model."""
+"""Collect addresses and their full names, with one line for each model of the admin."""
 
 import re
 from collections.abc import Iterator
@@ -10,20 +10,20 @@ from tests.support.names.project import is_own
 
 
 def collect() -> list[str]:
-    """``/address/ -> name``. Parameters are told by their kinds."""
+    """Return lines ``/address/ -> name``; parameters are shown by their types."""
     pages = [f"{address(route)} -> {name or '(no name)'}" for route, name in walk(get_resolver())]
     return sorted({*pages, *_admin()})
 
 
 def address(route: str) -> str:
-    """A route with the kinds of its parameters instead of their names: ``/books/<int>/``."""
+    """Return a route with the types of its parameters instead of their names: ``/books/<int>/``."""
     return "/" + re.sub(r"<(?:(\w+):)?\w+>", lambda found: f"<{found[1] or 'str'}>", route)
 
 
 def walk(
     resolver: URLResolver, route: str = "", space: str = "", *, with_admin: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Each pattern below a resolver, the admin's on demand: route, full name ("" if it has none)."""
+    """Yield (route, full name) of each pattern below a resolver; the name is "" for an unnamed pattern."""
     for entry in resolver.url_patterns:
         here = route + str(entry.pattern)
         if isinstance(entry, URLPattern):
@@ -34,7 +34,7 @@ def walk(
 
 
 def _admin() -> Iterator[str]:
-    """The models of the admin: with the pages that Django gives each."""
+    """Yield one line per model of the admin, which stands for the standard pages of the model."""
     yield "/admin/ -> admin:index"
     for model in admin.site._registry:
         if is_own(model.__module__):

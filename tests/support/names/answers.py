@@ -1,4 +1,4 @@
-"""The fields of JSON answers: every page is requested, and whatever answers in JSON is recorded."""
+"""Collect the fields of JSON responses by requesting every page."""
 
 import re
 from collections import defaultdict
@@ -21,14 +21,14 @@ VERBS: Final = ("follow", "unfollow", "block", "unblock", "mute", "unmute")
 
 
 def collect() -> list[str]:
-    """``METHOD /address/ status field: type``."""
+    """Return lines ``METHOD /address/ status field: type``."""
     return _visit().shapes.lines()
 
 
 def collect_parameters() -> list[str]:
-    """``METHOD /address/ name``: the parameters that pages ask for, in addresses and in forms."""
+    """Return lines ``METHOD /address/ name``: the parameters that views read from query strings and forms."""
     asked = _visit().parameters
-    common = set.intersection(*asked.values())  # a middleware asks for these
+    common = set.intersection(*asked.values())  # read by a middleware
     own = {f"{label} {name}" for label, names in asked.items() for name in names - common}
     return sorted(own | {f"(every page) {name}" for name in common})
 
@@ -40,10 +40,10 @@ def _visit() -> "_Visit":
 
 
 class _Visit:
-    """Requests of a member of staff (alice), of a reader (reader0) and of a stranger."""
+    """Send requests as staff (alice), as a reader (reader0) and as an anonymous visitor, and record the responses."""
 
     def __init__(self, names: set[str]) -> None:
-        self.names = names  # of the parameters that the present request was asked for
+        self.names = names  # the parameters that the current request has read
         self.shapes = Shapes(MAPS)
         self.parameters: defaultdict[str, set[str]] = defaultdict(set)
         self.world = world = World()
@@ -78,7 +78,7 @@ class _Visit:
         self._post_nothing()
 
     def _filled(self, route: str, name: str) -> str:
-        """The address of a page, with a sample for each of its parameters. Raises KeyError if there is none."""
+        """Return the address of a page with a sample for each parameter. Raises KeyError if a sample is missing."""
 
         def sample(found: re.Match[str]) -> str:
             keys = [f"{name} {found[1]}", f"{name.partition(':')[0]} {found[1]}", found[1]]
@@ -93,7 +93,7 @@ class _Visit:
         return self._record("POST", client.post(url, data, headers=JSON))
 
     def _record(self, method: str, response: Any) -> bool:
-        """Record the fields of an answer. Returns whether it is JSON."""
+        """Record the fields of a response. Return whether it is JSON."""
         label = f"{method} {_pattern(response)}"
         if response.status_code != METHOD_NOT_ALLOWED:
             self.parameters[label] |= self.names
@@ -104,7 +104,7 @@ class _Visit:
         return is_json
 
     def _get_more(self) -> None:
-        """What one request to each page does not show."""
+        """Request pages in states that the first requests do not show."""
         blocked = self.world.readers[40].username
         self._get(self.alice, "/books/?q=ruby")
         self._get(self.alice, f"/books/{self.world.other_book.pk}/")
@@ -116,7 +116,7 @@ class _Visit:
             self._get(self.stranger, f"/u/reader5/{rest}")
 
     def _write(self) -> None:
-        """What is posted, and done."""
+        """Send forms that succeed."""
         for verb in VERBS:
             self._post(self.alice, f"/u/reader1/{verb}/", {})
             self._post(self.stranger, f"/u/reader1/{verb}/", {})
@@ -127,7 +127,7 @@ class _Visit:
         self._post(self.alice, f"/shop/orders/{self.world.open.pk}/cancel/", {})
 
     def _provoke_errors(self) -> None:
-        """400, 403, 404, 409, 429."""
+        """Provoke responses with status 400, 403, 404, 409 and 429."""
         for url in ("/books/?q=((", "/loginlog/?from=x", "/loginlog/report/?from=x"):
             self._get(self.alice, url)
         self._post(self.alice, "/shop/cart/", {"product": "1", "quantity": "x"})
@@ -144,19 +144,19 @@ class _Visit:
             self._post(self.reader, "/posts/", {"text": "Hello"})
 
     def _post_nothing(self) -> None:
-        """Every form asks for its fields, also where none is sent."""
+        """Post an empty form to every page, because views read the names of their fields even when they are missing."""
         for route, name in walk(get_resolver()):
             url = self._filled(route, name)
             response = Client().post(url)
             self._record("POST", response)
             if response.status_code != METHOD_NOT_ALLOWED:
-                client = Client()  # an earlier form may have ended the session of the last one
+                client = Client()  # an earlier form may have ended the session
                 client.force_login(self.world.staff)
                 self._record("POST", client.post(url))
 
 
 def _pattern(response: Any) -> str:
-    """The address as ``addresses`` writes it."""
+    """Return the address of a response in the notation of ``addresses``."""
     try:
         return address(str(response.resolver_match.route))
     except Resolver404:

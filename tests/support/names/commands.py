@@ -1,4 +1,4 @@
-"""Management commands with their actions, arguments, options and defaults; the targets of make; fixtures."""
+"""Collect management commands with their actions, arguments, options and defaults, make targets and fixtures."""
 
 import re
 from argparse import SUPPRESS, Action, ArgumentParser, _SubParsersAction
@@ -12,7 +12,7 @@ from tests.support.names.project import ROOT, files, is_own
 
 
 def collect() -> list[str]:
-    """A line for each command and action, and below it one for each of its arguments."""
+    """Return one line for each command or action, and one for each of its arguments."""
     targets = re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     lines = [f"make {target}" for target in targets]
     lines += [f"manage.py loaddata {path.stem}" for path in files("*.json") if path.parent.name == "fixtures"]
@@ -23,7 +23,7 @@ def collect() -> list[str]:
 
 
 def parsers() -> Iterator[tuple[str, ArgumentParser]]:
-    """The project's commands and their actions ("mirror", "mirror status") with their parsers."""
+    """Yield the project's commands and their actions ("mirror", "mirror status") with their parsers."""
     for name, app in get_commands().items():
         if is_own(app):
             parser = load_command_class(app, name).create_parser("manage.py", name)
@@ -31,7 +31,7 @@ def parsers() -> Iterator[tuple[str, ArgumentParser]]:
 
 
 def takes_json(parser: ArgumentParser) -> bool:
-    """Whether a command or action has the option ``--json``."""
+    """Return whether a command or action has the option ``--json``."""
     return "--json" in parser._option_string_actions
 
 
@@ -45,7 +45,7 @@ def _with_actions(name: str, parser: ArgumentParser) -> Iterator[tuple[str, Argu
 
 @cache
 def _usual() -> frozenset[str]:
-    """The options that every command of Django has."""
+    """Return the options that every Django command has."""
     return frozenset(action.dest for action in BaseCommand().create_parser("manage.py", "any")._actions)
 
 
@@ -55,7 +55,7 @@ def _own_actions(parser: ArgumentParser) -> list[Action]:
 
 
 def _line(action: Action) -> str:
-    """Option or metavar, then what else a caller has to know."""
+    """Return the option or metavar, followed by nargs, choices and default."""
     name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
     takes_value = action.nargs != 0
     shown = (

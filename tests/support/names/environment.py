@@ -1,4 +1,4 @@
-"""Settings, the keys of ``MIRROR``, and the environment variables that the project reads."""
+"""Collect settings, the keys of ``MIRROR``, and the environment variables that the project reads."""
 
 import ast
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from tests.support.names.project import ROOT, files, nodes
 
 
 def collect_settings() -> list[str]:
-    """Settings that Django itself does not have, and the keys of ``MIRROR``."""
+    """Return the project's own settings and the keys of ``MIRROR``."""
     sources = [path for path in files("*.py") if path.is_relative_to(ROOT / "config")]
     written = {node.id for node in nodes(sources) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    own = (_names(settings) & written) - _names(global_settings)  # others are imported from libraries
+    own = (_names(settings) & written) - _names(global_settings)  # other upper-case names are imported from libraries
     return sorted(own | {f"MIRROR[{name!r}]" for name in DEFAULTS})
 
 
 def collect_variables() -> list[str]:
-    """``NAME: kind``: read through ``env.<kind>("NAME")`` or from ``os.environ``."""
+    """Return lines ``NAME: kind`` for variables read by ``env.<kind>("NAME")`` or from ``os.environ``."""
     return sorted(set(_variables()))
 
 

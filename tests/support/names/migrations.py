@@ -1,4 +1,4 @@
-"""What migrations take from the project's code: renamed, a database could no longer be made from them."""
+"""Collect names that migrations import from the project. Renaming one would break the creation of new databases."""
 
 import ast
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from tests.support.names.project import files, is_own, nodes
 
 
 def collect() -> list[str]:
-    """Dotted names: modules that are imported, and functions and classes that are named."""
+    """Return dotted names: imported modules, and the functions and classes used from them."""
     paths = [path for path in files("*.py") if path.parent.name == "migrations"]
     return sorted({name for name in _dotted(list(nodes(paths))) if is_own(name)})
 

@@ -1,4 +1,4 @@
-"""Which parameters of a request the code asks for."""
+"""Record the request parameters that the code reads."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,7 +12,7 @@ _READERS = ("get", "getlist", "__getitem__", "__contains__")
 
 @contextmanager
 def asked() -> Iterator[set[str]]:
-    """Collect the names that are looked up in ``request.GET`` and ``request.POST`` meanwhile."""
+    """Collect the names that are looked up in ``request.GET`` and ``request.POST`` during the block."""
     names: set[str] = set()
 
     def noting(read: Callable[..., Any]) -> Callable[..., Any]:

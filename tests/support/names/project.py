@@ -1,4 +1,4 @@
-"""Which code is the project's own."""
+"""Tell the project's code from that of libraries and tests."""
 
 import ast
 from collections.abc import Iterator
@@ -13,21 +13,21 @@ ROOT: Final = Path(__file__).resolve().parents[3]
 
 @cache
 def own_apps() -> list[AppConfig]:
-    """The project's applications, without those that only tests install."""
+    """Return the project's applications, without those that only the tests install."""
     return [config for config in apps.get_app_configs() if Path(config.path).parent == ROOT]
 
 
 def is_own(module: str) -> bool:
-    """Whether a module or dotted name belongs to one of the project's applications."""
+    """Return whether a module or dotted name belongs to one of the project's applications."""
     return module.partition(".")[0] in {config.name for config in own_apps()}
 
 
 def files(pattern: str) -> list[Path]:
-    """The applications' files that match a pattern, such as "*.py"."""
+    """Yield the applications' files that match a pattern such as "*.py"."""
     return sorted(path for config in own_apps() for path in Path(config.path).rglob(pattern))
 
 
 def nodes(paths: list[Path]) -> Iterator[ast.AST]:
-    """Every node of the syntax trees of these files."""
+    """Yield every node of the syntax trees of these files."""
     for path in paths:
         yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""Redis keys with their types, and the names of mirrors and backups."""
+"""Collect Redis keys with their types, and the names of mirrors and backups."""
 
 import re
 
@@ -9,7 +9,7 @@ from tests.support.names.project import is_own
 
 
 def collect() -> list[str]:
-    """``key -> type``, as docs/keys.md has them, but that ``<>`` is any part that varies."""
+    """Return lines ``key -> type`` as in docs/keys.md, with ``<>`` for each variable part."""
     rows = [keysdoc.row(function) for module in keysdoc.MODULES for function in keysdoc.functions(module)]
     cells = [row.split(" | ") for row in rows]
     keys = [(re.sub("<[a-z_]+>", "<>", key.removeprefix("| ").strip("`")), kind) for key, kind, *_ in cells]
@@ -17,6 +17,6 @@ def collect() -> list[str]:
 
 
 def collect_declared() -> list[str]:
-    """The names that commands take: those of mirrors with their layout versions, and those of backups."""
+    """Return the names that commands take: mirrors with their layout versions, and backups."""
     mirrors = [f"mirror {m.name}: layout {m.version}" for m in registry.all_mirrors() if is_own(type(m).__module__)]
     return sorted(mirrors + [f"backup {b.name}" for b in backups.all_backups() if is_own(type(b).__module__)])

@@ -1,4 +1,4 @@
-"""The fields of hashes and JSON records in Redis."""
+"""Collect the fields of hashes and JSON records in Redis."""
 
 import re
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from tests.support.shop.carts import make_visitor
 from tests.support.whole import rebuild
 
 KINDS: Final = {"Hash": "hash", "String (JSON)": "string"}
-_DATA: Final = re.compile(r"\d+|[0-9a-f]{32,}")  # ids and digests are no names
+_DATA: Final = re.compile(r"\d+|[0-9a-f]{32,}")  # ids and digests are data, not names
 
 
 def collect() -> list[str]:
-    """``key field: type``, from what mirrors and writes leave in Redis."""
+    """Return lines ``key field: type`` for the keys that mirrors and writes leave in Redis."""
     rebuild()
     world = World()
     carts.set_line(make_visitor(world.staff), 1, 2)
@@ -42,7 +42,7 @@ def collect() -> list[str]:
 
 
 def _patterns() -> Iterator[tuple[str, str, re.Pattern[str]]]:
-    """Keys as they are shown, the types that Redis calls them, and what matches them."""
+    """Yield each key as it is listed, its Redis type, and a pattern that matches real keys."""
     for line in redis_keys.collect():
         key, _, kind = line.partition(" -> ")
         if kind in KINDS:

@@ -1,4 +1,4 @@
-"""The fields that commands report with ``--json``."""
+"""Collect the fields that commands report with ``--json``."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ SPAN: Final = ("--from", DAY, "--to", DAY)
 
 
 def collect(folder: Path) -> list[str]:
-    """``manage.py command field: type``. Writes files to ``folder``."""
+    """Return lines ``manage.py command field: type``. Writes files to ``folder``."""
     wanted = {name for name, parser in parsers() if takes_json(parser)}
     shapes, seen = Shapes(MAPS), set[str]()
     with override_settings(LOGINLOG_FOLDER=folder), mock.patch(TRAFFIC, return_value=Counter(look=1)):
@@ -41,7 +41,7 @@ def collect(folder: Path) -> list[str]:
 
 
 def _runs(folder: Path) -> Iterator[tuple[str, ...]]:
-    """Commands with arguments, in an order in which each has something to report."""
+    """Yield commands with arguments, in an order in which each command has something to report."""
     call_command("loaddata", "seed_examples", verbosity=0)
     Product.objects.bulk_create(Product(book_id=pk, price=1250, stock=9) for pk in (1, 2, 3))
     User.objects.create_superuser("alice")
@@ -66,7 +66,7 @@ def _mirror_runs() -> Iterator[tuple[str, ...]]:
     redis.sadd(key("{tag}:ruby"), 99)
     yield from (("mirror", action, "book") for action in ("verify", "repair"))
     redis.delete(key("book:1"))
-    Book.objects.filter(pk=1).update(title="Erlang")  # sends no signal, and stays pending
+    Book.objects.filter(pk=1).update(title="Erlang")  # sends no signal, so the change stays pending
     yield ("mirror", "explain", "catalog.Book", "1")
     yield ("mirror", "drain")
     yield ("mirror", "status")

@@ -1,4 +1,4 @@
-"""Classes, ids, data attributes and events that the project's JavaScript and its htmx attributes look for."""
+"""Collect the classes, ids, data attributes and events that the project's JavaScript and htmx attributes refer to."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _PART: Final = re.compile(r"[.#][a-zA-Z_][\w-]*|\[[\w-]+")
 
 
 def collect() -> list[str]:
-    """``file: name`` for scripts, and the values of htmx attributes that select elements or name events."""
+    """Return lines ``file: name`` for scripts, and the values of htmx attributes that name elements or events."""
     found: set[str] = set()
     for path in files("*.js"):
         found.update(f"{path.name}: {name}" for name in _names(path.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""The sections of ``tests/names.txt`` with their collectors."""
+"""List the sections of ``tests/names.txt`` with their collectors."""
 
 from collections.abc import Callable
 from pathlib import Path

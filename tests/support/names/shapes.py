@@ -1,4 +1,4 @@
-"""The fields of JSON values, with their types."""
+"""Collect the fields of JSON values with their types."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -8,9 +8,9 @@ _TYPES: Final = {bool: "boolean", int: "number", float: "number", str: "string",
 
 
 class Shapes:
-    """Fields of values that were seen under one label, such as an address or a command.
+    """The fields and types of all values that were added under one label, such as an address or a command.
 
-    maps: places ("mirrors", "errors") whose names are data, and what stands for them.
+    maps: paths of objects ("mirrors", "errors") whose field names are data, with the placeholder that replaces them.
     """
 
     def __init__(self, maps: Mapping[str, str] = {}) -> None:
@@ -18,12 +18,12 @@ class Shapes:
         self._types: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
 
     def add(self, label: str, value: Any) -> None:
-        """Add what one more value has."""
+        """Add the fields of one more value."""
         for path, kind in self._fields(value, ""):
             self._types[label][path].add(kind)
 
     def lines(self) -> list[str]:
-        """``label path: type|type``. An array that was always empty has no type of its items."""
+        """Return lines ``label path: type|type``. The items of an array that was always empty have no line."""
         return sorted(
             f"{label} {path or '(all)'}: {'|'.join(sorted(kinds))}"
             for label, paths in self._types.items()

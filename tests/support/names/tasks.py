@@ -1,4 +1,4 @@
-"""Celery: tasks and their queues, what beat asks for, and the queues that workers serve."""
+"""Collect Celery tasks with their queues, the entries of beat, and the queues that workers serve."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tests.support.names.project import ROOT, is_own
 
 
 def collect() -> list[str]:
-    """Tasks, routes, beat's entries, and the processes of the Procfile."""
+    """Return tasks, routes, entries of beat, and the processes of the Procfile."""
     return sorted([*_tasks(), *_routes(), *_schedule(), *_processes()])
 
 

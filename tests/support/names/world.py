@@ -1,4 +1,4 @@
-"""Made data for what is collected from answers and from Redis: people, products, orders, posts."""
+"""Create users, products, orders and posts, whose responses and Redis values are then collected."""
 
 from datetime import timedelta
 from typing import Final
@@ -14,11 +14,11 @@ from social.models import Block, Follow, Mute, Post
 from social.services.posts import post
 from tests.support.shop.make import make_order
 
-MANY: Final = 60  # more than a page of anything
+MANY: Final = 60  # more than one page of any list
 
 
 class World:
-    """The seed's tables, and more of everything: lists have next pages, and optional values are there."""
+    """The seed data with enough additional rows that lists have next pages and optional values are present."""
 
     def __init__(self) -> None:
         self._make_people()

@@ -1,1 +1,1 @@
-"""Search."""
+"""Support for tests of the search."""

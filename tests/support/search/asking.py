@@ -1,4 +1,4 @@
-"""Asking Redis and SQL the same, and making mistakes in what is asked."""
+"""Search in Redis and in SQL alike, and search with typing errors."""
 
 import csv
 import random
@@ -22,13 +22,16 @@ INDEXES = ["indexed_book", "indexed_author", "indexed_tag", "indexed_reader"]
 
 
 def warm_search() -> None:
-    """Have what search reads in Redis, and up to date."""
+    """Rebuild and drain the mirrors that the search reads."""
     rebuild([*INDEXES, *MIRRORS])
-    drain_all()  # documents are made by the rebuild of an index
+    drain_all()  # the rebuild of an index writes documents
 
 
 def load_books(folder: Path, limit: int, part: Path) -> None:
-    """The first books of a catalogue in goodbooks format, ready to be searched. part: a folder for their files."""
+    """Import the first ``limit`` books of a folder in goodbooks format and warm the search.
+
+    part: an empty folder for the reduced files.
+    """
     books = _copy(folder, part, "books.csv", lambda row: int(row["book_id"]) <= limit)
     ids = {row["goodreads_book_id"] for row in books}
     links = _copy(folder, part, "book_tags.csv", lambda row: row["goodreads_book_id"] in ids)
@@ -48,7 +51,7 @@ def _copy(folder: Path, part: Path, name: str, is_wanted: Callable[[dict[str, st
 
 
 def shown(found: Found) -> dict[str, Any]:
-    """All that a template can see."""
+    """Return everything that a template can read from a result."""
     return {
         "books": [book.raw for book in found.books],
         "beside": [[said and said.raw for said in values] for values in found.beside],
@@ -59,7 +62,7 @@ def shown(found: Found) -> dict[str, Any]:
 
 
 def both(text: str, viewer: int = 0, most: int = 20) -> Found:
-    """What was found, having checked that Redis alone answered, in three round trips, and SQL answers the same."""
+    """Return the results from Redis, after checking at most three round trips, no SQL, and equal results from SQL."""
     with record() as seen:
         found = search(text, viewer, most)
     assert seen.sql == []
@@ -72,12 +75,12 @@ def both(text: str, viewer: int = 0, most: int = 20) -> Found:
 
 
 def titles(text: str, viewer: int = 0) -> list[str]:
-    """The titles that are found, by both ways."""
+    """Return the titles that Redis and SQL both find."""
     return [book["title"] for book in both(text, viewer).books]
 
 
 def mistype(text: str, chance: random.Random) -> str:
-    """``text`` with one Damerau-Levenshtein edit: any kind, any place, any letter from a to z."""
+    """Return ``text`` with one random Damerau-Levenshtein edit; inserted letters are a to z."""
     while True:
         kind, letter = chance.choice(["insert", "delete", "replace", "swap"]), chance.choice(string.ascii_lowercase)
         n = chance.randrange(len(text) + (kind == "insert"))
@@ -93,20 +96,20 @@ def mistype(text: str, chance: random.Random) -> str:
 
 
 def count_found(queries: Iterable[tuple[int, str]], among: int = 5) -> int:
-    """How many of these queries find their book among the first few."""
+    """Return the number of queries that find their book among the first ``among`` results."""
     return sum(pk in [book["id"] for book in search(text, most=among).books] for pk, text in queries)
 
 
 def named_first(authors: Sequence[tuple[int, str]]) -> int:
-    """How many of these authors are first where their name is asked for."""
+    """Return the number of authors that come first in a search for their name."""
     return sum([author.id for author in search(name).authors[:1]] == [pk] for pk, name in authors)
 
 
 def all_titles() -> list[tuple[int, str]]:
-    """Every book and its title."""
+    """Return the id and title of every book."""
     return list(Book.objects.order_by("pk").values_list("pk", "title"))
 
 
 def all_authors() -> list[tuple[int, str]]:
-    """Every author and their name."""
+    """Return the id and name of every author."""
     return list(Author.objects.order_by("pk").values_list("pk", "name"))

@@ -1,13 +1,13 @@
-"""Real servers for tests: each a child process of its own, in a folder of its own, gone afterwards.
+"""Real servers for tests: each is a child process with its own folder, and both are removed afterwards.
 
-They are stopped at exit, and, on Linux, also when the test process is killed. A server has to be
-started by the main thread: the kernel ties a child to the thread that made it.
+They are stopped at exit, and, on Linux, also when the test process is killed. Start servers in the main thread, because
+the kernel ties a child to the thread that created it.
 
 >>> with RedisServer(fsync="always") as server:
 ...     server.client().set("a", 1)
 ...     server.kill()           # SIGKILL
 ...     server.start()          # same data, same address
-...     server.freeze()         # hung; thaw() lets it go on
+...     server.freeze()         # hangs until thaw()
 """
 
 from tests.support.servers.postgres import PostgresServer, find_postgres

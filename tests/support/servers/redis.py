@@ -1,4 +1,4 @@
-"""A private Redis."""
+"""A private Redis server."""
 
 import os
 import shutil
@@ -19,21 +19,21 @@ from tests.support.servers.process import PATIENCE_SECONDS, Server
 
 
 def chosen_redis() -> Path:
-    """The server that ``make demo`` would take; with ``DIPTYCH_TESTS_REDIS=wheel`` the oldest that will do."""
+    """Return the server that ``make demo`` uses, or with ``DIPTYCH_TESTS_REDIS=wheel`` the oldest supported one."""
     wheel = wheel_redis() if os.environ.get("DIPTYCH_TESTS_REDIS") == "wheel" else None
     return wheel or find_redis()
 
 
 class RedisServer(Server):
-    """A Redis as the site wants it: private unix socket, append-only file, nothing evicted.
+    """A Redis configured as the site needs it: private Unix socket, append-only file, no eviction.
 
-    fsync: ``appendfsync``; what was acknowledged outlives the process in any case.
-    binary: another server than the one that ``make demo`` would take.
-    options: further configuration, by name.
-    on_hang: called with the server before it freezes (True) and after it thaws (False).
+    fsync: ``appendfsync``; acknowledged writes survive the end of the process with any value.
+    binary: the server to run instead of the one that ``make demo`` uses.
+    options: further configuration directives by name.
+    on_hang: called with the server and True before it freezes, and with the server and False after it thaws.
     """
 
-    stop_signal = signal.SIGKILL  # its data is in the append-only file, or thrown away
+    stop_signal = signal.SIGKILL  # its data is in the append-only file, or is discarded
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class RedisServer(Server):
         self.data = self.folder / "data"
         self.data.mkdir()
         self.socket = self.folder / "redis.sock"
-        # Files that only grow, so that a copy of them is a state the server was once in.
+        # The file is never rewritten, so that each copy of it is a former state of the server.
         self.options = {"appendfsync": fsync, "auto-aof-rewrite-percentage": "0", **(options or {})}
 
     def command(self) -> list[str]:
@@ -63,11 +63,11 @@ class RedisServer(Server):
             return False
 
     def url(self, database: int = 0) -> str:
-        """The URL of one of its databases (0: state, 1: cache, 2: broker)."""
+        """Return the URL of one of its databases (0: state, 1: cache, 2: broker)."""
         return f"unix://{self.socket}?db={database}"
 
     def environment(self) -> dict[str, str]:
-        """The environment variables that point the site at this server."""
+        """Return the environment variables that connect the site to this server."""
         return {
             "REDIS_URL": self.url(0),
             "CACHE_URL": self.url(1),
@@ -75,8 +75,8 @@ class RedisServer(Server):
         }
 
     def client(self, database: int = 0) -> Redis:
-        """A client of its own, which nothing records; replies are bytes. Of the state, it has the site's prefix."""
-        from mirror import prefix  # servers start before Django is set up
+        """Return a client that the recorder does not see, with replies in bytes and, for the state, the site's prefix."""
+        from mirror import prefix  # imported late, because servers start before Django is set up
 
         text = prefix.current() if database == 0 else ""
         packer = prefix.Packer(text) if text else None
@@ -84,7 +84,7 @@ class RedisServer(Server):
         return prefix.strip_replies(client, packer) if packer else client
 
     def plain_client(self, database: int = 0, **options: Any) -> Redis:
-        """A client that names keys as they are on the server."""
+        """Return a client without the site's prefix."""
         hasty = Retry(NoBackoff(), 1)
         return Redis.from_url(self.url(database), socket_timeout=PATIENCE_SECONDS, retry=hasty, **options)
 
@@ -93,7 +93,7 @@ class RedisServer(Server):
         return self.plain_client()
 
     def flush(self) -> None:
-        """Empty every database."""
+        """Empty all databases."""
         self._own.flushall()
 
     def freeze(self) -> None:
@@ -114,19 +114,19 @@ class RedisServer(Server):
         super().close()
 
     def copy_aof(self, to: Path) -> None:
-        """Copy the append-only file(s), as they are after the last acknowledged write, to a new folder."""
+        """Copy the append-only files, up to the last acknowledged write, to a new folder."""
         if self.process is not None:
             with self.plain_client() as client:
-                # A write may be held back while the disk is slow; with "always" none is.
+                # A slow disk can delay a write; with "always" every acknowledged write is in the file.
                 client.config_set("appendfsync", "always")
                 client.ping()
                 client.config_set("appendfsync", self.options["appendfsync"])
         shutil.copytree(self.data, to)
 
     def restore_aof(self, frm: Path) -> None:
-        """Put an older copy in the place of the append-only file(s); kills the server first.
+        """Kill the server and replace the append-only files by an older copy.
 
-        ``start()`` afterwards gives a server that went back in time.
+        ``start()`` then starts a server with the older data.
         """
         self.kill()
         shutil.rmtree(self.data)
@@ -135,5 +135,5 @@ class RedisServer(Server):
 
 @cache
 def main_server() -> RedisServer:
-    """The server of this test process, started when first asked for."""
+    """Return the server of this test process, starting it on first use."""
     return RedisServer().start()

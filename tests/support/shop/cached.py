@@ -1,4 +1,4 @@
-"""Having a book's page in the page cache, and knowing how often it was made."""
+"""Serve a book's page from the page cache, and count how often it is rendered."""
 
 import re
 from dataclasses import dataclass, field
@@ -32,12 +32,12 @@ MIRRORS = [
 ]
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([A-Za-z0-9]{64})"')
 WITHOUT = [name for name in settings.MIDDLEWARE if not name.startswith("shop.pagecache")]
-ONCE = re.compile(r'name="key" value="[^"]+"')  # of a form that is good for one post
+ONCE = re.compile(r'name="key" value="[^"]+"')  # the one-time key of a form
 
 
 @dataclass
 class Made:
-    """Which pages were made to be remembered: their addresses, in order."""
+    """The paths of the pages that were rendered for the page cache, in order."""
 
     paths: list[str] = field(default_factory=list)
 
@@ -47,7 +47,7 @@ class Made:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Made:
-    """Counts."""
+    """Record every rendering of a page for the page cache."""
     made, make = Made(), render.make
 
     def counted(asked: Any, *rest: Any) -> Any:
@@ -60,7 +60,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Made:
 
 @pytest.fixture
 def product(transactional_db: None, redis: Redis, made: Made) -> Product:
-    """A product whose page is looked at, in mirrors that are whole."""
+    """Return a product with a viewed page; all mirrors of the page are warm."""
     product = make_product("The Book of Sand", price=1250, stock=7)
     product.book.tags.create(name="fantasy")
     warm()
@@ -69,36 +69,36 @@ def product(transactional_db: None, redis: Redis, made: Made) -> Product:
 
 
 def warm() -> None:
-    """Everything is in Redis."""
+    """Rebuild and drain all mirrors of the page."""
     rebuild(MIRRORS)
     drain_all()
 
 
 def path_of(product: Product) -> str:
-    """Where its page is."""
+    """Return the path of the product's page."""
     return f"/books/{product.pk}/"
 
 
 def text(client: Client, path: str, **headers: str) -> str:
-    """The page; it is well."""
+    """Return the page as text, after checking its status."""
     response = client.get(path, headers=headers)
     assert response.status_code == 200
     return response.content.decode()
 
 
 def plain(page: str) -> str:
-    """The page without what is new each time it is shown."""
+    """Return the page without tokens and keys that differ in each response."""
     return ONCE.sub("", TOKEN.sub("", page))
 
 
 def pages(server: RedisServer) -> list[bytes]:
-    """The keys of the pages on the cache server."""
+    """Return the keys of the pages on the cache server."""
     with server.client(1) as client:
         return [key for key in client.keys("*cache:*") if not key.endswith(b":lock")]
 
 
 def by_both(path: str, client: Client | None = None, **headers: str) -> list[tuple[int, str]]:
-    """What is answered without the cache, with it, and with it once more: the status and the page."""
+    """Return (status, page) of three requests: without the page cache, with it, and with it again."""
     found = []
     for names in (WITHOUT, settings.MIDDLEWARE, settings.MIDDLEWARE):
         same = Client(raise_request_exception=False)

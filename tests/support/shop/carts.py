@@ -1,4 +1,4 @@
-"""Sessions and their carts, for tests."""
+"""Create sessions with carts, and compare carts in Redis with SQL."""
 
 from datetime import timedelta
 from itertools import count
@@ -20,30 +20,30 @@ _numbers = count()
 
 
 def make_visitor(user: User | None = None) -> str:
-    """The digest of a new session."""
+    """Create a session and return its digest."""
     digest = digest_of(f"token {next(_numbers)}")
     Session.objects.create(pk=digest, session_data="", expire_date=timezone.now() + timedelta(days=1), user=user)
     return digest
 
 
 def trust() -> None:
-    """Redis is known to have nothing older than SQL."""
+    """Restore every backup, so that Redis has nothing older than SQL."""
     for each in registry.all_backups():
         restore(each)
 
 
 def flush_carts() -> None:
-    """SQL has everything."""
+    """Flush all carts to SQL."""
     flush(backup())
 
 
 def in_cart(digest: str | None) -> dict[int, int]:
-    """What is in a cart."""
+    """Return the quantities in a cart by product id."""
     return dict(read(digest).lines)
 
 
 def differences() -> list[Any]:
-    """What SQL and Redis do not agree on; in Redis the hash of quantities and the state have to agree as well."""
+    """Return the differences between SQL and Redis, and between the quantities and the state of each cart in Redis."""
     redis, found = relay_client(), list[Any](verify(backup()))
     for digests in backup().scan(redis):
         for digest, content in backup().read(redis, digests).items():

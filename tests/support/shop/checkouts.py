@@ -1,4 +1,4 @@
-"""Carts, checkouts and payments for tests, and what "right" means for the ledger."""
+"""Create carts, checkouts and payments, and check the invariants of the ledger."""
 
 import threading
 from collections import Counter
@@ -21,7 +21,7 @@ HOME = Address("Alice", "alice@example.org", "1 Long Lane\nLondon")
 
 
 def make_cart(name: str, *products: Product, quantity: int = 1) -> str:
-    """A cart with these products; its digest."""
+    """Fill the cart of session ``name`` with these products and return its digest."""
     digest = digest_of(name)
     for product in products:
         carts.set_line(digest, product.pk, quantity)
@@ -29,7 +29,7 @@ def make_cart(name: str, *products: Product, quantity: int = 1) -> str:
 
 
 def order_of(user: User, digest: str, total: int | None = None) -> Order:
-    """The order of a cart as it is now."""
+    """Check out the cart as it is now and return the order."""
     now = cart.read(digest)
     products = Product.objects.in_bulk(now.lines)
     shown = sum(products[pk].price * count for pk, count in now.lines.items()) if total is None else total
@@ -37,9 +37,12 @@ def order_of(user: User, digest: str, total: int | None = None) -> Order:
 
 
 def assert_right(stock: Mapping[int, int]) -> None:
-    """Stock and reservations are what the orders say; nobody paid twice; money taken is that of orders paid.
+    """Check stock, reservations and payments against the orders.
 
-    stock: copies of each product before anything was ordered.
+    Stock and reservations must follow from the orders, no order may be paid twice, and each payment taken must belong to
+    a paid order.
+
+    stock: copies of each product before the first order.
     """
     reserved, sold = Counter[int](), Counter[int]()
     for state, pk, count in OrderLine.objects.values_list("order__state", "product_id", "quantity"):
@@ -53,7 +56,7 @@ def assert_right(stock: Mapping[int, int]) -> None:
 
 
 def assert_settled() -> None:
-    """The provider's books and ours agree, to the cent: what it has and did not give back is what is paid."""
+    """Check that the provider and the site agree on every payment and every refund, and that no payment is open."""
     charges = dict(FakeCharge.objects.filter(succeeds=True, refunded_at=None).values_list("pk", "amount"))
     assert charges == dict(Payment.objects.filter(state=PaymentState.SUCCEEDED).values_list("key", "amount"))
     refunded = FakeCharge.objects.filter(succeeds=True, refunded_at__isnull=False).values_list("pk", flat=True)
@@ -62,12 +65,12 @@ def assert_settled() -> None:
 
 
 def money_held() -> int:
-    """What the provider has taken and not given back, in cents."""
+    """Return the total that the provider has taken and not refunded, in cents."""
     return FakeCharge.objects.filter(succeeds=True, refunded_at=None).aggregate(n=Sum("amount"))["n"] or 0
 
 
 def let_time_pass() -> None:
-    """Reservations have run out, every provider answers, and whatever is to be asked again is due."""
+    """Let reservations expire, let the provider answer, and make all open payments due for the next request."""
     past = clock.now() - timedelta(seconds=1)
     Order.objects.filter(reserved_until__gt=past).update(reserved_until=past)
     FakeCharge.objects.filter(answers_at__gt=past).update(answers_at=past)
@@ -75,12 +78,12 @@ def let_time_pass() -> None:
 
 
 def ask_again() -> None:
-    """Payments that are open are due to be asked about."""
+    """Make open payments due for the next request to the provider."""
     Payment.objects.update(ask_at=clock.now() - timedelta(seconds=1))
 
 
 def together(count: int, do: Callable[[int], object]) -> list[object]:
-    """Do it in so many threads at one moment; what each returns, or raises."""
+    """Call ``do(n)`` in ``count`` threads at the same moment. Return each result, or the exception that was raised."""
     barrier = threading.Barrier(count)
 
     def one(n: int) -> object:

@@ -1,4 +1,4 @@
-"""What the tests of views share: looks, and what the popularity of books is by the plainest formula."""
+"""Helpers shared by the tests of views, with a plain formula for the popularity of books."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -14,40 +14,40 @@ from shop import keys
 from shop.models import View
 from shop.viewing import popularity
 
-PERIOD: Final = SHOP_VIEW_PERIOD_SECONDS  # of the site: tests have longer ones
+PERIOD: Final = SHOP_VIEW_PERIOD_SECONDS  # of the site; the test settings have longer periods
 
 
 def scores(redis: Redis) -> dict[int, float]:
-    """What Redis says of each book: how much it is looked at."""
+    """Return the popularity of each book in Redis."""
     found: list[tuple[bytes, float]] = redis.zrange(keys.viewed(), 0, -1, withscores=True)  # type: ignore[assignment]
     return {int(pk): -score for pk, score in found}
 
 
 def seen_by(redis: Redis, digest: str) -> list[int]:
-    """The books in somebody's list, the latest first."""
+    """Return the ids of the books that a visitor viewed, latest first."""
     found: list[bytes] = redis.zrevrange(keys.viewed_by(digest), 0, -1)  # type: ignore[assignment]
     return [int(pk) for pk in found]
 
 
 def to_sql() -> None:
-    """Take to SQL what is marked."""
+    """Flush marked views to SQL."""
     flush(registry.get("view"))
 
 
 def marked(redis: Redis) -> int:
-    """How many views SQL does not have yet."""
+    """Return the number of views that SQL does not have yet."""
     return int(redis.zcard(keys.viewed_marks()))
 
 
 def half_an_hour_later(redis: Redis) -> None:
-    """Nobody remembers whom it has counted."""
+    """Delete the keys that prevent a repeated view from counting again; they expire after half an hour."""
     start = keys.viewed_once("", "").removesuffix(":")
     for name in list(redis.scan_iter(match=f"{start}*", count=1000)):
         redis.delete(name)
 
 
 def by_formula(looks: Iterable[tuple[int, int]], now: int) -> dict[int, float]:
-    """Books and the periods in which each was looked at -> what they count in the period ``now``."""
+    """Return the popularity of each book in the period ``now``, computed from (book id, period) views."""
     found: dict[int, float] = defaultdict(float)
     for (book, period), count in Counter(looks).items():
         found[book] += count * 0.5 ** (now - period)
@@ -55,11 +55,11 @@ def by_formula(looks: Iterable[tuple[int, int]], now: int) -> dict[int, float]:
 
 
 def looks_in_sql() -> list[tuple[int, int]]:
-    """What SQL has, as ``by_formula`` wants it."""
+    """Return the views in SQL as (book id, period), the input of ``by_formula``."""
     rows = View.objects.values_list("book_id", "seen_at")
     return [(book, int(seen_at.timestamp() // settings.SHOP_VIEW_PERIOD_SECONDS)) for book, seen_at in rows]
 
 
 def period_of(redis: Redis) -> int:
-    """The period for which Redis' scores are right."""
+    """Return the period to which the scores in Redis refer."""
     return int(redis.get(keys.viewed_period()))  # type: ignore[arg-type]

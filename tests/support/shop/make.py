@@ -1,4 +1,4 @@
-"""Products, sales and orders for tests."""
+"""Create products, sales and orders for tests."""
 
 from datetime import timedelta
 from typing import Any
@@ -13,13 +13,13 @@ from tests.support.catalog.make import make_book
 
 @transaction.atomic
 def make_product(title: str = "A book", *, price: int = 1250, stock: int = 10, **fields: Any) -> Product:
-    """A book that is for sale."""
+    """Create a book that is for sale."""
     return Product.objects.create(book=make_book(title), price=price, stock=stock, **fields)
 
 
 @transaction.atomic
 def make_sale(*products: Product, price: int = 500, hours: float = 1, starts_in: float = -1) -> Sale:
-    """A sale of these products: it began an hour ago and ends in one, unless said otherwise."""
+    """Create a sale of these products. By default it began an hour ago and ends in an hour."""
     now = clock.now()
     sale = Sale.objects.create(
         name="Spring", starts_at=now + timedelta(hours=starts_in), ends_at=now + timedelta(hours=hours)
@@ -30,7 +30,7 @@ def make_sale(*products: Product, price: int = 500, hours: float = 1, starts_in:
 
 @transaction.atomic
 def make_order(user: User | None, *products: Product, quantity: int = 1, **fields: Any) -> Order:
-    """An order as a row: nothing is reserved for it."""
+    """Create the row of an order, without reserving stock."""
     now = clock.now()
     fields = {"reserved_until": now + timedelta(minutes=10), "key": f"key-{now.timestamp()}"} | fields
     fields = {"email": "a@example.org", "name": "A", "address": "B"} | fields

@@ -1,4 +1,4 @@
-"""Pages that are declared as ones to be remembered, and may not be; the site's own beside them."""
+"""The URLs of the site, with added views that are declared for the page cache although they must not be cached."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def _page(request: HttpRequest, text: str = "well", body: str = FRAME) -> HttpRe
 
 
 def well(request: HttpRequest, pk: int) -> HttpResponse:
-    """May be remembered."""
+    """Return a page that may be cached."""
     book = get_book(pk)
     return _page(request, book["title"] if book else "")
 
@@ -130,5 +130,5 @@ handler404, handler500 = "config.errors.not_found", "config.errors.server_error"
 
 
 def declared(name: str, like: Page) -> Page:
-    """One of these views as a page that is to be remembered, made of what the other page is made of."""
+    """Return a declaration for the page ``name`` that depends on the same mirrors as ``like``."""
     return Page(name, made_of=like.made_of, values=lambda pk: {}, member=lambda pk: None)

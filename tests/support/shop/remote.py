@@ -1,6 +1,6 @@
-"""A payment provider as the worst of them are, without a network: for the machine that plays with the ledger.
+"""An unreliable payment provider in memory, for the state machine that tests the ledger.
 
-It keeps its word in one thing only: a key is charged once, and one that was given up is never charged.
+It guarantees one thing: a key is charged at most once, and a key that was given up is never charged.
 """
 
 from collections.abc import Callable
@@ -11,13 +11,14 @@ Hook = Callable[[], None]
 
 
 class Crash(BaseException):
-    """The process is gone: nothing that catches errors may catch this."""
+    """The process died. Derives from BaseException, so that no error handler catches it."""
 
 
 class Remote:
-    """known: outcome by key. Held back: charges that are still on their way. refunded: keys.
+    """An in-memory provider.
 
-    mood: what the next charge does. is_down: nobody answers.
+    known: the outcome of each key. on_their_way: amounts of charges that are delayed. refunded: refunded keys.
+    mood: the effect of the next charge. is_down: the provider does not answer.
     """
 
     def __init__(self) -> None:
@@ -29,7 +30,7 @@ class Remote:
         self.is_down = False
 
     def charge(self, key: str, amount: int, card: Card) -> Answer:
-        """As the mood is."""
+        """Charge a card as ``mood`` says. Raises NoAnswer or Crash in the moods that lose the answer or the process."""
         outcome = {"good": Outcome.SUCCEEDED, "refused": Outcome.FAILED}.get(self.mood, Outcome.SUCCEEDED)
         match self.mood:
             case "good" | "refused":
@@ -52,12 +53,12 @@ class Remote:
         return Answer(self.known[key], key[:8])
 
     def take(self, key: str, amount: int, outcome: Outcome) -> None:
-        """Write it down, unless the key is known."""
+        """Record the outcome, unless the key already has one."""
         if key not in self.known:
             self.known[key], self.amounts[key] = outcome, amount
 
     def arrive(self, key: str) -> None:
-        """What was on its way is there."""
+        """Deliver a delayed charge."""
         self.take(key, self.on_their_way.pop(key), Outcome.SUCCEEDED)
 
     def find(self, key: str) -> Answer | None:
@@ -82,6 +83,6 @@ class Remote:
 
     @property
     def held(self) -> dict[str, int]:
-        """What it has taken and not given back, by key, in cents."""
+        """The amounts taken and not refunded, in cents, by key."""
         taken = {key for key, outcome in self.known.items() if outcome is Outcome.SUCCEEDED}
         return {key: self.amounts[key] for key in taken - self.refunded}

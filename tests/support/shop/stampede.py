@@ -1,6 +1,6 @@
 """Request a book's page from many threads at once: ``python -m tests.support.shop.stampede PATH THREADS``.
 
-It counts in Redis how often it made the page, and prints how many of its visitors were shown it.
+The process counts in Redis how often it rendered the page, and prints how many of its threads received it.
 """
 
 import sys
@@ -22,31 +22,31 @@ from mirror.redis import client, relay_client  # noqa: E402
 from shop.pagecache import render  # noqa: E402
 from tests.support.shop.stampede_keys import GO, MADE, READY  # noqa: E402
 
-PATIENCE = 600.0  # seconds; other tests have the processors too
+PATIENCE = 600.0  # seconds; generous, because other tests use the processors too
 
 
 def main(path: str, threads: int) -> int:
-    """Wait for the sign, and ask."""
+    """Start all threads, wait for the key ``GO``, and let them request the page at the same moment."""
     redis = relay_client()
     make, shown, barrier = render.make, list[bool](), threading.Barrier(threads + 1)
     pools = [redis.connection_pool for redis in (client(), get_redis_connection("default"))]
     for pool in pools:
-        pool.max_connections = 2 * threads  # a process of the site has a handful of threads
+        pool.max_connections = 2 * threads  # a process of the site has only a few threads
     opened, connecting = threading.Barrier(threads), threading.Lock()
     settings.SHOP_PAGE_WAIT_SECONDS = PATIENCE
-    settings.SHOP_PAGE_LOCK_SECONDS = PATIENCE  # the thread that makes the page has hundreds of others beside it
-    settings.SHOP_PAGE_SECONDS = PATIENCE  # or the last threads make the page once more
-    sys.setswitchinterval(0.05)  # or hundreds that wait for the interpreter do nothing but wake up
-    marker.database_identity()  # which is read once a process, and not by each of its first visitors
+    settings.SHOP_PAGE_LOCK_SECONDS = PATIENCE  # the rendering thread competes with hundreds of others
+    settings.SHOP_PAGE_SECONDS = PATIENCE  # otherwise the page expires and the last threads render it again
+    sys.setswitchinterval(0.05)  # otherwise hundreds of waiting threads spend the time on switching
+    marker.database_identity()  # cached per process, so that the first visitors do not all read it
 
     def counted(*given: Any) -> Any:
         redis.incr(MADE)
-        time.sleep(0.5)  # so that all others have come before it is there
+        time.sleep(0.5)  # all others arrive before the page is ready
         return make(*given)
 
     def visit() -> None:
         visitor = Client(headers={"Host": "localhost", "User-Agent": "a bot"})
-        with connecting:  # a server takes only so many new connections at once
+        with connecting:  # a server accepts only a limited number of new connections at once
             held = [pool.get_connection() for pool in pools]
         opened.wait(PATIENCE)
         for pool, connection in zip(pools, held, strict=True):

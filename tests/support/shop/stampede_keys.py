@@ -1,4 +1,4 @@
-"""What the processes of a stampede and their test know one another by."""
+"""The Redis keys by which the processes of a stampede and their test synchronise."""
 
 from typing import Final
 

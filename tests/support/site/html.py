@@ -1,9 +1,9 @@
-"""Reading a page's HTML."""
+"""Read the HTML of a page."""
 
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
-DATA = "application/ld+json"  # a block that browsers never run, and that no policy concerns
+DATA = "application/ld+json"  # a data block, which browsers do not execute and policies do not restrict
 
 
 class _Collector(HTMLParser):
@@ -27,7 +27,7 @@ class _Collector(HTMLParser):
 
 
 def what_the_policy_forbids(html: str) -> list[str]:
-    """Every inline script, style element, style attribute, event handler and foreign address in a page."""
+    """Return every inline script, style element, style attribute, event handler and foreign address in a page."""
     return list(_forbidden(html))
 
 
@@ -36,7 +36,7 @@ def _forbidden(html: str) -> Iterator[str]:
     page.feed(html)
     yield from page.inline
     for tag, attributes in page.tags:
-        if attributes.get("rel") == "canonical":  # names an address, and fetches nothing
+        if attributes.get("rel") == "canonical":  # names an address without fetching it
             continue
         for name, value in attributes.items():
             if name == "style" or name.startswith(("on", "hx-on")):
@@ -50,7 +50,7 @@ def _forbidden(html: str) -> Iterator[str]:
 
 
 def attributes_of(html: str, tag: str) -> dict[str, str | None]:
-    """The attributes of the first ``tag`` in a page."""
+    """Return the attributes of the first element ``tag`` in a page."""
     page = _Collector()
     page.feed(html)
     return next(attributes for name, attributes in page.tags if name == tag)

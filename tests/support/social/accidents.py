@@ -1,5 +1,7 @@
-"""Accidents between any two steps: what the code under test says to Redis and to SQL is counted, and at one of these
-points the process dies, or stands still while others go on.
+"""Inject crashes and pauses between any two steps.
+
+The commands that the code under test sends to Redis and SQL are counted. At one of them the process dies, or stands
+still while other code runs.
 """
 
 from collections.abc import Callable, Generator
@@ -12,11 +14,11 @@ from redis.connection import AbstractConnection
 
 
 class Crash(BaseException):
-    """The process is gone: nothing that catches errors may catch this."""
+    """The process died. Derives from BaseException, so that no error handler catches it."""
 
 
 class _Points:
-    """Counts down to the point at which something happens, once."""
+    """Count down to a point and run ``happens`` there, once."""
 
     def __init__(self, number: int, happens: Callable[[], None]) -> None:
         self.left, self.happens = number, happens
@@ -36,10 +38,12 @@ class _Points:
 
 @contextmanager
 def at_point(number: int, happens: Callable[[], None], *, in_transactions: bool) -> Generator[None, None, None]:
-    """``happens`` is called before the block sends something to Redis or SQL for the (``number`` + 1)th time, or, every
-    other time, when Redis has done what it was sent and before its answer is read.
+    """Call ``happens`` at the (``number`` + 1)th point of the block.
 
-    in_transactions: also inside transactions of SQL (where only a crash can be survived).
+    Points lie before each command that is sent to Redis or SQL, and, for Redis, also after the server has executed the
+    command and before its answer is read.
+
+    in_transactions: also count points inside SQL transactions, where only a crash leaves a valid state.
     """
     points = _Points(number, happens)
     send = AbstractConnection.send_packed_command

@@ -1,4 +1,4 @@
-"""Whether every page, and every window, is what plain rows say it should be."""
+"""Compare every page and every window with lists computed from plain rows."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -14,7 +14,7 @@ from tests.support.social.town import Page
 
 
 def pages(me: int, truth: Facts, other: int | None = None) -> dict[str, Page]:
-    """Everything that somebody can page through, by name; of the others' profiles only one, if ``other`` says so."""
+    """Return every page that ``me`` can read, by name. With ``other``, only that user's profile is included."""
     books = {post.book_id for post in truth.posts if post.book_id}
     tags = {name for name, _ in truth.tagged}
     people = truth.names if other is None else [other]
@@ -29,7 +29,7 @@ def pages(me: int, truth: Facts, other: int | None = None) -> dict[str, Page]:
 
 
 def expected(me: int, truth: Facts) -> dict[str, list[int]]:
-    """What there is on these pages."""
+    """Return the ids that these pages should list."""
     found = {"home": truth.home(me), "global": truth.everything(me), "mentions": truth.speaking_to(me)}
     found |= {f"book {pk}": truth.about(pk, me) for pk in {p.book_id for p in truth.posts} if pk}
     found |= {f"tag {name}": truth.with_tag(name, me) for name, _ in truth.tagged}
@@ -37,7 +37,7 @@ def expected(me: int, truth: Facts) -> dict[str, list[int]]:
 
 
 def everything(mirror: WindowMirror) -> None:
-    """At rest: all that anybody can read, as it is, warm, cold, and without Redis; and all of Redis."""
+    """Check all pages of all active users at rest: as is, from SQL alone, warm, and cold; and verify Redis."""
     truth, redis = facts(), relay_client()
     everybody = sorted(truth.active)
     _compare(everybody, truth, "as it is")
@@ -57,7 +57,7 @@ def everything(mirror: WindowMirror) -> None:
 
 
 def windows(mirror: WindowMirror, owners: Iterable[int], truth: Facts, *, all_of_them: bool = False) -> None:
-    """What is warm has exactly what was delivered, from its lowest post upwards; with sentinel 0 everything."""
+    """Check that each warm window holds the delivered posts from its floor upwards, or all posts if it is complete."""
     redis, pulled = relay_client(), {post.pk: post.user_id for post in truth.posts if post.is_pulled}
     for who in owners:
         if who not in truth.active:

@@ -1,4 +1,4 @@
-"""A Redis Cluster of three masters, each a process of its own, and what was sent to one Redis sent to it again."""
+"""Start a Redis Cluster of three masters, and send it the recorded commands of a single server."""
 
 import socket
 from collections.abc import Generator, Sequence
@@ -15,14 +15,14 @@ from tests.support.social import slots
 
 MASTERS: Final = 3
 SLOTS: Final = 16384
-BUS: Final = 10_000  # what a node's own port is above the one for clients
-# What a transaction is begun and ended with, and what it is held against: the fence, which a cluster has to do without.
+BUS: Final = 10_000  # the distance from a node's client port to its bus port
+# A transaction and its fence, which the cluster test leaves out because a cluster cannot provide them.
 FENCE: Final = {"MULTI", "EXEC", "WATCH", "UNWATCH"}
 
 
 @contextmanager
 def cluster() -> Generator[RedisCluster, None, None]:
-    """Three masters that share the slots, as soon as all of them know it."""
+    """Yield a client of three masters that share the slots, once all masters know all slots."""
     with ExitStack() as stack:
         ports = [_port(stack) for _ in range(MASTERS)]
         servers = [stack.enter_context(RedisServer(options=_options(port))) for port in ports]
@@ -37,7 +37,7 @@ def cluster() -> Generator[RedisCluster, None, None]:
 
 
 def _port(stack: ExitStack) -> int:
-    """One whose bus is free as well, and stays so: else a connection of somebody's may be given that port."""
+    """Return a port whose bus port is also free, and keep the bus port reserved so that no connection gets it."""
     while True:
         bus = stack.enter_context(closing(socket.socket()))
         bus.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -47,7 +47,7 @@ def _port(stack: ExitStack) -> int:
 
 
 def _options(port: int) -> dict[str, str]:
-    # Nobody who is only kept from answering is taken for dead.
+    # A long timeout, so that a node that is merely slow is not considered failed.
     patience = str(int(PATIENCE_SECONDS * 1000))
     return {"port": str(port), "bind": "127.0.0.1", "cluster-enabled": "yes", "cluster-node-timeout": patience}
 
@@ -58,9 +58,9 @@ def _is_whole(node: Redis) -> bool:
 
 
 def send_again(client: RedisCluster, commands: Sequence[Command], script: Script) -> list[Any]:
-    """Send these commands, each to the node of its slot; the fence's are left out. Returns the replies.
+    """Send these commands to the nodes of their slots, leaving out those in ``FENCE``. Return the replies.
 
-    Raises redis-py's errors: CROSSSLOT where a command names keys of several slots.
+    Raises the errors of redis-py, such as CROSSSLOT for a command with keys in several slots.
     """
     for node in client.get_primaries():
         node.redis_connection.script_load(script.text)
@@ -71,5 +71,5 @@ def _send(client: RedisCluster, command: Command) -> Any:
     node = client.get_node_from_key(slots.units(command)[0][0])
     if command.name in slots.IN_PARTS:
         return [client.execute_command(command.name, *unit) for unit in slots.units(command)]
-    # To that node and no other: it would answer MOVED, and a client of the cluster would go on from there.
+    # Sent to this node directly: a cluster client would follow the redirection of MOVED.
     return node.redis_connection.execute_command(command.name, *command.args)

@@ -1,4 +1,4 @@
-"""Who sees which posts, said in plain Python over plain rows: no SQL of the site's, and nothing of its mirrors."""
+"""Compute the visible posts of each reader in plain Python from plain rows, without the site's queries and mirrors."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,39 +9,39 @@ from social.models import Block, Follow, Hashtag, Mention, Mute, Post
 
 @dataclass(frozen=True)
 class Facts:
-    """All that SQL knows, read row by row. Lists of ids are newest first, and have no end."""
+    """All relevant rows of SQL. The methods return complete lists of post ids, newest first."""
 
     posts: list[Post]
     active: set[int]
     names: dict[int, str]
     follows: set[tuple[int, int]]
-    blocked: set[tuple[int, int]]  # both ways
-    apart: set[tuple[int, int]]  # who does not see whom: blocked, or muted
+    blocked: set[tuple[int, int]]  # in both directions
+    apart: set[tuple[int, int]]  # (viewer, author), because of a block or a mute
     tagged: set[tuple[str, int]]
     mentioned: set[tuple[int, int]]
 
     def home(self, me: int) -> list[int]:
-        """Those of whom I follow, and my own."""
+        """Return the reader's own posts and those of followed authors."""
         return self._ids(p for p in self.posts if self._is_mine_to_read(me, p.user_id))
 
     def everything(self, me: int | None) -> list[int]:
-        """The posts of all whom I may see."""
+        """Return the posts of all authors that the reader may see."""
         return self._ids(p for p in self.posts if (me, p.user_id) not in self.apart)
 
     def profile(self, author: int, me: int | None) -> list[int]:
-        """One author's; nothing across a block, but who mutes may look."""
+        """Return one author's posts, empty across a block; a mute does not hide a profile."""
         return self._ids(p for p in self.posts if p.user_id == author and (me, author) not in self.blocked)
 
     def about(self, book: int, me: int | None) -> list[int]:
-        """Those about one book, of all whom I may see."""
+        """Return the posts about one book by authors that the reader may see."""
         return self._ids(p for p in self.posts if p.book_id == book and (me, p.user_id) not in self.apart)
 
     def with_tag(self, name: str, me: int | None) -> list[int]:
-        """Those that bear a hashtag, of all whom I may see."""
+        """Return the posts with a hashtag by authors that the reader may see."""
         return self._ids(p for p in self.posts if (name, p.pk) in self.tagged and (me, p.user_id) not in self.apart)
 
     def speaking_to(self, me: int) -> list[int]:
-        """Those that mention me, of all whom I may see."""
+        """Return the posts that mention the reader by authors that the reader may see."""
         return self._ids(p for p in self.posts if (me, p.pk) in self.mentioned and (me, p.user_id) not in self.apart)
 
     def _is_mine_to_read(self, me: int, author: int) -> bool:
@@ -52,7 +52,7 @@ class Facts:
 
 
 def facts() -> Facts:
-    """What SQL says now."""
+    """Read the present rows."""
     blocks = set(Block.objects.values_list("blocker_id", "blocked_id"))
     blocked = blocks | {(b, a) for a, b in blocks}
     mutes = set(Mute.objects.values_list("user_id", "muted_id"))

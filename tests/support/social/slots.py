@@ -1,4 +1,4 @@
-"""Which keys of a command have to lie in one slot of a Redis Cluster."""
+"""Find the keys of a command that must share one slot of a Redis Cluster."""
 
 from redis.crc import key_slot
 
@@ -9,10 +9,10 @@ IN_PARTS = {"MGET", "WATCH", "DEL", "UNLINK", "EXISTS"}
 
 
 def units(command: Command) -> list[list[str]]:
-    """The keys that cannot be asked for apart."""
+    """Return the groups of keys that one command must name together."""
     return [[key] for key in command.named()] if command.name in IN_PARTS else [command.named()]
 
 
 def slot(key: str) -> int:
-    """The slot that a key is in."""
+    """Return the slot of a key."""
     return key_slot(key.encode())

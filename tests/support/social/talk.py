@@ -1,4 +1,4 @@
-"""A town where much was said, for tests of pages."""
+"""A town with many posts, for tests of pages."""
 
 from catalog.models import Book
 from social.models import Hashtag, Mention, Post
@@ -10,7 +10,7 @@ COUNT = PAGE + 5
 
 
 class Town:
-    """alice has said more than a page about a book, with a hashtag, to bob."""
+    """alice has written more than one page of posts that are about a book, have a hashtag and mention bob."""
 
     def __init__(self) -> None:
         self.alice, self.bob = people("alice", "bob")
@@ -26,10 +26,10 @@ class Town:
 
     @property
     def one(self) -> str:
-        """The page of the newest post."""
+        """The path of the newest post's page."""
         return f"/posts/{self.posts[-1].pk}/"
 
     @property
     def lists(self) -> list[str]:
-        """Pages of several posts."""
+        """The paths of pages with several posts."""
         return ["/tags/emma/", f"/books/{self.book.pk}/posts/", "/mentions/"]

@@ -1,4 +1,4 @@
-"""Timelines for tests: people who post, windows of a few, and every page to the very end."""
+"""Create readers and posts, and read timelines page by page."""
 
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -19,23 +19,23 @@ Timeline = Callable[[int | None], PostPage]
 
 
 def people(*names: str) -> list[User]:
-    """Active people of these names."""
+    """Create active users with these names."""
     return [User.objects.create(username=name) for name in names]
 
 
 def say(author: User, count: int = 1, **fields: Any) -> list[Post]:
-    """So many posts by somebody, oldest first, unnoticed by signals."""
+    """Create ``count`` posts by one author, without signals, and return them oldest first."""
     made = [Post(user=author, text=f"{author.username} says {n}", **fields) for n in range(count)]
     return Post.objects.bulk_create(made)
 
 
 def follow(follower: User, *others: User) -> None:
-    """Without signals."""
+    """Create follows without signals."""
     Follow.objects.bulk_create(Follow(follower=follower, followee=other) for other in others)
 
 
 def warm_up(*readers: User) -> None:
-    """All mirrors are whole, and these readers' home timelines are warm."""
+    """Warm all mirrors and the home timelines of these readers."""
     rebuild()
     drain_all()
     for reader in readers:
@@ -43,19 +43,19 @@ def warm_up(*readers: User) -> None:
 
 
 def timeline_mirror() -> WindowMirror:
-    """The one of home timelines."""
+    """Return the mirror of home timelines."""
     found = registry.get("timeline")
     assert isinstance(found, WindowMirror)
     return found
 
 
 def ids(page: PostPage) -> list[int]:
-    """Of the posts on a page."""
+    """Return the ids of the posts on a page."""
     return [post["id"] for post in page.posts]
 
 
 def pages(timeline: Timeline) -> list[PostPage]:
-    """Every page, to the end."""
+    """Return all pages of a timeline."""
     found = [timeline(None)]
     while found[-1].after is not None:
         found.append(timeline(found[-1].after))
@@ -63,12 +63,12 @@ def pages(timeline: Timeline) -> list[PostPage]:
 
 
 def raws(found: Iterable[PostPage]) -> list[list[bytes]]:
-    """What the pages say, to the byte."""
+    """Return the raw bytes of the posts on each page."""
     return [[post.raw for post in page.posts] for page in found]
 
 
 def everything(timeline: Timeline) -> list[int]:
-    """All ids, page by page, having seen that SQL alone gives the same pages."""
+    """Return all ids of a timeline, after checking that SQL alone returns the same pages."""
     found = pages(timeline)
     with sql_only():
         by_sql = pages(timeline)
@@ -78,10 +78,10 @@ def everything(timeline: Timeline) -> list[int]:
 
 
 def check_pages(timeline: Timeline, wanted: Sequence[int]) -> None:
-    """A home timeline is these ids on full pages, and SQL alone gives the same pages.
+    """Check that a home timeline consists of full pages with these ids, and that SQL alone returns the same pages.
 
-    Checked are all pages of a window and three below it; of the others the last one and eight at random. A page depends
-    on its cursor only, so there is no need to walk.
+    Checks all pages within the window, three pages below it, the last page, and eight random pages of the rest. A page
+    depends only on its cursor, so the pages in between can be skipped.
     """
     near, count = TIMELINE // PAGE + 3, max(1, -(-len(wanted) // PAGE))
     far = range(near, count - 1)
@@ -98,7 +98,7 @@ def check_pages(timeline: Timeline, wanted: Sequence[int]) -> None:
 
 
 def costs(ask: Callable[[], object]) -> tuple[int, int]:
-    """Round trips and queries."""
+    """Return the round trips and the number of queries that ``ask`` takes."""
     seen: Recording
     with record() as seen:
         ask()
@@ -106,5 +106,5 @@ def costs(ask: Callable[[], object]) -> tuple[int, int]:
 
 
 def newest_first(*posts: Sequence[Post]) -> list[int]:
-    """The ids of all these posts."""
+    """Return the ids of all these posts, newest first."""
     return sorted((post.pk for group in posts for post in group), reverse=True)

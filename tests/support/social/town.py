@@ -1,6 +1,6 @@
-"""A small town for tests: people whose windows hold a handful, whose pages show three, and whose errands wait.
+"""A small site for tests: windows of five posts, pages of three posts, and tasks that wait.
 
-What the site would give to Celery is kept in ``errands``: a test runs them in any order, twice, or never.
+Tasks that the site would send to Celery are collected in a list. A test runs them in any order, twice, or never.
 """
 
 from collections.abc import Callable, Generator
@@ -31,7 +31,7 @@ TIMELINE: TimelineMirror = registry.get("timeline")  # type: ignore[assignment]
 
 
 class Errand(NamedTuple):
-    """What was given to Celery."""
+    """A task that the site would have sent to Celery."""
 
     task: Any
     args: tuple[Any, ...]
@@ -42,13 +42,13 @@ class Errand(NamedTuple):
 
 
 class Visitor:
-    """Somebody's browser: what they do is a request, and brings their cookies along."""
+    """A browser: each action is one request, and cookies are kept between requests."""
 
     def __init__(self) -> None:
         self.cookies: dict[str, str] = {}
 
     def asks(self, for_what: Callable[[], Any]) -> Any:
-        """Do it within a request. Returns what it returns."""
+        """Call ``for_what`` within a request and return its result."""
         found: list[Any] = []
 
         def respond(request: HttpRequest) -> HttpResponse:
@@ -67,7 +67,7 @@ class Visitor:
 
 @contextmanager
 def small_town() -> Generator[list[Errand], None, None]:
-    """Everything is small, time does not matter, and errands are gathered in the list."""
+    """Shrink all sizes, lift the time limits, and yield the list in which tasks are collected."""
     errands: list[Errand] = []
     window.requests.reset()
 
@@ -92,14 +92,14 @@ def small_town() -> Generator[list[Errand], None, None]:
 
 
 def empty() -> None:
-    """Nobody is there, and nothing was ever said."""
+    """Delete all users and their posts."""
     for model in (*EMPTIED, User):
         model._base_manager.all()._raw_delete("default")
     Change.objects.all()._raw_delete("default")
 
 
 def walk(page: Page) -> list[Any]:
-    """All posts from the first page to the last, none twice, each older than the one before."""
+    """Return all posts from the first page to the last, after checking that they are unique and newest first."""
     posts: list[Any] = []
     after = None
     while True:
