@@ -83,7 +83,7 @@ class Site:
         )  # fmt: skip
 
     def processes(self) -> list[int]:
-        """Return the ids of all processes whose working directory is in the copy's folder."""
+        """Return the ids of all processes with a working directory in the copy's folder."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:

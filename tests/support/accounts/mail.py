@@ -14,7 +14,7 @@ from tests.support.servers.redis import main_server
 
 
 def hinted(server: RedisServer | None = None, start: str = "accounts.") -> list[tuple[str, list[Any]]]:
-    """Take the tasks whose names start with ``start`` from the broker. Return (name, arguments) pairs, oldest first."""
+    """Take tasks with names that start with ``start`` from the broker. Return (name, arguments) pairs, oldest first."""
     found = []
     with (server or main_server()).client(2) as broker:
         while raw := broker.rpop("default"):
@@ -29,7 +29,7 @@ def hinted(server: RedisServer | None = None, start: str = "accounts.") -> list[
 def delivered(server: RedisServer | None = None) -> list[EmailMultiAlternatives]:
     """Run the tasks in the broker and return the emails that they sent."""
     before = len(mail.outbox)
-    current_app.loader.import_default_modules()  # as a worker does, whatever other tests have imported
+    current_app.loader.import_default_modules()  # as a worker does
     for name, args in hinted(server):
         current_app.tasks[name](*args)
     return mail.outbox[before:]  # type: ignore[return-value]

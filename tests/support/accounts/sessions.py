@@ -62,7 +62,7 @@ def digest_in(client: Client) -> str:
 
 
 def with_token(token: str) -> Client:
-    """Return a browser whose cookie holds this token."""
+    """Return a browser with this token in its cookie."""
     client = Client()
     client.cookies["sessionid"] = token
     return client

@@ -10,7 +10,7 @@ _TYPES: Final = {bool: "boolean", int: "number", float: "number", str: "string",
 class Shapes:
     """The fields and types of all values that were added under one label, such as an address or a command.
 
-    maps: paths of objects ("mirrors", "errors") whose field names are data, with the placeholder that replaces them.
+    maps: paths of objects ("mirrors") with data as field names, and the placeholder that replaces these names.
     """
 
     def __init__(self, maps: Mapping[str, str] = {}) -> None:

@@ -1,4 +1,4 @@
-"""Create users, products, orders and posts, whose responses and Redis values are then collected."""
+"""Create users, products, orders and posts, from which responses and Redis values are collected."""
 
 from datetime import timedelta
 from typing import Final

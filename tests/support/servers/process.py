@@ -52,7 +52,7 @@ def die_with_parent(last_signal: signal.Signals = signal.SIGKILL) -> Callable[[]
 
 
 def temporary_folder(owner: int | None = None) -> Path:
-    """Create a private folder whose path is short enough for a Unix socket."""
+    """Create a private folder with a path short enough for a Unix socket."""
     parent = tempfile.gettempdir()
     if len(parent) > 60 or (owner is not None and not os.access(parent, os.X_OK)):
         parent = "/tmp"

@@ -75,7 +75,7 @@ class RedisServer(Server):
         }
 
     def client(self, database: int = 0) -> Redis:
-        """Return a client that the recorder does not see, with replies in bytes and, for the state, the site's prefix."""
+        """Return an unrecorded client with replies in bytes; a client of the state uses the site's prefix."""
         from mirror import prefix  # imported late, because servers start before Django is set up
 
         text = prefix.current() if database == 0 else ""

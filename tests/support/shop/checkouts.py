@@ -39,8 +39,8 @@ def order_of(user: User, digest: str, total: int | None = None) -> Order:
 def assert_right(stock: Mapping[int, int]) -> None:
     """Check stock, reservations and payments against the orders.
 
-    Stock and reservations must follow from the orders, no order may be paid twice, and each payment taken must belong to
-    a paid order.
+    Stock and reservations must follow from the orders, no order may be paid twice, and each payment taken must belong
+    to a paid order.
 
     stock: copies of each product before the first order.
     """

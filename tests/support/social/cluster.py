@@ -37,7 +37,7 @@ def cluster() -> Generator[RedisCluster, None, None]:
 
 
 def _port(stack: ExitStack) -> int:
-    """Return a port whose bus port is also free, and keep the bus port reserved so that no connection gets it."""
+    """Return a port with a free bus port, and keep the bus port reserved so that no connection gets it."""
     while True:
         bus = stack.enter_context(closing(socket.socket()))
         bus.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
