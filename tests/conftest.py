@@ -1,24 +1,24 @@
-"""What every test finds ready, and how tests are run.
+"""Configuration and fixtures for all tests.
 
     python -m pytest                       on SQLite (a file, so that threads and processes share it)
     python -m pytest --on postgres         on a private PostgreSQL
-    python -m pytest -n 2 tests/mirror     in two processes, each with a database and a Redis of its own
+    python -m pytest -n 2 tests/mirror     in two processes, each with its own database and Redis
 
-This module starts a real Redis (and PostgreSQL) as it is imported, points the environment at it, and only
-then lets Django read its settings. Child processes that a test starts inherit the same servers; give them
-``env=environment`` so that they use the test database too.
+On import, this module starts a real Redis (and PostgreSQL) and sets the environment accordingly; only then does Django
+read its settings. Child processes of a test inherit the same servers; pass ``env=environment`` so that they also use
+the test database.
 
 Fixtures
     redis           a client of the state database (bytes, not recorded). Every test starts with an
                     empty Redis, an empty outbox, a closed breaker and a fresh database identity.
-    server          the RedisServer of this process. Do not harm it: others use it after you.
-    redis_server    a *second* server, for this test alone: state, cache and broker are pointed at it.
-                    Kill it, freeze it, empty it, send it back in time.
-    postgres, sqlite    True where the tests run on it (markers on_postgres, on_sqlite select tests).
-    environment     environment variables for child processes, with the test database in them.
+    server          the RedisServer of this process. Other tests share it: do not kill or freeze it.
+    redis_server    a *second* server for this test alone, used for state, cache and broker.
+                    Kill it, freeze it, empty it, or restore older data.
+    postgres, sqlite    True when the tests run on it (the markers on_postgres and on_sqlite select tests).
+    environment     environment variables for child processes that use the test database.
 
-Commits are real only under ``@pytest.mark.django_db(transaction=True)``; elsewhere a test is one
-transaction that is rolled back, and ``on_commit`` does not run.
+Commits are real only under ``@pytest.mark.django_db(transaction=True)``. Any other test runs in one transaction that is
+rolled back, and ``on_commit`` does not run.
 """
 
 import atexit
@@ -36,14 +36,14 @@ from django.conf import settings as django_settings
 from tests.support.servers import PostgresServer, find_postgres, temporary_folder
 from tests.support.servers.redis import main_server
 
-# How long an example takes, or is in the making, depends on what else the machine does.
+# The duration of an example depends on the load of the machine.
 hypothesis.settings.register_profile("diptych", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("diptych")
-ON = "DIPTYCH_TESTS_ON"  # for the workers of xdist: the first process has started PostgreSQL already
+ON = "DIPTYCH_TESTS_ON"  # tells the workers of xdist that the first process has started PostgreSQL
 
 
 def _asked_for(arguments: list[str]) -> str:
-    """The value of ``--on`` on the command line: needed before pytest has read it."""
+    """Return the value of ``--on``, which is needed before pytest parses the command line."""
     for i, argument in enumerate(arguments):
         if argument == "--on":
             return arguments[i + 1] if i + 1 < len(arguments) else ""
@@ -76,7 +76,7 @@ os.environ["REDIS_PREFIX"] = f"t{secrets.token_hex(3)}:"
 if django_settings.configured:
     raise pytest.UsageError("the tests choose their settings: unset DJANGO_SETTINGS_MODULE")
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.support.patient_settings"
-# Async-unsafe checks would fail tests that drive a browser: Playwright runs a loop of its own.
+# Playwright runs an event loop, so Django's async-safety checks would fail tests that drive a browser.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 import django
@@ -130,31 +130,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what says nothing on the database at hand; ``make test`` runs both."""
+    """Deselect tests for the other database; ``make test`` runs both."""
     other = "on_sqlite" if _database == "postgres" else "on_postgres"
     left_out = [item for item in items if item.get_closest_marker(other)]
     config.hook.pytest_deselected(items=left_out)
     kept = [item for item in items if not item.get_closest_marker(other)]
     reruns.mark(kept)
-    # The slowest tests come first, so that no process is left alone with one at the end.
+    # Slow tests run first, so that no process is left alone with one at the end.
     items[:] = sorted(kept, key=_seconds, reverse=True)
 
 
 def _seconds(item: pytest.Item) -> int:
-    """About how long a test takes, if that is long."""
+    """Return the approximate duration of a test marked as slow, in seconds, otherwise 0."""
     marker = item.get_closest_marker("slow")
     return (marker.args or (10,))[0] if marker else 0
 
 
 def pytest_collection_finish() -> None:
-    """What is there now stays: the garbage collector need not look through it again and again."""
+    """Exclude all present objects from garbage collection."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Show reruns. With CI set, a skipped test is a failure: nothing is left out in silence."""
+    """Report reruns. With CI set, a skipped test fails the run."""
     reruns.report(session)
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("CI") and reporter and reporter.stats.get("skipped") and session.exitstatus == 0:

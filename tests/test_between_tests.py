@@ -1,4 +1,4 @@
-"""Tests leave nothing behind: ``tests.support.flush``."""
+"""The flush between transactional tests (``tests.support.flush``)."""
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -18,8 +18,8 @@ def rows(table: str) -> int:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("people", [1, 1500])  # a table that has grown is emptied in another way
-def test_nothing_is_left_but_what_migrations_wrote(people: int) -> None:
+@pytest.mark.parametrize("people", [1, 1500])  # large tables are truncated instead
+def test_flush_keeps_only_rows_of_migrations(people: int) -> None:
     User.objects.bulk_create(User(username=f"reader {n}") for n in range(people))
     user = User.objects.all()[0]
     user.user_permissions.add(Permission.objects.all()[0])

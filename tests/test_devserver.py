@@ -1,4 +1,4 @@
-"""``make up`` and ``make demo``: the real thing, on a copy of the project, as processes."""
+"""``make up`` and ``make demo``, run as real processes on a copy of the project."""
 
 import json
 import math
@@ -44,14 +44,14 @@ def test_a_port_that_is_taken_is_told_in_one_line(site: Site) -> None:
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "http", "-1", "8000 "])
-def test_a_port_that_is_none_is_told_in_one_line(site: Site, port: str) -> None:
+def test_invalid_port_is_reported_in_one_line(site: Site, port: str) -> None:
     ended = site.run("up", PORT=port)
     assert ended.returncode == 1
     assert ended.stderr == f"diptych: PORT={port} is not a port: choose a number from 1 to 65535\n"
 
 
 def _log_in(url: str, name: str, password: str) -> str:
-    """Log in over plain http, as a browser does; the page that comes next."""
+    """Log in over plain http as a browser does and return the following page."""
     browser = build_opener(HTTPCookieProcessor())
     form = browser.open(f"{url}/accounts/login/").read().decode()
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', form)
@@ -89,7 +89,7 @@ def _check_death_of_the_runner(site: Site) -> None:
 
 
 def _unfinished_novels() -> set[int]:
-    """Return books of the sample; the demo's own have no such tags."""
+    """Return books of the sample that have two tags which no book of the demo has."""
     tagged = read_tagged(samples.GOODBOOKS)
     return tagged["novels"] & tagged["unfinished"]
 
@@ -132,13 +132,13 @@ def test_demo_keeps_everything_for_its_second_start_and_survives_dead_processes(
     _check_death_of_the_runner(site)
 
 
-def test_the_wheel_has_a_server_that_is_new_enough() -> None:
+def test_wheel_contains_a_supported_redis() -> None:
     wheel = wheel_redis()
     assert wheel is not None
     assert version_of(wheel) >= (6, 2)
 
 
-def test_a_server_that_is_too_old_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outdated_redis_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = tmp_path / "redis-server"
     old.write_text("#!/bin/sh\necho 'Redis server v=5.0.14 sha=0'\n")
     old.chmod(0o755)
@@ -154,9 +154,9 @@ def test_a_server_that_is_too_old_is_passed_over(tmp_path: Path, monkeypatch: py
         find_redis.cache_clear()
 
 
-def test_a_command_that_cannot_start_is_given_up(tmp_path: Path) -> None:
+def test_command_that_keeps_failing_is_given_up(tmp_path: Path) -> None:
     log = tmp_path / "log"
     command = ["/bin/sh", "-c", f"echo x >> {log}; exit 3"]
-    # However long a start takes on a busy machine, it has not started well.
+    # With this setting no start counts as healthy, so a slow machine cannot change the result.
     assert keep.keep(os.getpid(), command, healthy_seconds=math.inf, pause_seconds=0.0) == 3
     assert log.read_text().count("x") == keep.PATIENCE

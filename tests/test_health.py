@@ -1,4 +1,4 @@
-"""What the site tells machines about itself."""
+"""The health endpoints ``/healthz`` and ``/readyz``."""
 
 import pytest
 from django.db import OperationalError
@@ -14,7 +14,7 @@ from tests.support.mirror.app.backups import best
 from tests.support.servers import RedisServer
 
 
-def test_alive_asks_neither_redis_nor_sql(client: Client) -> None:
+def test_healthz_uses_neither_redis_nor_sql(client: Client) -> None:
     with record() as seen:
         response = client.get("/healthz")
     assert response.status_code == 200
@@ -22,7 +22,7 @@ def test_alive_asks_neither_redis_nor_sql(client: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_ready_says_that_both_answer(client: Client) -> None:
+def test_readyz_reports_that_redis_and_sql_answer(client: Client) -> None:
     response = client.get("/readyz")
     assert response.status_code == 200
     assert response.json()["redis"] is True
@@ -34,13 +34,13 @@ TOKEN = "a token of the monitoring"
 
 @pytest.fixture
 def monitor(settings: Settings) -> Client:
-    """A program that brings the token."""
+    """Return a client with the token of the monitoring."""
     settings.STATUS_TOKEN = TOKEN
     return Client(headers={"authorization": f"Bearer {TOKEN}"})
 
 
 @pytest.mark.django_db
-def test_strangers_are_told_no_name_and_no_number(client: Client, settings: Settings) -> None:
+def test_anonymous_visitors_see_no_names_or_numbers(client: Client, settings: Settings) -> None:
     waiting = Change.objects.create(mirror="titem", key="1")
     Change.objects.create(mirror="titem", key="2", quarantined_at=waiting.created_at)
     for token in ("", TOKEN):
@@ -52,7 +52,7 @@ def test_strangers_are_told_no_name_and_no_number(client: Client, settings: Sett
 
 
 @pytest.mark.django_db
-def test_staff_are_told_everything_and_readers_are_not(client: Client) -> None:
+def test_staff_see_all_details_and_readers_do_not(client: Client) -> None:
     user = User.objects.create_user("alice")
     client.force_login(user)
     assert "mirrors" not in client.get("/readyz").json()
@@ -61,7 +61,7 @@ def test_staff_are_told_everything_and_readers_are_not(client: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_ready_names_each_mirror_that_is_cold(monitor: Client) -> None:
+def test_readyz_names_each_cold_mirror(monitor: Client) -> None:
     found = monitor.get("/readyz").json()
     assert found["mirrors"]["titem"]["warm"] is False
     assert found["status"] == "degraded"
@@ -70,7 +70,7 @@ def test_ready_names_each_mirror_that_is_cold(monitor: Client) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
-def test_without_redis_pages_can_still_be_served(client: Client, redis_server: RedisServer, harm: str) -> None:
+def test_site_is_ready_but_degraded_without_redis(client: Client, redis_server: RedisServer, harm: str) -> None:
     getattr(redis_server, harm)()
     response = client.get("/readyz")
     assert response.status_code == 200
@@ -79,7 +79,7 @@ def test_without_redis_pages_can_still_be_served(client: Client, redis_server: R
 
 
 @pytest.mark.django_db
-def test_ready_counts_what_waits_and_what_was_set_aside(monitor: Client) -> None:
+def test_readyz_counts_pending_and_quarantined_changes(monitor: Client) -> None:
     waiting = Change.objects.create(mirror="titem", key="1")
     Change.objects.create(mirror="titem", key="2", quarantined_at=waiting.created_at)
     found = monitor.get("/readyz").json()
@@ -88,9 +88,7 @@ def test_ready_counts_what_waits_and_what_was_set_aside(monitor: Client) -> None
 
 
 @pytest.mark.django_db
-def test_ready_names_each_backup_that_is_not_restored_is_behind_or_holds_what_sql_refuses(
-    monitor: Client, redis: Redis
-) -> None:
+def test_readyz_names_backups_with_unrestored_late_or_refused_items(monitor: Client, redis: Redis) -> None:
     found = monitor.get("/readyz").json()
     assert found["backups"]["tbest"] == {"warm": False, "marked": 0, "oldest_mark_seconds": 0.0, "set_aside": 0}
     assert "unrestored:tbest" in found["degraded"]
@@ -101,7 +99,7 @@ def test_ready_names_each_backup_that_is_not_restored_is_behind_or_holds_what_sq
     assert "unrestored:tbest" not in found["degraded"]
 
 
-def test_without_sql_it_is_not_ready(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_site_is_not_ready_without_sql(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(**options: object) -> None:
         raise OperationalError("away")
 

@@ -1,4 +1,4 @@
-"""docs/keys.md says what the code says."""
+"""docs/keys.md is generated from the code."""
 
 import pytest
 
@@ -7,13 +7,13 @@ from config import keysdoc
 pytestmark = pytest.mark.on_sqlite
 
 
-def test_the_page_of_keys_is_up_to_date() -> None:
+def test_list_of_keys_is_up_to_date() -> None:
     assert keysdoc.PAGE.read_text(encoding="utf-8") == keysdoc.render(), "run: python -m config.keysdoc"
 
 
-def test_a_key_without_a_description_is_refused() -> None:
+def test_key_without_a_description_is_refused() -> None:
     def nameless(book_id: str) -> str:
-        """Some key."""
+        """Return a key."""
         return f"x:{book_id}"
 
     with pytest.raises(keysdoc.Undocumented, match="nameless"):

@@ -1,4 +1,4 @@
-"""Message catalogues: made without GNU gettext, complete or refused."""
+"""Message catalogues: extraction, checks and compilation without GNU gettext."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ ALL = {
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A little project whose messages are ``ALL``, with a complete catalogue."""
+    """Return a small project with the messages ``ALL`` and a complete catalogue."""
     monkeypatch.setattr(messages, "ROOT", tmp_path)
     (tmp_path / "config" / "templates").mkdir(parents=True)
     (tmp_path / "config" / "code.py").write_text(CODE)
@@ -57,21 +57,21 @@ def translate(entry: polib.POEntry) -> None:
         entry.msgstr = entry.msgid
 
 
-def test_every_message_of_code_and_templates_is_found(project: Path) -> None:
+def test_messages_of_code_and_templates_are_found(project: Path) -> None:
     found, faults = messages.extract()
     assert set(found) == ALL
     assert faults == []
     assert messages.check() == []
 
 
-def test_a_new_message_is_missing_until_it_is_translated(project: Path) -> None:
+def test_new_message_is_missing_until_it_is_translated(project: Path) -> None:
     (project / "config" / "more.py").write_text('_("A new book")\n')
     assert messages.check() == ["config/more.py:1: 'A new book' is missing in zh_Hans"]
     messages.update()
     assert messages.check() == ["config/more.py:1: 'A new book' is not translated in zh_Hans"]
 
 
-def test_a_message_no_longer_used_is_reported_then_made_obsolete(project: Path) -> None:
+def test_unused_message_is_reported_then_made_obsolete(project: Path) -> None:
     (project / "config" / "code.py").write_text('_("A book")\n')
     assert "zh_Hans: 'Read' is not used any more" in messages.check()
     messages.update()
@@ -86,7 +86,7 @@ def test_a_message_no_longer_used_is_reported_then_made_obsolete(project: Path) 
         ("msgstr", "%(whom)s!", "has other placeholders than its original"),
     ],
 )
-def test_a_bad_translation_is_a_fault(project: Path, field: str, value: object, fault: str) -> None:
+def test_bad_translation_is_reported(project: Path, field: str, value: object, fault: str) -> None:
     def spoil(entry: polib.POEntry) -> None:
         if entry.msgid == "Hello, %(who)s":
             setattr(entry, field, value)
@@ -95,12 +95,12 @@ def test_a_bad_translation_is_a_fault(project: Path, field: str, value: object, 
     assert messages.check() == [f"config/templates/page.html:3: 'Hello, %(who)s' {fault} in zh_Hans"]
 
 
-def test_a_message_that_is_put_together_is_a_fault(project: Path) -> None:
+def test_concatenated_message_is_reported(project: Path) -> None:
     (project / "config" / "more.py").write_text('_("A " + colour)\n')
     assert messages.check() == ["config/more.py:1: a message has to be plain text, in one piece"]
 
 
-def test_what_is_compiled_is_what_was_translated(project: Path) -> None:
+def test_compiled_catalogue_has_all_translations(project: Path) -> None:
     messages.compile_all()
     made = polib.mofile(str(messages.catalogue("zh_Hans").with_suffix(".mo")))
     assert {entry.msgid for entry in made} == {message.id for message in ALL}

@@ -1,4 +1,4 @@
-"""Names that others rely on change only when that is meant."""
+"""Public names do not change by accident."""
 
 from pathlib import Path
 
@@ -17,21 +17,21 @@ def _check(section: str, found: list[str]) -> None:
 
 
 @pytest.mark.parametrize("section", CODE)
-def test_names_in_the_code_stay(section: str) -> None:
+def test_names_in_the_code_are_unchanged(section: str) -> None:
     _check(section, CODE[section]())
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("section", DATABASE)
-def test_names_that_need_data_stay(section: str) -> None:
+def test_names_in_responses_and_redis_are_unchanged(section: str) -> None:
     _check(section, DATABASE[section]())
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("section", REPORTS)
-def test_fields_of_reports_stay(section: str, tmp_path: Path) -> None:
+def test_fields_of_reports_are_unchanged(section: str, tmp_path: Path) -> None:
     _check(section, REPORTS[section](tmp_path))
 
 
-def test_the_file_has_the_sections_that_are_compared() -> None:
+def test_file_has_exactly_the_compared_sections() -> None:
     assert set(names.read()) == {*CODE, *DATABASE, *REPORTS}

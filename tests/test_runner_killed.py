@@ -1,4 +1,4 @@
-"""The runner of ``make demo`` is killed while what it runs has much to say."""
+"""The runner of ``make demo`` is killed while one of its processes produces much output."""
 
 import os
 import signal
@@ -19,25 +19,25 @@ crew = Crew(Quiet(sys.stdout))
 crew.add_process("loud", sys.argv[1])
 crew.loop()
 """
-# Once the runner is gone, many times what a pipe holds.
+# After the death of the runner, write many times the capacity of a pipe.
 LOUD = "echo $$ > {pids}; while kill -0 {runner} 2>/dev/null; do sleep 0.05; done; yes | head -c 400000"
 
 
 def helper_of(runner: int) -> int | None:
-    """The process that hands on what the loud one says."""
+    """Return the process that forwards the output of the loud process."""
     found = Path(f"/proc/{runner}/task/{runner}/children").read_text().split()
     return int(found[0]) if found else None
 
 
 def is_over(pid: int) -> bool:
-    """Whether a process has ended (whoever inherited it may not have asked for it yet)."""
+    """Return whether a process has ended, including a zombie that its new parent has not waited for."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
         return True
 
 
-def test_a_helper_ends_though_nobody_reads_what_it_hands_on(tmp_path: Path) -> None:
+def test_forwarding_process_ends_when_its_output_is_not_read(tmp_path: Path) -> None:
     pids = tmp_path / "loud"
     command = LOUD.format(pids=pids, runner="$PPID_OF_ALL")
     environment = {**os.environ, "PYTHONPATH": os.getcwd()}

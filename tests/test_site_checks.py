@@ -1,4 +1,4 @@
-"""The checks warn of what would hurt in production, and of nothing else."""
+"""System checks warn about settings that are dangerous in production, and about nothing else."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -18,7 +18,7 @@ def found(*, deploy: bool = False) -> set[str]:
     return {str(message.id) for message in messages}
 
 
-def test_the_servers_that_make_demo_starts_are_fine(redis_server: RedisServer) -> None:
+def test_servers_of_the_demo_pass(redis_server: RedisServer) -> None:
     assert found() == set()
 
 
@@ -30,7 +30,7 @@ def test_the_servers_that_make_demo_starts_are_fine(redis_server: RedisServer) -
         ("zset-max-ziplist-entries", "128", "social.W001"),
     ],
 )
-def test_a_dangerous_option_of_the_state_server_is_named(
+def test_dangerous_option_of_the_state_server_is_reported(
     redis_server: RedisServer, option: str, value: str, told: str
 ) -> None:
     redis_server.client().config_set(option, value)
@@ -38,7 +38,7 @@ def test_a_dangerous_option_of_the_state_server_is_named(
 
 
 @pytest.mark.parametrize("harm", [dead, hung])
-def test_a_redis_that_is_away_makes_no_check_fail(
+def test_checks_pass_without_redis(
     redis_server: RedisServer, harm: Callable[[RedisServer], AbstractContextManager[None]]
 ) -> None:
     with harm(redis_server):
@@ -58,13 +58,13 @@ def test_sharing_a_database_is_an_error(settings: Settings, cache: str, broker: 
     assert found() == {"site.E001"}
 
 
-def test_in_production_state_and_cache_are_two_servers(settings: Settings) -> None:
+def test_sharing_a_server_is_a_warning_in_production(settings: Settings) -> None:
     point_at(settings, "unix:///a?db=0", "unix:///a?db=1", "redis+socket:///a?virtual_host=2")
     assert found() == set()
     assert found(deploy=True) == {"site.W002"}
 
 
-def test_a_proxy_that_is_not_counted_is_named(settings: Settings) -> None:
+def test_uncounted_proxy_is_reported(settings: Settings) -> None:
     def told() -> set[str]:
         return {str(message.id) for message in run_checks(tags=["security"], include_deployment_checks=True)}
 
@@ -77,7 +77,7 @@ def test_a_proxy_that_is_not_counted_is_named(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize(("is_required", "told"), [(True, set()), (False, {"site.W009"})])
-def test_staff_without_a_second_factor_are_named(settings: Settings, is_required: bool, told: set[str]) -> None:
+def test_optional_second_factor_for_staff_is_reported(settings: Settings, is_required: bool, told: set[str]) -> None:
     settings.SECOND_FACTOR_FOR_STAFF = is_required
     found = {str(message.id) for message in run_checks(tags=["security"], include_deployment_checks=True)}
     assert found & {"site.W009"} == told

@@ -1,1 +1,1 @@
-"""The frame that every page stands in."""
+"""Tests of the project as a whole: the base template, settings, roles, languages and imports."""

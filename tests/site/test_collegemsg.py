@@ -1,4 +1,4 @@
-"""Reading the CollegeMsg file."""
+"""Parsing of CollegeMsg files."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_each_line_is_a_message_with_its_time(tmp_path: Path) -> None:
+def test_each_line_is_parsed_as_a_message_with_its_time(tmp_path: Path) -> None:
     path = written(tmp_path, "1 2 1082040961\n3 4 1082155839\n")
     assert list(messages(path)) == [
         Message(1, 2, datetime(2004, 4, 15, 14, 56, 1, tzinfo=UTC), 1),
@@ -25,12 +25,12 @@ def test_each_line_is_a_message_with_its_time(tmp_path: Path) -> None:
     ]
 
 
-def test_empty_lines_and_other_blanks_are_nothing(tmp_path: Path) -> None:
+def test_blank_lines_and_extra_spaces_are_ignored(tmp_path: Path) -> None:
     path = written(tmp_path, "\n1\t2   1082040961\r\n\n  \n3 4 1082155839")
     assert [(m.source, m.line) for m in messages(path)] == [(1, 2), (3, 5)]
 
 
-def test_a_limit_ends_the_reading_before_what_follows_is_looked_at(tmp_path: Path) -> None:
+def test_lines_after_the_limit_are_not_parsed(tmp_path: Path) -> None:
     path = written(tmp_path, "1 2 1082040961\n3 4 1082155839\nnonsense\n")
     assert len(list(messages(path, limit=2))) == 2
 
@@ -48,7 +48,7 @@ def test_a_limit_ends_the_reading_before_what_follows_is_looked_at(tmp_path: Pat
         ("1 ² 1082040961", "line 2, column DST"),
     ],
 )
-def test_a_bad_line_is_named_with_its_column(tmp_path: Path, line: str, said: str) -> None:
+def test_bad_line_is_reported_with_its_column(tmp_path: Path, line: str, said: str) -> None:
     path = written(tmp_path, f"1 2 1082040961\n{line}\n")
     with pytest.raises(BadFile) as caught:
         list(messages(path))
@@ -56,12 +56,12 @@ def test_a_bad_line_is_named_with_its_column(tmp_path: Path, line: str, said: st
     assert said in str(caught.value)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"nothing\.txt: No such file"):
         list(messages(tmp_path / "nothing.txt"))
 
 
-def test_what_was_written_is_made_up_and_varied() -> None:
+def test_invented_texts_are_reproducible_varied_and_short() -> None:
     texts = [text(line) for line in range(1, 60_001)]
     assert texts == [text(line) for line in range(1, 60_001)]
     assert len(set(texts)) == len(set(texts[:12_155])) == 12_155

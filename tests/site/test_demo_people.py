@@ -1,4 +1,4 @@
-"""The demo's readers."""
+"""The readers of the demo."""
 
 from datetime import date, timedelta
 
@@ -16,7 +16,7 @@ UNTIL = date(2026, 3, 1)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_readers_and_half_a_year_of_logins_are_there_and_the_mirrors_agree() -> None:
+def test_demo_has_readers_with_half_a_year_of_logins() -> None:
     assert load_demo_people(UNTIL) == len(NAMES) + len(STAFF)
     for stats in LoginStats.objects.select_related("user"):
         days = selectors.login_days(stats.user, date(2025, 8, 1), UNTIL)
@@ -27,8 +27,8 @@ def test_readers_and_half_a_year_of_logins_are_there_and_the_mirrors_agree() -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_demo_users_have_half_a_year_of_logins_and_keep_their_own() -> None:
-    """Loaded again, nothing changes."""
+def test_demo_users_get_half_a_year_of_logins_and_keep_earlier_ones() -> None:
+    """Loading the logins twice has the same result as loading them once."""
     users = [User.objects.create_user(name) for name in PEOPLE]
     own = UNTIL - timedelta(days=DAYS + 40)
     services.mark(users[0], own)
@@ -47,7 +47,7 @@ def test_the_demo_users_have_half_a_year_of_logins_and_keep_their_own() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_loading_the_readers_again_changes_nothing() -> None:
+def test_loading_the_readers_twice_changes_nothing() -> None:
     load_demo_people(UNTIL)
     before = list(LoginStats.objects.order_by("pk").values()), User.objects.count()
     load_demo_people(UNTIL)

@@ -1,4 +1,4 @@
-"""What the demo's readers say, and whom they follow."""
+"""The posts and follows of the demo's readers."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -21,13 +21,13 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 @pytest.fixture
 def shop() -> None:
-    """The demo's books and people, as they are before anybody has said anything."""
+    """Create the demo's books and people, without posts."""
     load_demo_books()
     load_demo_people(NOW.date())
     User.objects.bulk_create(User(username=name) for name in LOGINS)
 
 
-def test_half_a_year_of_posts_is_there_and_the_mirrors_agree(shop: None) -> None:
+def test_demo_has_half_a_year_of_posts(shop: None) -> None:
     assert load_demo_posts(NOW) == POSTS == Post.objects.count()
     times = list(Post.objects.order_by("pk").values_list("created_at", flat=True))
     assert times == sorted(times)
@@ -41,7 +41,7 @@ def test_half_a_year_of_posts_is_there_and_the_mirrors_agree(shop: None) -> None
     assert verify.verify() == []
 
 
-def test_loading_the_posts_again_changes_nothing(shop: None) -> None:
+def test_loading_the_posts_twice_changes_nothing(shop: None) -> None:
     load_demo_posts(NOW)
     models = (Post, Follow, Mention, Hashtag)
     before = [list(model._base_manager.order_by("pk").values()) for model in models]
@@ -49,7 +49,7 @@ def test_loading_the_posts_again_changes_nothing(shop: None) -> None:
     assert [list(model._base_manager.order_by("pk").values()) for model in models] == before
 
 
-def test_texts_fit_and_are_said_by_many_in_two_languages(shop: None) -> None:
+def test_posts_are_varied_short_and_in_two_languages(shop: None) -> None:
     said = demo_posts(shelf(), NOW)
     assert max(len(post.text) for post in said) <= 300
     assert not any(hole in post.text for post in said for hole in ("{", "}", "None"))
@@ -61,14 +61,14 @@ def test_texts_fit_and_are_said_by_many_in_two_languages(shop: None) -> None:
     assert all(post.author for post in chinese if not post.author.isascii())
 
 
-def test_nobody_says_the_same_twice_within_a_page(shop: None) -> None:
+def test_no_page_repeats_a_text(shop: None) -> None:
     said = demo_posts(shelf(), NOW)
     for start in range(0, len(said), 20):
         page = [post.text for post in said[start : start + 20]]
         assert len(set(page)) == len(page)
 
 
-def test_everybody_follows_some_and_the_shopper_has_a_full_home_page(shop: None) -> None:
+def test_every_user_follows_others_and_the_shopper_has_a_full_home_timeline(shop: None) -> None:
     load_demo_posts(NOW)
     for user in User.objects.all():
         assert Follow.objects.filter(follower=user).count() >= 3, user
@@ -79,7 +79,7 @@ def test_everybody_follows_some_and_the_shopper_has_a_full_home_page(shop: None)
     assert len(set(demo_follows(NOW))) == Follow.objects.count()
 
 
-def test_the_readers_talk_about_what_is_read_most_where_the_books_are_others(shop: None) -> None:
+def test_posts_are_about_the_most_popular_books_of_another_catalogue(shop: None) -> None:
     Book.objects.all().delete()
     Book.objects.bulk_create(Book(title=f"Volume {n}", popularity=n) for n in range(200))
     assert load_demo_posts(NOW) == POSTS
@@ -88,12 +88,12 @@ def test_the_readers_talk_about_what_is_read_most_where_the_books_are_others(sho
     assert min(book.popularity for book in talked_about) >= 90
 
 
-def test_a_shop_without_books_has_readers_who_talk_all_the_same(shop: None) -> None:
+def test_demo_without_books_has_posts_about_no_book(shop: None) -> None:
     Book.objects.all().delete()
     assert load_demo_posts(NOW) == Post.objects.filter(book=None).count() > 0
 
 
-def test_the_last_posts_are_from_now(shop: None) -> None:
+def test_newest_demo_posts_are_recent(shop: None) -> None:
     load_demo_posts()
     newest = Post.objects.latest("created_at").created_at
     assert timedelta() < timezone.now() - newest < timedelta(minutes=10)

@@ -1,4 +1,4 @@
-"""Half a year of shelves and ratings for the demo's logins."""
+"""The shelves and ratings of the demo's logins."""
 
 from datetime import date
 
@@ -18,7 +18,7 @@ TODAY = date(2026, 11, 20)
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
-def test_both_logins_have_half_a_year_of_shelves_and_again_nothing_is_new() -> None:
+def test_demo_logins_get_half_a_year_of_shelves_once() -> None:
     load_demo_books()
     load_demo_people(TODAY)
     logins = User.objects.bulk_create(User(username=name) for name in LOGINS)

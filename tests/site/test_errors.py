@@ -1,4 +1,4 @@
-"""What is shown when something went wrong, also when everything did."""
+"""Error pages, also while Redis and SQL are down."""
 
 from collections.abc import Iterator
 
@@ -50,14 +50,14 @@ def with_failing_views() -> Iterator[None]:
 
 @pytest.fixture
 def visitor() -> Client:
-    """A browser that holds a session cookie, so that asking who it is would cost SQL."""
+    """Return a client with a session cookie, which would cost a query if the page read it."""
     client = Client(raise_request_exception=False)
     client.cookies["sessionid"] = "x" * 32
     return client
 
 
 @pytest.mark.parametrize(("address", "status"), PAGES)
-def test_an_error_has_a_page_of_the_house(visitor: Client, address: str, status: int) -> None:
+def test_error_page_has_the_style_of_the_site(visitor: Client, address: str, status: int) -> None:
     response = visitor.get(address)
     page = response.content.decode()
     assert response.status_code == status
@@ -69,23 +69,23 @@ def test_an_error_has_a_page_of_the_house(visitor: Client, address: str, status:
 
 
 @pytest.mark.parametrize(("address", "status"), PAGES)
-def test_an_error_page_asks_neither_redis_nor_sql(visitor: Client, address: str, status: int) -> None:
+def test_error_page_uses_neither_redis_nor_sql(visitor: Client, address: str, status: int) -> None:
     with record() as seen:
         assert visitor.get(address).status_code == status
     assert (seen.round_trips, seen.sql) == (0, [])
 
 
 @pytest.mark.parametrize(("address", "status"), PAGES)
-def test_an_error_page_is_there_with_redis_and_sql_away(
+def test_error_page_works_while_redis_and_sql_are_down(
     visitor: Client, redis_server: RedisServer, address: str, status: int
 ) -> None:
-    # No database mark: pytest-django refuses every connection, as a database that is away does.
+    # Without a database mark pytest-django refuses every connection, as a stopped database would.
     redis_server.kill()
     assert visitor.get(address).status_code == status
 
 
 @pytest.mark.parametrize(("address", "status"), PAGES)
-def test_an_error_page_keeps_theme_and_language(visitor: Client, address: str, status: int) -> None:
+def test_error_page_keeps_theme_and_language(visitor: Client, address: str, status: int) -> None:
     visitor.cookies["theme"] = "dark"
     response = visitor.get(address, headers={"Accept-Language": "zh-CN"})
     assert response.status_code == status
@@ -94,13 +94,13 @@ def test_an_error_page_keeps_theme_and_language(visitor: Client, address: str, s
 
 
 @pytest.mark.parametrize(("address", "status"), PAGES)
-def test_whoever_asks_for_json_is_answered_in_json(visitor: Client, address: str, status: int) -> None:
+def test_json_requests_get_json_errors(visitor: Client, address: str, status: int) -> None:
     response = visitor.get(address, headers={"Accept": "application/json"})
     assert response.status_code == status
     assert response.json()["error"]["message"]
 
 
-def test_a_form_without_its_token_gets_an_explanation() -> None:
+def test_form_without_csrf_token_gets_an_explanation() -> None:
     with record() as seen:
         response = Client(enforce_csrf_checks=True).post("/accounts/login/", {"username": "alice"})
     assert response.status_code == 403
@@ -108,7 +108,7 @@ def test_a_form_without_its_token_gets_an_explanation() -> None:
     assert seen.sql == []
 
 
-def test_an_unknown_host_gets_the_page_as_well() -> None:
+def test_unknown_host_gets_the_error_page() -> None:
     response = Client().get("/", headers={"host": "evil.example"})
     assert response.status_code == 400
     assert "Error 400" in response.content.decode()
@@ -116,7 +116,7 @@ def test_an_unknown_host_gets_the_page_as_well() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("page", ["change", "delete"])
-def test_the_admin_refuses_a_field_without_a_name(client: Client, page: str) -> None:
+def test_admin_refuses_an_empty_to_field(client: Client, page: str) -> None:
     staff = User.objects.create_superuser("alice")
     client.force_login(staff)
     path = f"/admin/accounts/user/{staff.pk}/{page}/"

@@ -1,4 +1,4 @@
-"""``?explain=1``: a developer sees what made the page, and nobody else sees anything."""
+"""The panel of ``?explain=1``, for developers only."""
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -38,7 +38,7 @@ def debug(settings: Settings) -> None:
 
 
 @pytest.mark.usefixtures("debug")
-def test_the_panel_shows_round_trips_commands_keys_and_sql() -> None:
+def test_panel_shows_round_trips_commands_keys_and_sql() -> None:
     panel = _explained().content.decode()
     assert "2 round trips to Redis" in panel
     assert "3 commands" in panel
@@ -50,20 +50,20 @@ def test_the_panel_shows_round_trips_commands_keys_and_sql() -> None:
 
 
 @pytest.mark.usefixtures("debug")
-def test_what_it_shows_is_text() -> None:
+def test_panel_escapes_html() -> None:
     panel = _explained().content
     assert b"<b>ruby" not in panel
     assert b"&lt;b&gt;ruby" in panel
 
 
 @pytest.mark.usefixtures("debug")
-def test_a_page_with_the_panel_is_not_kept() -> None:
+def test_page_with_the_panel_is_not_stored() -> None:
     assert _explained().headers["Cache-Control"] == "no-store"
 
 
 @pytest.mark.usefixtures("debug")
 @pytest.mark.parametrize("query", ["", "explain=0", "explain=yes", "explain="])
-def test_only_one_says_yes(query: str) -> None:
+def test_only_the_value_1_shows_the_panel(query: str) -> None:
     assert TITLE not in _explained(query=query).content
 
 
@@ -76,29 +76,29 @@ def test_only_one_says_yes(query: str) -> None:
         HttpResponse("</body>", headers={"Content-Encoding": "gzip"}),
     ],
 )
-def test_what_is_no_page_is_left_alone(response: HttpResponse) -> None:
+def test_json_fragments_and_compressed_responses_are_unchanged(response: HttpResponse) -> None:
     before = response.content
     assert _explained(lambda request: response).content == before
 
 
 @pytest.mark.usefixtures("debug")
-def test_a_stream_is_left_alone() -> None:
+def test_streams_are_unchanged() -> None:
     stream = StreamingHttpResponse(iter([b"<body></body>"]))
     assert _explained(lambda request: stream) is stream
 
 
-def test_for_a_stranger_the_parameter_does_nothing(client: Client) -> None:
+def test_parameter_does_nothing_for_anonymous_visitors(client: Client) -> None:
     client.get("/")
     with record() as without:
         plain = client.get("/?explain=0").content
     with record() as seen:
         explained = client.get("/?explain=1").content
-    # Links and forms lead back to the whole address; nothing else tells the pages apart.
+    # Links and forms lead back to the full address; the pages are otherwise equal.
     assert explained == plain.replace(b"explain=0", b"explain=1").replace(b"explain%3D0", b"explain%3D1")
     assert (seen.round_trips, len(seen.sql)) == (without.round_trips, len(without.sql))
 
 
-def test_a_reader_sees_no_panel_and_staff_do(client: Client) -> None:
+def test_staff_see_the_panel_and_readers_do_not(client: Client) -> None:
     client.force_login(User.objects.create_user("alice"))
     assert TITLE not in client.get("/?explain=1").content
     client.force_login(User.objects.create_user("bob", is_staff=True))
@@ -108,11 +108,11 @@ def test_a_reader_sees_no_panel_and_staff_do(client: Client) -> None:
 
 
 @override_settings(DEBUG=True)
-def test_under_debug_everybody_sees_it(client: Client) -> None:
+def test_debug_shows_the_panel_to_every_visitor(client: Client) -> None:
     assert TITLE in client.get("/?explain=1").content
 
 
-def test_long_commands_are_cut() -> None:
+def test_long_commands_are_truncated() -> None:
     seen = Recording(1, [Command("MGET", ("x" * 10_000,), 1)], [("y" * 10_000, 0.5)])
     shown = describe(seen)
     assert len(str(shown)) < 12_000

@@ -1,6 +1,6 @@
-"""Whatever is sent to the site, its answer is no error of its own, and a refusal is a page or JSON.
+"""No request provokes a server error, and each refusal is a complete page or JSON.
 
-``DIPTYCH_FUZZ_EXAMPLES=20000`` asks for more requests than the suite has time for, for the admin's pages as well.
+``DIPTYCH_FUZZ_EXAMPLES=20000`` sends that many requests, and includes the pages of the admin.
 """
 
 import logging
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 ASKED: Final = int(os.environ.get("DIPTYCH_FUZZ_EXAMPLES", "0"))
 EXAMPLES: Final = ASKED or 800
 
-# For arguments in addresses, each of which is tried with each of these.
+# Each argument of each address is replaced by each of these.
 BROKEN: Final = (
     "0",
     "-1",
@@ -48,8 +48,8 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.slow(5)
-def test_no_argument_of_an_address_is_an_error_of_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_roles(Group, Permission)  # a test with real commits empties the table
+def test_no_argument_of_an_address_causes_a_server_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_roles(Group, Permission)  # the flush of transactional tests deletes the groups
     world = MatrixWorld()
     broken = dict.fromkeys(world.samples(), BROKEN)
     monkeypatch.setattr(world, "samples", lambda: broken)
@@ -61,7 +61,7 @@ def test_no_argument_of_an_address_is_an_error_of_the_site(monkeypatch: pytest.M
 
 
 @pytest.mark.slow(30)
-def test_no_request_is_answered_by_an_error_of_the_site(redis: Redis) -> None:
+def test_no_request_causes_a_server_error(redis: Redis) -> None:
     make_roles(Group, Permission)
     world = MatrixWorld()
     people = {"owner": world.browser, "stranger": Browser()}
@@ -70,11 +70,11 @@ def test_no_request_is_answered_by_an_error_of_the_site(redis: Redis) -> None:
     if ASKED:
         people["superuser"] = Browser(world.staff)
         forms += find_forms({"superuser": people["superuser"]}, [page for page in pages if page.is_of_admin])[0]
-    # The test has found what it should send.
+    # Check that the test has found the fields and cookies of the site.
     assert {"q", "after", "username", "text", "quantity", "version"} <= {name for form in forms for name in form.fields}
     assert {"sessionid", "theme", "mirror_behind"} <= set(cookies)
 
-    wrong: dict[str, str] = {}  # by what went wrong, so that one fault is told once
+    wrong: dict[str, str] = {}  # by kind of error, so that each fault is reported once
 
     @settings(
         max_examples=EXAMPLES,
@@ -86,10 +86,10 @@ def test_no_request_is_answered_by_an_error_of_the_site(redis: Redis) -> None:
     @given(requests(forms, cookies))
     def fuzz(request: tuple[Form, dict[str, Any]]) -> None:
         form, more = request
-        redis.delete(*redis.keys("*limit*"), "none")  # or most requests would be refused as too many
+        redis.delete(*redis.keys("*limit*"), "none")  # otherwise rate limits would refuse most requests
         browser = people[form.person]
         response = send(browser, form, more)
-        is_part = "hx-request" in more["headers"]  # of a page that is open
+        is_part = "hx-request" in more["headers"]  # a request of htmx for a part of the page
         if response.status_code >= 500:
             wrong.setdefault(browser.error[-200:], f"{request!r}\n{browser.error}")
         elif response.status_code >= 400 and not is_part and not is_complete(form.path, response):

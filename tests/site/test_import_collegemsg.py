@@ -1,4 +1,4 @@
-"""``manage.py import_collegemsg``: people, their logins, follows and posts."""
+"""``manage.py import_collegemsg`` imports people, their logins, follows and posts."""
 
 import json
 from collections import Counter
@@ -37,7 +37,7 @@ LINES = "1 2 1082040961\n2 3 1082040962\n1 3 1082127361\n"
 
 
 def imported(path: Path, *options: str) -> dict[str, Any]:
-    """What the command reports."""
+    """Run the import and return its report."""
     code, out, err = run(str(path), "--json", *options, name="import_collegemsg")
     assert code == 0, err
     report: dict[str, Any] = json.loads(out)
@@ -52,7 +52,7 @@ def small(tmp_path: Path) -> Path:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_people_and_logins_come_in_at_their_own_times(small: Path) -> None:
+def test_logins_keep_their_times(small: Path) -> None:
     report = imported(small)
     assert (report["people"], report["logins"], report["counted"], report["days"]) == (3, 3, 2, 3)
     stats = LoginStats.objects.select_related("user").order_by("user__username")
@@ -64,7 +64,7 @@ def test_people_and_logins_come_in_at_their_own_times(small: Path) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_second_import_changes_nothing(small: Path) -> None:
+def test_second_import_changes_nothing(small: Path) -> None:
     imported(small)
     before = list(LoginStats.objects.order_by("pk").values())
     report = imported(small)
@@ -75,7 +75,7 @@ def test_a_second_import_changes_nothing(small: Path) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_each_line_is_a_post_and_its_reader_follows_its_author(small: Path) -> None:
+def test_each_line_becomes_a_post_and_a_follow(small: Path) -> None:
     small.write_text(LINES + "1 2 1082127362\n3 3 1082127363\n")
     report = imported(small)
     assert (report["follows"], report["posts"]) == (3, 5)
@@ -94,7 +94,7 @@ def test_each_line_is_a_post_and_its_reader_follows_its_author(small: Path) -> N
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_import_that_was_limited_is_completed_by_a_whole_one(small: Path) -> None:
+def test_full_import_completes_a_limited_one(small: Path) -> None:
     assert imported(small, "--limit", "1")["people"] == 2
     report = imported(small)
     assert (report["people"], report["counted"], report["days"]) == (1, 2, 2)
@@ -103,7 +103,7 @@ def test_an_import_that_was_limited_is_completed_by_a_whole_one(small: Path) -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_bad_line_is_named_and_nothing_is_written(small: Path) -> None:
+def test_bad_line_is_reported_and_nothing_is_written(small: Path) -> None:
     small.write_text(LINES + "1 two 1082040961\n")
     code, out, err = run(str(small), name="import_collegemsg")
     assert (code, out) == (2, "")
@@ -112,7 +112,7 @@ def test_a_bad_line_is_named_and_nothing_is_written(small: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_an_empty_file_is_found_out(tmp_path: Path) -> None:
+def test_empty_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "CollegeMsg.txt"
     path.touch()
     assert run(str(path), name="import_collegemsg")[0] == 1
@@ -149,7 +149,7 @@ def test_an_imported_file_agrees_with_mirrors_home_timelines_and_login_log(
     chosen = choose_readers(readers)
     assert len(chosen) == readers
     for reader in chosen:
-        assert window.warm(timeline_mirror(), str(reader))  # so that new posts are pushed to them
+        assert window.warm(timeline_mirror(), str(reader))  # a warm timeline receives new posts by fan-out
     sources = Counter(line.split()[0] for line in file.read_text().splitlines())
     report = imported(file)
     assert (report["logins"], User.objects.count()) == (posts, people)
@@ -164,7 +164,7 @@ def test_an_imported_file_agrees_with_mirrors_home_timelines_and_login_log(
     assert score == max(sources.values())
     assert User.objects.get(pk=int(best)).username in {name(int(s)) for s, n in sources.items() if n == score}
     check_ranges(file)
-    monkeypatch.setattr(feeds, "home", cache(feeds.home))  # no writes from here on: equal calls have equal answers
+    monkeypatch.setattr(feeds, "home", cache(feeds.home))  # valid, because nothing is written from here on
     ends = set()
     for reader in chosen:
         ends.add(redis.zscore(timeline_mirror().key(str(reader)), SENTINEL))
@@ -179,7 +179,7 @@ def test_an_imported_file_agrees_with_mirrors_home_timelines_and_login_log(
 
 
 def choose_readers(count: int) -> list[int]:
-    """Return so many people: three who follow most, two who follow no one, and others in between."""
+    """Return the ids of ``count`` people: the three who follow most, the two who follow least, and some between."""
     number = Follow.objects.filter(follower=OuterRef("pk")).order_by().values("follower").annotate(n=Count("pk"))
     followed = Coalesce(Subquery(number.values("n")), 0)
     people = list(User.objects.annotate(n=followed).order_by("-n", "pk").values_list("pk", flat=True))

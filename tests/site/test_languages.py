@@ -1,4 +1,4 @@
-"""Both languages, on every page: nothing is left untranslated, and each answer says which it is in."""
+"""Every page is fully translated, and each response names its language."""
 
 import pytest
 from django.conf import settings
@@ -15,9 +15,9 @@ from shop.money import money
 from tests.support.site.html import attributes_of
 from tests.support.whole import SITE
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]  # what pages say is no matter of the database
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]  # the text of pages does not depend on the database
 
-# Of each page: what it says in English, and what in Chinese.
+# For each page: pairs of its English and its Chinese text.
 PAGES = {
     "/": [("Find your next book", "循着读者的标签"), ("Log in", "登录"), ("Skip to the content", "跳到正文")],
     "/books/": [("1 book</h2>", "1 本书</h2>"), ("Most read", "读者最多"), ("Narrow down", "缩小范围")],
@@ -41,7 +41,7 @@ LANGUAGES = ["en", "zh-hans"]
 
 @pytest.fixture
 def book(transactional_db: None) -> Book:
-    """The only book, with all its facts."""
+    """Create the only book, with a value in every field."""
     book = Book.objects.create(id=1, title="Ruby", year=-750, language="eng", popularity=1234, rating="4.5")
     book.tags.set([Tag.objects.create(name="ruby"), Tag.objects.create(name="web")])
     management.call_command("mirror", "rebuild", *SITE, verbosity=0)
@@ -51,10 +51,8 @@ def book(transactional_db: None) -> Book:
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.usefixtures("book")
-def test_a_page_speaks_the_language_that_was_chosen_and_no_other(
-    client: Client, settings: Settings, path: str, language: str
-) -> None:
-    settings.DEBUG = "explain" in path  # "Behind this page" is for developers
+def test_page_uses_only_the_chosen_language(client: Client, settings: Settings, path: str, language: str) -> None:
+    settings.DEBUG = "explain" in path  # the panel "Behind this page" needs DEBUG
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = language
     response = client.get(path, headers={"Accept-Language": "en" if language == "zh-hans" else "zh-CN"})
     html = response.content.decode()
@@ -77,13 +75,13 @@ def test_a_page_speaks_the_language_that_was_chosen_and_no_other(
         ("", "en"),
     ],
 )
-def test_without_a_choice_the_browser_is_asked(client: Client, asked: str, language: str) -> None:
+def test_accept_language_decides_without_a_choice(client: Client, asked: str, language: str) -> None:
     response = client.get("/", headers={"Accept-Language": asked})
     assert response.headers["Content-Language"] == language
     assert "Accept-Language" in response.headers["Vary"]
 
 
-def test_a_cookie_that_names_no_language_is_no_choice(client: Client) -> None:
+def test_cookie_with_unknown_language_is_ignored(client: Client) -> None:
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "tlh"
     assert client.get("/", headers={"Accept-Language": "zh-CN"}).headers["Content-Language"] == "zh-hans"
 
@@ -99,13 +97,13 @@ def test_large_numbers_have_separators(language: str) -> None:
         assert "1,234,567.89" in money(123456789)
 
 
-def test_what_is_compiled_is_loaded() -> None:
+def test_compiled_messages_are_loaded() -> None:
     with translation.override("zh-hans"):
         assert translation.gettext("Welcome, %(name)s.") % {"name": "alice"} == "alice，欢迎光临。"
         assert translation.ngettext("%(shown)s book", "%(shown)s books", 1) == "%(shown)s 本书"
 
 
-def test_errors_in_forms_are_said_in_chinese(client: Client, book: Book) -> None:
+def test_form_errors_are_translated(client: Client, book: Book) -> None:
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     User.objects.create_user("alice")
     typed = {"username": "ALICE", "password1": "a quiet bookshop", "password2": "a quiet bookshop"}
@@ -116,7 +114,7 @@ def test_errors_in_forms_are_said_in_chinese(client: Client, book: Book) -> None
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/catalog/book/", "/admin/catalog/tag/", "/admin/accounts/user/"])
-def test_the_admin_speaks_chinese_where_unfold_ships_no_words(client: Client, book: Book, path: str) -> None:
+def test_admin_texts_missing_in_unfold_are_translated(client: Client, book: Book, path: str) -> None:
     client.force_login(User.objects.create_superuser("carol"))
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     html = client.get(path).content.decode()

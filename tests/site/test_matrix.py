@@ -1,7 +1,8 @@
-"""Every address of the site, asked for by everybody in every way: no error, nothing of another person's, no odd method.
+"""Every address of the site, requested by every kind of visitor with every method.
 
-Addresses come from the URL resolver and persons from the table of roles. A new address needs a sample for its
-arguments (``tests.support.matrix.world``) and nothing else.
+No request may cause a server error, show another user's data, or accept an unexpected method. Addresses come from the
+URL resolver and visitors from the table of roles. A new address only needs samples for its arguments
+(``tests.support.matrix.world``).
 """
 
 import logging
@@ -23,29 +24,29 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 REFUSED: Final = ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 UNSAFE: Final = ("POST", "PUT", "PATCH", "DELETE")
-# Without a token against forged requests: they change a cookie for the look, or the provider has signed them.
+# Exempt from CSRF checks: two forms set a cookie for the appearance, and the provider signs the callback.
 WITHOUT_TOKEN: Final = {"set_theme", "set_language", "shop:callback"}
-# What the admin offers to nobody, or offers in another way, whatever the permission says.
+# Actions that the admin does not offer as such, whatever the permissions say.
 NEVER: Final = {("accounts.failedlogins", "delete")}
-SAME_AS: Final = {"catalog.tagalias": "catalog.tag"}  # pages that ask for the permissions of another model
+SAME_AS: Final = {"catalog.tagalias": "catalog.tag"}  # pages with the permissions of another model
 VERBS: Final = {"changelist": "view", "change": "view", "history": "view", "add": "add", "delete": "delete"}
 
 
 class Person(NamedTuple):
-    """A browser, and the role of its user ("": none)."""
+    """A browser and the role of its user ("": no role)."""
 
     name: str
     browser: Browser
     role: str = ""
 
     def may_know(self, secret: Secret) -> bool:
-        """Whether the owner's secret is told to this person."""
+        """Return whether this person may read the secret."""
         return self.name in ("owner", "superuser") or secret.model in ROLES.get(self.role, {})
 
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """Thousands of refusals are not logged: it takes as long as answering them."""
+    """Suppress the log of thousands of refusals, which takes as long as answering them."""
     logging.disable(logging.ERROR)
     yield
     logging.disable(logging.NOTSET)
@@ -53,12 +54,12 @@ def quiet() -> Iterator[None]:
 
 @pytest.fixture
 def world() -> MatrixWorld:
-    make_roles(Group, Permission)  # a test with real commits empties the table
+    make_roles(Group, Permission)  # the flush of transactional tests deletes the groups
     return MatrixWorld()
 
 
 @pytest.mark.slow(25)
-def test_every_page_answers_everybody_and_tells_nobody_the_secrets_of_others(world: MatrixWorld) -> None:
+def test_no_page_shows_secrets_of_other_users(world: MatrixWorld) -> None:
     pages = [address for address in find_addresses(world) if not address.is_of_admin]
     people = [Person("owner", world.browser), *_people(world)]
     whole.rebuild()
@@ -74,12 +75,12 @@ def test_every_page_answers_everybody_and_tells_nobody_the_secrets_of_others(wor
                 wrong.ask(person, page, "POST", HTML)
     assert wrong.text() == ""
     shown = {secret.text for secret in world.secrets()} - wrong.unseen
-    # The owner reads them: the test looks for what is there.
+    # The owner reads these secrets, so the search for secrets works.
     assert {"xqmail@", "xqdevice", "xqname", "xqreason", "xqwanted@", "2333313", "xq muted", "xq blocked"} <= shown
 
 
 @pytest.mark.slow(30)
-def test_the_admin_answers_each_role_as_the_table_says(world: MatrixWorld) -> None:
+def test_admin_follows_the_table_of_roles(world: MatrixWorld) -> None:
     wrong = Wrong(world)
     pages = [address for address in find_addresses(world) if address.is_of_admin]
     for person in _people(world):
@@ -89,12 +90,12 @@ def test_the_admin_answers_each_role_as_the_table_says(world: MatrixWorld) -> No
                 if page.model is not None and not _is_right(person, page, method, status):
                     wrong.found.append(f"{person.name}: {method} {page.path} {status}")
     assert wrong.text() == ""
-    # Superusers read them.
+    # Superusers read these secrets.
     assert {"xqmail@", "xqaudit", "xqfailed", "xqdevice", "xqpayment", "xqhidden"}.isdisjoint(wrong.unseen)
 
 
 @pytest.mark.slow(10)
-def test_no_page_takes_another_method_or_a_form_without_its_token(world: MatrixWorld) -> None:
+def test_pages_refuse_other_methods_and_forms_without_csrf_token(world: MatrixWorld) -> None:
     wrong = Wrong(world)
     stranger, staff = (Person("superuser", browser) for browser in (Browser(), Browser(world.staff)))
     forged = Person("superuser", Browser(world.staff, checks_csrf=True))
@@ -107,7 +108,7 @@ def test_no_page_takes_another_method_or_a_form_without_its_token(world: MatrixW
     assert wrong.text() == ""
 
 
-def test_an_argument_without_a_sample_is_noticed(world: MatrixWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_argument_without_a_sample_is_reported(world: MatrixWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = world.samples()
     del samples["shop pk"]
     monkeypatch.setattr(world, "samples", lambda: samples)
@@ -116,7 +117,7 @@ def test_an_argument_without_a_sample_is_noticed(world: MatrixWorld, monkeypatch
 
 
 class Wrong:
-    """What was wrong with the answers. unseen: secrets that stood in none."""
+    """Collect faults in responses. unseen: secrets that no response has shown yet."""
 
     def __init__(self, world: MatrixWorld) -> None:
         self.secrets = world.secrets()
@@ -124,7 +125,7 @@ class Wrong:
         self.found: list[str] = []
 
     def ask(self, person: Person, page: Address, method: str, accept: str, expected: set[int] | None = None) -> int:
-        """Ask for a page, look at its answer and return its status."""
+        """Request a page, check the response and return its status."""
         response = person.browser.ask(method, page.path, accept)
         status = response.status_code
         asked = f"{person.name}: {method} {page.path} ({accept}) {status}"
@@ -146,12 +147,12 @@ class Wrong:
                 self.found.append(f"{asked}: tells {secret.text}")
 
     def text(self) -> str:
-        """All of it, for an assertion."""
+        """Return all faults as text."""
         return "\n".join(self.found)
 
 
 def _people(world: MatrixWorld) -> Iterator[Person]:
-    """Everybody but the owner."""
+    """Yield every kind of visitor except the owner."""
     yield Person("stranger", Browser())
     yield Person("member", Browser(world.other))
     yield Person("superuser", Browser(world.staff))
@@ -162,7 +163,7 @@ def _people(world: MatrixWorld) -> Iterator[Person]:
 
 
 def _is_right(person: Person, page: Address, method: str, status: int) -> bool:
-    """Whether a page of the admin answers a person as the table of roles says."""
+    """Return whether the status of an admin page agrees with the table of roles."""
     assert page.model is not None
     if person.name in ("stranger", "member"):
         return status == 302
@@ -172,7 +173,7 @@ def _is_right(person: Person, page: Address, method: str, status: int) -> bool:
     verb = "change" if page.page == "change" and method == "POST" else VERBS.get(page.page)
     if person.name == "superuser":
         return status < 500
-    if verb is None:  # a page that Django, or the library, has beside the usual ones
+    if verb is None:  # an additional page of Django or of the library
         return status < 500 and (status != 200 or bool(allowed))
     is_allowed = verb in allowed and (label, verb) not in NEVER
     if method == "POST" and page.page == "history":

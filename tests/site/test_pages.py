@@ -1,4 +1,4 @@
-"""The front page and the frame around every page."""
+"""The front page and the base template."""
 
 import pytest
 from django.test import Client
@@ -22,8 +22,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 @pytest.mark.parametrize("path", PUBLIC[1:])
-def test_a_stranger_costs_neither_sql_nor_redis(client: Client, path: str) -> None:
-    client.get(path)  # templates and catalogues are loaded once for each process
+def test_anonymous_pages_use_neither_sql_nor_redis(client: Client, path: str) -> None:
+    client.get(path)  # loads templates and catalogues, once per process
     with record() as seen:
         response = client.get(path)
     assert response.status_code in (200, 404)
@@ -32,9 +32,9 @@ def test_a_stranger_costs_neither_sql_nor_redis(client: Client, path: str) -> No
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_front_page_costs_a_stranger_two_round_trips(client: Client, settings: Settings) -> None:
-    """One for the last logins, posts and what is looked at most, as the last time; one for the sale, by the clock."""
-    settings.SHOP_SALE_ROW_SECONDS = 600.0  # the row is as good as new until the test is over
+def test_anonymous_front_page_takes_two_round_trips(client: Client, settings: Settings) -> None:
+    """One round trip reads logins, posts and popular books by the keys of the previous request; one reads the sale."""
+    settings.SHOP_SALE_ROW_SECONDS = 600.0  # the row stays fresh for the whole test
     people = make_people([1, 2])
     Post.objects.create(user=people[1], text="Well read.")
     product = make_product("Programming Erlang", price=1250)
@@ -55,18 +55,18 @@ def test_the_front_page_costs_a_stranger_two_round_trips(client: Client, setting
 
 
 @pytest.mark.parametrize("path", PUBLIC)
-def test_no_page_has_anything_inline_or_from_elsewhere(client: Client, path: str) -> None:
+def test_pages_have_no_inline_or_foreign_resources(client: Client, path: str) -> None:
     assert what_the_policy_forbids(client.get(path).content.decode()) == []
 
 
 @pytest.mark.parametrize("path", PUBLIC)
-def test_pages_send_the_strict_policy(client: Client, path: str) -> None:
+def test_pages_send_the_strict_content_security_policy(client: Client, path: str) -> None:
     policy = client.get(path).headers["Content-Security-Policy"]
     assert "default-src 'self'" in policy
     assert "unsafe" not in policy
 
 
-def test_the_front_page_is_the_same_for_all_strangers(client: Client) -> None:
+def test_front_page_is_equal_for_all_anonymous_visitors(client: Client) -> None:
     first, second = client.get("/"), Client().get("/")
     assert first.content == second.content
     assert b"csrfmiddlewaretoken" not in first.content
@@ -74,11 +74,11 @@ def test_the_front_page_is_the_same_for_all_strangers(client: Client) -> None:
 
 
 @pytest.mark.parametrize("method", ["post", "put", "delete"])
-def test_the_front_page_is_only_read(client: Client, method: str) -> None:
+def test_front_page_only_allows_reading(client: Client, method: str) -> None:
     assert getattr(client, method)("/").status_code == 405
 
 
-def test_who_is_signed_in_sees_their_name_and_a_way_out(client: Client) -> None:
+def test_logged_in_user_sees_name_and_log_out(client: Client) -> None:
     client.force_login(User.objects.create_user("ken thompson"))
     page = client.get("/").content.decode()
     assert "ken thompson" in page
@@ -86,12 +86,12 @@ def test_who_is_signed_in_sees_their_name_and_a_way_out(client: Client) -> None:
     assert "/admin/" not in page
 
 
-def test_a_name_is_shown_as_text(client: Client) -> None:
+def test_user_name_is_escaped(client: Client) -> None:
     client.force_login(User.objects.create(username="<b>bold</b>"))
     assert "<b>bold</b>" not in client.get("/").content.decode()
 
 
-def test_a_session_that_is_over_is_a_stranger(client: Client) -> None:
+def test_ended_session_is_anonymous(client: Client) -> None:
     client.force_login(User.objects.create_user("alice"))
     Session.objects.all().delete()
     page = client.get("/").content.decode()
@@ -99,12 +99,12 @@ def test_a_session_that_is_over_is_a_stranger(client: Client) -> None:
     assert "/accounts/login/" in page
 
 
-def test_staff_find_the_admin(client: Client) -> None:
+def test_staff_see_a_link_to_the_admin(client: Client) -> None:
     client.force_login(User.objects.create_user("bob", is_staff=True))
     assert 'href="/admin/"' in client.get("/").content.decode()
 
 
-def test_only_the_admin_gets_the_wider_policy_and_no_inline_script_runs_even_there(client: Client) -> None:
+def test_only_the_admin_gets_the_wider_policy_without_inline_scripts(client: Client) -> None:
     client.force_login(User.objects.create_superuser("carol"))
     policy = client.get("/admin/").headers["Content-Security-Policy"].split("; ")
     for directive, sources in ADMIN_NEEDS.items():
@@ -113,11 +113,11 @@ def test_only_the_admin_gets_the_wider_policy_and_no_inline_script_runs_even_the
     assert "unsafe" not in client.get("/").headers["Content-Security-Policy"]
 
 
-def test_the_admin_prints_no_style_element(client: Client) -> None:
+def test_admin_has_no_style_element(client: Client) -> None:
     client.force_login(User.objects.create_superuser("carol"))
     assert b"<style" not in client.get("/admin/accounts/user/").content
 
 
-def test_logging_in_leads_back_to_where_one_was(client: Client) -> None:
+def test_login_page_passes_next_to_registration(client: Client) -> None:
     page = client.get("/accounts/login/?next=/books/%3Fq%3Druby").content.decode()
     assert 'href="/accounts/register/?next=%2Fbooks%2F%3Fq%3Druby"' in page

@@ -1,4 +1,4 @@
-"""Whoever serves a request writes before those who can wait, on SQLite; on PostgreSQL nobody waits for one another."""
+"""On SQLite, requests write before background processes; on PostgreSQL writers do not wait for each other."""
 
 import fcntl
 import threading
@@ -22,13 +22,13 @@ OTHERS = 8
 
 
 def file() -> Path:
-    """The file by which people are known to wait."""
+    """Return the file whose shared lock tells that a request waits."""
     return Path(f"{connection.settings_dict['NAME']}{people_first.SUFFIX}")
 
 
 @contextmanager
 def thread(job: Callable[[], object]) -> Iterator[threading.Thread]:
-    """The job in a thread and on a connection of its own; the block's end waits for its end."""
+    """Run the job in a thread with its own connection; the end of the block waits for the thread."""
 
     def work() -> None:
         try:
@@ -49,7 +49,7 @@ def add(name: str) -> None:
 
 
 def add_in_a_request(name: str) -> None:
-    """As a page does."""
+    """Create an author within a request."""
 
     def view(request: HttpRequest) -> HttpResponse:
         add(name)
@@ -60,7 +60,7 @@ def add_in_a_request(name: str) -> None:
 
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> list[int | None]:
-    """The threads whose tries to write have found the lock taken: each as often as it tried."""
+    """Return a list that records the thread of each failed attempt to get the write lock."""
     tries: list[int | None] = []
 
     def is_busy(error: OperationalError, true: Callable[[OperationalError], bool] = people_first._is_busy) -> bool:
@@ -74,7 +74,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> list[int | N
 
 @pytest.fixture
 def giving_way(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """The threads that have seen that somebody who serves a request waits."""
+    """Return a set that records the threads which have noticed a waiting request."""
     threads: set[int] = set()
 
     def is_wanted(file: Path, true: Callable[[Path], bool] = people_first.is_wanted) -> bool:
@@ -88,13 +88,13 @@ def giving_way(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 
 @pytest.mark.on_sqlite
-def test_a_request_that_came_last_writes_first(waiting: list[int | None], giving_way: set[int]) -> None:
+def test_late_request_writes_before_background_threads(waiting: list[int | None], giving_way: set[int]) -> None:
     with ExitStack() as stack, transaction.atomic():
         for n in range(OTHERS):
             stack.enter_context(thread(lambda n=n: add(f"other{n}")))  # type: ignore[misc]
         wait_until(lambda: len(set(waiting)) == OTHERS, "all others find the lock taken")
         person = stack.enter_context(thread(lambda: add_in_a_request("person")))
-        # The second time it finds the lock taken it is known to wait. Until then the others take one another for it.
+        # After its second failed attempt the request is known to wait; until then others may notice each other instead.
         wait_until(lambda: waiting.count(person.ident) > 1, "the request waits")
         giving_way.clear()
         wait_until(lambda: len(giving_way) == OTHERS, "all others see that a request waits")
@@ -104,7 +104,7 @@ def test_a_request_that_came_last_writes_first(waiting: list[int | None], giving
 
 
 @pytest.mark.on_sqlite
-def test_people_do_not_stop_the_others_for_ever(settings: Settings) -> None:
+def test_background_writers_yield_for_a_limited_time(settings: Settings) -> None:
     settings.SQLITE_YIELD_SECONDS = 0.05
     with people_first.held(file(), fcntl.LOCK_SH):
         add("other")
@@ -112,7 +112,7 @@ def test_people_do_not_stop_the_others_for_ever(settings: Settings) -> None:
 
 
 @pytest.mark.on_sqlite
-def test_people_do_not_wait_for_one_another_where_nobody_writes() -> None:
+def test_requests_do_not_wait_for_each_other_without_a_writer() -> None:
     with people_first.held(file(), fcntl.LOCK_SH):
         add_in_a_request("person")
     assert Author.objects.get().name == "person"
@@ -120,7 +120,7 @@ def test_people_do_not_wait_for_one_another_where_nobody_writes() -> None:
 
 @pytest.mark.on_sqlite
 @pytest.mark.parametrize("serves", [True, False], ids=["a request", "a worker"])
-def test_who_waited_for_long_is_told_that_the_lock_is_taken(monkeypatch: pytest.MonkeyPatch, serves: bool) -> None:
+def test_timeout_raises_database_is_locked(monkeypatch: pytest.MonkeyPatch, serves: bool) -> None:
     monkeypatch.setitem(connection.settings_dict["OPTIONS"], "timeout", 0.05)
     raised: list[str] = []
 
@@ -137,12 +137,12 @@ def test_who_waited_for_long_is_told_that_the_lock_is_taken(monkeypatch: pytest.
 
 
 @pytest.mark.on_sqlite
-def test_who_has_the_lock_asks_nobody() -> None:
+def test_holder_of_the_lock_does_not_yield() -> None:
     with people_first.held(file(), fcntl.LOCK_SH), somebody_waits(), transaction.atomic():
         add("person")
     assert Author.objects.get().name == "person"
 
 
-def test_only_on_sqlite_is_anything_done_about_it(sqlite: bool) -> None:
+def test_wrapper_is_installed_only_on_sqlite(sqlite: bool) -> None:
     add("somebody")
     assert (in_turn in connection.execute_wrappers) == sqlite

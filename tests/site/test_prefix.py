@@ -1,4 +1,4 @@
-"""With a prefix, the whole site leaves no key without it on the state server, and reads none."""
+"""With a prefix, the site reads and writes only keys with this prefix on the state server."""
 
 import re
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ _WORD: Final = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 
 
 def use_everything(folder: Path) -> None:
-    """People log in, read, post, follow, buy; commands do what they do every night."""
+    """Log in, read, post, follow, shop, and run the scheduled commands."""
     rebuild()
     world = World()
     User.objects.filter(pk=world.staff.pk).update(password="")
@@ -71,7 +71,7 @@ def use_everything(folder: Path) -> None:
 
 
 def commands(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """Commands that MONITOR tells of, those of scripts included, as far as they concern the state's database."""
+    """Yield the commands on the state database that MONITOR reports, including commands of scripts."""
     for line in lines:
         where, _, rest = line.partition(b"] ")
         words = _WORD.findall(rest)
@@ -81,7 +81,7 @@ def commands(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
             yield words
 
 
-def test_every_command_and_every_key_has_the_prefix(settings: Settings, server: RedisServer, tmp_path: Path) -> None:
+def test_all_keys_of_all_commands_have_the_prefix(settings: Settings, server: RedisServer, tmp_path: Path) -> None:
     settings.MIRROR, settings.LOGINLOG_FOLDER = settings.MIRROR | {"PREFIX": "shop1:"}, tmp_path
     start = prefix.current().encode()
     assert start.startswith(b"shop1:")

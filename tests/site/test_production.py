@@ -1,4 +1,4 @@
-"""What the site refuses to start with, and what it sets when it is served over https."""
+"""Settings in production: required values, and security settings under https."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ print(json.dumps({name: getattr(settings, name) for name in names}, default=lamb
 
 
 def settings_with(**given: str | None) -> subprocess.CompletedProcess[str]:
-    """What a process says whose environment is this: the project's settings, or why it cannot start."""
+    """Run a process with these environment variables, which prints the settings or fails to start."""
     names = ("PATH", "HOME", "DATABASE_URL", "REDIS_URL", "PYTHONPATH")
     kept = {name: os.environ[name] for name in names if name in os.environ}
     wanted = {"DJANGO_SETTINGS_MODULE": "config.settings", "DEBUG": "False"} | given
@@ -43,7 +43,7 @@ def read(ended: subprocess.CompletedProcess[str]) -> Any:
 
 
 @pytest.mark.parametrize("name", ["SECRET_KEY", "SITE_URL", "PAYMENT_PROVIDER", "PAYMENT_CALLBACK_SECRET"])
-def test_without_debug_nothing_starts_on_a_missing_setting(name: str) -> None:
+def test_missing_setting_prevents_start_in_production(name: str) -> None:
     given = demo_env.made("https://books.example")
     for value in (None, ""):
         changed = given | {name: value or ""}
@@ -54,23 +54,23 @@ def test_without_debug_nothing_starts_on_a_missing_setting(name: str) -> None:
         assert f"{name} is not set, and DEBUG is off" in ended.stderr
 
 
-def test_nothing_is_debugged_unless_it_is_asked_for() -> None:
+def test_debug_is_off_by_default() -> None:
     assert read(settings_with(**demo_env.made("https://books.example") | {"DEBUG": None}))["DEBUG"] is False
 
 
-def test_without_debug_nothing_starts_on_the_published_secret() -> None:
+def test_published_secret_prevents_start_in_production() -> None:
     published = read(settings_with(DEBUG="True"))["SECRET_KEY"]
     ended = settings_with(**demo_env.made("https://books.example") | {"SECRET_KEY": published})
     assert "SECRET_KEY is the published one" in ended.stderr
 
 
 @pytest.mark.parametrize("url", ["books.example", "ftp://books.example", "https://books.example/shop", "https:///x"])
-def test_the_address_of_the_site_is_an_origin(url: str) -> None:
+def test_site_url_must_be_an_origin(url: str) -> None:
     ended = settings_with(**demo_env.made(url))
     assert "is not an origin" in ended.stderr
 
 
-def test_over_https_every_cookie_is_of_this_host_alone() -> None:
+def test_https_cookies_are_bound_to_the_host() -> None:
     found = read(settings_with(**demo_env.made("https://books.example")))
     for name in ("SESSION", "CSRF", "LANGUAGE"):
         assert found[f"{name}_COOKIE_NAME"].startswith("__Host-")
@@ -83,13 +83,13 @@ def test_over_https_every_cookie_is_of_this_host_alone() -> None:
     assert "books.example" in found["ALLOWED_HOSTS"]
 
 
-def test_over_http_no_cookie_needs_https() -> None:
+def test_http_cookies_do_not_require_https() -> None:
     found = read(settings_with(**demo_env.made("http://books.example:8000")))
     assert (found["DEBUG"], found["SECURE_SSL_REDIRECT"], found["SESSION_COOKIE_NAME"]) == (False, False, "sessionid")
     assert "books.example" in found["ALLOWED_HOSTS"]
 
 
-def test_only_a_counted_proxy_is_believed_about_https() -> None:
+def test_https_header_is_trusted_only_from_a_counted_proxy() -> None:
     given = demo_env.made("https://books.example")
     assert read(settings_with(**given))["SECURE_PROXY_SSL_HEADER"] is None
     counted = read(settings_with(**given, PROXY_COUNT="1"))
@@ -98,7 +98,7 @@ def test_only_a_counted_proxy_is_believed_about_https() -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("host", ["testserver:4711", "testserver.", "TESTSERVER"])
-def test_links_in_letters_follow_the_site_and_not_the_request(settings: Settings, host: str) -> None:
+def test_links_in_emails_use_the_site_url(settings: Settings, host: str) -> None:
     settings.SITE_URL = "https://books.example"
     User.objects.create_user("alice", "alice@example.org", "a quiet bookshop")
     Client(headers={"host": host}).post("/accounts/password_reset/", {"email": "alice@example.org"})
@@ -110,18 +110,18 @@ def test_links_in_letters_follow_the_site_and_not_the_request(settings: Settings
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/", "/accounts/", "/home/", "/books/", "/shop/orders/", "/people/", "/missing/"])
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
-def test_pages_of_people_are_kept_by_no_shared_cache(client: Client, path: str, accept: str) -> None:
+def test_pages_of_users_are_private(client: Client, path: str, accept: str) -> None:
     client.force_login(User.objects.create_user("alice"))
     assert client.get(path, headers={"accept": accept}).headers["Cache-Control"] == "private, no-cache"
 
 
 @pytest.mark.django_db
-def test_every_page_refuses_what_no_page_needs(client: Client) -> None:
+def test_permissions_policy_is_sent_on_every_page(client: Client) -> None:
     for path in ("/", "/missing/", "/admin/login/"):
         assert "camera=()" in client.get(path).headers["Permissions-Policy"]
 
 
-def test_programs_find_where_to_report_a_hole(client: Client, settings: Settings) -> None:
+def test_security_txt_names_the_contact(client: Client, settings: Settings) -> None:
     settings.SITE_URL = "https://books.example"
     response = client.get("/.well-known/security.txt")
     lines = dict(line.split(": ", 1) for line in response.content.decode().splitlines())
@@ -131,5 +131,5 @@ def test_programs_find_where_to_report_a_hole(client: Client, settings: Settings
     assert lines["Expires"].endswith("T00:00:00Z")
 
 
-def test_password_managers_find_where_passwords_are_changed(client: Client) -> None:
+def test_well_known_address_redirects_to_password_change(client: Client) -> None:
     assert client.get("/.well-known/change-password").headers["Location"] == "/accounts/password_change/"

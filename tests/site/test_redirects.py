@@ -1,4 +1,4 @@
-"""Redirects lead to addresses of this site and nowhere else, whatever ``next`` says."""
+"""Redirects never leave the site, whatever value ``next`` has, and log lines cannot be forged."""
 
 import logging
 import sys
@@ -43,7 +43,7 @@ def alice(client: Client) -> User:
 
 @pytest.mark.parametrize("following", ODD)
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_an_odd_next_leads_to_the_default(client: Client, alice: User, address: str, following: str) -> None:
+def test_invalid_next_leads_to_the_default(client: Client, alice: User, address: str, following: str) -> None:
     if "<id>" in address:
         address = address.replace("<id>", str(post(alice.pk, "hello").pk))
     response = client.post(address, {"text": "hello", "next": following})
@@ -53,13 +53,13 @@ def test_an_odd_next_leads_to_the_default(client: Client, alice: User, address: 
 
 
 @pytest.mark.parametrize("following", ODD)
-def test_an_odd_next_after_a_theme_leads_to_the_front_page(client: Client, following: str) -> None:
+def test_invalid_next_after_theme_leads_to_the_front_page(client: Client, following: str) -> None:
     response = client.post("/look/theme/", {"theme": "dark", "next": following})
     assert (response.status_code, response.headers["Location"]) == (302, "/")
 
 
 @pytest.mark.parametrize("following", ODD)
-def test_an_odd_next_after_a_login_leads_to_the_front_page(client: Client, following: str) -> None:
+def test_invalid_next_after_login_leads_to_the_front_page(client: Client, following: str) -> None:
     User.objects.create_user("alice", password="a quiet bookshop")
     given = {"username": "alice", "password": "a quiet bookshop", "next": following}
     response = client.post("/accounts/login/", given)
@@ -67,13 +67,13 @@ def test_an_odd_next_after_a_login_leads_to_the_front_page(client: Client, follo
 
 
 @pytest.mark.parametrize("following", ["/books/?q=ruby", "http://testserver/books/"])
-def test_addresses_of_this_site_are_followed(client: Client, following: str) -> None:
+def test_next_on_this_site_is_followed(client: Client, following: str) -> None:
     response = client.post("/look/theme/", {"theme": "dark", "next": following})
     assert response.headers["Location"] == following
 
 
 def line(message: str, *arguments: object, exception: BaseException | None = None) -> str:
-    """A record as it is logged."""
+    """Return a log record as the site formats it."""
     error = (type(exception), exception, exception.__traceback__) if exception else None
     return LineFormatter("{levelname} {name}: {message}", style="{").format(
         logging.LogRecord("test", logging.ERROR, __file__, 1, message, arguments, error)
@@ -85,14 +85,14 @@ def test_control_characters_are_escaped_in_log_lines() -> None:
     assert text == r"ERROR test: Not found: x\r\n2026 INFO forged\x1b[2J\x85\u2028\u202e"
 
 
-def test_no_line_of_an_exception_begins_at_the_margin() -> None:
+def test_lines_of_an_exception_are_indented() -> None:
     first, *others = line("Failed", exception=ValueError("x\n2026 INFO forged: line\x1b[2J")).splitlines()
     assert first == "ERROR test: Failed"
     assert all(text.startswith("    ") for text in others)
     assert r"forged: line\x1b[2J" in others[-1]
 
 
-def test_the_site_logs_by_this_formatter() -> None:
+def test_site_logs_with_this_formatter() -> None:
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
     handler = next(h for h in logging.getLogger().handlers if getattr(h, "stream", None) is sys.stderr)
     assert isinstance(handler.formatter, LineFormatter)

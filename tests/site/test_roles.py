@@ -1,4 +1,4 @@
-"""What each role may see and do in the admin. Every address is tried by every role in ``test_matrix``."""
+"""Permissions of the roles in the admin. ``test_matrix`` requests every address with every role."""
 
 import re
 from collections import defaultdict
@@ -20,7 +20,7 @@ DOCS: Final = Path(__file__).resolve().parents[2] / "docs" / "security.md"
 
 
 class Person(NamedTuple):
-    """A browser, and the role of its user ("": none)."""
+    """A browser and the role of its user ("": no role)."""
 
     name: str
     client: Client
@@ -29,10 +29,10 @@ class Person(NamedTuple):
 
 @pytest.fixture
 def roles(db: None) -> None:
-    make_roles(Group, Permission)  # a test with real commits empties the table
+    make_roles(Group, Permission)  # the flush of transactional tests deletes the groups
 
 
-def test_the_docs_have_the_table_of_the_code() -> None:
+def test_documented_roles_equal_the_code() -> None:
     section = DOCS.read_text().partition("## Roles")[2].partition("\n## ")[0]
     lines = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
     names = [cell.strip() for cell in lines[0][1:]]
@@ -44,7 +44,7 @@ def test_the_docs_have_the_table_of_the_code() -> None:
     assert told == {name: {m: set(verbs.split()) for m, verbs in models.items()} for name, models in ROLES.items()}
 
 
-def test_a_role_that_exists_keeps_its_permissions(roles: None) -> None:
+def test_existing_role_keeps_its_permissions(roles: None) -> None:
     support = Group.objects.get(name="support")
     assert support.permissions.count() == sum(len(verbs.split()) for verbs in ROLES["support"].values())
     support.permissions.clear()

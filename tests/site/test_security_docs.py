@@ -1,4 +1,4 @@
-"""What the page on security says of the code."""
+"""The requirements in docs/security.md."""
 
 import re
 from pathlib import Path

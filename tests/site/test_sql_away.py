@@ -1,4 +1,4 @@
-"""While SQL is away, what is mirrored can still be read, and nobody is shown more than before."""
+"""While SQL is down, mirrored pages are still served, and never show more than before."""
 
 import re
 from collections.abc import Generator
@@ -22,9 +22,9 @@ from tests.support.names.world import World
 
 __all__ = ["own_copy"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
-MUTED, BLOCKED, OTHER = "reader25", "reader40", "reader5"  # by alice (``World``)
+MUTED, BLOCKED, OTHER = "reader25", "reader40", "reader5"  # muted and blocked by alice, or neither (``World``)
 
-# Pages that Redis can answer alone. Orders, an account's addresses, lists of followers and old months are in SQL only.
+# Pages that need only Redis. Orders, addresses, lists of followers and old months of the log are in SQL only.
 PAGES = [
     "/", "/accounts/leaderboard/", "/accounts/leaderboard/?at=me", "/books/", "/books/?q=ruby", "/books/1/",
     "/shop/sale/", "/shop/cart/", "/global/", "/tags/ruby/", "/u/reader0/", f"/u/{OTHER}/",
@@ -36,7 +36,7 @@ JSON = {"Accept": "application/json"}
 
 @pytest.fixture
 def world(redis: object, own_copy: None) -> World:
-    """People, books and posts, all of it in Redis."""
+    """Create people, books and posts, all of them in Redis."""
     made = World()
     whole.rebuild()
     for backup in backups.all_backups():
@@ -52,7 +52,7 @@ def world(redis: object, own_copy: None) -> World:
 
 @contextmanager
 def no_sql() -> Generator[None, None, None]:
-    """Every statement fails, as with a database that was stopped."""
+    """Make every statement fail, as with a stopped database."""
 
     def refuse(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> None:
         raise OperationalError("the database is away")
@@ -69,7 +69,7 @@ def logged_in(name: str) -> Client:
 
 
 @pytest.mark.parametrize("viewer", ["", OTHER, MUTED, BLOCKED, "alice"])
-def test_pages_of_mirrored_data_answer_without_sql(viewer: str, world: World) -> None:
+def test_mirrored_pages_work_without_sql(viewer: str, world: World) -> None:
     client = logged_in(viewer)
     for url in [*PAGES, *(OWN_PAGES if viewer else FORMS)]:
         for headers in ({}, JSON):
@@ -83,18 +83,18 @@ def test_pages_of_mirrored_data_answer_without_sql(viewer: str, world: World) ->
 
 
 def names(text: str) -> set[str]:
-    """The people whom a page names."""
+    """Return the names of the users on a page."""
     return set(re.findall(r"\breader\d+\b", text))
 
 
 @pytest.mark.parametrize(("viewer", "owner"), [("alice", MUTED), ("alice", BLOCKED), (BLOCKED, "alice")])
-def test_person_behind_a_mute_or_block_is_not_found_without_sql(viewer: str, owner: str, world: World) -> None:
+def test_muted_or_blocked_profile_is_not_found_without_sql(viewer: str, owner: str, world: World) -> None:
     client = logged_in(viewer)
     with no_sql():
         assert client.get(f"/u/{owner}/").status_code == 404
 
 
-def test_leaderboard_leaves_out_muted_and_blocked_people_without_sql(world: World) -> None:
+def test_leaderboard_omits_muted_and_blocked_users_without_sql(world: World) -> None:
     client = logged_in("alice")
     before = client.get("/accounts/leaderboard/?at=me", headers=JSON)
     with no_sql():

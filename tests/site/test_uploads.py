@@ -1,4 +1,4 @@
-"""The site keeps no file that is sent to it."""
+"""Uploaded files are discarded."""
 
 from io import BytesIO
 from typing import Any
@@ -11,7 +11,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 @pytest.mark.parametrize("size", [10, 3_000_000])  # Django keeps the smaller one in memory
-def test_a_file_is_skipped_and_the_form_is_read(client: Client, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_uploaded_file_is_discarded_and_the_form_is_read(
+    client: Client, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
     kept: list[Any] = []
     for kind in ("InMemoryUploadedFile", "TemporaryUploadedFile"):
         monkeypatch.setattr(getattr(uploadedfile, kind), "__init__", lambda self, *rest, **more: kept.append(self))
