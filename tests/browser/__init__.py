@@ -1,1 +1,1 @@
-"""The site as a person meets it, in a real browser."""
+"""Tests of the site in a real browser."""

@@ -1,10 +1,11 @@
-"""A real browser on the live site.
+"""Fixtures for a real browser on the live site.
 
-person      a page in a window of 1280 by 900, with JavaScript. At the end of its test: nothing was asked
-            of another host, nothing was logged as an error, no policy was violated.
+person      a page in a window of 1280 by 900 pixels, with JavaScript. Its test fails if the page requests another
+            host, logs an error, or violates the content security policy.
 plain       the same without JavaScript.
-open_page   makes such pages with other options (Playwright's own names).
-audit       axe-core and overflow checks on one load of a page, in every width and scheme: a list of findings.
+open_page   opens such pages with other options (named as in Playwright).
+audit       checks one loaded page with axe-core and for overflows, in every width and colour scheme. Returns a list of
+            findings.
 """
 
 import os
@@ -31,24 +32,24 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-PATIENCE_MS = 60_000.0  # others have the processors too
+PATIENCE_MS = 60_000.0  # generous, because other tests use the processors too
 expect.set_options(timeout=PATIENCE_MS)
-WIDTHS = (390, 1280)  # a phone and a desk
+WIDTHS = (390, 1280)  # a phone and a desktop
 PHONE = {"width": 390, "height": 844}
 PAPER: dict[Literal["light", "dark"], str] = {"light": "rgb(250, 246, 238)", "dark": "rgb(25, 23, 20)"}
-COLOUR_RULES = ["color-contrast", "link-in-text-block"]  # all other rules find the same in both schemes
+COLOUR_RULES = ["color-contrast", "link-in-text-block"]  # all other rules have equal results in both schemes
 OpenPage = Callable[..., Page]
 Audit = Callable[..., list[str]]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """All tests in this folder are a browser's."""
+    """Mark all tests in this folder as browser tests."""
     item.add_marker("browser")
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium, without a window if there is such a build (a third less CPU time), or the one that CHROMIUM names."""
+    """Start Chromium or the browser named by CHROMIUM. The headless shell is preferred: it needs a third less CPU."""
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if executable is None:
@@ -61,20 +62,20 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def all_answered() -> Iterator[None]:
-    """In the end nobody is at work on a page that was asked for: what they write would be the next test's."""
+    """Wait for the end of all requests, so that their writes do not reach the next test."""
     before = _connections()
     yield
     wait_until(lambda: _connections() <= before, "the end of all requests")
 
 
 def _connections() -> set[threading.Thread]:
-    """The site's threads: there is one for each connection, until the browser ends it."""
+    """Return the threads of the live server: one per connection, until the browser closes it."""
     return {thread for thread in threading.enumerate() if "process_request_thread" in thread.name}
 
 
 @pytest.fixture
 def open_page(browser: Browser, live_server: LiveServer, all_answered: None) -> Iterator[OpenPage]:
-    """``open_page(color_scheme="dark", java_script_enabled=False, ...)``: a page in a window of its own."""
+    """Return ``open_page(color_scheme="dark", java_script_enabled=False, ...)``, which opens a page in a new window."""
     wrong: list[str] = []
     contexts = []
 
@@ -83,12 +84,12 @@ def open_page(browser: Browser, live_server: LiveServer, all_answered: None) -> 
             wrong.append(f"asked another host: {request.url}")
 
     def note_message(message: ConsoleMessage) -> None:
-        # Refused pages are some tests' subject; Chromium reports each as a failed resource.
+        # Some tests provoke refusals, which Chromium reports as failed resources.
         if message.type == "error" and "the server responded with a status of 4" not in message.text:
             wrong.append(message.text)
 
     def make(**options: Any) -> Page:
-        # Without motion nobody looks at a colour on its way to another one.
+        # Without animations, no check meets a colour in transition.
         still = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB", "reduced_motion": "reduce"}
         options = still | options
         context = browser.new_context(base_url=live_server.url, **options)
@@ -117,8 +118,9 @@ def plain(open_page: OpenPage) -> Page:
 
 
 def settled(page: Page) -> None:
-    """Wait until the page is read, with its styles and scripts, and htmx is done with what it has put there: shortly
-    after it is there, htmx moves the focus, and only then its links and buttons are htmx's.
+    """Wait until the page and its resources are loaded and htmx has finished.
+
+    Shortly after swapping content, htmx moves the focus; only then do new links and buttons work through htmx.
     """
     page.wait_for_load_state()
     expect(page.locator(".htmx-request, .htmx-swapping, .htmx-added, .htmx-settling")).to_have_count(0)
@@ -130,7 +132,7 @@ def read_paper(page: Page) -> str:
 
 
 def resize(page: Page, width: int) -> None:
-    """Make the window this wide, in pixels."""
+    """Set the width of the window in pixels."""
     page.set_viewport_size({"width": width, "height": 900})
     wait_until(lambda: bool(page.evaluate("innerWidth") == width), f"a window {width} pixels wide")
 
@@ -147,12 +149,12 @@ def find_overflows(page: Page, widths: Iterable[int]) -> list[str]:
 
 @pytest.fixture(scope="session")
 def audit() -> Audit:
-    """``audit(page, widths=WIDTHS)``: findings of axe-core and overflows, one line each, with width and scheme.
+    """Return ``audit(page, widths=WIDTHS)``, which lists violations and overflows with their width and scheme.
 
-    Every rule runs in light at each width. In dark, only the rules run that colours can change.
+    Every rule runs in light at each width. In dark, only the rules that depend on colours run.
     """
     script = Axe().axe_script
-    violations = {"resultTypes": ["violations"], "selectors": False}  # to compute selectors takes half of the time
+    violations = {"resultTypes": ["violations"], "selectors": False}  # computing selectors takes half of the time
     options = {"light": violations, "dark": violations | {"runOnly": COLOUR_RULES}}
     command = "options => axe.run(options).then(results => results.violations)"
 
@@ -176,7 +178,7 @@ def audit() -> Audit:
 
 @pytest.fixture
 def books(transactional_db: None) -> list[Book]:
-    """Thirty books, whole in Redis: 25 of fantasy, the even ones of those young-adult too, five of history."""
+    """Create thirty books in warm mirrors: 25 with fantasy, 13 of these also with young-adult, and five with history."""
     years = [None, *range(1991, 2020)]
     made = make_books(
         (Book(title=f"Book {n:02}", year=year, popularity=1000 - n, rating="4.25") for n, year in enumerate(years)),

@@ -1,4 +1,4 @@
-"""One's own account in a real browser: from no address to a new password, and what axe-core says of it."""
+"""The account pages: addresses, passwords, deletion and download, with accessibility checks."""
 
 import re
 
@@ -29,7 +29,7 @@ def log_in(page: Page, password: str = PASSWORD) -> None:
 
 
 def confirm_address(page: Page) -> None:
-    """Give the account an address, as its owner does."""
+    """Add and confirm an address of the account."""
     page.get_by_role("banner").get_by_role("link", name="alice").click()
     page.get_by_role("link", name="Add an e-mail address").click()
     page.get_by_label("New e-mail address").fill(ADDRESS)
@@ -44,9 +44,7 @@ def confirm_address(page: Page) -> None:
 
 
 @pytest.mark.parametrize("java_script", [True, False])
-def test_an_address_is_confirmed_and_then_helps_who_forgot_the_password(
-    open_page: OpenPage, alice: User, java_script: bool
-) -> None:
+def test_confirmed_address_can_reset_the_password(open_page: OpenPage, alice: User, java_script: bool) -> None:
     page = open_page(java_script_enabled=java_script)
     log_in(page)
     confirm_address(page)
@@ -83,7 +81,7 @@ PAGES = [
 ]
 
 
-def test_every_page_is_accessible_and_fits(open_page: OpenPage, audit: Audit, alice: User) -> None:
+def test_account_pages_are_accessible_and_fit(open_page: OpenPage, audit: Audit, alice: User) -> None:
     User.objects.filter(pk=alice.pk).update(email="a-rather-long-address-for-so-small-a-telephone@mail.example.org")
     page = open_page(viewport=PHONE)
     log_in(page)
@@ -92,7 +90,7 @@ def test_every_page_is_accessible_and_fits(open_page: OpenPage, audit: Audit, al
         assert audit(page) == [], path
 
 
-def test_an_account_is_deleted_and_kept_after_all(open_page: OpenPage, audit: Audit, alice: User) -> None:
+def test_account_deletion_can_be_revoked_by_logging_in(open_page: OpenPage, audit: Audit, alice: User) -> None:
     page = open_page(viewport=PHONE)
     log_in(page)
     page.goto("/accounts/")
@@ -110,7 +108,7 @@ def test_an_account_is_deleted_and_kept_after_all(open_page: OpenPage, audit: Au
     expect(page.get_by_role("banner")).to_contain_text("alice")
 
 
-def test_the_data_of_an_account_is_downloaded_as_a_file(open_page: OpenPage, alice: User) -> None:
+def test_account_data_is_downloaded_as_a_file(open_page: OpenPage, alice: User) -> None:
     page = open_page()
     log_in(page)
     page.goto("/accounts/download/")

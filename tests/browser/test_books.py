@@ -1,4 +1,4 @@
-"""Finding books by their tags, as people do it: with JavaScript, without, and by keyboard."""
+"""Finding books by tags, with JavaScript, without it, and by keyboard."""
 
 import re
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(params=["person", "plain"])
 def page(request: pytest.FixtureRequest, books: list[Book]) -> Page:
-    """Each story twice: with JavaScript and without. There are books."""
+    """Run each test with JavaScript and without it, on a catalogue of thirty books."""
     page: Page = request.getfixturevalue(request.param)
     return page
 
@@ -23,7 +23,7 @@ def count(page: Page) -> str:
     return page.locator("#results").inner_text()
 
 
-def test_tags_are_put_together_and_taken_away(page: Page) -> None:
+def test_tags_are_added_to_and_removed_from_a_query(page: Page) -> None:
     page.goto("/")
     page.get_by_role("searchbox").or_(page.get_by_label("Tags to search by")).fill("fantasy & young-adult")
     page.get_by_role("main").get_by_role("button", name="Search").click()
@@ -40,7 +40,7 @@ def test_tags_are_put_together_and_taken_away(page: Page) -> None:
     expect(page).to_have_url(re.compile("sort=newest"))
 
 
-def test_going_back_goes_back(page: Page) -> None:
+def test_back_button_restores_the_previous_list(page: Page) -> None:
     page.goto("/books/")
     page.get_by_role("navigation", name="Tags of these books").get_by_role("link", name="history").click()
     expect(page.locator("#results")).to_have_text("5 books")
@@ -49,14 +49,14 @@ def test_going_back_goes_back(page: Page) -> None:
     expect(page).to_have_url("/books/")
 
 
-def test_more_books_follow(page: Page) -> None:
+def test_more_books_link_shows_the_next_page(page: Page) -> None:
     page.goto("/books/")
     page.get_by_role("link", name="More books").click()
     expect(page.get_by_role("link", name="More books")).to_have_count(0)
     expect(page.locator(".card-title").last).to_have_text("Book 29")
 
 
-def test_a_book_has_a_page_with_its_tags(page: Page) -> None:
+def test_book_page_links_to_its_tags(page: Page) -> None:
     page.goto("/books/")
     page.get_by_role("link", name="Book 00").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Book 00")
@@ -64,7 +64,7 @@ def test_a_book_has_a_page_with_its_tags(page: Page) -> None:
     expect(page.locator("#results")).to_have_text("13 books")
 
 
-def test_a_query_that_cannot_be_read_is_pointed_at_and_can_be_mended(page: Page) -> None:
+def test_invalid_query_is_marked_and_can_be_corrected(page: Page) -> None:
     page.goto("/books/")
     query = page.get_by_label("Tags to search by")
     query.fill("fantasy & | history")
@@ -77,13 +77,13 @@ def test_a_query_that_cannot_be_read_is_pointed_at_and_can_be_mended(page: Page)
     expect(page.locator("#results")).to_have_text("30 books")
 
 
-def test_a_slip_of_the_finger_gets_a_suggestion(page: Page) -> None:
+def test_misspelled_tag_gets_a_suggestion(page: Page) -> None:
     page.goto("/books/?q=fantsy")
     page.get_by_role("link", name="fantasy", exact=True).click()
     expect(page.locator("#results")).to_have_text("25 books")
 
 
-def test_facets_are_folded_on_a_phone_and_open_by_hand(open_page: OpenPage, books: list[Book]) -> None:
+def test_facets_are_collapsed_on_a_phone(open_page: OpenPage, books: list[Book]) -> None:
     page = open_page(viewport={"width": 390, "height": 844}, java_script_enabled=False)
     page.goto("/books/")
     facet = page.get_by_role("navigation", name="Tags of these books").get_by_role("link", name="history")
@@ -93,7 +93,7 @@ def test_facets_are_folded_on_a_phone_and_open_by_hand(open_page: OpenPage, book
     expect(page.locator("#results")).to_have_text("5 books")
 
 
-def test_the_next_books_come_without_a_reload_and_the_keyboard_stays_there(person: Page, books: list[Book]) -> None:
+def test_more_books_load_without_a_reload_and_keep_the_focus(person: Page, books: list[Book]) -> None:
     person.goto("/books/")
     person.evaluate("window.untouched = true")
     person.get_by_role("link", name="More books").focus()
@@ -105,7 +105,7 @@ def test_the_next_books_come_without_a_reload_and_the_keyboard_stays_there(perso
     assert person.evaluate("window.untouched")
 
 
-def test_a_facet_is_answered_without_a_reload_and_the_rest_of_the_page_follows(person: Page, books: list[Book]) -> None:
+def test_facet_updates_the_whole_page_without_a_reload(person: Page, books: list[Book]) -> None:
     person.goto("/books/")
     person.evaluate("window.untouched = true")
     person.get_by_role("navigation", name="Tags of these books").get_by_role("link", name="history").click()
@@ -116,7 +116,7 @@ def test_a_facet_is_answered_without_a_reload_and_the_rest_of_the_page_follows(p
     expect(log_in).to_have_attribute("href", "/accounts/login/?next=%2Fbooks%2F%3Fq%3Dhistory")
 
 
-def test_titles_stay_inside_their_covers(person: Page, books: list[Book]) -> None:
+def test_titles_fit_on_their_covers(person: Page, books: list[Book]) -> None:
     titles = ["MMMMMMMM WWWWWWWWWWW", "Donaudampfschifffahrtsgesellschaftskapitän", "三体" * 40, "Word " * 60]
     for book, title in zip(books, titles, strict=False):
         Book.objects.filter(pk=book.pk).update(title=title)

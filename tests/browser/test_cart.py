@@ -1,4 +1,4 @@
-"""The cart as people use it: with JavaScript and without, on a phone and on a desk."""
+"""The cart, with JavaScript and without it."""
 
 import re
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def shelf(transactional_db: None) -> list[Product]:
-    """Four books for sale: one of them reduced, and of one only two left."""
+    """Create four books for sale: one at a reduced price, and one with two copies left."""
     made = [
         make_product("The Book of Sand", price=1250, stock=20),
         make_product("A Universal History of Infamy, with an Index and Several Appendices", price=900, stock=2),
@@ -31,7 +31,7 @@ def shelf(transactional_db: None) -> list[Product]:
 
 
 def put(page: Page, product: Product, copies: int = 1) -> None:
-    """Put copies of a book into the cart, from its page."""
+    """Add copies of a book to the cart on the page of the book."""
     page.goto(f"/books/{product.pk}/")
     page.get_by_label("Copies").fill(str(copies))
     page.get_by_role("button", name="Put into cart").click()
@@ -39,9 +39,7 @@ def put(page: Page, product: Product, copies: int = 1) -> None:
 
 
 @pytest.mark.parametrize("which", ["person", "plain"])
-def test_books_are_put_in_changed_and_taken_out(
-    which: str, shelf: list[Product], request: pytest.FixtureRequest
-) -> None:
+def test_books_are_added_changed_and_removed(which: str, shelf: list[Product], request: pytest.FixtureRequest) -> None:
     page: Page = request.getfixturevalue(which)
     put(page, shelf[0], 2)
     link = page.locator("#cart-link")
@@ -62,7 +60,7 @@ def test_books_are_put_in_changed_and_taken_out(
     expect(link).not_to_contain_text("copies")
 
 
-def test_every_page_is_accessible_and_fits(shelf: list[Product], open_page: OpenPage, audit: Audit) -> None:
+def test_cart_is_accessible_and_fits(shelf: list[Product], open_page: OpenPage, audit: Audit) -> None:
     page = open_page(viewport=PHONE)
     for product in shelf:
         put(page, product, 2)

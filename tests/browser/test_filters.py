@@ -1,4 +1,4 @@
-"""Filters, orders and going back, as people do it: with JavaScript, without, and where both differ."""
+"""Filters, orders and the back button, with JavaScript and without it."""
 
 import re
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def shelf(transactional_db: None) -> list[Book]:
-    """More than three pages of books; ten are French, the first three are sold, one of these is a volume."""
+    """Create more than three pages of books: ten in French, three for sale, one in a series."""
     made = make_books(
         (
             Book(
@@ -38,12 +38,12 @@ def shelf(transactional_db: None) -> list[Book]:
 
 @pytest.fixture(params=["person", "plain"])
 def page(request: pytest.FixtureRequest, shelf: list[Book]) -> Page:
-    """Each story twice: with JavaScript and without."""
+    """Run each test with JavaScript and without it."""
     page: Page = request.getfixturevalue(request.param)
     return page
 
 
-def test_filters_narrow_the_list_and_are_taken_away(page: Page) -> None:
+def test_filters_narrow_the_list_and_can_be_removed(page: Page) -> None:
     page.goto("/books/?q=fantasy")
     filters = page.locator(".filters")
     if not filters.get_by_label("Language").is_visible():
@@ -65,7 +65,7 @@ def test_filters_narrow_the_list_and_are_taken_away(page: Page) -> None:
     expect(page.locator(".card-title").first).to_have_text("Book 69")
 
 
-def test_a_filter_that_cannot_be_read_is_pointed_at(page: Page) -> None:
+def test_invalid_filter_is_marked(page: Page) -> None:
     page.goto("/books/?year_from=2000&year_to=1990")
     expect(page.get_by_role("alert")).to_be_visible()
     expect(page.locator("#f-year_from")).to_have_attribute("aria-invalid", "true")
@@ -74,7 +74,7 @@ def test_a_filter_that_cannot_be_read_is_pointed_at(page: Page) -> None:
     expect(page.locator("#results")).to_have_text("11 books")
 
 
-def test_back_and_forward_keep_the_loaded_pages_and_the_place(person: Page, shelf: list[Book]) -> None:
+def test_back_and_forward_keep_loaded_pages_and_scroll_position(person: Page, shelf: list[Book]) -> None:
     person.goto("/books/")
     for loaded in (40, 60):
         person.get_by_role("link", name="More books").click()
@@ -108,7 +108,7 @@ def test_back_from_a_narrower_list_keeps_the_loaded_pages(person: Page, shelf: l
     expect(person.locator(".card")).to_have_count(40)
 
 
-def test_touched_pages_are_accessible_and_fit_phones(person: Page, audit: Audit, shelf: list[Book]) -> None:
+def test_filtered_lists_are_accessible_and_fit(person: Page, audit: Audit, shelf: list[Book]) -> None:
     author = Author.objects.get()
     for address in ("/books/?language=en&year_from=x", f"/books/{shelf[0].pk}/", f"/authors/{author.pk}/"):
         person.goto(address)

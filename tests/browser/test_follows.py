@@ -1,4 +1,4 @@
-"""Following, muting and blocking in a real browser: with JavaScript, without, and by keyboard."""
+"""Following, muting and blocking, with JavaScript, without it, and by keyboard."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -17,7 +17,7 @@ DORA = "/u/D%C3%B6ra%20O%27Neil/"
 
 @pytest.fixture
 def town(transactional_db: None) -> dict[str, User]:
-    """Alice follows Bob, who follows Döra, who has posted."""
+    """Create three users: alice follows bob, and bob follows Döra, the author of a post."""
     made = {name: User.objects.create_user(name, password=PASSWORD) for name in ("alice", "bob", "Döra O'Neil")}
     people.follow(made["alice"].pk, made["bob"].pk)
     people.follow(made["bob"].pk, made["Döra O'Neil"].pk)
@@ -27,7 +27,7 @@ def town(transactional_db: None) -> dict[str, User]:
 
 
 def log_in(page: Page) -> Page:
-    """As Alice, who then sees what there is about people."""
+    """Log in as alice and open the page of people."""
     page.goto("/accounts/login/?next=/people/")
     page.get_by_label("Name").fill("alice")
     page.get_by_label("Password").fill(PASSWORD)
@@ -38,11 +38,11 @@ def log_in(page: Page) -> Page:
 
 @pytest.fixture(params=[True, False], ids=["with JavaScript", "without"])
 def page(request: pytest.FixtureRequest, town: dict[str, User], open_page: OpenPage) -> Page:
-    """Alice's."""
+    """Run each test with JavaScript and without it, logged in as alice."""
     return log_in(open_page(java_script_enabled=request.param))
 
 
-def test_somebody_who_is_suggested_is_followed_and_then_not(page: Page) -> None:
+def test_suggested_user_is_followed_and_unfollowed(page: Page) -> None:
     page.get_by_role("link", name="Döra O'Neil").click()
     expect(page.get_by_text("1 person you follow follows Döra O'Neil: bob")).to_be_visible()
     page.get_by_role("button", name="Follow Döra O'Neil", exact=True).click()
@@ -54,7 +54,7 @@ def test_somebody_who_is_suggested_is_followed_and_then_not(page: Page) -> None:
     expect(page.get_by_role("button", name="Follow Döra O'Neil", exact=True)).to_be_visible()
 
 
-def test_somebody_is_muted_and_blocked_and_both_is_taken_back(page: Page) -> None:
+def test_mute_and_block_can_be_undone(page: Page) -> None:
     page.goto(DORA)
     page.get_by_role("button", name="Mute").click()
     expect(page.get_by_text("You have muted this person")).to_be_visible()
@@ -70,7 +70,7 @@ def test_somebody_is_muted_and_blocked_and_both_is_taken_back(page: Page) -> Non
     expect(page.get_by_text("You have muted this person")).to_have_count(0)
 
 
-def test_the_opposite_list_follows_what_was_pressed(town: dict[str, User], person: Page) -> None:
+def test_pressing_a_button_updates_the_other_list(town: dict[str, User], person: Page) -> None:
     people.follow(town["Döra O'Neil"].pk, town["bob"].pk)
     rebuild()
     log_in(person)
@@ -86,7 +86,7 @@ def test_the_opposite_list_follows_what_was_pressed(town: dict[str, User], perso
     expect(following.get_by_role("button", name="Unfollow bob", exact=True)).to_be_visible()
 
 
-def test_a_button_that_was_pressed_keeps_the_focus(town: dict[str, User], person: Page) -> None:
+def test_pressed_button_keeps_the_focus(town: dict[str, User], person: Page) -> None:
     log_in(person).goto(DORA)
     for name, next_name in (("Follow", "Unfollow"), ("Unfollow", "Follow")):
         person.get_by_role("button", name=f"{name} Döra O'Neil", exact=True).focus()
@@ -95,7 +95,7 @@ def test_a_button_that_was_pressed_keeps_the_focus(town: dict[str, User], person
         settled(person)
 
 
-def test_every_page_is_accessible_and_fits(town: dict[str, User], open_page: OpenPage, audit: Audit) -> None:
+def test_people_pages_are_accessible_and_fit(town: dict[str, User], open_page: OpenPage, audit: Audit) -> None:
     people.mute(town["alice"].pk, town["bob"].pk)
     page = log_in(open_page(viewport=PHONE))
     for path in (DORA, f"{DORA}followers/", f"{DORA}block/", "/u/bob/", "/people/", "/u/alice/following/"):

@@ -1,4 +1,4 @@
-"""A catalogue in goodbooks format in a real browser: the pages show the books that the files name."""
+"""The pages of an imported catalogue show exactly the books of its files."""
 
 from pathlib import Path
 from urllib.parse import quote
@@ -13,7 +13,7 @@ from tests.support.whole import SITE
 
 
 def check_pages(page: Page, folder: Path) -> None:
-    """All pages of a query together show each book once that has both tags, and their number."""
+    """Check that the pages of a query together show each book that has both tags once, and their number."""
     tagged = read_tagged(folder)
     expected = tagged["fantasy"] & tagged["young-adult"]
     page.goto("/books/?q=" + quote("fantasy & young-adult"))
@@ -26,14 +26,14 @@ def check_pages(page: Page, folder: Path) -> None:
         more = page.locator("a[rel=next]")
         if not more.count():
             break
-        with page.expect_navigation():  # a click does not wait until the next page is read
+        with page.expect_navigation():  # a click does not wait for the next page
             more.click()
     assert len(shown) == len(set(shown))
     assert set(shown) == expected
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_pages_show_the_books_that_the_files_name(plain: Page) -> None:
+def test_pages_show_the_books_of_the_files(plain: Page) -> None:
     call_command("import_goodbooks", str(samples.GOODBOOKS), "--books-only", "--json")
     call_command("mirror", "rebuild", *SITE, verbosity=0)
     check_pages(plain, samples.GOODBOOKS)

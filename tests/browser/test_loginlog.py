@@ -1,4 +1,4 @@
-"""The calendar, the report and the admin's first page, in a real browser."""
+"""The calendar, the report, and the login log on the start page of the admin."""
 
 import re
 from datetime import date, timedelta
@@ -20,7 +20,7 @@ PAGES = ["/loginlog/", "/loginlog/?from=soon", "/loginlog/report/", "/loginlog/r
 
 @pytest.fixture
 def alice(transactional_db: None) -> User:
-    """Staff, here every day for ten days; fifteen others who come and go."""
+    """Return a staff user with logins on the last ten days, beside fifteen users with random logins."""
     user = User.objects.create_superuser("alice", password="a quiet bookshop")
     marks = filled.some_marks(filled.people(15), today() - timedelta(days=90), today())
     filled.mark(marks | {(today() - n * A_DAY, "client", user.pk) for n in range(10)})
@@ -28,7 +28,7 @@ def alice(transactional_db: None) -> User:
 
 
 def sign_in(page: Page, user: User, live_server: LiveServer) -> Page:
-    """As if logged in a while ago."""
+    """Give the browser a session of the user, without the login form."""
     client = Client()
     client.force_login(user)
     cookie = client.cookies["sessionid"].value
@@ -36,7 +36,7 @@ def sign_in(page: Page, user: User, live_server: LiveServer) -> Page:
     return page
 
 
-def test_every_page_is_accessible_and_fits(
+def test_loginlog_pages_are_accessible_and_fit(
     open_page: OpenPage, live_server: LiveServer, alice: User, audit: Audit
 ) -> None:
     page = sign_in(open_page(), alice, live_server)
@@ -45,7 +45,7 @@ def test_every_page_is_accessible_and_fits(
         assert audit(page) == [], address
 
 
-def test_labels_stand_on_their_lines_and_days_are_of_one_size(
+def test_labels_align_with_their_lines_and_days_have_one_size(
     open_page: OpenPage, live_server: LiveServer, alice: User
 ) -> None:
     page = sign_in(open_page(), alice, live_server)
@@ -72,7 +72,7 @@ def test_labels_stand_on_their_lines_and_days_are_of_one_size(
         assert len(page.locator(".sheet-of-days g:not(.weekdays) text").evaluate_all(sizes)) == 1
 
 
-def test_the_admins_first_page_shows_the_log(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
+def test_start_page_of_the_admin_shows_the_login_log(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
     page = sign_in(open_page(), alice, live_server)
     page.goto("/admin/")
     logins = page.locator(".loginlog")
@@ -84,9 +84,7 @@ def test_the_admins_first_page_shows_the_log(open_page: OpenPage, live_server: L
         expect(logins.get_by_role("table", name=re.compile("Retention"))).to_be_visible()
 
 
-def test_the_keyboard_leads_through_the_months_to_their_days(
-    open_page: OpenPage, live_server: LiveServer, alice: User
-) -> None:
+def test_months_and_days_are_reachable_by_keyboard(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
     page = sign_in(open_page(java_script_enabled=False), alice, live_server)
     page.goto("/loginlog/")
     page.get_by_role("button", name="Show").focus()
@@ -102,7 +100,7 @@ def test_the_keyboard_leads_through_the_months_to_their_days(
     expect(row).to_contain_text(str(today().day))
 
 
-def test_another_range_is_chosen_with_the_form(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
+def test_form_selects_another_range(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
     page = sign_in(open_page(), alice, live_server)
     page.goto("/loginlog/report/?by=month")
     first = today() - timedelta(days=4)
@@ -115,7 +113,7 @@ def test_another_range_is_chosen_with_the_form(open_page: OpenPage, live_server:
     expect(page.get_by_label("From")).to_have_value(first.isoformat())
 
 
-def test_the_csv_is_downloaded(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
+def test_csv_is_downloaded(open_page: OpenPage, live_server: LiveServer, alice: User) -> None:
     page = sign_in(open_page(), alice, live_server)
     page.goto("/loginlog/report/")
     with page.expect_download() as download:

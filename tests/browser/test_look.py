@@ -1,4 +1,4 @@
-"""Theme and language, on every width, and what axe-core says of it."""
+"""Theme, language and layout in every width, with accessibility checks."""
 
 import re
 from typing import Literal
@@ -23,14 +23,14 @@ def paper(page: Page) -> str:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_system_decides_at_first(open_page: OpenPage, scheme: Literal["light", "dark"]) -> None:
+def test_system_theme_is_the_default(open_page: OpenPage, scheme: Literal["light", "dark"]) -> None:
     page = open_page(color_scheme=scheme)
     page.goto("/")
     assert paper(page) == PAPER[scheme]
 
 
 @pytest.mark.parametrize("java_script", [True, False])
-def test_a_theme_can_be_chosen_and_taken_back(open_page: OpenPage, java_script: bool) -> None:
+def test_theme_can_be_chosen_and_reset(open_page: OpenPage, java_script: bool) -> None:
     page = open_page(color_scheme="light", java_script_enabled=java_script)
     page.goto("/books/?sort=title")
     page.get_by_role("button", name="Dark").click()
@@ -44,7 +44,7 @@ def test_a_theme_can_be_chosen_and_taken_back(open_page: OpenPage, java_script: 
     assert paper(page) == PAPER["light"]
 
 
-def test_a_long_staff_name_can_be_read_on_a_phone(open_page: OpenPage, live_server: LiveServer) -> None:
+def test_long_user_name_is_readable_on_a_phone(open_page: OpenPage, live_server: LiveServer) -> None:
     user = User.objects.create_superuser("Maximiliana Featherstonehaugh", password=None)
     page = sign_in(open_page(viewport=PHONE), user, live_server)
     page.goto("/books/")
@@ -54,12 +54,12 @@ def test_a_long_staff_name_can_be_read_on_a_phone(open_page: OpenPage, live_serv
     assert find_overflows(page, [PHONE["width"]]) == []
 
 
-def test_the_button_of_a_slow_form_is_busy(open_page: OpenPage) -> None:
-    """Without motion where the reader wants none, and not for ever: the answer may be a file."""
+def test_button_of_a_slow_form_is_busy(open_page: OpenPage) -> None:
+    """The animation respects reduced motion, and ends after a while because the response may be a file."""
     page = open_page(reduced_motion="no-preference")
     page.clock.install()
     page.goto("/accounts/login/")
-    page.route("**/accounts/login/", lambda route: route.fulfill(status=204))  # the page stays
+    page.route("**/accounts/login/", lambda route: route.fulfill(status=204))  # the browser stays on the page
     page.get_by_label("Name").fill("alice")
     page.get_by_label("Password").fill("a wrong password")
     page.get_by_label("Password").press("Enter")
@@ -73,7 +73,7 @@ def test_the_button_of_a_slow_form_is_busy(open_page: OpenPage) -> None:
     expect(button).not_to_have_attribute("aria-busy", "true")
 
 
-def test_the_button_that_asks_for_more_is_busy_until_it_is_there(open_page: OpenPage) -> None:
+def test_more_link_is_busy_until_the_response_arrives(open_page: OpenPage) -> None:
     author = User.objects.create_user("alice")
     for number in range(60):
         post(author.pk, f"post {number}")
@@ -91,7 +91,7 @@ def test_the_button_that_asks_for_more_is_busy_until_it_is_there(open_page: Open
 
 
 @pytest.mark.parametrize("java_script", [True, False])
-def test_a_language_can_be_chosen(open_page: OpenPage, java_script: bool) -> None:
+def test_language_can_be_chosen(open_page: OpenPage, java_script: bool) -> None:
     page = open_page(java_script_enabled=java_script)
     page.goto("/")
     page.get_by_role("button", name="简体中文").click()
@@ -100,7 +100,7 @@ def test_a_language_can_be_chosen(open_page: OpenPage, java_script: bool) -> Non
     expect(page.locator("html")).to_have_attribute("lang", "en")
 
 
-def test_the_menu_has_a_row_of_its_own_and_all_of_it_is_in_sight(open_page: OpenPage, live_server: LiveServer) -> None:
+def test_menu_has_its_own_row_and_is_fully_visible(open_page: OpenPage, live_server: LiveServer) -> None:
     page = sign_in(open_page(), User.objects.create(username="alice"), live_server)
     page.goto("/books/")
     for width in (320, 390, 768, 1280):
@@ -130,7 +130,7 @@ PAGES = [
 ]
 
 
-def test_every_page_is_accessible_and_fits(open_page: OpenPage, audit: Audit, books: list[Book]) -> None:
+def test_public_pages_are_accessible_and_fit(open_page: OpenPage, audit: Audit, books: list[Book]) -> None:
     title = "Donaudampfschifffahrtsgesellschaftskapitänswitwe" * 3
     Book.objects.filter(pk=books[0].pk).update(title=title)
     drain_all()
@@ -164,8 +164,8 @@ ADMIN_PAGES = [
 ]
 
 
-def test_the_admin_works_under_its_policy(person: Page) -> None:
-    """Alpine, htmx and the switches run, and nothing is refused (the fixture looks at the console)."""
+def test_admin_works_under_its_content_security_policy(person: Page) -> None:
+    """Alpine, htmx and the switches run, and the policy refuses nothing (the fixture checks the console)."""
     User.objects.create_superuser("carol", password="a quiet bookshop")
     person.goto("/admin/")
     person.get_by_label("Name").fill("carol")

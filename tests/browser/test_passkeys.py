@@ -1,4 +1,4 @@
-"""Second factors in a browser: a passkey of Chromium's virtual authenticator, and the pages around it."""
+"""Second factors, with a passkey of Chromium's virtual authenticator."""
 
 import base64
 import re
@@ -22,7 +22,7 @@ def alice(transactional_db: None) -> User:
 
 
 def plug_in(page: Page) -> None:
-    """Give the browser a security key that always agrees."""
+    """Give the browser a security key that confirms every request."""
     devtools = page.context.new_cdp_session(page)
     devtools.send("WebAuthn.enable")
     key = {"protocol": "ctap2", "transport": "usb", "hasResidentKey": False, "hasUserVerification": False}
@@ -36,7 +36,7 @@ def log_in(page: Page) -> None:
     page.get_by_role("main").get_by_role("button", name="Log in").click()
 
 
-def test_a_passkey_is_added_and_used(open_page: OpenPage, audit: Audit, alice: User) -> None:
+def test_passkey_is_added_and_used(open_page: OpenPage, audit: Audit, alice: User) -> None:
     page = open_page(viewport=PHONE)
     plug_in(page)
     log_in(page)
@@ -66,7 +66,7 @@ def test_a_passkey_is_added_and_used(open_page: OpenPage, audit: Audit, alice: U
     expect(page.get_by_role("banner")).to_contain_text("alice")
 
 
-def test_a_browser_without_the_key_says_so(open_page: OpenPage, alice: User) -> None:
+def test_refused_passkey_is_reported(open_page: OpenPage, alice: User) -> None:
     page = open_page()
     plug_in(page)
     log_in(page)
@@ -80,7 +80,7 @@ def test_a_browser_without_the_key_says_so(open_page: OpenPage, alice: User) -> 
     expect(page.get_by_role("alert")).to_contain_text("The browser gave no passkey.")
 
 
-def test_an_app_is_added_without_a_script(open_page: OpenPage, audit: Audit, alice: User) -> None:
+def test_app_is_added_without_javascript(open_page: OpenPage, audit: Audit, alice: User) -> None:
     page = open_page(java_script_enabled=False)
     log_in(page)
     page.goto("/accounts/factors/app/")

@@ -1,4 +1,4 @@
-"""Becoming somebody, coming and going: with JavaScript, without, and by keyboard alone."""
+"""Registration, login and logout, with JavaScript, without it, and by keyboard only."""
 
 import re
 
@@ -15,7 +15,7 @@ PASSWORD = "a quiet bookshop"
 
 @pytest.fixture(params=["person", "plain"])
 def page(request: pytest.FixtureRequest) -> Page:
-    """Each story twice: with JavaScript and without."""
+    """Run each test with JavaScript and without it."""
     page: Page = request.getfixturevalue(request.param)
     return page
 
@@ -28,7 +28,7 @@ def register(page: Page, name: str) -> None:
     page.get_by_role("main").get_by_role("button", name="Register").click()
 
 
-def test_a_person_registers_leaves_and_comes_back(page: Page) -> None:
+def test_user_registers_logs_out_and_logs_in(page: Page) -> None:
     page.goto("/")
     register(page, "ken thompson")
     expect(page.get_by_role("status")).to_contain_text("Welcome, ken thompson.")
@@ -42,7 +42,7 @@ def test_a_person_registers_leaves_and_comes_back(page: Page) -> None:
     expect(page.get_by_role("banner")).to_contain_text("ken thompson")
 
 
-def test_a_mistake_is_explained_beside_its_field_and_what_was_typed_stays(page: Page) -> None:
+def test_form_error_is_shown_at_its_field_and_keeps_the_input(page: Page) -> None:
     User.objects.create_user("Alice")
     page.goto("/accounts/register/")
     register(page, "alice")
@@ -52,7 +52,7 @@ def test_a_mistake_is_explained_beside_its_field_and_what_was_typed_stays(page: 
     expect(name).to_have_attribute("aria-invalid", "true")
 
 
-def test_a_wrong_password_is_said_without_telling_more(page: Page) -> None:
+def test_wrong_password_reveals_nothing_else(page: Page) -> None:
     User.objects.create_user("alice", password=PASSWORD)
     page.goto("/accounts/login/")
     page.get_by_label("Name").fill("alice")
@@ -61,7 +61,7 @@ def test_a_wrong_password_is_said_without_telling_more(page: Page) -> None:
     expect(page.get_by_role("alert")).to_contain_text("do not belong together")
 
 
-def test_after_logging_in_one_is_where_one_was(page: Page) -> None:
+def test_login_returns_to_the_previous_page(page: Page) -> None:
     User.objects.create_user("alice", password=PASSWORD)
     page.goto("/books/?q=fantasy")
     page.get_by_role("banner").get_by_role("link", name="Log in").click()
@@ -72,7 +72,7 @@ def test_after_logging_in_one_is_where_one_was(page: Page) -> None:
 
 
 def tab_to(page: Page, name: str) -> None:
-    """Press Tab until what is called ``name`` has the focus."""
+    """Press Tab until the element with this text or id has the focus."""
     settled(page)
     for _ in range(40):
         page.keyboard.press("Tab")
@@ -82,7 +82,7 @@ def tab_to(page: Page, name: str) -> None:
     raise AssertionError(f"Tab never comes to {name!r}")
 
 
-def test_the_keyboard_alone_is_enough(person: Page) -> None:
+def test_registration_and_logout_work_by_keyboard(person: Page) -> None:
     person.goto("/")
     tab_to(person, "Register")
     person.keyboard.press("Enter")
@@ -98,7 +98,7 @@ def test_the_keyboard_alone_is_enough(person: Page) -> None:
     expect(person.get_by_role("banner").get_by_role("link", name="Log in")).to_be_visible()
 
 
-def test_the_first_tab_skips_to_the_content(person: Page) -> None:
+def test_first_tab_stop_skips_to_the_content(person: Page) -> None:
     person.goto("/")
     person.keyboard.press("Tab")
     skip = person.locator(":focus")
@@ -110,7 +110,7 @@ def test_the_first_tab_skips_to_the_content(person: Page) -> None:
     assert person.evaluate("document.querySelector('main').contains(document.activeElement)")
 
 
-def test_what_has_the_focus_can_be_seen(person: Page) -> None:
+def test_focused_element_has_an_outline(person: Page) -> None:
     person.goto("/")
     for _ in range(8):
         person.keyboard.press("Tab")

@@ -1,4 +1,4 @@
-"""Writing and deleting posts in a real browser."""
+"""Writing and deleting posts."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,7 @@ FAMILY = "👩‍👩‍👧‍👦"
 
 
 def log_in(page: Page, name: str, way_on: str) -> None:
-    """Log in and go on."""
+    """Log in and continue to a page."""
     page.goto(f"/accounts/login/?next={way_on}")
     page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill("a quiet bookshop")
@@ -30,14 +30,14 @@ def log_in(page: Page, name: str, way_on: str) -> None:
 
 @pytest.fixture
 def alice() -> User:
-    """Somebody who can log in."""
+    """Create a user with a warm home timeline."""
     user = User.objects.create_user("alice", password="a quiet bookshop")
     warm_up(user)
     return user
 
 
 @pytest.mark.parametrize("options", [{}, {"java_script_enabled": False}])
-def test_what_is_posted_is_on_top_at_once(open_page: OpenPage, alice: User, options: dict[str, Any]) -> None:
+def test_new_post_is_on_top_at_once(open_page: OpenPage, alice: User, options: dict[str, Any]) -> None:
     post(alice.pk, "the first")
     page = open_page(**options)
     log_in(page, "alice", "/home/")
@@ -53,8 +53,8 @@ def test_what_is_posted_is_on_top_at_once(open_page: OpenPage, alice: User, opti
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
-def test_posts_say_how_long_ago_they_were(open_page: OpenPage, language: str, live_server: LiveServer) -> None:
-    """The page says the exact time; the browser, how long ago it was, also while the page stays open."""
+def test_posts_show_their_age(open_page: OpenPage, language: str, live_server: LiveServer) -> None:
+    """The HTML contains the exact time; JavaScript replaces it by the age and keeps that up to date."""
     user, now = User.objects.create_user("alice"), timezone.now()
     ages = [timedelta(days=400), timedelta(days=3, hours=1), timedelta(hours=5, minutes=9), timedelta(seconds=1)]
     for age in ages:
@@ -75,7 +75,7 @@ def test_posts_say_how_long_ago_they_were(open_page: OpenPage, language: str, li
     expect(shown.first).to_have_text({"en": "2 minutes ago", "zh-hans": "2分钟前"}[language])
 
 
-def test_the_first_post_takes_the_place_of_what_is_said_of_none(open_page: OpenPage, alice: User) -> None:
+def test_first_post_replaces_the_empty_message(open_page: OpenPage, alice: User) -> None:
     page = open_page()
     log_in(page, "alice", "/home/")
     expect(page.locator(".posts-empty")).to_be_visible()
@@ -86,7 +86,7 @@ def test_the_first_post_takes_the_place_of_what_is_said_of_none(open_page: OpenP
 
 
 @pytest.mark.parametrize("options", [{}, {"java_script_enabled": False}])
-def test_what_is_too_long_stays_and_says_by_how_much(open_page: OpenPage, alice: User, options: dict[str, Any]) -> None:
+def test_long_text_is_kept_and_its_excess_shown(open_page: OpenPage, alice: User, options: dict[str, Any]) -> None:
     page = open_page(**options)
     log_in(page, "alice", "/home/")
     text = FAMILY + "é" * 500
@@ -97,7 +97,7 @@ def test_what_is_too_long_stays_and_says_by_how_much(open_page: OpenPage, alice:
     assert not Post.objects.exists()
 
 
-def test_characters_are_counted_while_one_types(open_page: OpenPage, alice: User) -> None:
+def test_characters_are_counted_while_typing(open_page: OpenPage, alice: User) -> None:
     page = open_page()
     log_in(page, "alice", "/home/")
     count = page.locator(".composer-count")
@@ -113,7 +113,7 @@ def test_characters_are_counted_while_one_types(open_page: OpenPage, alice: User
 
 
 @pytest.mark.parametrize("options", [{}, {"java_script_enabled": False}])
-def test_a_double_click_posts_once(open_page: OpenPage, alice: User, options: dict[str, Any]) -> None:
+def test_double_click_posts_once(open_page: OpenPage, alice: User, options: dict[str, Any]) -> None:
     page = open_page(**options)
     log_in(page, "alice", "/home/")
     page.get_by_label("What are you reading?").fill("hello")
@@ -123,9 +123,9 @@ def test_a_double_click_posts_once(open_page: OpenPage, alice: User, options: di
     assert Post.objects.count() == 1
 
 
-def test_what_cannot_be_sent_in_the_background_is_sent_plainly(open_page: OpenPage, alice: User) -> None:
+def test_refused_background_request_is_sent_as_a_form(open_page: OpenPage, alice: User) -> None:
     page = open_page()
-    page.add_init_script("console.error = () => {}")  # htmx says there what went wrong
+    page.add_init_script("console.error = () => {}")  # htmx logs the refusal
     log_in(page, "alice", "/home/")
     keys: list[str | None] = []
 
@@ -144,7 +144,7 @@ def test_what_cannot_be_sent_in_the_background_is_sent_plainly(open_page: OpenPa
     assert keys[0] == keys[1]
 
 
-def test_a_post_about_a_book_and_its_end(open_page: OpenPage, alice: User) -> None:
+def test_post_about_a_book_is_shown_and_deleted(open_page: OpenPage, alice: User) -> None:
     book = make_book("Emma")
     page = open_page(java_script_enabled=False)
     log_in(page, "alice", f"/books/{book.pk}/")
@@ -161,7 +161,7 @@ def test_a_post_about_a_book_and_its_end(open_page: OpenPage, alice: User) -> No
     expect(page.get_by_text("Nobody has said anything about this book yet.")).to_be_visible()
 
 
-def test_every_page_is_accessible_and_fits(open_page: OpenPage, alice: User, audit: Audit) -> None:
+def test_post_pages_are_accessible_and_fit(open_page: OpenPage, alice: User, audit: Audit) -> None:
     book = make_book("Emma", tags="classic", authors="Jane Austen")
     made = post(alice.pk, "To @alice: https://a.example/ #emma " + "long" * 90, book_id=book.pk)
     page = open_page(viewport=PHONE)

@@ -1,4 +1,4 @@
-"""What is recommended, in a real browser: two strips that lead on, on a phone as on a screen."""
+"""The two strips of recommendations on a book's page."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.support.whole import rebuild
 
 @pytest.fixture
 def first(books: list[Book]) -> Book:
-    """A book with which all others go."""
+    """Return a book with recommendations of all others."""
     Product.objects.bulk_create(Product(pk=book.pk, price=1250, stock=9) for book in books)
     others = [book.pk for book in books[1:]]
     Recommendation.objects.create(
@@ -22,7 +22,7 @@ def first(books: list[Book]) -> Book:
     return books[0]
 
 
-def test_the_strips_fit_the_page_and_lead_on(first: Book, open_page: OpenPage, audit: Audit) -> None:
+def test_strips_fit_the_page_and_link_to_books(first: Book, open_page: OpenPage, audit: Audit) -> None:
     page = open_page()
     for width in WIDTHS:
         page.goto(f"/books/{first.pk}/")

@@ -1,4 +1,4 @@
-"""The sale in a browser: it counts down, its stock moves by itself, and it says so when it cannot."""
+"""The sale page: countdown, live stock, and a notice of outdated numbers."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def product(settings: Settings) -> Product:
-    """Something on sale, looked at every second."""
+    """Create a product on sale with a row that is refreshed every second."""
     settings.SHOP_SALE_ROW_SECONDS = 1.0
     made = make_product("Programming Erlang", price=1250, stock=7)
     make_sale(made, price=900)
@@ -34,23 +34,21 @@ def sell(product: Product, left: int) -> None:
     run_once()
 
 
-def test_stock_moves_while_the_page_is_open_and_a_sold_out_book_cannot_be_bought(
-    person: Page, product: Product
-) -> None:
+def test_stock_updates_live_and_sold_out_books_cannot_be_bought(person: Page, product: Product) -> None:
     person.goto("/shop/sale/")
     expect(person.get_by_text("7 left")).to_be_visible()
     person.evaluate("window.isTheSame = true")
     person.get_by_role("link", name="Programming Erlang").focus()
     sell(product, 5)
     expect(person.get_by_text("5 left")).to_be_visible()
-    assert person.evaluate("window.isTheSame")  # the page was not loaded anew, and the focus is where it was
+    assert person.evaluate("window.isTheSame")  # the page was not reloaded, and the focus has not moved
     expect(person.get_by_role("link", name="Programming Erlang")).to_be_focused()
     sell(product, 0)
     expect(person.get_by_text("Sold out")).to_be_visible()
     expect(person.get_by_role("button", name="Put Programming Erlang into the cart")).to_have_count(0)
 
 
-def test_it_counts_down(person: Page) -> None:
+def test_sale_counts_down(person: Page) -> None:
     person.goto("/shop/sale/")
     clock = person.locator(".clock [data-clock]").first
     before = clock.inner_text()
@@ -58,7 +56,7 @@ def test_it_counts_down(person: Page) -> None:
     assert clock.inner_text() < before
 
 
-def test_when_the_time_is_over_the_page_is_made_anew(person: Page) -> None:
+def test_page_reloads_at_the_end_of_the_sale(person: Page) -> None:
     person.goto("/shop/sale/")
     expect(person.get_by_text("Ends")).to_be_visible()
     Sale.objects.filter(name="Spring").delete()
@@ -67,8 +65,8 @@ def test_when_the_time_is_over_the_page_is_made_anew(person: Page) -> None:
     expect(person.get_by_text("No sale is on")).to_be_visible()
 
 
-def test_it_says_when_its_numbers_are_old(person: Page, settings: Settings) -> None:
-    """Which they are after half an hour here, so that nothing depends on how long the page took."""
+def test_outdated_numbers_are_announced(person: Page, settings: Settings) -> None:
+    """Here the numbers are outdated after half an hour, so that a slow machine cannot change the result."""
     settings.SHOP_SALE_ROW_SECONDS = 600.0
     person.clock.install()
     person.route("**/shop/sale/?version=*", lambda route: route.fulfill(status=204))
@@ -82,7 +80,7 @@ def test_it_says_when_its_numbers_are_old(person: Page, settings: Settings) -> N
     expect(note).to_be_hidden()
 
 
-def test_every_page_is_accessible_and_fits(person: Page, audit: Audit) -> None:
+def test_sale_pages_are_accessible_and_fit(person: Page, audit: Audit) -> None:
     for path in ("/shop/sale/", "/"):
         person.goto(path)
         assert audit(person) == [], path
@@ -92,7 +90,7 @@ def test_every_page_is_accessible_and_fits(person: Page, audit: Audit) -> None:
     assert audit(person) == []
 
 
-def test_without_javascript_it_says_the_same(plain: Page, product: Product) -> None:
+def test_sale_works_without_javascript(plain: Page, product: Product) -> None:
     plain.goto("/shop/sale/")
     expect(plain.get_by_text("7 left")).to_be_visible()
     expect(plain.get_by_text("These numbers are old").first).to_be_hidden()

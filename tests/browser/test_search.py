@@ -1,4 +1,4 @@
-"""Searching by hand: with JavaScript, without, by keyboard alone."""
+"""The search, with JavaScript, without it, and by keyboard only."""
 
 import re
 
@@ -19,7 +19,7 @@ def hobbit(books: list[Book]) -> Book:
     return books[0]
 
 
-def test_a_form_searches_without_javascript(plain: Page) -> None:
+def test_form_searches_without_javascript(plain: Page) -> None:
     plain.goto("/")
     plain.get_by_role("combobox").fill("hobit")
     plain.get_by_role("combobox").press("Enter")
@@ -27,7 +27,7 @@ def test_a_form_searches_without_javascript(plain: Page) -> None:
     expect(plain.get_by_role("combobox")).to_have_value("hobit")
 
 
-def test_the_keyboard_finds_a_book(person: Page, hobbit: Book) -> None:
+def test_book_is_found_by_keyboard(person: Page, hobbit: Book) -> None:
     person.goto("/books/")
     settled(person)
     box = person.get_by_role("combobox")
@@ -51,7 +51,7 @@ def test_the_keyboard_finds_a_book(person: Page, hobbit: Book) -> None:
     expect(person.get_by_role("combobox")).to_be_focused()
 
 
-def test_a_slash_can_be_typed(person: Page) -> None:
+def test_slash_can_be_typed_into_fields(person: Page) -> None:
     person.goto("/books/")
     settled(person)
     person.get_by_label("Tags to search by").focus()

@@ -1,4 +1,4 @@
-"""One person in two browsers: what is done in the one shows at the next click in the other."""
+"""Sessions of one user in several browsers: an ended session is anonymous at its next click."""
 
 import re
 
@@ -45,7 +45,7 @@ def phone(alice: User, open_page: OpenPage) -> Page:
 
 
 def is_out(page: Page) -> None:
-    """At its next click somebody is a stranger there."""
+    """Check that the browser is logged out at its next click."""
     page.get_by_role("link", name="Books").first.click()
     expect(page).to_have_url(re.compile("/books/"))
     expect(page.get_by_role("banner").get_by_role("link", name="Log in")).to_be_visible()
@@ -56,7 +56,7 @@ def is_in(page: Page) -> None:
     expect(page.get_by_role("banner")).to_contain_text("alice")
 
 
-def test_a_session_that_is_ended_in_one_browser_is_out_in_the_other_at_its_next_click(desk: Page, phone: Page) -> None:
+def test_ended_session_is_logged_out_at_its_next_click(desk: Page, phone: Page) -> None:
     desk.goto("/accounts/sessions/")
     expect(desk.get_by_role("main").get_by_role("listitem")).to_have_count(2)
     present = desk.get_by_role("main").get_by_role("listitem").filter(has_text="This one")
@@ -68,7 +68,7 @@ def test_a_session_that_is_ended_in_one_browser_is_out_in_the_other_at_its_next_
     is_in(desk)
 
 
-def test_all_others_can_be_ended_at_once(desk: Page, phone: Page, open_page: OpenPage) -> None:
+def test_all_other_sessions_can_be_ended_at_once(desk: Page, phone: Page, open_page: OpenPage) -> None:
     third = log_in(open_page())
     desk.goto("/accounts/sessions/")
     desk.get_by_role("button", name="End all others").click()
@@ -79,7 +79,7 @@ def test_all_others_can_be_ended_at_once(desk: Page, phone: Page, open_page: Ope
     is_in(desk)
 
 
-def test_a_new_password_ends_the_other_and_leaves_this_one(desk: Page, phone: Page) -> None:
+def test_password_change_ends_only_other_sessions(desk: Page, phone: Page) -> None:
     desk.goto("/accounts/password_change/")
     desk.locator("input[name=old_password]").fill(PASSWORD)
     for field in desk.locator("input[name^=new_password]").all():
@@ -90,7 +90,7 @@ def test_a_new_password_ends_the_other_and_leaves_this_one(desk: Page, phone: Pa
     is_in(desk)
 
 
-def test_logging_out_everywhere_is_out_in_both(alice: User, desk: Page, phone: Page) -> None:
+def test_ending_all_sessions_logs_out_every_browser(alice: User, desk: Page, phone: Page) -> None:
     desk.goto("/")
     phone.goto("/")
     end_all_sessions(alice)
@@ -98,7 +98,7 @@ def test_logging_out_everywhere_is_out_in_both(alice: User, desk: Page, phone: P
     is_out(phone)
 
 
-def test_the_page_is_accessible_and_fits(open_page: OpenPage, phone: Page, audit: Audit) -> None:
+def test_sessions_page_is_accessible_and_fits(open_page: OpenPage, phone: Page, audit: Audit) -> None:
     page = log_in(open_page())
     page.goto("/accounts/sessions/")
     assert audit(page) == []

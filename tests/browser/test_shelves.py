@@ -1,4 +1,4 @@
-"""Shelves in a real browser: with JavaScript, without, and by keyboard."""
+"""Shelves, with JavaScript, without it, and by keyboard."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -32,7 +32,7 @@ def log_in(page: Page, book: Book) -> Page:
 
 
 @pytest.mark.parametrize("has_scripts", [True, False], ids=["with JavaScript", "without"])
-def test_a_book_is_shelved_rated_and_found_on_the_shelf(book: Book, open_page: OpenPage, has_scripts: bool) -> None:
+def test_book_is_shelved_rated_and_removed(book: Book, open_page: OpenPage, has_scripts: bool) -> None:
     page = log_in(open_page(java_script_enabled=has_scripts), book)
     page.get_by_role("button", name="Want to read", exact=True).click()
     pressed = page.get_by_role("button", name="Want to read", exact=True, pressed=True)
@@ -58,12 +58,12 @@ def test_a_book_is_shelved_rated_and_found_on_the_shelf(book: Book, open_page: O
     assert not ShelfEntry.objects.exists()
 
 
-def test_all_of_it_can_be_done_by_keyboard(book: Book, open_page: OpenPage) -> None:
+def test_book_is_shelved_and_rated_by_keyboard(book: Book, open_page: OpenPage) -> None:
     page = log_in(open_page(), book)
     page.get_by_role("button", name="Reading", exact=True).focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Reading", exact=True, pressed=True)).to_be_focused()
-    settled(page)  # htmx gives the focus back at the end of a swap
+    settled(page)  # htmx restores the focus at the end of a swap
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
@@ -78,7 +78,7 @@ def test_all_of_it_can_be_done_by_keyboard(book: Book, open_page: OpenPage) -> N
     assert (entry.shelf, entry.stars) == (Shelf.READING, 3)
 
 
-def test_the_pages_pass_the_audit(book: Book, open_page: OpenPage, audit: Audit) -> None:
+def test_shelf_pages_are_accessible_and_fit(book: Book, open_page: OpenPage, audit: Audit) -> None:
     page = log_in(open_page(viewport=PHONE), book)
     page.get_by_role("button", name="Read", exact=True).click()
     expect(page.get_by_role("button", name="Read", exact=True, pressed=True)).to_be_visible()

@@ -1,4 +1,4 @@
-"""The shop in a real browser: from a book to an order and back, with scripts and without; and every page of it."""
+"""The shop from the list of books to a cancelled order, with JavaScript and without it."""
 
 import re
 from datetime import timedelta
@@ -30,7 +30,7 @@ def alice(transactional_db: None) -> User:
 
 @pytest.fixture
 def emma(alice: User) -> Product:
-    """Ten copies, cheaper than all others; everything is whole in Redis."""
+    """Return the cheapest product, with ten copies in stock; all mirrors are warm."""
     made = make_product("Emma", price=1250, stock=10)
     make_product(LONG, price=123_450, stock=2)
     make_product("Moss", price=2000, stock=0)
@@ -59,7 +59,7 @@ def log_in(page: Page) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, PLAIN], ids=["with scripts", "without"])
-def test_a_book_is_found_bought_and_given_back(open_page: OpenPage, emma: Product, options: dict[str, Any]) -> None:
+def test_book_is_ordered_paid_and_cancelled(open_page: OpenPage, emma: Product, options: dict[str, Any]) -> None:
     page = open_page(**options)
     page.goto("/books/")
     page.get_by_role("link", name="By price").click()
@@ -97,7 +97,7 @@ def test_a_book_is_found_bought_and_given_back(open_page: OpenPage, emma: Produc
     assert (Order.objects.get().state, emma.stock, emma.reserved) == (State.CANCELLED, 10, 0)
 
 
-def test_whose_card_is_refused_pays_with_another(open_page: OpenPage, emma: Product) -> None:
+def test_refused_card_can_be_replaced_by_another(open_page: OpenPage, emma: Product) -> None:
     page = open_page()
     put_into_cart(page, emma, 1)
     page.get_by_role("link", name="To the checkout").click()
@@ -117,7 +117,7 @@ def test_whose_card_is_refused_pays_with_another(open_page: OpenPage, emma: Prod
 
 @pytest.fixture
 def pages(alice: User, emma: Product) -> list[str]:
-    """Orders of every kind, something on sale, and where all that shows."""
+    """Create orders in every state and a sale, and return the paths of all shop pages."""
     products = list(Product.objects.order_by("pk"))
     make_sale(emma, price=900)
     drain_all()
@@ -138,7 +138,7 @@ def pages(alice: User, emma: Product) -> list[str]:
     ]  # fmt: skip
 
 
-def test_every_page_is_accessible_and_fits(
+def test_shop_pages_are_accessible_and_fit(
     open_page: OpenPage, live_server: LiveServer, audit: Audit, alice: User, pages: list[str]
 ) -> None:
     page = sign_in(open_page(viewport=PHONE), alice, live_server)

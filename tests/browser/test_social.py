@@ -1,4 +1,4 @@
-"""Two people in two browsers: what one says, the other sees, with scripts and without; and every page on a phone."""
+"""Two users in two browsers read each other's posts, with JavaScript and without it."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ PLAIN = {"java_script_enabled": False}
 
 @pytest.fixture
 def cast(transactional_db: None) -> tuple[User, User]:
-    """Alice follows Bob, who has said something; the mirrors are whole."""
+    """Create alice, who follows bob, the author of a post; all mirrors are warm."""
     alice, bob = User.objects.create(username="alice"), User.objects.create(username="bob")
     Follow.objects.create(follower=alice, followee=bob)
     posts.post(bob.pk, "Bob was here")
@@ -37,7 +37,7 @@ def cast(transactional_db: None) -> tuple[User, User]:
 
 @pytest.fixture
 def as_somebody(open_page: OpenPage, live_server: LiveServer) -> AsSomebody:
-    """A page in a window of this person's own."""
+    """Return a function that opens a new window in which a user is logged in."""
 
     def make(user: User, **options: Any) -> Page:
         return sign_in(open_page(**options), user, live_server)
@@ -46,7 +46,7 @@ def as_somebody(open_page: OpenPage, live_server: LiveServer) -> AsSomebody:
 
 
 def it_arrives() -> None:
-    """What did not fit a request's budget, on a busy machine: no workers are here to see to it."""
+    """Deliver posts that exceeded the budget of their request; the test runs no workers."""
     push.push_all()
     relay.drain_all()
 
@@ -59,11 +59,9 @@ def say(page: Page, text: str) -> None:
     it_arrives()
 
 
-def test_what_one_says_the_other_is_told_of_and_reads_without_reloading(
-    cast: tuple[User, User], as_somebody: AsSomebody
-) -> None:
+def test_new_posts_are_announced_and_shown_without_a_reload(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
     alice, bob = (as_somebody(user) for user in cast)
-    alice.clock.install()  # so that nobody waits for the poll
+    alice.clock.install()  # lets the test skip the time until the next poll
     alice.goto("/home/")
     expect(alice.locator(".post")).to_have_count(1)
     alice.evaluate("window.isSame = true")
@@ -81,8 +79,8 @@ def test_what_one_says_the_other_is_told_of_and_reads_without_reloading(
     assert alice.evaluate("window.isSame"), "the page was loaded again"
 
 
-def test_the_poll_slows_down_while_nobody_looks(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
-    """Time stands still here but for what the test lets go by."""
+def test_poll_slows_down_while_the_page_is_hidden(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
+    """The clock of the page stands still; the test moves it forward."""
     alice, _ = (as_somebody(user) for user in cast)
     alice.add_init_script("Object.defineProperty(document, 'hidden', {get: () => sessionStorage.isHidden === 'yes'})")
     alice.clock.install(time=0)
@@ -115,9 +113,7 @@ def test_the_poll_slows_down_while_nobody_looks(cast: tuple[User, User], as_some
     assert len(asked) == 3, "looked at, it asks every ten seconds"
 
 
-def test_ones_own_posts_and_those_of_strangers_are_not_announced(
-    cast: tuple[User, User], as_somebody: AsSomebody
-) -> None:
+def test_own_posts_and_posts_of_strangers_are_not_announced(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
     alice, _ = (as_somebody(user) for user in cast)
     alice.clock.install()
     say(alice, "My own")
@@ -128,7 +124,7 @@ def test_ones_own_posts_and_those_of_strangers_are_not_announced(
     expect(alice.get_by_role("link", name=re.compile("new post"))).to_have_count(0)
 
 
-def test_without_scripts_one_reads_what_the_other_says(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
+def test_timeline_works_without_javascript(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
     alice, bob = (as_somebody(user, **PLAIN) for user in cast)
     alice.goto("/home/")
     say(bob, "By a plain form")
@@ -137,7 +133,7 @@ def test_without_scripts_one_reads_what_the_other_says(cast: tuple[User, User], 
 
 
 @pytest.mark.parametrize("options", [{}, PLAIN], ids=["with scripts", "without"])
-def test_who_is_followed_on_their_profile_is_on_the_timeline_and_gone_from_it_when_left(
+def test_timeline_follows_follow_and_unfollow_on_a_profile(
     cast: tuple[User, User], as_somebody: AsSomebody, options: dict[str, Any]
 ) -> None:
     alice, bob = cast
@@ -157,7 +153,7 @@ def test_who_is_followed_on_their_profile_is_on_the_timeline_and_gone_from_it_wh
 
 
 @pytest.mark.parametrize("options", [{}, PLAIN], ids=["with scripts", "without"])
-def test_what_is_deleted_is_gone_for_the_other_as_well(
+def test_deleted_post_disappears_for_followers(
     cast: tuple[User, User], as_somebody: AsSomebody, options: dict[str, Any]
 ) -> None:
     alice, bob = (as_somebody(user, **options) for user in cast)
@@ -173,7 +169,7 @@ def test_what_is_deleted_is_gone_for_the_other_as_well(
         expect(alice.get_by_text("Bob was here")).to_have_count(0)
 
 
-def test_who_is_blocked_finds_nobody_there(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
+def test_blocked_reader_cannot_find_the_blocker(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
     alice, bob = cast
     people.block(bob.pk, alice.pk)
     it_arrives()
@@ -187,7 +183,7 @@ def test_who_is_blocked_finds_nobody_there(cast: tuple[User, User], as_somebody:
         expect(page.get_by_role("main").get_by_text("Bob was here")).to_have_count(0)
 
 
-def test_the_keyboard_alone_is_enough_to_post_and_to_read_on(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
+def test_posting_and_reading_on_work_by_keyboard(cast: tuple[User, User], as_somebody: AsSomebody) -> None:
     alice, bob = cast
     Post.objects.bulk_create(Post(user=bob, text=f"number {n}") for n in range(30))
     it_arrives()
@@ -198,18 +194,18 @@ def test_the_keyboard_alone_is_enough_to_post_and_to_read_on(cast: tuple[User, U
     tab_to(page, "Post")
     page.keyboard.press("Enter")
     expect(page.locator(".post").first).to_contain_text("Typed")
-    settled(page)  # the focus is given to the composer, and to nothing else from then on
+    settled(page)  # wait until htmx has moved the focus to the composer
     before = page.locator(".post").count()
     older = page.get_by_role("link", name="Older posts")
     older.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_text("Bob was here")).to_be_visible()
     assert page.locator(".post").count() > before
-    expect(page.locator(".post:focus")).to_have_count(1)  # else the focus is lost
+    expect(page.locator(".post:focus")).to_have_count(1)  # the focus must not be lost
 
 
-def test_every_page_is_accessible_and_fits(cast: tuple[User, User], as_somebody: AsSomebody, audit: Audit) -> None:
-    """Also with the longest words that there can be."""
+def test_social_pages_are_accessible_and_fit(cast: tuple[User, User], as_somebody: AsSomebody, audit: Audit) -> None:
+    """Includes posts and names with the longest possible words."""
     alice, bob = cast
     book = make_book("Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft")
     long = User.objects.create(username="W" * 60)

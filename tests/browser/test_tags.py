@@ -1,4 +1,4 @@
-"""A reader tags a book in a real browser: with JavaScript, without, and looking at it in every width and scheme."""
+"""Readers' tags on a book, with JavaScript and without it, in every width and colour scheme."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -15,7 +15,7 @@ PASSWORD = "a quiet bookshop"
 
 @pytest.fixture
 def book(books: list[Book]) -> Book:
-    """A book with fourteen tags more, one of them that of a shelf."""
+    """Return a book with fourteen more tags; one of these is the name of a shelf and hidden."""
     User.objects.create_user("alice", password=PASSWORD)
     make_links((books[0], f"a tag {n:02}") for n in range(13))
     make_links([(books[0], "owned")])
@@ -31,7 +31,7 @@ def page(request: pytest.FixtureRequest, book: Book, open_page: OpenPage) -> Pag
 
 
 def log_in(page: Page, book: Book) -> None:
-    """From the page of the book, and back to it."""
+    """Log in from the page of the book and return to it."""
     page.goto(book.get_absolute_url())
     page.get_by_role("link", name="Log in to tag it.").click()
     page.get_by_label("Name").fill("alice")
@@ -40,7 +40,7 @@ def log_in(page: Page, book: Book) -> None:
     expect(page).to_have_url(book.get_absolute_url())
 
 
-def test_a_reader_tags_a_book_and_takes_it_back(page: Page, book: Book) -> None:
+def test_reader_adds_and_removes_a_tag(page: Page, book: Book) -> None:
     log_in(page, book)
     tags = page.locator("#book-tags")
     expect(tags.get_by_role("link", name="owned")).to_have_count(0)
@@ -59,7 +59,7 @@ def test_a_reader_tags_a_book_and_takes_it_back(page: Page, book: Book) -> None:
     expect(tags.get_by_role("link", name="space opera")).to_have_count(0)
 
 
-def test_the_tags_of_a_book_are_well_in_every_width_and_scheme(book: Book, person: Page, audit: Audit) -> None:
+def test_tags_are_accessible_and_fit(book: Book, person: Page, audit: Audit) -> None:
     log_in(person, book)
     person.locator("#book-tags").get_by_text("5 more").click()
     assert audit(person) == []
