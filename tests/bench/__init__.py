@@ -1,1 +1,1 @@
-"""``make bench``: every promise about speed as a ratio, both sides measured in one run."""
+"""``make bench`` measures every promise about speed as a ratio, with both sides in the same run."""

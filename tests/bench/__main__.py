@@ -1,6 +1,6 @@
-"""``python -m tests.bench [--only WORD] [--data DIR]``: the whole table, on SQLite and on PostgreSQL.
+"""Run all benchmarks on SQLite and PostgreSQL: ``python -m tests.bench [--only WORD] [--data DIR]``.
 
-Each database has a process of its own (``--on``). Writes the table to the terminal and ``var/bench.json``.
+Each database is measured in its own process (``--on``). The table is printed and written to ``var/bench.json``.
 """
 
 import argparse
@@ -22,7 +22,7 @@ RESULT = ROOT / "var" / "bench.json"
 
 
 def main() -> int:
-    """Parse, measure, print. Exit 1 when a target is missed."""
+    """Run the benchmarks and print the table. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Every promise about speed as a ratio.")
     parts = "catalogue, tokens, accounts, fanout, timelines, shop_rush, shop_pages, shop_cart, drains, hung"
     parser.add_argument("--only", default="", help=f"a part ({parts}), or a word of a name")
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def _one(on: str, only: str, data: Path) -> int:
-    """Everything on one database, in servers of its own. The last line of the output is JSON."""
+    """Run all benchmarks on one database with its own servers. The last line of the output is JSON."""
     postgres = PostgresServer().start() if on == "postgres" else None
     folder = temporary_folder()
     os.environ["DATABASE_URL"] = postgres.url("postgres") if postgres else f"sqlite:///{folder / 'bench.sqlite3'}"

@@ -1,4 +1,4 @@
-"""Ranks among a million beside an index, and a login beside the same facts without a mirror."""
+"""Compare ranks among a million users with an index in SQL, and a login with one that is not mirrored."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ UNMIRRORED: Final = "bench_loginstats"
 
 
 class Stats(models.Model):  # noqa: DJ008
-    """The same facts as LoginStats, in a table that nothing watches."""
+    """The fields of LoginStats in a table without triggers."""
 
     user = models.OneToOneField(User, on_delete=models.DO_NOTHING, primary_key=True, related_name="+")
     login_times = models.PositiveIntegerField(default=0)
@@ -41,7 +41,7 @@ class Stats(models.Model):  # noqa: DJ008
 
 
 def comparisons() -> Iterator[Comparison]:
-    """On PostgreSQL all of it; on SQLite what a login costs."""
+    """Yield the cost of a login, and on PostgreSQL also ranks and a page of the leaderboard."""
     people = User.objects.bulk_create(User(username=f"bench {n}", password=make_password(None)) for n in range(LOGINS))
     with connection.schema_editor() as editor:
         editor.create_model(Stats)
@@ -95,7 +95,7 @@ def _among_a_million() -> Iterator[Comparison]:
 
 @cache
 def _asked() -> list[int]:
-    """Whose rank is asked. The million is there when it is first wanted, and both sides say the same of it."""
+    """Return the ids of users whose ranks are measured. Creates the million users on the first call."""
     _fill()
     people = list(User.objects.filter(username__startswith="bench").values_list("pk", flat=True))
     asked = random.Random(3).sample(people, ASKED)
@@ -109,13 +109,13 @@ def _by_sql(pk: int) -> Any:
 
 
 def _rank_by_index(pk: int) -> int:
-    """As one would ask it: everybody in the table counts, so that the index says it alone."""
+    """Return a rank by the obvious query: it counts all rows of the table, so that the index alone answers it."""
     mine = LoginStats.objects.values_list("login_times", flat=True).get(pk=pk)
     return LoginStats.objects.filter(login_times__gt=mine).count() + 1
 
 
 def _fill() -> None:
-    """A million people, their logins as they fall on people, all in Redis."""
+    """Create a million users with a realistic distribution of logins, and warm the mirrors."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO accounts_user (username, name_key, password, session_secret, first_name, last_name, email,"
@@ -135,7 +135,7 @@ def _fill() -> None:
 
 
 def _clear() -> None:
-    """As it was before, for the next comparisons."""
+    """Delete all rows and keys, for the next benchmark."""
     with connection.schema_editor() as editor:
         editor.delete_model(Stats)
     bench = User.objects.filter(username__startswith="bench")

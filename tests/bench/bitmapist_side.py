@@ -1,6 +1,6 @@
-"""bitmapist on the same Redis, in a virtual environment of its own: it needs an older redis-py.
+"""Run bitmapist on the same Redis, in its own virtual environment because it needs an older redis-py.
 
-Called as a program it runs there: ``python bitmapist_side.py SOCKET USERS FIRST DAYS`` prints what it measured.
+As a program in that environment, ``python bitmapist_side.py SOCKET USERS FIRST DAYS`` prints its measurements.
 """
 
 import json
@@ -19,12 +19,12 @@ TRIES = 7
 
 
 def key(day: date) -> str:
-    """bitmapist's bitmap of a day."""
+    """Return bitmapist's key of the bitmap of a day."""
     return f"trackist_active_{day.year}-{day.month}-{day.day}"
 
 
 def run(socket: str, users: int, first: date, days: int) -> dict[str, Any] | str:
-    """Seconds of a distinct count, its result, and marks a second; or, in words, why not."""
+    """Return seconds and result of a distinct count and marks per second, or the reason of a failure."""
     python = HOME / "bin" / "python"
     try:
         if not python.exists():

@@ -1,4 +1,4 @@
-"""Rebuild and verify of a whole catalogue, against the bare commands that write or read the same entries."""
+"""Compare rebuild and verify of a whole catalogue with the bare commands that write or read the same entries."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ MIRRORS = ("book", "tag", "hidden_tag")
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Both, after checking that both sides do the same."""
+    """Yield the comparisons of rebuild and verify, after checking that both sides do the same work."""
     redis = relay_client()
     chunks = list(_commands())
     sizes = f"{Book.objects.count():,} books, {Tagging.objects.count():,} memberships"
@@ -54,7 +54,7 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def _commands() -> Iterator[list[Command]]:
-    """What a rebuild writes, made ready beforehand: all that is left to do is to send it."""
+    """Yield the commands of a rebuild in chunks, prepared so that only sending them is measured."""
     for mirror in registry.all_mirrors(MIRRORS):
         shape, after = shape_of(mirror), None
         while pks := mirror.keys_after(after, CHUNK):
@@ -64,7 +64,7 @@ def _commands() -> Iterator[list[Command]]:
 
 
 def _one_by_one(chunks: list[list[Command]]) -> Iterator[list[Command]]:
-    """The same, a command for each entry: what one would write without thinking about it."""
+    """Yield the same commands split into one per entry, as a straightforward program would send them."""
     for chunk in chunks:
         single: list[Command] = []
         for name, *arguments in chunk:
@@ -86,7 +86,7 @@ def _write(redis: Redis, chunks: Any) -> None:
 
 
 def _read(redis: Redis) -> int:
-    """Everything: records by MGET, sets and sorted sets whole, many in a round trip. Returns how many entries."""
+    """Read all records by MGET and all sets and sorted sets, many per round trip. Return the number of entries."""
     found = list(redis.scan_iter(count=CHUNK))
     records = [key for key in found if key.startswith((keys.book("").encode(), keys.tag_record("").encode()))]
     sets = [key for key in found if key.startswith(keys.tag("").encode())]
@@ -113,7 +113,7 @@ def _verify() -> None:
 
 
 def _same(redis: Redis, chunks: list[list[Command]]) -> None:
-    """Both sides leave the same in Redis, and the bare read reads all of it."""
+    """Check that both sides write the same entries, and that the bare read reads all of them."""
     for chunk_list in (chunks, list(_one_by_one(chunks))):
         redis.flushdb()
         _write(redis, chunk_list)

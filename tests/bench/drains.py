@@ -1,4 +1,4 @@
-"""Draining a backlog that PostgreSQL's statistics know nothing of, beside the same backlog after ANALYZE."""
+"""Compare draining a backlog with outdated statistics on PostgreSQL with draining it after ANALYZE."""
 
 from collections.abc import Iterator
 
@@ -7,12 +7,12 @@ from django.db import connection
 from mirror import relay
 from tests.bench.table import Comparison
 
-APPLIED = 20_000  # changes in the outbox when it was vacuumed
+APPLIED = 20_000  # changes in the outbox at the time of VACUUM
 SIZES = (5_000, 20_000, 80_000, 200_000)
 
 
 def comparisons() -> Iterator[Comparison]:
-    """One for each size. SQLite has no such statistics."""
+    """Yield one comparison per size, on PostgreSQL only, because SQLite has no such statistics."""
     if connection.vendor != "postgresql":
         return
     for size in SIZES:
@@ -34,7 +34,7 @@ def _analyze_and_drain() -> None:
 
 
 def _fill(size: int) -> None:
-    """Make ``size`` changes pending in an outbox that was at rest. Their tags do not exist."""
+    """Make ``size`` changes pending in an outbox that had none. The tags that they name do not exist."""
     _run(
         "ALTER TABLE mirror_change SET (autovacuum_enabled = off)",
         "DELETE FROM mirror_change",

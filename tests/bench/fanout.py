@@ -1,4 +1,4 @@
-"""A post on its way to 100,000 timelines beside the bare commands; home timelines made anew beside the bare same."""
+"""Compare the fan-out of a post to 100,000 timelines, and the backfill of home timelines, with bare commands."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -21,14 +21,14 @@ from social.models import Follow, Post
 from tests.bench.table import Comparison
 
 FANS: Final = 100_000
-PIPELINE: Final = 500  # timelines that the bare side writes in one round trip
+PIPELINE: Final = 500  # timelines that the bare side writes per round trip
 READERS, FOLLOWS, POSTS = 2000, 20_000, 20_000
 NEEDED: Final = ("follow", "shun", "timeline")
 _ids = count(1_000_000)
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Both, each with people of its own."""
+    """Yield both comparisons, each with its own users."""
     author, fans = _fans()
     redis = relay_client()
     yield Comparison(
@@ -55,14 +55,14 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def timeline() -> WindowMirror:
-    """The home timelines."""
+    """Return the mirror of home timelines."""
     found = registry.get("timeline")
     assert isinstance(found, WindowMirror)
     return found
 
 
 def _fans() -> tuple[int, list[int]]:
-    """Somebody and those who follow, all of them with a warm timeline that is full."""
+    """Create an author and followers, all with full and warm timelines."""
     User.objects.bulk_create((User(username=f"fan {n}", password="!") for n in range(FANS + 1)), batch_size=5000)
     author, *fans = User.objects.filter(username__startswith="fan ").order_by("pk").values_list("pk", flat=True)
     Follow.objects.bulk_create((Follow(follower_id=fan, followee_id=author) for fan in fans), batch_size=5000)
@@ -80,7 +80,7 @@ def _fans() -> tuple[int, list[int]]:
 
 
 def _post(author: int) -> None:
-    """There is a post that has not been delivered."""
+    """Create a post that has not been pushed yet."""
     _forget_changes()
     Post.objects.bulk_create([Post(pk=next(_ids), user_id=author, text="Hear, hear.")])
 
@@ -91,7 +91,7 @@ def _push() -> None:
 
 
 def _bare(redis: Any, fans: list[int]) -> None:
-    """What has to be written at least."""
+    """Write the post with the minimal number of commands."""
     post = Post.objects.order_by("-pk").values_list("pk", flat=True)[0]
     for start in range(0, len(fans), PIPELINE):
         pipe = redis.pipeline(transaction=False)
@@ -103,7 +103,7 @@ def _bare(redis: Any, fans: list[int]) -> None:
 
 
 def _readers() -> list[int]:
-    """People who follow ten others each; some post far more than others."""
+    """Create users who follow ten others each; some write far more posts than others."""
     User.objects.bulk_create(User(username=f"fan {n}", password="!") for n in range(READERS))
     people, chance = list(User.objects.filter(username__startswith="fan ").values_list("pk", flat=True)), Random(5)
     pairs = {(a, b) for a in people for b in chance.sample(people, FOLLOWS // READERS) if a != b}

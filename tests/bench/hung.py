@@ -1,4 +1,4 @@
-"""The first page after Redis hangs, time-out included, beside the second that it may take."""
+"""Compare the first request after Redis hangs, including its time-out, with the promised second."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ PROMISE_SECONDS = 1.0
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Pages that read much from Redis, answered by SQL."""
+    """Yield comparisons for pages that read much from Redis and now fall back to SQL."""
     call_command("collectstatic", interactive=False, verbosity=0)
     product = make_product("The Book of Sand", stock=7)
     rebuild()
@@ -51,6 +51,6 @@ def _get_while_hung(client: Client, path: str, pid: int) -> None:
 
 
 def _forget_failures() -> None:
-    """Let the next request pay its time-out, as the first one of a process does."""
+    """Reset the breakers, so that the next request pays its time-out like the first request of a process."""
     for one in (breaker, send.broker, store.breaker):
         one.reset()

@@ -1,6 +1,6 @@
-"""implicit's item-item cosine on the same split, in a virtual environment of its own: it needs an older numpy.
+"""Run implicit's item-item cosine on the same split, in its own virtual environment because it needs an older numpy.
 
-Called as a program it runs there: ``python implicit_side.py SPLIT.npz`` prints what it found.
+As a program in that environment, ``python implicit_side.py SPLIT.npz`` prints its measurements.
 """
 
 import json
@@ -13,14 +13,14 @@ from typing import Any
 
 HOME = Path(__file__).resolve().parents[2] / "var" / "implicit"
 NEEDS = ("implicit==0.7.2", "numpy==1.26.4", "scipy==1.13.1")
-NEIGHBOURS = (20, 64)  # its own number, and ours
+NEIGHBOURS = (20, 64)  # the default of implicit, and the number of this project
 
 
 def run(split: Path) -> dict[str, Any] | str:
-    """The best hit rates of its ``CosineRecommender``, and seconds to fit it; or, in words, why not.
+    """Return the best hit rates of ``CosineRecommender`` and its seconds, or the reason of a failure.
 
-    split: arrays ``users`` and ``items`` (what was bought), ``who``, ``last`` and ``then`` (whom to recommend to, what
-    they bought last, and what they bought next), all numbered from 0.
+    split: arrays ``users`` and ``items`` (past purchases), ``who``, ``last`` and ``then`` (users to recommend to, their
+    last purchase, and their next purchase). All are numbered from 0.
     """
     python = HOME / "bin" / "python"
     try:
@@ -47,13 +47,13 @@ def _measure(path: str) -> dict[str, Any]:
     best = {"basket": 0.0, "page": 0.0, "seconds": 0.0}
     for neighbours in NEIGHBOURS:
         start = time.perf_counter()
-        model = CosineRecommender(K=neighbours + 1)  # a book is its own nearest
+        model = CosineRecommender(K=neighbours + 1)  # each book is its own nearest neighbour
         model.fit(bought, show_progress=False)
         best["seconds"] = time.perf_counter() - start
         found, _ = model.recommend(who, bought[who], N=10, filter_already_liked_items=True)
         best["basket"] = max(best["basket"], float((found == then[:, None]).any(axis=1).mean()))
         near, _ = model.similar_items(np.arange(bought.shape[1]), N=11)
-        page = (near[last] == then[:, None]).any(axis=1)  # itself was bought already, and is no hit
+        page = (near[last] == then[:, None]).any(axis=1)  # excludes the book itself, which was already bought
         best["page"] = max(best["page"], float(page.mean()))
     return best
 

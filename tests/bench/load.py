@@ -1,4 +1,4 @@
-"""Somebody who asks for one page again and again, over several connections that stay open."""
+"""A load generator that requests one page over several persistent connections."""
 
 import selectors
 import socket
@@ -8,7 +8,7 @@ CONNECTIONS: Final = 8
 
 
 class _Visitor:
-    """One connection: it asks as soon as it has been answered."""
+    """One connection, which sends the next request as soon as the response is complete."""
 
     def __init__(self, port: int, request: bytes) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
@@ -21,7 +21,7 @@ class _Visitor:
         self.socket.sendall(self.request)
 
     def hear(self) -> bool:
-        """Take what has come; whether that was the end of an answer. Raises when it is not a good one."""
+        """Read available bytes and return whether the response is complete. Raises ConnectionError on failure."""
         found = self.socket.recv(65536)
         if not found:
             raise ConnectionError("the server has hung up")
@@ -40,7 +40,7 @@ class _Visitor:
 
 
 def ask(port: int, path: str, times: int, headers: dict[str, str]) -> None:
-    """Ask for ``path`` so many times, and have all of it answered."""
+    """Request ``path`` ``times`` times and wait for all responses."""
     lines = [f"GET {path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in headers.items())]
     request = "\r\n".join([*lines, "", ""]).encode()
     visitors = [_Visitor(port, request) for _ in range(CONNECTIONS)]

@@ -1,4 +1,4 @@
-"""Logins as a plain table on PostgreSQL: what the login log is measured against."""
+"""Logins as a plain table on PostgreSQL, the SQL side of the benchmark of the login log."""
 
 from datetime import date, timedelta
 from types import TracebackType
@@ -10,7 +10,7 @@ from tests.support.servers import PostgresServer
 
 
 class LoginTable:
-    """(user, day) with an index for each question, for the time of a ``with``. Memory for sorting: 256 MB."""
+    """A table (user, day) with one index per question, which exists during a ``with`` block. Sorting may use 256 MB."""
 
     def __init__(self, server: PostgresServer, first: date, days: int, users: int) -> None:
         self.first, self.last = first, first + timedelta(days=days - 1)
@@ -19,7 +19,7 @@ class LoginTable:
         self._run("SET maintenance_work_mem = '256MB'")
         self._run("CREATE TABLE login (user_id bigint NOT NULL, day date NOT NULL)")
         for n in range(days):
-            start = -n * n % 10 or 10  # as ``tests.bench.loginlog.active_on``
+            start = -n * n % 10 or 10  # the same users as in ``tests.bench.loginlog.active_on``
             self._run(
                 "INSERT INTO login SELECT u, %s FROM generate_series(%s::bigint, %s::bigint, 10) u",
                 first + timedelta(days=n),
@@ -31,12 +31,12 @@ class LoginTable:
         self._run("VACUUM ANALYZE login")
 
     def distinct(self) -> int:
-        """How many users there are in all days."""
+        """Return the number of distinct users in all days."""
         sql = "SELECT COUNT(DISTINCT user_id) FROM login WHERE day BETWEEN %s AND %s"
         return int(self._run(sql, self.first, self.last).fetchall()[0][0])
 
     def of_user(self, user: int) -> list[date]:
-        """The days of one user."""
+        """Return the days of one user."""
         sql = "SELECT day FROM login WHERE user_id = %s AND day BETWEEN %s AND %s ORDER BY day"
         return [row[0] for row in self._run(sql, user, self.first, self.last).fetchall()]
 

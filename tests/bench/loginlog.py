@@ -1,7 +1,8 @@
-"""``python -m tests.bench.loginlog [--users N ...] [--bitmapist] [--json]``: the login log beside SQL and bitmapist.
+"""Compare the login log with SQL and bitmapist.
 
-The other side in SQL is a table (user, day) on PostgreSQL with an index for each question. bitmapist needs an older
-redis-py than Celery: with ``--bitmapist`` it gets a virtual environment of its own under ``var/``.
+Usage: ``python -m tests.bench.loginlog [--users N ...] [--bitmapist] [--json]``. The SQL side is a table (user, day) on
+PostgreSQL with one index per question. bitmapist needs an older redis-py than Celery, so ``--bitmapist`` installs it
+into its own virtual environment under ``var/``.
 """
 
 import argparse
@@ -23,18 +24,18 @@ from tests.support.servers import PostgresServer, find_postgres, temporary_folde
 from tests.support.servers.redis import RedisServer
 
 DAYS: Final = 31
-MARKED: Final = 20_000  # users who are marked, on five days each
-MONTHS: Final = 100_000  # keys whose memory is measured
+MARKED: Final = 20_000  # users with marks on five days each
+MONTHS: Final = 100_000  # keys for the measurement of memory
 LAST: Final = datetime.now(UTC).date()
-FIRST: Final = LAST - timedelta(days=DAYS - 1)  # nothing of it may have expired
-MOST_MS: Final = 1.0  # of one Redis command
-AIM: Final = 0.010  # seconds, for the distinct users of a month among ...
+FIRST: Final = LAST - timedelta(days=DAYS - 1)  # recent enough that nothing has expired
+MOST_MS: Final = 1.0  # limit for one Redis command
+AIM: Final = 0.010  # target in seconds for the distinct users of a month, up to MOST_USERS
 MOST_USERS: Final = 10_000_000
-MARKS: Final = 60_000  # a second
+MARKS: Final = 60_000  # target per second
 
 
 def main() -> int:
-    """Parse, measure, print. Exit 1 when a target is missed."""
+    """Run the benchmarks and print the table. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.loginlog")
     parser.add_argument("--users", type=int, nargs="+", default=[1_000_000, 10_000_000], metavar="N")
     parser.add_argument("--bitmapist", action="store_true", help="measure it too: installs it into var/bitmapist")
@@ -83,7 +84,7 @@ def _rows(server: RedisServer, sizes: list[int], bitmapist: bool, notes: list[st
 
 
 def active_on(day: int, users: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Who is active on day 0 to 30, as bits: a tenth of all, 60% within the month. ``LoginTable`` says the same."""
+    """Return the users of day 0 to 30 as bits: a tenth of all, and 60% within the month, as in ``LoginTable``."""
     bits = np.zeros(users + 1, dtype=np.uint8)
     bits[(-day * day) % 10 :: 10] = 1
     bits[0] = 0
@@ -91,7 +92,7 @@ def active_on(day: int, users: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def _load(redis: Redis, users: int) -> None:
-    """The month's days, as marks would have made them."""
+    """Write the bitmaps of the month's days, as marks would have."""
     from loginlog import keys, scripts
 
     _empty(redis)
@@ -101,7 +102,7 @@ def _load(redis: Redis, users: int) -> None:
 
 
 def _empty(redis: Redis) -> None:
-    """Nothing in Redis, and nothing that it has lost."""
+    """Empty Redis and restore the log, so that Redis counts as complete."""
     from django.core.management import call_command
 
     redis.flushdb()
@@ -109,7 +110,7 @@ def _empty(redis: Redis) -> None:
 
 
 def _aim(redis: Redis, users: int, notes: list[str]) -> Iterator[Row]:
-    """The count alone, and how long the longest of its commands takes."""
+    """Measure the distinct count against its target, and note its longest Redis command."""
     from loginlog import selectors
 
     def ours() -> int:
@@ -180,7 +181,7 @@ def _marks(redis: Redis) -> Iterator[Row]:
     )
     ids = list(User.objects.order_by("pk").values_list("pk", flat=True))
     logins = [(pk, "client", FIRST + timedelta(days=n)) for n in range(5) for pk in ids]
-    services.mark_many(logins)  # everybody has a number, as all who ever logged in have
+    services.mark_many(logins)  # assigns dense ids, which every user with an earlier login has
 
     def ours() -> None:
         assert services.mark_many(logins) == len(logins)
@@ -201,7 +202,7 @@ def _marks(redis: Redis) -> Iterator[Row]:
 
 
 def _memory(redis: Redis, users: int) -> Iterator[str]:
-    """Bytes of a million user-months, in both orientations."""
+    """Yield the memory of a million user-months in both layouts."""
     from loginlog import keys, scripts
 
     def used() -> int:
@@ -224,7 +225,7 @@ def _memory(redis: Redis, users: int) -> Iterator[str]:
 
 
 def _commands(redis: Redis, what: str, call: Callable[[], object]) -> str:
-    """How long the longest Redis command of a call took, by the server's own clock."""
+    """Return the number of Redis commands of a call and the duration of the longest, by the clock of the server."""
     redis.config_set("slowlog-max-len", 10_000)
     redis.config_set("slowlog-log-slower-than", 0)
     redis.slowlog_reset()
@@ -237,7 +238,7 @@ def _commands(redis: Redis, what: str, call: Callable[[], object]) -> str:
 
 
 def _best(call: Callable[[], int]) -> tuple[int, float]:
-    """What a call says, and the median of its seconds."""
+    """Return the result of a call and the median of its seconds."""
     seconds, said = [], 0
     for _ in range(7):
         start = time.perf_counter()

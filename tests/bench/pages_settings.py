@@ -1,7 +1,7 @@
-"""The site as one of the servers that are compared: ``BENCH_SERVER`` says which.
+"""Settings of the servers that the benchmark of pages compares; ``BENCH_SERVER`` selects one.
 
-ours: as it is. ungated: without asking whether a book is among the first. plain: without a page cache. django: with
-Django's own. bare: nothing but a view that says "ok".
+ours: the site. ungated: without the check whether a book is popular enough for the cache. plain: without a page cache.
+django: with Django's cache middleware. bare: only a view that returns "ok".
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The site's addresses, and the one that everything is measured by."""
+"""The URLs of the site and a minimal view as the baseline."""
 
 import os
 from dataclasses import replace
@@ -11,7 +11,7 @@ from shop.pagecache.pages import register
 
 
 def ok(request: HttpRequest) -> HttpResponse:
-    """As little as a page can be."""
+    """Return a minimal page."""
     return HttpResponse("ok", headers={"Content-Length": "2"})
 
 

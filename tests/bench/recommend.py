@@ -1,8 +1,9 @@
-"""``python -m tests.bench.recommend [--data DIR] [--json]``: recommendations from real ratings, and how long they take.
+"""Measure recommendations from real ratings: ``python -m tests.bench.recommend [--data DIR] [--json]``.
 
-Quality: of everybody who bought twice or more the last purchase (the files are in the order of time) is held out, and
-recommended from what is left, ten books: by adding up the scores of all that they bought ("basket"), and on the page
-of the one they bought last ("page"). The other side is item-item cosine as the library implicit has it.
+For the hit rate, the last purchase of every user with two or more purchases is held out (the files are in order of
+time). Ten books are recommended from the rest: by adding the scores of all purchases ("basket"), and on the page of the
+last purchase ("page"). The other side is item-item cosine of the library implicit. The duration of a rebuild is
+measured too.
 """
 
 import argparse
@@ -24,13 +25,13 @@ from tests.support.servers import temporary_folder
 from tests.support.servers.redis import RedisServer
 
 TEN: Final = 10
-CHUNK: Final = 4000  # readers whose scores are added up at once
-AIM: Final = 60.0  # seconds for a rebuild
+CHUNK: Final = 4000  # users whose scores are added at once
+AIM: Final = 60.0  # target in seconds for a rebuild
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def main() -> int:
-    """Parse, measure, print. Exit 1 when a target is missed."""
+    """Run the benchmarks and print the table. Return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.recommend")
     parser.add_argument("--data", type=Path, default=GOODBOOKS, help="a folder in goodbooks format")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
@@ -51,7 +52,10 @@ def main() -> int:
 
 
 class Split(NamedTuple):
-    """What was bought before (users, items: numbers from 0), and of whom what was bought last and then."""
+    """Past purchases, and for each held-out user the last past purchase and the held-out one.
+
+    users, items: one entry per past purchase. who, last, then: one entry per held-out user. All are numbered from 0.
+    """
 
     users: Array
     items: Array
@@ -61,7 +65,7 @@ class Split(NamedTuple):
 
 
 def split_of(data: Path) -> Split:
-    """The last purchase of everybody with two or more is held out."""
+    """Read the ratings and hold out the last purchase of every user with two or more."""
     rows = np.loadtxt(data / "ratings.csv", np.int64, delimiter=",", skiprows=1)
     users, items = (np.unique(column, return_inverse=True)[1] for column in (rows[:, 0], rows[:, 1]))
     order = np.argsort(users, kind="stable")
@@ -74,7 +78,7 @@ def split_of(data: Path) -> Split:
 
 
 def _scores(split: Split) -> tuple[Array, Array]:
-    """As the shop works them out: from each book (row) to its 64; and who has bought what."""
+    """Return the scores of the shop, from each book (row) to 64 others, and the matrix of users and purchases."""
     from shop.recommend.bought import also_bought
     from shop.recommend.history import Purchases
 
@@ -90,7 +94,7 @@ def _scores(split: Split) -> tuple[Array, Array]:
 
 
 def _hit_rates(split: Split, scores: Array, bought: Array) -> tuple[float, float]:
-    """Of the baskets, and of the page of the last book."""
+    """Return the hit rates of baskets and of pages."""
     baskets = 0
     for start in range(0, len(split.who), CHUNK):
         mine = bought[split.who[start : start + CHUNK]]
@@ -102,7 +106,7 @@ def _hit_rates(split: Split, scores: Array, bought: Array) -> tuple[float, float
 
 
 def _hits(scores: Array, then: Array) -> Array:
-    """Whether what was bought then is among the ten best, and has a score at all."""
+    """Return whether each held-out book is among the ten best and has a positive score."""
     best: Array = np.argsort(-scores, axis=1, kind="stable")[:, :TEN]
     hits: Array = ((best == then[:, None]) & (np.take_along_axis(scores, best, 1) > 0)).any(axis=1)
     return hits

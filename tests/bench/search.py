@@ -1,9 +1,10 @@
-"""``python -m tests.bench.search [--data DIR] [--step N] [--sql N] [--books N]``: what search finds, and what it costs.
+"""Measure the quality and the cost of the search.
 
-First the real catalogue: every title as it is and with one Damerau-Levenshtein edit, with and without its series, and
-every author, asked of Redis (each --step th of them) and of SQL (each --sql th). Then --books invented books, with
-words, authors, tags and popularity as they are distributed in the real ones and new words as often as they come there,
-written straight to Redis: the slowest command of a search, and the memory.
+Usage: ``python -m tests.bench.search [--data DIR] [--step N] [--sql N] [--books N]``. The first part searches the real
+catalogue for every title, with and without its series, exactly and with one Damerau-Levenshtein edit, and for every
+author; Redis answers every --step th query and SQL every --sql th. The second part writes --books invented books
+directly to Redis, with the distribution of words, authors, tags and popularity of the real ones and the same rate of
+new words. It measures the slowest command of a search and the memory.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from tests.support.real_data import GOODBOOKS
 from tests.support.servers import temporary_folder
 from tests.support.servers.redis import RedisServer
 
-QUERIES: Final = 300  # of the invented books
+QUERIES: Final = 300  # queries for invented books
 TARGETS: Final = {"titles": 0.99, "titles with a mistake": 0.95, "authors first": 1.0}
 
 
@@ -105,7 +106,7 @@ def _ask_real(every: int) -> Iterator[tuple[str, int, float, float]]:
 
 
 class _Invented:
-    """Books like the real ones, without an end."""
+    """An endless supply of books that resemble the real ones."""
 
     def __init__(self) -> None:
         from catalog.models import Book
@@ -118,7 +119,7 @@ class _Invented:
         ]
         self.words = [word for title, *_ in self.books for word in title]
         once = sum(count == 1 for count in Counter(self.words).values())
-        self.new = once / len(self.words)  # Good and Turing: how likely the next word is new
+        self.new = once / len(self.words)  # the Good-Turing estimate of the probability that the next word is new
         self.chance = random.Random(2026)
 
     def make(self, pk: int) -> tuple[str, Any]:
@@ -164,7 +165,7 @@ def _measure_invented(count: int) -> None:
 
 
 def _time(redis: Any, query: str) -> list[int]:
-    """The microseconds of each command of a search: the best of three runs, for others have the processor too."""
+    """Return the microseconds of each command of a search, the best of three runs."""
     from catalog.search.corrections import read_query
     from catalog.search.finding import find_candidates
 
@@ -178,7 +179,7 @@ def _time(redis: Any, query: str) -> list[int]:
 
 
 def _write(invented: _Invented, redis: Any, count: int) -> Iterator[str]:
-    """Write the records and lists of so many books, and of their words. Yields the titles."""
+    """Write the records and lists of ``count`` books and of their words, and yield the titles."""
     import orjson
 
     from catalog import keys

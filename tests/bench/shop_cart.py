@@ -1,6 +1,6 @@
-"""Writing to a cart through the service, beside the same in SQL: a row for each line, unique by cart and product.
+"""Compare a write to a cart through the service with a row per cart line in SQL, unique by cart and product.
 
-Both look first whether the product is for sale. Taking carts to SQL later is measured as well.
+Both sides first check that the product is for sale. The later flush of carts to SQL is measured too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ CARTS, LINES = 100, 4
 
 
 class CartLine(models.Model):  # noqa: DJ008
-    """The same facts in SQL alone."""
+    """A cart line in SQL only."""
 
     cart = models.CharField(max_length=64)
     product = models.ForeignKey(Product, on_delete=models.CASCADE, related_name="+")
@@ -40,7 +40,7 @@ class CartLine(models.Model):  # noqa: DJ008
 
 
 def comparisons() -> Iterator[Comparison]:
-    """A write, with and without what the flush costs later; and a read."""
+    """Yield the comparisons of a write, with and without its later flush, and of a read."""
     with connection.schema_editor() as editor:
         editor.create_model(CartLine)
     books = Book.objects.bulk_create(Book(title=f"bench {number}") for number in range(LINES))
@@ -103,7 +103,7 @@ def _write_sql(digests: Sequence[str], products: Sequence[int]) -> None:
 
 
 def _clear() -> None:
-    """No carts on either side."""
+    """Delete the carts of both sides."""
     CartLine._base_manager.all()._raw_delete("default")
     digests = [digest(number) for number in range(CARTS)]
     flush(backup())

@@ -1,6 +1,6 @@
-"""The page of a book from the page cache, beside a view that says "ok", Django's own cache, and no cache at all.
+"""Compare a book's page from the page cache with a minimal view, Django's cache middleware, and no cache.
 
-Each side is a server of its own, as in the Procfile, with two workers; one is asked at a time.
+Each side is a separate server as in the Procfile, with two workers. The servers are measured one at a time.
 """
 
 import os
@@ -31,7 +31,7 @@ WEB = "granian --interface wsgi --workers 2 --blocking-threads 4 --log-level war
 
 @contextmanager
 def server(kind: str) -> Iterator[int]:
-    """One of the servers of ``pages_settings``; its port."""
+    """Start a server with ``pages_settings`` and yield its port."""
     port = free_port()
     child = subprocess.Popen(
         [sys.executable, "-m", *WEB.split(), "--port", str(port)],
@@ -56,11 +56,11 @@ def _answers(port: int) -> bool:
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Anonymous and logged in."""
+    """Yield the comparisons for anonymous and logged-in visitors."""
     product = _book()
     path = f"/books/{product.pk}/"
     who = {
-        "a stranger": {"Cookie": f"csrftoken={'a' * 32}"},  # has been here before
+        "a stranger": {"Cookie": f"csrftoken={'a' * 32}"},  # a returning visitor
         "who is logged in": {"Cookie": f"csrftoken={'a' * 32}; sessionid={_session()}"},
     }
     rebuild()
@@ -82,7 +82,7 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def _book() -> Product:
-    """One with what the page of a book has: tags, a product, posts."""
+    """Create a product with everything that its page shows: tags, price and posts."""
     product = make_product("The Book of Sand", stock=1000)
     for number in range(30):
         product.book.tags.create(name=f"tag {number}")

@@ -1,4 +1,4 @@
-"""Those who come too late in a rush, turned away by a hold in Redis, beside all of them asking SQL."""
+"""Compare the refusal of late checkouts in a rush by a hold in Redis with a refusal by SQL."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +23,7 @@ NOWHERE = checkout.Address("", "", "")
 
 
 def comparisons() -> Iterator[Comparison]:
-    """All of them at once, as many as a web server serves at a time."""
+    """Yield one comparison with all checkouts at once, in as many threads as a web server has."""
     book, user = make_product("The Last Copies", stock=1), User.objects.create_user("late")
     rebuild(["product"])
     trust()

@@ -1,7 +1,8 @@
-"""``python -m tests.bench.stale [--on postgres]``: how long ended access goes on, for each fault; and what doubt costs.
+"""Measure how long ended access continues during each fault, and the cost of doubt.
 
-A web server, a worker and beat run as processes. During each fault a session is ended, a user deactivated, a post
-hidden and its author blocked; four visitors ask again and again until it shows.
+Usage: ``python -m tests.bench.stale [--on postgres]``. A web server, a worker and beat run as processes. During each
+fault a session is ended, a user deactivated, a post hidden and its author blocked; four clients repeat their requests
+until the change takes effect.
 """
 
 import argparse
@@ -30,7 +31,7 @@ BEAT = "celery --quiet -A config beat -l error --pidfile= -s {folder}/schedule"
 
 
 class Stack:
-    """The processes, by name."""
+    """The processes of the site by name."""
 
     def __init__(self, redis: RedisServer, folder: Path) -> None:
         self.redis, self.port, self.folder = redis, free_port(), folder
@@ -51,7 +52,7 @@ class Stack:
             self.children.pop(name).wait()
 
     def get(self, path: str, cookie: str = "", text: str = "") -> int:
-        """Return the status; 0 for none, or where ``text`` is not on the page."""
+        """Return the status, or 0 without a response or if ``text`` is not on the page."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
             connection.request("GET", path, headers={"Cookie": f"sessionid={cookie}", "Host": "localhost"})
@@ -93,7 +94,7 @@ class Stack:
 
     @contextmanager
     def bulk(self) -> Generator[None, None, None]:
-        """200,000 users change; the fault ends when they are in Redis."""
+        """Change 200,000 users; the fault ends when the changes are in Redis."""
         from accounts.models import User
         from mirror.models import Change
 
@@ -107,7 +108,7 @@ Watch = tuple[str, Callable[[], object], Callable[[], bool]]
 
 
 def watches(stack: Stack, label: str) -> list[Watch]:
-    """A name, the change, and whether the access goes on."""
+    """Return (name, function that ends the access, function that tells whether it continues) for each watch."""
     from django.test import Client
 
     from accounts.models import User
@@ -145,7 +146,7 @@ def watches(stack: Stack, label: str) -> list[Watch]:
 
 
 def measure(stack: Stack, name: str, fault: Fault) -> list[str]:
-    """Return a row for each watch: seconds after the change, and after the fault's end, of the last stale answer."""
+    """Return a row for each watch with the time of the last stale response, after the change and after the fault."""
     found = watches(stack, name.replace(" ", ""))
     wait_until(lambda: all(is_allowed() for _, _, is_allowed in found), "everything to be seen")
     changed, last, asked, stale = [0.0] * 4, [0.0] * 4, [0] * 4, [0] * 4
@@ -184,7 +185,7 @@ def measure(stack: Stack, name: str, fault: Fault) -> list[str]:
 
 
 def rate(stack: Stack, token: str) -> float:
-    """Requests a second for a page of a reader who is logged in."""
+    """Return the requests per second for a page of a logged-in reader."""
     until, counts = time.monotonic() + RATE_SECONDS, list[int]()
 
     def ask() -> None:
@@ -202,7 +203,7 @@ def rate(stack: Stack, token: str) -> float:
 
 
 def rates(stack: Stack) -> list[str]:
-    """The rate with a heartbeat, without one, and without one while 200,000 changes are pending."""
+    """Measure the rate with a heartbeat, without one, and without one while 200,000 changes are pending."""
     from django.test import Client
 
     from accounts.models import User

@@ -1,4 +1,4 @@
-"""Rounds that alternate between the two sides, and the table of what came out."""
+"""Measure two sides in alternating rounds and print the results as a table."""
 
 import gc
 import statistics
@@ -13,7 +13,7 @@ Side = Callable[[], object]
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison. ratio: seconds of the other side by seconds of this project's, so that more is better."""
+    """The result of one comparison. ratio: seconds of the other side divided by ours, so that more is better."""
 
     what: str
     other: str
@@ -25,17 +25,17 @@ class Row:
 
     @property
     def met(self) -> str:
-        """Whether the target is met, for the table."""
+        """Whether the target is met, as a word for the table."""
         return "" if self.target is None else "yes" if self.ratio >= self.target else "NO"
 
     def as_dict(self) -> dict[str, Any]:
-        """For the JSON file."""
+        """Return the row for the JSON file."""
         return {**asdict(self), "met": self.met}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two sides that do the same. ``before`` runs before each measured call and is not measured."""
+    """Two sides that do the same work. ``before`` runs before each measured call and is not measured."""
 
     what: str
     other: str
@@ -47,7 +47,7 @@ class Comparison:
 
 
 def measure(comparison: Comparison, rounds: int = ROUNDS) -> Row:
-    """Alternate the sides for ``rounds`` rounds (after one that is thrown away); medians."""
+    """Run both sides alternately for ``rounds`` rounds after one warm-up round, and return the medians."""
     seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
     for number in range(rounds + 1):
         for name, side in (("theirs", comparison.theirs), ("ours", comparison.ours)):
@@ -62,7 +62,7 @@ def measure(comparison: Comparison, rounds: int = ROUNDS) -> Row:
 
 
 def render(rows: Sequence[dict[str, Any]]) -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     lines = ["| what | other | sizes | ours | other | ratio | target | met |", "|---|---|---|---|---|---|---|---|"]
     lines += [
         f"| {r['what']} | {r['other']} | {r['sizes']} | {_seconds(r['ours_seconds'])} | {_seconds(r['other_seconds'])} "

@@ -1,4 +1,4 @@
-"""A home page of 20 posts beside the query that one would write for it."""
+"""Compare a home page of 20 posts with the obvious query of the ORM."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -25,7 +25,7 @@ SHOWN: Final = ("id", "text", "created_at", "user_id", "user__username", "book_i
 
 
 def comparisons() -> Iterator[Comparison]:
-    """On PostgreSQL: that is what the pages are promised beside."""
+    """Yield comparisons on PostgreSQL, the database for which the promise is made."""
     if connection.vendor != "postgresql":
         return
     _fill()
@@ -48,7 +48,7 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def _by_orm(pk: int) -> list[dict[str, Any]]:
-    """As one would write it, without mutes and blocks: that makes it faster."""
+    """Return the posts by the obvious query, which is faster because it ignores mutes and blocks."""
     followed = Follow.objects.filter(follower_id=pk).values("followee_id")
     posts = Post.objects.shown().filter(Q(user_id__in=followed) | Q(user_id=pk))
     return list(posts.order_by("-pk").values(*SHOWN)[:PAGE])
@@ -61,7 +61,7 @@ def _by_sql(pk: int) -> Any:
 
 @cache
 def _asked() -> list[int]:
-    """Readers whose windows are warm; both sides say the same of them."""
+    """Return readers with warm windows, after checking that both sides return the same posts."""
     mirror = registry.get("timeline")
     assert isinstance(mirror, WindowMirror)
     people = Follow.objects.order_by("follower_id").values_list("follower_id", flat=True).distinct()
@@ -73,7 +73,7 @@ def _asked() -> list[int]:
 
 
 def _fill() -> None:
-    """People, follows that some get many of, posts about books now and then; all of it in Redis."""
+    """Create users, skewed follows and posts, some about books, and warm the mirrors."""
     with connection.cursor() as cursor:
         cursor.execute(FILL)
         cursor.execute("VACUUM ANALYZE accounts_user, catalog_book, social_follow, social_post")
@@ -81,7 +81,8 @@ def _fill() -> None:
     _asked()
 
 
-# n: a person's number; some are followed, and speak, far more than others. Follows are dealt twice: doubles fall out.
+# n: the number of a person. Some people are followed, and write, far more than others. Twice the needed follows are
+# drawn, because duplicates are removed.
 FILL: Final = f"""
     SELECT setseed(0.5);
     INSERT INTO accounts_user (username, name_key, password, session_secret, first_name, last_name, email,
@@ -113,6 +114,6 @@ FILL: Final = f"""
 
 
 def _clear() -> None:
-    """As it was before, for the next comparisons."""
+    """Delete all rows and keys, for the next benchmark."""
     Change.objects.all()._raw_delete("default")
     relay_client().flushdb()

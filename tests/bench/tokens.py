@@ -1,4 +1,4 @@
-"""Cleaning sessions beside the plain way (list the oldest hundred, delete them), and touches beside a bare write."""
+"""Compare the cleaning of sessions with deleting the oldest hundred in a loop, and touches with bare writes."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,10 @@ PROMISED = 100_000
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Redis' part alone; with SQL and the mirror; touches. Half of the sessions are removed each time."""
+    """Yield comparisons of the Redis part, of the whole cleaning with SQL and the mirror, and of touches.
+
+    Each run removes half of the sessions.
+    """
     redis = relay_client()
     digests = [digest(number) for number in range(IN_REDIS)]
     yield Comparison(
@@ -63,14 +66,14 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def _in_redis(redis: Any, digests: Sequence[str]) -> None:
-    """These sessions alone, last seen long ago, one after the other."""
+    """Replace all sessions in Redis by these, last seen long ago in the given order."""
     redis.delete(*tokens.both())
     for start in range(0, len(digests), PIPE):
         redis.zadd(keys.recent(), {each: 1e9 + start + i for i, each in enumerate(digests[start : start + PIPE])})
 
 
 def _in_sql(redis: Any, digests: Sequence[str]) -> None:
-    """These sessions alone on both sides, with nothing left to be done."""
+    """Replace all sessions on both sides by these, with no pending changes."""
     using = Session.objects.db
     LastSeen.objects.all()._raw_delete(using)
     Session.objects.all()._raw_delete(using)
@@ -83,7 +86,7 @@ def _in_sql(redis: Any, digests: Sequence[str]) -> None:
         [LastSeen(session_id=e, seen_at=times["created_at"]) for e in digests], batch_size=PIPE
     )
     Change.objects.all()._raw_delete(using)
-    restore(LastSeenBackup(), redis=redis)  # so that it is no part of what is measured
+    restore(LastSeenBackup(), redis=redis)  # done beforehand, so that it is not measured
     _in_redis(redis, digests)
 
 

@@ -178,7 +178,7 @@ def audit() -> Audit:
 
 @pytest.fixture
 def books(transactional_db: None) -> list[Book]:
-    """Create thirty books in warm mirrors: 25 with fantasy, 13 of these also with young-adult, and five with history."""
+    """Create thirty books in warm mirrors: 25 with fantasy, 13 of these also with young-adult, five with history."""
     years = [None, *range(1991, 2020)]
     made = make_books(
         (Book(title=f"Book {n:02}", year=year, popularity=1000 - n, rating="4.25") for n, year in enumerate(years)),
