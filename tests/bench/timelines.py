@@ -114,6 +114,6 @@ FILL: Final = f"""
 
 
 def _clear() -> None:
-    """Delete all rows and keys, for the next benchmark."""
+    """Delete all changes and keys, for the next benchmark."""
     Change.objects.all()._raw_delete("default")
     relay_client().flushdb()
