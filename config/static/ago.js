@@ -5,9 +5,9 @@
   const MONTH = 30 * 86400; // for older times the date is more useful
   const words = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
   const say = (time) => {
-    const seconds = Math.max(0, (Date.now() - Date.parse(time.dateTime)) / 1000); // clocks differ
+    const seconds = Math.max(0, (Date.now() - Date.parse(time.dateTime)) / 1000); // the clock of the browser may be slow
     const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? ["second", 1];
-    const count = seconds < 60 ? 0 : Math.floor(seconds / length); // "now" for a minute
+    const count = seconds < 60 ? 0 : Math.floor(seconds / length); // "now" during the first minute
     const text = seconds < MONTH ? words.format(-count, seconds < 60 ? "second" : unit) : time.title;
     if (time.textContent !== text) time.textContent = text;
   };
