@@ -25,7 +25,7 @@ class AddressField(forms.EmailField):
 class ResetForm(auth_forms.PasswordResetForm):
     """The address of the accounts for which a reset link is requested."""
 
-    email = AddressField(label=_("E-mail address"))
+    email = AddressField(label=_("Email address"))
 
 
 class NewPasswordForm(auth_forms.SetPasswordForm):
@@ -41,7 +41,7 @@ class ChangePasswordForm(NewPasswordForm, auth_forms.PasswordChangeForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["old_password"].label = _("Present password")
+        self.fields["old_password"].label = _("Current password")
         self.fields["old_password"].widget.attrs.pop("autofocus", None)
 
 
@@ -49,7 +49,7 @@ class OwnPasswordForm(forms.Form):
     """The current password, as proof that the owner of the account is using the open session."""
 
     password = forms.CharField(
-        label=_("Present password"),
+        label=_("Current password"),
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
@@ -61,18 +61,18 @@ class OwnPasswordForm(forms.Form):
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]
         if not self.user.check_password(password):
-            raise ValidationError(_("This is not your password."), code="password_incorrect")
+            raise ValidationError(_("Wrong password."), code="password_incorrect")
         return password
 
 
 class EmailForm(OwnPasswordForm):
     """The current password and the new address."""
 
-    email = AddressField(label=_("New e-mail address"))
+    email = AddressField(label=_("New email address"))
     field_order = ("email", "password")
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"]
         if fold(email) == fold(self.user.email):
-            raise ValidationError(_("This is your address already."))
+            raise ValidationError(_("This is already your email address."))
         return email

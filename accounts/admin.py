@@ -67,7 +67,7 @@ class FewAtOnce(Audited):
         chosen = list(rows.order_by("pk")[: AT_ONCE + 1])
         if len(chosen) <= AT_ONCE:
             return chosen
-        text = gettext("These are too many at once: choose %(n)d at most.") % {"n": AT_ONCE}
+        text = gettext("Too many selected: choose at most %(n)d.") % {"n": AT_ONCE}
         self.message_user(request, text, messages.ERROR)
         return []
 
@@ -139,14 +139,14 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
         if wanted:
             emails.note_wish(obj, wanted)
             emails.send_link(obj.pk)
-            text = gettext("%(email)s becomes the address when it is confirmed: a link is on its way there.")
+            text = gettext("%(email)s becomes the email address when it is verified: a link was sent to it.")
             self.message_user(request, text % {"email": wanted}, messages.WARNING)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return super().changeform_view(request, *args, **kwargs)
         except IntegrityError:  # the name was taken between validation and the write
-            self.message_user(request, gettext("Somebody took this name a moment ago."), messages.ERROR)
+            self.message_user(request, gettext("That name has just been taken."), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
@@ -195,7 +195,9 @@ class UserAdmin(DjangoUserAdmin, FewAtOnce):
         if chosen:
             log_rows(request, chosen, CHANGE, gettext("Removed all second factors."))
             text = ngettext(
-                "%(n)d user has no second factor now.", "%(n)d users have no second factor now.", len(chosen)
+                "The second factors of %(n)d user were removed.",
+                "The second factors of %(n)d users were removed.",
+                len(chosen),
             )
             self.message_user(request, text % {"n": len(chosen)}, messages.SUCCESS)
 
@@ -221,7 +223,7 @@ class SessionAdmin(FewAtOnce):
     list_display = ["short", "user", "where", "created_at", "seen_at"]
     list_select_related = ["user", "last_seen"]
     search_fields = ["=user__username"]
-    search_help_text = _("the whole name")
+    search_help_text = _("the exact name")
     fields = readonly_fields = ["short", "user", "where", "created_at", "seen_at", "expire_date"]
     sortable_by: list[str] = []  # the table may have millions of rows
 

@@ -45,7 +45,7 @@ class Bounded(Audited):
         found = list(rows.order_by("pk")[: AT_ONCE + 1])
         if len(found) <= AT_ONCE:
             return found
-        text = gettext("These are too many at once: choose %(n)d at most.") % {"n": AT_ONCE}
+        text = gettext("Too many selected: choose at most %(n)d.") % {"n": AT_ONCE}
         self.message_user(request, text, messages.ERROR)
         return []
 

@@ -25,7 +25,7 @@ class _OwnName:
             raise ValidationError(User._meta.get_field("username").error_messages["unique"], code="unique")
         is_new = fold(name) != self.instance.name_key
         if is_new and (is_misleading(name) or others.filter(name_skeleton=skeleton(name)).exists()):
-            raise ValidationError(_("This name looks like another one, or like a web address."), code="misleading")
+            raise ValidationError(_("This name looks too much like another name or a web address."), code="misleading")
         return name
 
 

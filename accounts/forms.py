@@ -20,7 +20,7 @@ class LoginForm(FocusFirst, AuthenticationForm):
     password = PasswordField(label=_("Password"), autocomplete="current-password")
     error_messages = {
         **AuthenticationForm.error_messages,
-        "invalid_login": _("Name and password do not belong together. The password is case-sensitive."),
+        "invalid_login": _("Wrong name or password."),
     }
 
     def confirm_login_allowed(self, user: Any) -> None:
@@ -32,21 +32,19 @@ class LoginForm(FocusFirst, AuthenticationForm):
 class RegisterForm(FocusFirst, SetPasswordMixin, forms.Form):
     """A name, a strong password typed twice, and an optional e-mail address."""
 
-    username = NameField(
-        help_text=_("Letters and digits of any script; between them single blanks or . _ - ' may stand.")
-    )
+    username = NameField(help_text=_("Letters and digits of any script, with single spaces or . _ - ' between them."))
     email = AddressField(
-        label=_("E-mail address (optional)"),
+        label=_("Email address (optional)"),
         required=False,
         help_text=_(
-            "For a new password, should you forget yours: there is no other way back. Confirm it with the link that we "
-            "send you. Other readers do not see it."
+            "We need it to reset your password if you forget it: there is no other way. Verify it with the link that "
+            "we send you. Other readers do not see it."
         ),
     )
     password1 = PasswordField(
         label=_("Password"), autocomplete="new-password", help_text=password_validators_help_text_html()
     )
-    password2 = PasswordField(label=_("Password confirmation"), autocomplete="new-password")
+    password2 = PasswordField(label=_("Confirm password"), autocomplete="new-password")
 
     def clean(self) -> dict[str, Any]:
         """Check that the passwords agree and are strong. This form does not look for existing users."""

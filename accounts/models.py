@@ -84,13 +84,13 @@ class User(AbstractUser):
         max_length=60,
         unique=True,
         validators=[valid_name],
-        error_messages={"unique": _("This name is taken.")},
+        error_messages={"unique": _("That name is already taken.")},
     )
     # Case folding can make a name three times as long.
-    name_key = FoldedField(_("name, folded"), of="username", max_length=MAX_KEY, unique=True, editable=False)
+    name_key = FoldedField(_("normalized name"), of="username", max_length=MAX_KEY, unique=True, editable=False)
     # Not unique: older names may look alike.
     name_skeleton = SkeletonField(
-        _("name, as it looks"), of="username", max_length=MAX_SKELETON, default="", editable=False
+        _("lookalike form of the name"), of="username", max_length=MAX_SKELETON, default="", editable=False
     )
     user_type = models.CharField(
         _("type"), max_length=20, choices=Type.choices, default=Type.CLIENT, db_default=Type.CLIENT
@@ -149,14 +149,14 @@ class EmailChange(models.Model):
     user = models.OneToOneField(
         User, verbose_name=_("user"), on_delete=models.CASCADE, primary_key=True, related_name="email_change"
     )
-    email = models.EmailField(_("e-mail address"))
+    email = models.EmailField(_("email address"))
     # Part of the link, so that the link is valid for this request only, and once.
     nonce = models.CharField(_("nonce"), max_length=32, default=new_secret, editable=False)
-    asked_at = models.DateTimeField(_("asked"), default=timezone.now)
+    asked_at = models.DateTimeField(_("requested"), default=timezone.now)
 
     class Meta:
-        verbose_name = _("change of e-mail address")
-        verbose_name_plural = _("changes of e-mail addresses")
+        verbose_name = _("email change")
+        verbose_name_plural = _("email changes")
 
     def __str__(self) -> str:
         return self.email

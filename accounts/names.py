@@ -22,7 +22,7 @@ MAX_FOLDED: Final = 1000  # code points that are folded; four code points fold t
 # Letters of any script, digits, and single blanks or . _ - ' between them: "ken thompson" is valid.
 valid_name = RegexValidator(
     r"^[^\W_]+(?:[ ._'\-][^\W_]+)*\Z",
-    _("A name is made of letters and digits; between them single blanks or . _ - ' may stand."),
+    _("A name consists of letters and digits, with single spaces or . _ - ' between them."),
 )
 
 

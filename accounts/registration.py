@@ -17,7 +17,7 @@ from accounts.lookalikes import skeleton
 from accounts.models import User
 from accounts.names import MAX_KEY, fold, is_misleading, is_reserved, valid_name
 
-REFUSED: Final[str | Promise] = _("This name cannot be had. Choose another one.")
+REFUSED: Final[str | Promise] = _("That name is already taken.")
 
 
 def register(username: str, password: str, *, email: str = "", user_type: str = User.Type.CLIENT) -> User:

@@ -42,9 +42,9 @@ class SessionLine:
     def use_in_words(self) -> str:
         """Return the time of the last use in words, in the active language."""
         if self.is_present:
-            return _("in use now")
+            return _("active now")
         if self.last_seen is None:
-            return _("not known when last used")
+            return _("last use unknown")
         if (timezone.now() - self.last_seen).total_seconds() < JUST_NOW:
             return _("last used just now")
         return _("last used %(ago)s ago") % {"ago": timesince(self.last_seen, depth=1)}

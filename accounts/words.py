@@ -27,7 +27,7 @@ def has_link(text: str) -> bool:
 def check_words(text: str) -> None:
     """Validate a visitor's text for emails. Raises ValidationError for links and control characters."""
     if has_link(text):
-        raise ValidationError(_("Leave out web and e-mail addresses, and put a blank after a full stop."), code="link")
+        raise ValidationError(_("Leave out web and email addresses, and put a space after a full stop."), code="link")
     if _control.search(text):
         raise ValidationError(_("Leave out control characters."), code="control")
 

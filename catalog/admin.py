@@ -51,7 +51,7 @@ class ForTag(Audited):
             typed = forms.CharField(max_length=200).clean(request.POST.get("tag"))
             return str(Tag._meta.get_field("name").clean(typed, None))
         except ValidationError:
-            text = gettext("Say which tag: write its name beside the action.")
+            text = gettext("Enter the name of a tag next to the action.")
             self.message_user(request, text, messages.WARNING)
             return ""
 
@@ -167,7 +167,11 @@ class BookAdmin(ForTag):
         if tag := self._existing(request):
             _log(request, books, gettext("Removed the tag “%(name)s”.") % {"name": tag.name})
             count = services.remove_tag(books, tag)
-            text = ngettext("“%(name)s” was taken off %(n)d book.", "“%(name)s” was taken off %(n)d books.", count)
+            text = ngettext(
+                "The tag “%(name)s” was removed from %(n)d book.",
+                "The tag “%(name)s” was removed from %(n)d books.",
+                count,
+            )
             self.message_user(request, text % {"n": count, "name": tag.name}, messages.SUCCESS)
 
 
@@ -229,7 +233,7 @@ class TagAdmin(ForTag):
             names = list(tags.exclude(pk=into.pk).values_list("name", flat=True)[:20])
             count = services.merge_tags(tags, into)
             merged = ", ".join(names) + (", …" if count > len(names) else "")
-            _log(request, [into], gettext("Merged in: %(names)s.") % {"names": merged})
+            _log(request, [into], gettext("Merged tags: %(names)s.") % {"names": merged})
             text = ngettext("%(n)d tag was merged into “%(name)s”.", "%(n)d tags were merged into “%(name)s”.", count)
             self.message_user(request, text % {"n": count, "name": into.name}, messages.SUCCESS)
 
@@ -242,7 +246,7 @@ class AliasForm(forms.ModelForm):
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         name, tag = normalise(cleaned.get("name", "")), cleaned.get("tag")
         if name and tag and (name == tag.name or TagAlias.objects.filter(name=tag.name).exists()):
-            self.add_error("tag", gettext("Choose a tag of another name, which does not mean another tag itself."))
+            self.add_error("tag", gettext("Choose a tag with a different name that is not an alias itself."))
         return cleaned
 
 

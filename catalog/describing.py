@@ -27,9 +27,9 @@ def describe(book: BookRecord) -> str:
         for one in series_in(book["title"])
     ]
     if book["rating"] is not None:
-        parts.append(gettext("Rated %(rating)s of 5.") % {"rating": f"{book['rating']:.2f}"})
+        parts.append(gettext("Rated %(rating)s out of 5.") % {"rating": f"{book['rating']:.2f}"})
     if tags := _tags(book):
-        parts.append(gettext("Readers call it: %(tags)s.") % {"tags": tags})
+        parts.append(gettext("Tags: %(tags)s.") % {"tags": tags})
     return " ".join(parts)
 
 

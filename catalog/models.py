@@ -67,7 +67,7 @@ class Tag(models.Model):
         _("hidden"),
         default=False,
         db_default=False,
-        help_text=_("Queries know it; pages and lists of tags do not show it."),
+        help_text=_("Found by queries, but not shown on pages and in lists of tags."),
     )
 
     objects = NamedManager()
@@ -101,12 +101,12 @@ class Book(models.Model):
     authors = models.ManyToManyField(Author, verbose_name=_("authors"), related_name="books", blank=True)
     tags = models.ManyToManyField(Tag, verbose_name=_("tags"), related_name="books", blank=True, through="Tagging")
     year = models.SmallIntegerField(
-        _("year"), null=True, blank=True, help_text=_("Of first publication; below zero is BC.")
+        _("year"), null=True, blank=True, help_text=_("Year of first publication; negative for BC.")
     )
     language = models.CharField(_("language"), max_length=10, blank=True, db_default="")
     isbn = models.CharField(_("ISBN"), max_length=13, blank=True, db_default="")
     popularity = models.PositiveBigIntegerField(
-        _("popularity"), default=0, db_default=0, help_text=_("How many readers have rated it.")
+        _("popularity"), default=0, db_default=0, help_text=_("Number of readers who rated it.")
     )
     rating = models.DecimalField(
         _("rating"), max_digits=3, decimal_places=2, null=True, blank=True, help_text=_("Mean, 1 to 5.")
@@ -143,7 +143,7 @@ class Tagging(models.Model):
     tag = models.ForeignKey(Tag, models.CASCADE)
     # 1 for tags that staff added, 0 for tags that only votes keep on the book.
     imported_count = models.PositiveIntegerField(
-        _("readers elsewhere"), default=1, db_default=1, help_text=_("Votes of readers of this shop are added.")
+        _("readers on other sites"), default=1, db_default=1, help_text=_("Votes of readers of this shop are added.")
     )
 
     class Meta:
@@ -163,8 +163,8 @@ class TagAlias(models.Model):
     tag = models.ForeignKey(Tag, models.CASCADE, verbose_name=_("tag"), related_name="aliases")
 
     class Meta:
-        verbose_name = _("other name of a tag")
-        verbose_name_plural = _("other names of tags")
+        verbose_name = _("tag alias")
+        verbose_name_plural = _("tag aliases")
         ordering = ["name"]
 
     def __str__(self) -> str:
@@ -177,7 +177,7 @@ class TagVote(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     book = models.ForeignKey(Book, models.CASCADE, related_name="+")
     tag = models.ForeignKey(Tag, models.CASCADE, related_name="+")
-    created_at = models.DateTimeField(_("given"), auto_now_add=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("vote for a tag")

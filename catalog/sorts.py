@@ -94,10 +94,10 @@ REVERSE: Final = "-"
 _sorts: Final[dict[str, Sort]] = {
     sort.name: sort
     for sort in (
-        Sort(DEFAULT, _("Most read"), _("Least read first"), keys.popular, lambda: F("popularity"), is_descending=True),
-        Sort("newest", _("Newest"), _("Oldest first"), keys.newest, lambda: F("year"), is_descending=True),
-        Sort("rating", _("Best rated"), _("Worst rated first"), keys.ratings, lambda: F("rating"), is_descending=True),
-        Sort("title", _("By title"), _("From Z to A"), keys.titles, _title, is_text=True),
+        Sort(DEFAULT, _("Most read"), _("Least read"), keys.popular, lambda: F("popularity"), is_descending=True),
+        Sort("newest", _("Newest"), _("Oldest"), keys.newest, lambda: F("year"), is_descending=True),
+        Sort("rating", _("Highest rated"), _("Lowest rated"), keys.ratings, lambda: F("rating"), is_descending=True),
+        Sort("title", _("Title: A to Z"), _("Title: Z to A"), keys.titles, _title, is_text=True),
     )
 }
 

@@ -50,7 +50,7 @@ def book_page(request: HttpRequest, pk: int) -> HttpResponse:
     """
     page = get_book_page(pk)
     if page is None:
-        return _not_found(request, _("There is no such book."))
+        return _not_found(request, _("Book not found."))
     book_shown.send_robust(book_page, request=request, book_id=pk)
     if wants_json(request):
         response = json(orjson.Fragment(page.json))
@@ -69,7 +69,7 @@ def author_page(request: HttpRequest, pk: int) -> HttpResponse:
     """
     author = get_author(pk)
     if author is None:
-        return _not_found(request, _("There is no such author."))
+        return _not_found(request, _("Author not found."))
     page = _growing(request, partial(find_books_by, pk, request.GET.get("after", "")))
     if wants_json(request):
         found = _results(page)

@@ -49,7 +49,9 @@ def _give(user_id: int, book_id: int, name: str) -> tuple[str, bool]:
     if own.filter(tag__name=meant).exists():
         return meant, False
     if own.count() >= settings.TAGS_OF_READER:
-        raise ValidationError(_("You gave this book %(n)d tags. Remove one first.") % {"n": settings.TAGS_OF_READER})
+        raise ValidationError(
+            _("You have added %(n)d tags to this book. Remove one first.") % {"n": settings.TAGS_OF_READER}
+        )
     tag = ids_of(Tag, [meant])[0][meant]
     Tagging.objects.bulk_create([Tagging(book_id=book_id, tag_id=tag, imported_count=0)], ignore_conflicts=True)
     TagVote.objects.create(user_id=user_id, book_id=book_id, tag_id=tag)
@@ -99,7 +101,7 @@ def check_name(text: str) -> str:
     check_line(text)
     name = normalise(text)
     if not name:
-        raise ValidationError(_("Write a tag."))
+        raise ValidationError(_("Enter a tag."))
     if len(name) > settings.TAG_MAX_LENGTH:
         raise ValidationError(_("A tag has at most %(n)d characters.") % {"n": settings.TAG_MAX_LENGTH})
     tag = query.Tag(name)
@@ -108,7 +110,7 @@ def check_name(text: str) -> str:
     except query.QueryError:
         is_findable = False
     if not is_findable:
-        raise ValidationError(_("Leave out signs that a search cannot find."))
+        raise ValidationError(_("Remove characters that the search does not support."))
     return name
 
 

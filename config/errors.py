@@ -17,12 +17,14 @@ def _page(request: HttpRequest, status: int, title: str, message: str) -> HttpRe
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Return the page for status 400."""
-    return _page(request, 400, _("That was not understood"), _("Something in the request is not as it should be."))
+    return _page(request, 400, _("Bad request"), _("The request contains an invalid value."))
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Return the page for status 403."""
-    return _page(request, 403, _("This is not for you to see"), _("You may have to log in as somebody else."))
+    return _page(
+        request, 403, _("You don't have access to this page"), _("You may need to log in with a different account.")
+    )
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -30,16 +32,14 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
     return _page(
         request,
         404,
-        _("No such page"),
-        _("It may have been sold, moved, or never written. The shelves are this way:"),
+        _("Page not found"),
+        _("The address may be wrong, or the page may have been removed."),
     )
 
 
 def method_not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
     """Return the page for status 405. allowed: the value of the header ``Allow``."""
-    response = _page(
-        request, 405, _("This cannot be done here"), _("The page exists, but it does not take what was sent.")
-    )
+    response = _page(request, 405, _("Method not allowed"), _("This page does not accept this kind of request."))
     response.headers["Allow"] = allowed
     return response
 
@@ -49,8 +49,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _page(
         request,
         500,
-        _("Something broke"),
-        _("It is our fault, and it has been noted. Please try again in a moment."),
+        _("Something went wrong"),
+        _("The error has been logged. Please try again in a moment."),
     )
 
 
@@ -59,6 +59,6 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return _page(
         request,
         403,
-        _("This form has grown old"),
-        _("Go back, reload the page and send it again. Cookies have to be allowed for this site."),
+        _("This form has expired"),
+        _("Go back, reload the page and submit the form again. This site needs cookies."),
     )

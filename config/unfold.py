@@ -24,7 +24,7 @@ def _item(title: Any, icon: str, model: str) -> dict[str, Any]:
 UNFOLD: Final[dict[str, Any]] = {
     "SITE_TITLE": "Diptych",
     "SITE_HEADER": "Diptych",
-    "SITE_SUBHEADER": _("The back room of the bookshop"),
+    "SITE_SUBHEADER": _("Bookshop administration"),
     "SITE_SYMBOL": "menu_book",
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _static("favicon.svg")}],
     "SHOW_LANGUAGES": True,
@@ -59,13 +59,13 @@ UNFOLD: Final[dict[str, Any]] = {
                 ],
             },
             {
-                "title": _("Among readers"),
+                "title": _("Community"),
                 "items": [
                     _item(_("Posts"), "forum", "social.post"),
                     _item(_("Follows"), "group", "social.follow"),
                     _item(_("Blocks"), "block", "social.block"),
                     _item(_("Mutes"), "volume_off", "social.mute"),
-                    _item(_("Fetched authors"), "campaign", "social.pulled"),
+                    _item(_("Pulled authors"), "campaign", "social.pulled"),
                 ],
             },
             {

@@ -68,12 +68,12 @@ def parse(given: Mapping[str, str], default: Range, today: date) -> Range:
     if last is None:
         last = min(bound, first + length) if first <= bound else first
     if first > last:
-        raise BadQuery(_("The first day has to come before the last."))
+        raise BadQuery(_("The first day must come before the last day."))
     if first < EARLIEST or last > bound:
         limits = {"first": date_format(EARLIEST), "last": date_format(bound)}
         raise BadQuery(_("Choose days from %(first)s to %(last)s.") % limits)
     if (last - first).days >= LONGEST:
-        raise BadQuery(_("A page shows at most %(days)d days: choose a shorter time.") % {"days": LONGEST})
+        raise BadQuery(_("A page shows at most %(days)d days. Choose a shorter period.") % {"days": LONGEST})
     return Range(first, last)
 
 
@@ -82,7 +82,7 @@ def choose(given: Mapping[str, str], name: str, choices: Sequence[str]) -> str:
     word = given.get(name, "") or choices[0]
     if word not in choices:
         said = {"name": name, "choices": ", ".join(filter(None, choices))}
-        raise BadQuery(_("“%(name)s” can be: %(choices)s.") % said)
+        raise BadQuery(_("Choose one of these for “%(name)s”: %(choices)s.") % said)
     return word
 
 
@@ -93,4 +93,4 @@ def _day(text: str) -> date | None:
         return date.fromisoformat(text.strip())
     except ValueError:
         said = text.strip()[:40]
-        raise BadQuery(_("“%(text)s” is not a day. Write it like 2026-03-31.") % {"text": said}) from None
+        raise BadQuery(_("“%(text)s” is not a date. Write dates like 2026-03-31.") % {"text": said}) from None

@@ -25,11 +25,11 @@ from mirror.read_only import ReadOnly
 class Standing(admin.SimpleListFilter):
     """Filter changes by state. Without a choice, show the unapplied ones."""
 
-    title = _("standing")
+    title = _("status")
     parameter_name = "standing"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("pending", _("pending")), ("aside", _("set aside")), ("applied", _("applied"))]
+        return [("pending", _("pending")), ("aside", _("quarantined")), ("applied", _("applied"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Change]) -> QuerySet[Change]:
         match self.value():
@@ -50,28 +50,28 @@ class ChangeAdmin(ReadOnly):
     list_display = ["id", "mirror", "source", "key", "created_at", "standing", "attempts", "error"]
     list_filter = [Standing, "mirror"]
     search_fields = ["=key"]
-    search_help_text = _("the whole key")
+    search_help_text = _("the exact key")
     ordering = ["-id"]
     actions = ["retry", "discard"]
 
-    @display(description=_("standing"), label={"aside": "danger", "pending": "info", "applied": "success"})
+    @display(description=_("status"), label={"aside": "danger", "pending": "info", "applied": "success"})
     def standing(self, change: Change) -> tuple[str, Any]:
         """Return the state of a change and its label."""
         if change.applied_at is not None:
             return "applied", _("applied")
-        return ("pending", _("pending")) if change.quarantined_at is None else ("aside", _("set aside"))
+        return ("pending", _("pending")) if change.quarantined_at is None else ("aside", _("quarantined"))
 
-    @admin.action(description=_("Try again what was set aside"), permissions=["act"])
+    @admin.action(description=_("Retry quarantined changes"), permissions=["act"])
     def retry(self, request: HttpRequest, queryset: QuerySet[Change]) -> None:
         count = outbox.retry(queryset)
         send.sweep()
-        text = ngettext("%(count)s change is tried again.", "%(count)s changes are tried again.", count)
+        text = ngettext("%(count)s change will be retried.", "%(count)s changes will be retried.", count)
         self.message_user(request, text % {"count": count}, messages.SUCCESS if count else messages.WARNING)
 
-    @admin.action(description=_("Give up what was set aside (Redis stays as it is)"), permissions=["act"])
+    @admin.action(description=_("Discard quarantined changes (Redis stays as it is)"), permissions=["act"])
     def discard(self, request: HttpRequest, queryset: QuerySet[Change]) -> None:
         count = outbox.discard(queryset)
-        text = ngettext("%(count)s change was given up.", "%(count)s changes were given up.", count)
+        text = ngettext("%(count)s change was discarded.", "%(count)s changes were discarded.", count)
         self.message_user(request, text % {"count": count}, messages.SUCCESS if count else messages.WARNING)
 
 
@@ -124,7 +124,7 @@ class StateAdmin(ReadOnly):
         """Age of the oldest pending change."""
         return f"{state.status.oldest_pending_seconds:.1f} s"
 
-    @display(description=_("set aside"))
+    @display(description=_("quarantined"))
     def aside(self, state: Any) -> int:
         """Number of quarantined changes."""
         return int(state.status.quarantined)
@@ -134,11 +134,11 @@ class StateAdmin(ReadOnly):
         """Version of the layout of keys and records."""
         return int(state.status.layout_version)
 
-    @admin.action(description=_("Verify: compare with SQL, both ways"), permissions=["act"])
+    @admin.action(description=_("Verify: compare Redis with SQL in both directions"), permissions=["act"])
     def verify(self, request: HttpRequest, queryset: QuerySet[State]) -> None:
         self._ask(request, queryset, send.verify)
 
-    @admin.action(description=_("Rebuild from SQL (SQL answers meanwhile)"), permissions=["act"])
+    @admin.action(description=_("Rebuild from SQL (SQL answers all reads meanwhile)"), permissions=["act"])
     def rebuild(self, request: HttpRequest, queryset: QuerySet[State]) -> None:
         self._ask(request, queryset, lambda mirror: send.rebuild(mirror, if_cold=False))
 
@@ -146,8 +146,8 @@ class StateAdmin(ReadOnly):
         """Send a task for each mirror, and report whether the broker accepted it."""
         for state in queryset:
             if ask(state.mirror):
-                text = gettext("%(mirror)s: asked for; the result will be seen here.") % {"mirror": state.mirror}
+                text = gettext("%(mirror)s: requested; the result will appear here.") % {"mirror": state.mirror}
                 self.message_user(request, text, messages.SUCCESS)
             else:
-                text = gettext("%(mirror)s: the broker does not answer.") % {"mirror": state.mirror}
+                text = gettext("%(mirror)s: the broker is not responding.") % {"mirror": state.mirror}
                 self.message_user(request, text, messages.ERROR)

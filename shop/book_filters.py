@@ -49,7 +49,7 @@ def _describe_prices(values: filters.Values) -> str:
 
 
 def _stock_fields() -> Mapping[str, forms.Field]:
-    message = _("This filter is “1”, or left out.")
+    message = _("This filter must be “1” or empty.")
     return {IN_STOCK: forms.RegexField("^(1|on)$", required=False, error_messages={"invalid": message})}
 
 

@@ -73,7 +73,7 @@ def price_on_card(product: ProductRecord | None) -> SafeString:
 def _price(cents: int, was: int | None, is_left: bool, language: str) -> SafeString:
     """Render a price. ``language`` must be the active language; it is part of the cache key."""
     before = format_html(
-        ' <s class="was"><span class="sr-only">{} </span>{}</s>', gettext("instead of"), money(was)
+        ' <s class="was"><span class="sr-only">{} </span>{}</s>', gettext("was"), money(was)
     ) if was else ""  # fmt: skip
     sold_out = "" if is_left else format_html('<p class="stock none">{}</p>', gettext("Sold out"))
     reduced = " reduced" if was else ""

@@ -26,7 +26,7 @@ class CardField(forms.CharField):
     def __init__(self) -> None:
         attrs = {"autocomplete": "cc-number", "inputmode": "numeric", "list": "test-cards", "spellcheck": "false"}
         super().__init__(label=_("Card number"), widget=CardInput(attrs=attrs), max_length=LONGEST_CARD)
-        self.error_messages["required"] = _("Type the number of your card.")
+        self.error_messages["required"] = _("Enter your card number.")
 
     def clean(self, value: Any) -> Any:
         said = super().clean(value)
@@ -34,7 +34,7 @@ class CardField(forms.CharField):
             return None
         typed = "".join(said.replace("-", " ").split())
         if not (typed.isascii() and typed.isdecimal() and 12 <= len(typed) <= 19 and adds_up(typed)):
-            raise forms.ValidationError(_("That is not the number of a card: a digit is missing or wrong."))
+            raise forms.ValidationError(_("This card number is not valid: a digit is missing or wrong."))
         return Card(typed)
 
 
@@ -77,9 +77,9 @@ class CheckoutForm(PayForm):
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
     email = forms.EmailField(
-        label=_("E-mail address"),
+        label=_("Email address"),
         max_length=Order._meta.get_field("email").max_length,
-        help_text=_("We write to it once your order is paid."),
+        help_text=_("We send the order confirmation to this address."),
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
     address = forms.CharField(
@@ -87,7 +87,7 @@ class CheckoutForm(PayForm):
         max_length=500,
         validators=[check_words],
         widget=forms.Textarea(attrs={"rows": 4, "autocomplete": "street-address"}),
-        help_text=_("Street, town, country: as it is to stand on the parcel."),
+        help_text=_("Street, city and country, as they should appear on the parcel."),
     )
     version = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**63 - 1)
     total = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**63 - 1)

@@ -13,7 +13,9 @@ def register() -> None:
 
     It uses the usual prices, because sales end.
     """
-    sorts.register(sorts.Sort("price", _("By price"), _("Most expensive first"), keys.prices, _price, mirror="product"))
+    sorts.register(
+        sorts.Sort("price", _("Price: low to high"), _("Price: high to low"), keys.prices, _price, mirror="product")
+    )
 
 
 def _price() -> Combinable:

@@ -66,7 +66,7 @@ class HashtagInline(_OfPost):
 class AboutFilter(admin.SimpleListFilter):
     """A filter that separates posts about a book from other posts."""
 
-    title = _("about")
+    title = _("book")
     parameter_name = "about"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
@@ -86,7 +86,7 @@ class PostAdmin(Bounded):
     list_filter = ["is_hidden", AboutFilter]
     list_select_related = ["user", "book"]
     search_fields = ["text"]
-    search_help_text = _("words of one of the last 50,000 posts, @somebody, #hashtag, or a post's number")
+    search_help_text = _("words from the last 50,000 posts, @name, #hashtag, or the number of a post")
     fields = ["text", "user", "book", "created_at", "is_hidden", "is_pulled"]
     readonly_fields = ["text", "user", "created_at", "is_pulled"]
     autocomplete_fields = ["book"]
@@ -134,12 +134,12 @@ class PostAdmin(Bounded):
     def about(self, post: Post) -> SafeString | str:
         return _narrowed("book", post.book_id, post.book.title) if post.book else "–"
 
-    @display(description=_("standing"), label={"hidden": "danger", "fetched": "info", "shown": "success"})
+    @display(description=_("status"), label={"hidden": "danger", "fetched": "info", "shown": "success"})
     def standing(self, post: Post) -> tuple[str, Any]:
         """Return whether the post is visible and how its readers receive it."""
         if post.is_hidden:
             return "hidden", _("hidden")
-        return ("fetched", _("fetched by readers")) if post.is_pulled else ("shown", _("shown"))
+        return ("fetched", _("pulled")) if post.is_pulled else ("shown", _("visible"))
 
     @admin.action(description=_("Hide selected posts"), permissions=["change"])
     def hide(self, request: HttpRequest, rows: QuerySet[Post]) -> None:
@@ -150,17 +150,17 @@ class PostAdmin(Bounded):
     @admin.action(description=_("Show selected posts again"), permissions=["change"])
     def unhide(self, request: HttpRequest, rows: QuerySet[Post]) -> None:
         found = [post for post in self.chosen(request, rows) if posts.unhide_post(post.pk)]
-        self.log(request, found, CHANGE, gettext("Shown again."))
-        text = ngettext("%(n)d post is shown again.", "%(n)d posts are shown again.", len(found))
+        self.log(request, found, CHANGE, gettext("Visible again."))
+        text = ngettext("%(n)d post is visible again.", "%(n)d posts are visible again.", len(found))
         self.done(request, text, len(found))
 
-    @admin.action(description=_("Remove selected posts for good"), permissions=["delete"])
+    @admin.action(description=_("Delete selected posts permanently"), permissions=["delete"])
     def remove(self, request: HttpRequest, rows: QuerySet[Post]) -> None:
         found = self.chosen(request, rows)
         self.log(request, found, DELETION, "")
         assert request.user.pk is not None
         count = sum(posts.delete_post(post.pk, by=request.user.pk) for post in found)
-        self.done(request, ngettext("%(n)d post was removed.", "%(n)d posts were removed.", count), count)
+        self.done(request, ngettext("%(n)d post was deleted.", "%(n)d posts were deleted.", count), count)
 
 
 def _narrowed(column: str, pk: int | None, name: str) -> SafeString:

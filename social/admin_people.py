@@ -28,7 +28,7 @@ class _Edges(Bounded):
     ends: ClassVar[tuple[str, str]]
     actions = ["end_selected"]
     search_fields = ["pk"]  # the admin shows a search box only if this is not empty
-    search_help_text = _("the whole name of either")
+    search_help_text = _("the exact name of either reader")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -51,13 +51,13 @@ class _Edges(Bounded):
         """End the relation through the service. Return whether it existed."""
         raise NotImplementedError
 
-    @admin.action(description=_("End selected ones"), permissions=["delete"])
+    @admin.action(description=_("Remove selected rows"), permissions=["delete"])
     def end_selected(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
         found = self.chosen(request, rows)
         self.log(request, found, DELETION, "")
         for row in found:
             self.delete_model(request, row)
-        self.done(request, ngettext("%(n)d was ended.", "%(n)d were ended.", len(found)), len(found))
+        self.done(request, ngettext("%(n)d was removed.", "%(n)d were removed.", len(found)), len(found))
 
 
 @admin.register(Follow)
@@ -104,7 +104,7 @@ class PulledAdmin(Bounded):
     list_select_related = ["user"]
     list_filter = ["state"]
     search_fields = ["=user__username"]
-    search_help_text = _("the whole name")
+    search_help_text = _("the exact name")
     fields = readonly_fields = ["user", "standing", "turned_at"]
 
     def has_change_permission(self, request: HttpRequest, obj: Pulled | None = None) -> bool:
@@ -125,7 +125,7 @@ admin.site.unregister(User)
 class ReaderAdmin(UserAdmin):
     """Users, with links to their posts and follows."""
 
-    fieldsets = [*UserAdmin.fieldsets, (_("Among readers"), {"fields": ["among_readers"]})]
+    fieldsets = [*UserAdmin.fieldsets, (_("Community"), {"fields": ["among_readers"]})]
     readonly_fields = [*UserAdmin.readonly_fields, "among_readers"]
 
     @display(description=_("posts and follows"))

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 class SocialConfig(AppConfig):
     name = "social"
-    verbose_name = _("readers among themselves")
+    verbose_name = _("community")
 
     def ready(self) -> None:
         from accounts import hiding

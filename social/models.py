@@ -46,11 +46,9 @@ class Post(models.Model):
         db_index=False,
     )
     created_at = models.DateTimeField(_("posted"), default=timezone.now)
-    is_hidden = models.BooleanField(
-        _("hidden"), default=False, db_default=False, help_text=_("Taken out of sight by staff.")
-    )
+    is_hidden = models.BooleanField(_("hidden"), default=False, db_default=False, help_text=_("Hidden by staff."))
     # True if the author had too many followers for a fan-out: their timelines pull the post when they are read.
-    is_pulled = models.BooleanField(_("fetched by readers"), default=False, db_default=False, editable=False)
+    is_pulled = models.BooleanField(_("pulled"), default=False, db_default=False, editable=False)
     # The form contains this key, so that a repeated submission creates only one post.
     key = models.CharField(_("key"), max_length=64, default=new_key, editable=False)
 
@@ -78,7 +76,7 @@ class Mention(models.Model):
     post = models.ForeignKey(Post, verbose_name=_("post"), on_delete=models.CASCADE, related_name="mentions")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("who"),
+        verbose_name=_("reader"),
         on_delete=models.CASCADE,
         related_name="mentions",
         db_index=False,
@@ -165,7 +163,7 @@ class Mute(models.Model):
     """A reader has muted another: their posts are hidden, and they are not notified."""
 
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("who"), on_delete=models.CASCADE, related_name="+", db_index=False
+        settings.AUTH_USER_MODEL, verbose_name=_("reader"), on_delete=models.CASCADE, related_name="+", db_index=False
     )
     muted = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("muted"), on_delete=models.CASCADE, related_name="+"
@@ -193,9 +191,9 @@ class Pulled(models.Model):
     """
 
     class State(models.TextChoices):
-        TURNING = "turning", _("turning")
-        ON = "on", _("on")
-        EASED = "eased", _("eased")
+        TURNING = "turning", _("switching to pull")
+        ON = "on", _("pulled")
+        EASED = "eased", _("pushed again")
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -209,8 +207,8 @@ class Pulled(models.Model):
     turned_at = models.BigIntegerField(_("last change"), null=True, editable=False)
 
     class Meta:
-        verbose_name = _("author whose posts are fetched")
-        verbose_name_plural = _("authors whose posts are fetched")
+        verbose_name = _("pulled author")
+        verbose_name_plural = _("pulled authors")
 
     def __str__(self) -> str:
         return f"{self.user_id}: {self.state}"

@@ -57,11 +57,11 @@ def clean(text: str) -> str:
     text = _piled_up.sub(r"\1", text)
     text = _blank_lines.sub("\n\n\n", _ends_of_lines.sub("", text)).strip()
     if not _visible.search(text):
-        raise ValidationError(_("There is nothing to read in it."), code="empty")
+        raise ValidationError(_("The post is empty."), code="empty")
     if (count := length(text)) > MOST:
         raise too_long(count)
     if len(text) > MOST_POINTS:
-        said = _("Its characters are put together of %(count)d parts; there is room for %(most)d.")
+        said = _("The characters consist of %(count)d code points. The maximum is %(most)d.")
         raise ValidationError(said, code="too_long", params={"count": len(text), "most": MOST_POINTS})
     return text
 
@@ -85,5 +85,5 @@ def length(text: str) -> int:
 
 def too_long(count: int) -> ValidationError:
     """Return the error for a text with ``count`` characters."""
-    said = _("That is %(count)d characters, and there is room for %(most)d: take %(over)d away.")
+    said = _("The post has %(count)d characters. The maximum is %(most)d: remove %(over)d.")
     return ValidationError(said, code="too_long", params={"count": count, "most": MOST, "over": count - MOST})

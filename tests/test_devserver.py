@@ -109,7 +109,7 @@ def test_demo_keeps_everything_for_its_second_start_and_survives_dead_processes(
         assert "demo-staff" in _log_in(f"http://{host}:{site.port}", "demo-staff", first["passwords"]["demo-staff"])
     with pytest.raises(HTTPError) as missing:
         site.read("/no/such/page/")
-    assert "To the front page" in missing.value.read().decode()
+    assert "Go to the home page" in missing.value.read().decode()
     kept = site.folder / "var" / "demo.env"
     secrets = kept.read_text()
     _check_second_runner(site)

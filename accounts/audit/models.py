@@ -16,7 +16,7 @@ class AuditEvent(models.Model):
     class Kind(models.TextChoices):
         LOCKED_OUT = "locked out", _("locked out")
         PASSWORD = "password", _("password changed")
-        EMAIL = "email", _("e-mail address changed")
+        EMAIL = "email", _("email address changed")
         FACTOR = "factor", _("second factor")
         RIGHTS = "rights", _("groups or permissions changed")
         STAFF = "staff", _("change by staff")

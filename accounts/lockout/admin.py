@@ -52,12 +52,12 @@ class FailedLoginsAdmin(ModelAdmin):
     def locked(self, row: FailedLogins) -> bool:
         return row.count >= row.allowed and row.ends_at > timezone.now()
 
-    @admin.action(description=_("Let them try again"), permissions=["unlock"])
+    @admin.action(description=_("Reset selected counters, so that logins are possible again"), permissions=["unlock"])
     def unlock(self, request: HttpRequest, rows: QuerySet[FailedLogins]) -> None:
         chosen = list(rows.order_by("pk")[:AT_ONCE])
-        log_rows(request, chosen, CHANGE, str(_("Let them try again")))
+        log_rows(request, chosen, CHANGE, str(_("Reset selected counters, so that logins are possible again")))
         count = lockout.unlock(keys=[row.pk for row in chosen])
-        text = ngettext("%(n)d may try again.", "%(n)d may try again.", count) % {"n": count}
+        text = ngettext("%(n)d counter was reset.", "%(n)d counters were reset.", count) % {"n": count}
         self.message_user(request, text, messages.SUCCESS)
 
     def has_unlock_permission(self, request: HttpRequest) -> bool:

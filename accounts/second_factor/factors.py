@@ -21,7 +21,7 @@ APP_ADDED: Final = _("An authenticator app was added.")
 APP_REMOVED: Final = _("The authenticator app was removed.")
 PASSKEY_ADDED: Final = _("A passkey was added.")
 PASSKEY_REMOVED: Final = _("A passkey was removed.")
-CODES_RENEWED: Final = _("New recovery codes were made.")
+CODES_RENEWED: Final = _("New recovery codes were created.")
 CODE_USED: Final = _("A recovery code was used.")
 RESET: Final = _("All second factors were removed by staff.")
 

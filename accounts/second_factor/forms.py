@@ -36,7 +36,7 @@ class FactorForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}
         if not any(given.get(name) for name in self.fields):
-            raise ValidationError({"code": _("Type a code.")})
+            raise ValidationError({"code": _("Enter a code.")})
         return given
 
 
@@ -48,7 +48,7 @@ class ProofForm(FactorForm):
     def clean(self) -> dict[str, Any]:
         given = super(FactorForm, self).clean() or {}
         if not any(given.get(name) for name in self.fields):
-            raise ValidationError({"password": _("Type your password.")})
+            raise ValidationError({"password": _("Enter your password.")})
         return given
 
 

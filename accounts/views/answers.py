@@ -44,7 +44,7 @@ def refused(request: HttpRequest, why: str, address: str, status: int) -> HttpRe
 
 def too_often(request: HttpRequest, seconds: int, address: str) -> HttpResponse:
     """Return status 429 with the time until the next attempt."""
-    why = _("That was a bit much at once. Please try again in %(wait)s.") % {"wait": in_words(seconds)}
+    why = _("Too many requests. Try again in %(wait)s.") % {"wait": in_words(seconds)}
     response = refused(request, why, address, 429)
     response.headers["Retry-After"] = str(seconds)
     return response

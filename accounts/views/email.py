@@ -40,7 +40,7 @@ class ChangeEmail(LoginRequiredMixin, Limited, FormView):
     def form_valid(self, form: EmailForm) -> HttpResponse:
         email = form.cleaned_data["email"]
         emails.ask(form.user, email)
-        text = _("A link is on its way to %(email)s. Your address changes when you have followed it.")
+        text = _("We sent a link to %(email)s. Your email address changes when you open the link.")
         messages.success(self.request, text % {"email": email})
         return HttpResponseRedirect(reverse("accounts:account"))
 
@@ -53,9 +53,9 @@ def send_again(request: HttpRequest) -> HttpResponse:
     change = EmailChange.objects.filter(pk=request.user.pk).first()
     if change is not None:
         if wait := letters_to(change.email).spend():
-            return too_many(request, wait, _("This address has had several letters already."))
+            return too_many(request, wait, _("We have already sent several emails to this address."))
         emails.send_link(change.pk)
-        messages.success(request, _("A link is on its way to %(email)s.") % {"email": change.email})
+        messages.success(request, _("We sent a link to %(email)s.") % {"email": change.email})
     return HttpResponseRedirect(reverse("accounts:account"))
 
 
@@ -75,5 +75,5 @@ class ConfirmEmail(LoginRequiredMixin, TemplateView):
     def post(self, request: HttpRequest, token: str) -> HttpResponse:
         if not emails.confirm(request.user.pk or 0, token):
             return self.get(request, token=token)
-        messages.success(request, _("Your e-mail address is changed."))
+        messages.success(request, _("Your email address was changed."))
         return HttpResponseRedirect(reverse("accounts:account"))

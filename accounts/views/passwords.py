@@ -93,10 +93,10 @@ class Change(Limited, auth_views.PasswordChangeView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         if not passwords.change(self.request, form.user, form.cleaned_data["new_password1"]):
-            form.add_error("old_password", _("Your password was changed a moment ago, by another request."))
+            form.add_error("old_password", _("Your password was just changed by another request."))
             return self.form_invalid(form)
         messages.success(
-            self.request, _("Your password is changed. You stay logged in here; everywhere else you are logged out.")
+            self.request, _("Your password was changed. You stay logged in here; all other sessions were ended.")
         )
         response = HttpResponseRedirect(self.get_success_url())
         known.remember(response, form.user)  # the new password invalidated the old cookie

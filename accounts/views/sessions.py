@@ -36,7 +36,7 @@ class Sessions(View):
             return redirect_to_view("accounts:sessions")
         digest = find_session(_me(request).pk, request.POST.get("end", ""))
         if digest is None:
-            raise Http404(_("There is no such session."))
+            raise Http404(_("Session not found."))
         if digest == _present(request):
             logout(request)
             messages.success(request, _("You are logged out."))

@@ -27,5 +27,5 @@ def in_words(seconds: int) -> str:
 
 def locked_out(request: HttpRequest, seconds: int) -> HttpResponse:
     """Return the response to a refused login attempt, which is the same whether the name exists or not."""
-    reason = _("There were too many failed tries to log in, and the password was not looked at.")
+    reason = _("There were too many failed login attempts. The password was not checked.")
     return too_many(request, seconds, reason)

@@ -60,7 +60,7 @@ def parse(text: str) -> Node | None:
         message = format_lazy(_("The query is too long: at most {most} characters."), most=MAX_LENGTH)
         raise QueryError(message, MAX_LENGTH, text, len(text) - MAX_LENGTH)
     if bad := IMPOSSIBLE.search(text):
-        raise QueryError(_("No name can hold this character."), bad.start(), text)
+        raise QueryError(_("Tag names cannot contain this character."), bad.start(), text)
     if not text.strip():
         return None
     return _Parser(text).whole()
@@ -81,7 +81,7 @@ def _tokens(text: str) -> Iterator[_Token]:
         else:  # one of & | - ( )
             token = _Token(character, character, position, 1)
         if not token.text:
-            raise QueryError(_("There is no name between these quotes."), position, text, token.length)
+            raise QueryError(_("The quotation marks are empty."), position, text, token.length)
         yield token
         position += token.length
     yield _Token("end", "", len(text), 1)
@@ -104,7 +104,7 @@ def _quoted(text: str, start: int) -> tuple[str, int]:
         else:
             found.append(pair[0])
             position += 1
-    raise QueryError(_("This quote is never closed."), start, text)
+    raise QueryError(_("This quotation mark is not closed."), start, text)
 
 
 class _Parser:
@@ -120,7 +120,7 @@ class _Parser:
     def whole(self) -> Node:
         node = self.any_of(0)
         if self.token.kind == ")":
-            raise self.error(_("This bracket was never opened."), self.token)
+            raise self.error(_("This closing bracket has no opening bracket."), self.token)
         return node
 
     def any_of(self, depth: int) -> Node:
@@ -150,11 +150,11 @@ class _Parser:
         if token.kind == "(":
             self.take()
             if self.token.kind == ")":
-                message = _("There is nothing between these brackets.")
+                message = _("The brackets are empty.")
                 raise QueryError(message, token.start, self.text, self.token.start + 1 - token.start)
             node = self.any_of(depth + 1)
             if self.token.kind != ")":
-                raise self.error(_("This bracket is never closed."), token)
+                raise self.error(_("This opening bracket has no closing bracket."), token)
             self.take()
             return node
         raise self.missing()
@@ -162,7 +162,7 @@ class _Parser:
     def name(self) -> Tag:
         self.terms += 1
         if self.terms > MAX_TERMS:
-            message = format_lazy(_("The query names too many tags: at most {most}."), most=MAX_TERMS)
+            message = format_lazy(_("The query has too many tags: at most {most}."), most=MAX_TERMS)
             raise self.error(message, self.token)
         return Tag(self.take().text)
 

@@ -25,10 +25,10 @@ class EntryForm(forms.Form):
         if given.get("action") == "shelf" and not given.get("shelf"):
             self.add_error("shelf", _("Choose a shelf."))
         if given.get("action") == "dates" and started and finished and finished < started:
-            self.add_error("finished_on", _("A book is finished after it is started."))
+            self.add_error("finished_on", _("The finish date cannot be before the start date."))
         for name, day in (("started_on", started), ("finished_on", finished)):
             if day and not date(1000, 1, 1) <= day:
-                self.add_error(name, _("That is too long ago."))
+                self.add_error(name, _("This date is too early."))
         return given
 
 

@@ -27,7 +27,7 @@ class Shelf(models.TextChoices):
 class Privacy(models.TextChoices):
     """The audience of a shelf."""
 
-    PUBLIC = "public", _("Everybody")
+    PUBLIC = "public", _("Everyone")
     FOLLOWERS = "followers", _("My followers")
     ME = "me", _("Only me")
 

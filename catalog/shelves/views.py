@@ -160,7 +160,7 @@ def _refuse_too_many(request: HttpRequest, address: str) -> HttpResponse | None:
     seconds = next(filter(None, waits), 0)
     if not seconds:
         return None
-    why = _("That was a bit much at once. Please try again in %(wait)s.") % {"wait": in_words(seconds)}
+    why = _("Too many requests. Try again in %(wait)s.") % {"wait": in_words(seconds)}
     response = _refused(request, why, 429, address)
     response.headers["Retry-After"] = str(seconds)
     return response

@@ -62,7 +62,7 @@ class BackupStateAdmin(ReadOnly):
         """Age of the oldest mark."""
         return texts.oldest(state.status)
 
-    @display(description=_("set aside"))
+    @display(description=_("quarantined"))
     def aside(self, state: Any) -> str:
         """Number of quarantined items."""
         return texts.count(state.status.set_aside)
@@ -72,15 +72,15 @@ class BackupStateAdmin(ReadOnly):
         """Error of one quarantined item."""
         return next((f"{item}: {error}" for item, error in state.status.errors.items()), "")
 
-    @admin.action(description=_("Flush: take to SQL what is marked, and what was set aside"), permissions=["act"])
+    @admin.action(description=_("Flush: write marked and quarantined items to SQL"), permissions=["act"])
     def flush(self, request: HttpRequest, queryset: QuerySet[BackupState]) -> None:
         self._ask(request, queryset, send.flush_backup)
 
-    @admin.action(description=_("Verify: compare with SQL, both ways"), permissions=["act"])
+    @admin.action(description=_("Verify: compare Redis with SQL in both directions"), permissions=["act"])
     def verify(self, request: HttpRequest, queryset: QuerySet[BackupState]) -> None:
         self._ask(request, queryset, send.verify_backup)
 
-    @admin.action(description=_("Restore: put back what Redis lacks"), permissions=["act"])
+    @admin.action(description=_("Restore: bring lost items back to Redis"), permissions=["act"])
     def restore(self, request: HttpRequest, queryset: QuerySet[BackupState]) -> None:
         self._ask(request, queryset, send.restore_backup)
 
@@ -88,8 +88,8 @@ class BackupStateAdmin(ReadOnly):
         """Send a task for each backup, and report whether the broker accepted it."""
         for state in queryset:
             if ask(state.backup):
-                text = gettext("%(backup)s: asked for; the result will be seen here.") % {"backup": state.backup}
+                text = gettext("%(backup)s: requested; the result will appear here.") % {"backup": state.backup}
                 self.message_user(request, text, messages.SUCCESS)
             else:
-                text = gettext("%(backup)s: the broker does not answer.") % {"backup": state.backup}
+                text = gettext("%(backup)s: the broker is not responding.") % {"backup": state.backup}
                 self.message_user(request, text, messages.ERROR)

@@ -16,7 +16,7 @@ def statuses(found: Sequence[BackupStatus]) -> list[str]:
     """Return a table of all backups with a heading, then the errors of quarantined items."""
     if not found:
         return [_("No backups are declared.")]
-    head = [_("backup"), _("state"), _("marked"), _("oldest"), _("set aside"), _("last flush")]
+    head = [_("backup"), _("state"), _("marked"), _("oldest"), _("quarantined"), _("last flush")]
     rows = [
         [
             s.backup,
@@ -56,20 +56,20 @@ def count(number: int | None) -> str:
 def flushed(done: Flushed) -> str:
     """Return the result of a backup's flush."""
     items = ngettext("%(count)s item written to SQL", "%(count)s items written to SQL", done.items)
-    aside = ngettext("%(count)s set aside", "%(count)s set aside", done.aside)
+    aside = ngettext("%(count)s quarantined", "%(count)s quarantined", done.aside)
     return f"{done.backup}: {items % {'count': done.items}}, {aside % {'count': done.aside}}"
 
 
 def restored(done: Restored) -> str:
     """Return the result of a backup's restore."""
-    items = ngettext("%(count)s item looked at", "%(count)s items looked at", done.items) % {"count": done.items}
+    items = ngettext("%(count)s item checked", "%(count)s items checked", done.items) % {"count": done.items}
     return f"{done.backup}: {items}"
 
 
 def difference(found: Difference) -> str:
     """Return one line: the item, and its values on both sides."""
     kinds = {"missing": _("missing"), "stale": _("stale"), "stray": _("stray"), "unsaved": _("unsaved")}
-    return _("%(backup)s %(item)s: %(kind)s: SQL says %(sql)s, Redis %(redis)s") % {
+    return _("%(backup)s %(item)s: %(kind)s: SQL has %(sql)s, Redis has %(redis)s") % {
         "backup": found.backup,
         "item": found.item,
         "kind": kinds[found.kind],

@@ -31,7 +31,7 @@ class ReportingCommand(BaseCommand):
         try:
             code = self.run(**options)
         except KeyboardInterrupt:
-            self.stderr.write(_("stopped; run it again to go on"))
+            self.stderr.write(_("stopped; run the command again to continue"))
             code = FAILED
         except Exception as error:
             if options.get("traceback"):

@@ -70,12 +70,12 @@ def rebuilt(done: Rebuilt) -> str:
         text = _("%(mirror)s: not rebuilt, because changes are not captured (%(faults)s): run migrate first")
         return text % {"mirror": done.mirror, "faults": ", ".join(done.faults)}
     if done.waits:
-        return _("%(mirror)s: waits until these are warm: %(others)s") % {
+        return _("%(mirror)s: waiting until these mirrors are warm: %(others)s") % {
             "mirror": done.mirror,
             "others": ", ".join(done.waits),
         }
     if done.skipped:
-        return _("%(mirror)s: somebody else is rebuilding it") % {"mirror": done.mirror}
+        return _("%(mirror)s: another process is rebuilding it") % {"mirror": done.mirror}
     rows = ngettext("%(count)s row", "%(count)s rows", done.rows) % {"count": done.rows}
     strays = ngettext("%(count)s stray removed", "%(count)s strays removed", done.strays) % {"count": done.strays}
     return f"{done.mirror}: {rows}, {strays}"
@@ -99,7 +99,7 @@ def difference(found: Difference) -> str:
         }
     kinds = {"missing": _("missing"), "stale": _("stale"), "stray": _("stray")}
     where = found.key if found.entry is None else " ".join(filter(None, says(found.entry)[:2]))
-    return _("%(mirror)s %(pk)s: %(kind)s %(where)s: SQL says %(sql)s, Redis %(redis)s") % {
+    return _("%(mirror)s %(pk)s: %(kind)s %(where)s: SQL has %(sql)s, Redis has %(redis)s") % {
         "mirror": found.mirror,
         "pk": found.pk,
         "kind": kinds[found.kind],
@@ -127,4 +127,4 @@ def explained(found: Explained) -> list[str]:
 
 def fact(said: str | None) -> str:
     """Return the value at a place: nothing, a text, or "there" for a set's member."""
-    return _("nothing") if said is None else said or _("there")
+    return _("nothing") if said is None else said or _("present")

@@ -38,7 +38,7 @@ def for_each(rows: Iterable[T], do: Callable[[T], Any], standing: Callable[[T], 
         except Exception as error:  # one failed row does not stop the others
             logger.exception("%r: an action of the admin failed", row)
             ledger = isinstance(error, LedgerError)
-            why = gettext("the stock does not have its copies") if ledger else gettext("an error: see the log")
+            why = gettext("not enough copies in stock") if ledger else gettext("an error: see the log")
             undone.append(Undone(row, why))
         else:
             done.append(row)
@@ -52,4 +52,4 @@ def say(admin: ModelAdmin, request: HttpRequest, undone: Iterable[Undone]) -> No
         reasons[why].append(str(row))
     if reasons:
         words = "; ".join(f"{', '.join(rows)} ({why})" for why, rows in reasons.items())
-        admin.message_user(request, gettext("These stay as they are: %(rows)s") % {"rows": words}, messages.WARNING)
+        admin.message_user(request, gettext("Not changed: %(rows)s") % {"rows": words}, messages.WARNING)

@@ -52,7 +52,7 @@ class ProductForm(ShownForm):
         min_value=0,
         max_value=MOST,
         widget=UnfoldAdminIntegerFieldWidget(),
-        help_text=_("All copies in the house, those that are set aside for orders too."),
+        help_text=_("All copies in stock, including reserved copies."),
     )
     more = 0  # copies to add to the stock that the page showed
 
@@ -68,7 +68,7 @@ class ProductForm(ShownForm):
         left = int(self.instance.stock) + self.more
         if left < self.instance.reserved:
             reserved = self.instance.reserved
-            text = gettext("%(n)d copies are set aside for orders: there cannot be fewer.")
+            text = gettext("%(n)d copies are reserved for orders: the stock cannot be lower.")
             raise ValidationError(text % {"n": reserved}, code="reserved")
         return left
 

@@ -31,7 +31,7 @@ class _OfSomebody(ReadOnly):
     """Rows that staff find by the name of their user."""
 
     search_fields = ["pk"]  # without it the admin shows no search box
-    search_help_text = _("the whole name of a user")
+    search_help_text = _("the exact name of a user")
     list_select_related: Any = ["user"]
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
@@ -69,8 +69,8 @@ class CartAdmin(_OfSomebody):
     @display(description=_("state"), label={"parked": "warning", "moved": "info", "live": "success"})
     def standing(self, cart: Cart) -> tuple[str, Any]:
         if cart.moved_to:
-            return "moved", _("goes on elsewhere")
-        return ("parked", _("waits for a login")) if cart.is_parked else ("live", _("in use"))
+            return "moved", _("continued as another cart")
+        return ("parked", _("waiting for a login")) if cart.is_parked else ("live", _("in use"))
 
 
 @admin.register(View)
@@ -99,19 +99,19 @@ class RecommendationAdmin(ReadOnly):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Recommendation]:
         return super().get_queryset(request).select_related("product__book")
 
-    @display(description=_("bought as well"))
+    @display(description=_("also bought"))
     def bought_count(self, row: Recommendation) -> int:
         return len(row.bought)
 
-    @display(description=_("bought after a look"))
+    @display(description=_("bought after viewing"))
     def viewbuy_count(self, row: Recommendation) -> int:
         return len(row.viewbuy)
 
-    @display(description=_("bought as well"))
+    @display(description=_("also bought"))
     def bought_list(self, row: Recommendation) -> SafeString | str:
         return self._others(row.bought)
 
-    @display(description=_("bought after a look"))
+    @display(description=_("bought after viewing"))
     def viewbuy_list(self, row: Recommendation) -> SafeString | str:
         return self._others(row.viewbuy)
 

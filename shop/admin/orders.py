@@ -84,7 +84,7 @@ class EventInline(_OfOrder):
     """The steps of an order."""
 
     model = OrderEvent
-    verbose_name_plural = _("what happened")
+    verbose_name_plural = _("event")
     fields = readonly_fields = ["created_at", "kind", "by", "remark"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[OrderEvent]:
@@ -105,7 +105,7 @@ class OrderAdmin(OneAtATime, Ledger):
     list_filter = ["state"]
     list_select_related = ["user"]
     search_fields = ["email"]
-    search_help_text = _("an order's number, @somebody, or an e-mail address of one of the last 50,000 orders")
+    search_help_text = _("an order number, @name, or an email address of the last 50,000 orders")
     fields = [
         "state", "customer", "sum", "name", "email", "address",
         "created_at", "reserved_until", "paid_at", "confirmed_at", "sent_at", "cancelled_at",
@@ -161,14 +161,16 @@ class OrderAdmin(OneAtATime, Ledger):
     @admin.action(description=_("Mark selected orders as sent"), permissions=["change"])
     def mark_sent(self, request: HttpRequest, rows: QuerySet[Order]) -> None:
         count = self._each(request, rows, send, State.SENT, gettext("Marked as sent."))
-        self.done(request, ngettext("%(n)d order is sent.", "%(n)d orders are sent.", count), count)
+        self.done(
+            request, ngettext("%(n)d order was marked as sent.", "%(n)d orders were marked as sent.", count), count
+        )
 
     @admin.action(description=_("Cancel selected orders and refund them"), permissions=["change"])
     def cancel_orders(self, request: HttpRequest, rows: QuerySet[Order]) -> HttpResponse | None:
         if request.POST.get("confirmed") != "yes":
             return self._asked(request, rows)
         count = self._each(request, rows, cancel, State.CANCELLED, gettext("Cancelled."))
-        self.done(request, ngettext("%(n)d order is cancelled.", "%(n)d orders are cancelled.", count), count)
+        self.done(request, ngettext("%(n)d order was cancelled.", "%(n)d orders were cancelled.", count), count)
         return None
 
     def _asked(self, request: HttpRequest, rows: QuerySet[Order]) -> HttpResponse | None:
@@ -200,4 +202,4 @@ class OrderAdmin(OneAtATime, Ledger):
 def _standing(order: Order) -> str:
     """Return the current state of an order in words."""
     now = Order.objects.filter(pk=order.pk).first()
-    return now.get_state_display() if now else gettext("it is gone")
+    return now.get_state_display() if now else gettext("it no longer exists")

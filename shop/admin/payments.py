@@ -27,7 +27,7 @@ class PaymentAdmin(ReadOnly):
     list_display = ["order_number", "standing", "sum", "reference", "created_at", "updated_at"]
     list_filter = ["state"]
     search_fields = ["key"]
-    search_help_text = _("an order's number, or the provider's whole key")
+    search_help_text = _("an order number, or the provider's exact key")
     fields = ["order", "state", "sum", "key", "reference", "failure", "created_at", "updated_at", "ask_at"]
     readonly_fields = fields
 

@@ -78,7 +78,7 @@ class ProductAdmin(OneAtATime, Bounded):
         if names:
             Product.objects.filter(pk=obj.pk).update(**{name: getattr(obj, name) for name in names})
         if form.more and not services.change_stock(obj.pk, form.more):
-            text = gettext("The stock stays as it is: meanwhile copies were set aside for orders.")
+            text = gettext("The stock was not changed: copies were reserved for orders meanwhile.")
             self.message_user(request, text, messages.ERROR)
 
     @display(description=_("title"))
@@ -100,18 +100,16 @@ class ProductAdmin(OneAtATime, Bounded):
             field = forms.IntegerField(min_value=1, max_value=MOST_AT_ONCE)
             copies = field.clean(request.POST.get("copies"))
         except ValidationError:
-            text = gettext("Say how many: write a number up to %(n)d beside the action.") % {"n": MOST_AT_ONCE}
+            text = gettext("Enter a number up to %(n)d next to the action.") % {"n": MOST_AT_ONCE}
             self.message_user(request, text, messages.WARNING)
             return
         found = self.chosen(request, rows)
         changed = services.add_copies([product.pk for product in found], copies)
         done = [product for product in found if product.pk in changed]
-        self.log(request, done, CHANGE, gettext("%(n)d copies more.") % {"n": copies})
-        text = ngettext(
-            "There are more copies of %(n)d product.", "There are more copies of %(n)d products.", len(done)
-        )
+        self.log(request, done, CHANGE, gettext("Added %(n)d copies.") % {"n": copies})
+        text = ngettext("Copies were added to %(n)d product.", "Copies were added to %(n)d products.", len(done))
         self.done(request, text, len(done))
-        say(self, request, [Undone(row, gettext("that would be too many")) for row in found if row not in done])
+        say(self, request, [Undone(row, gettext("the maximum would be exceeded")) for row in found if row not in done])
 
     @admin.action(description=_("Offer selected products for sale"), permissions=["change"])
     def offer(self, request: HttpRequest, rows: QuerySet[Product]) -> None:
@@ -126,7 +124,7 @@ class ProductAdmin(OneAtATime, Bounded):
         count = services.offer([product.pk for product in found], is_active=is_active)
         self.log(request, found, CHANGE, gettext("For sale.") if is_active else gettext("Not for sale."))
         if is_active:
-            text = ngettext("%(n)d product is for sale now.", "%(n)d products are for sale now.", count)
+            text = ngettext("%(n)d product is now for sale.", "%(n)d products are now for sale.", count)
         else:
-            text = ngettext("%(n)d product is not for sale now.", "%(n)d products are not for sale now.", count)
+            text = ngettext("%(n)d product is no longer for sale.", "%(n)d products are no longer for sale.", count)
         self.done(request, text, count)

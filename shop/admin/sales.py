@@ -75,7 +75,7 @@ class SaleAdmin(OneAtATime, Bounded):
         dear = SaleItem.objects.filter(sale=form.instance, price__gte=F("product__price"))
         names = list(dear.order_by("pk").values_list("product__book__title", flat=True)[: NAMED + 1])
         if names:
-            text = gettext("In this sale these cost no less than usual: %(titles)s")
+            text = gettext("These sale prices are not lower than the usual prices: %(titles)s")
             titles = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
             self.message_user(request, text % {"titles": titles}, messages.WARNING)
 
@@ -84,8 +84,8 @@ class SaleAdmin(OneAtATime, Bounded):
         """Return whether the sale is on, to come or over."""
         now = clock.now()
         if sale.starts_at > now:
-            return "to come", _("to come")
-        return ("on", _("on now")) if sale.ends_at > now else ("over", _("over"))
+            return "to come", _("upcoming")
+        return ("on", _("on now")) if sale.ends_at > now else ("over", _("ended"))
 
     @display(description=_("products"))
     def products(self, sale: Any) -> int:
@@ -98,5 +98,5 @@ class SaleAdmin(OneAtATime, Bounded):
         found = list(Sale.objects.filter(pk__in=chosen, starts_at__lt=now).not_over(now))
         count = Sale.objects.filter(pk__in=[sale.pk for sale in found], ends_at__gt=now).update(ends_at=now)
         self.log(request, found, CHANGE, gettext("Ended."))
-        text = ngettext("%(n)d sale is over now.", "%(n)d sales are over now.", count)
+        text = ngettext("%(n)d sale has ended.", "%(n)d sales have ended.", count)
         self.done(request, text, count)

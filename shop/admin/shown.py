@@ -53,7 +53,7 @@ class ShownForm(forms.ModelForm):
         for key, value in now.items():
             data[key] = value
         self.data = data
-        text = gettext("Somebody else has changed this meanwhile, to: %(now)s. If yours is right, save again.")
+        text = gettext("Someone else changed this to: %(now)s. To replace it with your value, save again.")
         self.add_error(name, text % {"now": " ".join(now.values())})
 
 

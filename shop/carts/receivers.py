@@ -35,15 +35,15 @@ def gather_carts(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
     gathered = moves.gather(user.pk, digest)
     if gathered.copies:
         text = ngettext(
-            "The %(count)d book you had put aside before is in your cart again.",
-            "The %(count)d books you had put aside before are in your cart again.",
+            "The %(count)d book from your earlier cart is in your cart again.",
+            "The %(count)d books from your earlier cart are in your cart again.",
             gathered.copies,
         )
         messages.info(request, text % {"count": gathered.copies}, fail_silently=True)
     if gathered.left_out:
         text = ngettext(
-            "For %(count)d more there was no room in it.",
-            "For %(count)d more there was no room in it.",
+            "%(count)d more did not fit.",
+            "%(count)d more did not fit.",
             gathered.left_out,
         )
         messages.warning(request, text % {"count": gathered.left_out}, fail_silently=True)

@@ -51,10 +51,10 @@ class Cart(models.Model):
     lines = models.JSONField(_("lines"), default=dict)
     versions = models.JSONField(_("versions of the lines"), default=dict)
     version = models.BigIntegerField(_("version"), default=0)
-    is_parked = models.BooleanField(_("waits for a login"), default=False, db_default=False)
-    moved_to = models.CharField(_("goes on as"), max_length=64, blank=True, default="", db_default="")
+    is_parked = models.BooleanField(_("waiting for a login"), default=False, db_default=False)
+    moved_to = models.CharField(_("continued as"), max_length=64, blank=True, default="", db_default="")
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
-    is_owed = models.BooleanField(_("Redis is owed it"), default=False, db_default=False)
+    is_owed = models.BooleanField(_("missing in Redis"), default=False, db_default=False)
 
     objects = CartQuerySet.as_manager()
 

@@ -13,18 +13,18 @@ from shop.models.payment import Payment
 class EventKind(models.TextChoices):
     """Kinds of steps of an order."""
 
-    ORDERED = "ordered", _("ordered, and its copies set aside")
-    ASKED = "asked", _("the payment provider was asked for the money")
-    REFUSED = "refused", _("the payment failed")
+    ORDERED = "ordered", _("ordered, copies reserved")
+    ASKED = "asked", _("payment requested from the provider")
+    REFUSED = "refused", _("payment failed")
     PAID = "paid", _("paid")
-    FREE = "free", _("sold, with nothing to pay")
-    PAID_LATE = "paid late", _("paid too late, but copies were left")
-    EXPIRED = "expired", _("not paid in time, and its copies given back")
-    CANCELLED = "cancelled", _("cancelled, and its copies given back")
+    FREE = "free", _("confirmed, nothing to pay")
+    PAID_LATE = "paid late", _("paid too late, but copies were available")
+    EXPIRED = "expired", _("not paid in time, copies released")
+    CANCELLED = "cancelled", _("cancelled, copies released")
     SENT = "sent", _("sent")
-    REFUND_DUE = "refund due", _("the money has to go back")
-    REFUNDED = "refunded", _("the money went back")
-    CONFIRMED = "confirmed", _("the confirmation was sent")
+    REFUND_DUE = "refund due", _("refund due")
+    REFUNDED = "refunded", _("refund made")
+    CONFIRMED = "confirmed", _("confirmation sent")
 
 
 class OrderEvent(models.Model):
@@ -37,7 +37,7 @@ class OrderEvent(models.Model):
     order = models.ForeignKey(
         Order, verbose_name=_("order"), on_delete=models.CASCADE, related_name="events", db_index=False
     )
-    kind = models.CharField(_("what happened"), max_length=10, choices=EventKind)
+    kind = models.CharField(_("event"), max_length=10, choices=EventKind)
     payment = models.ForeignKey(
         Payment, verbose_name=_("payment"), on_delete=models.CASCADE, null=True, blank=True, related_name="events"
     )
@@ -51,11 +51,11 @@ class OrderEvent(models.Model):
         db_index=False,
     )
     note = models.CharField(_("note"), max_length=200, blank=True)
-    created_at = models.DateTimeField(_("when"), default=timezone.now)
+    created_at = models.DateTimeField(_("time"), default=timezone.now)
 
     class Meta:
-        verbose_name = _("step of an order")
-        verbose_name_plural = _("steps of an order")
+        verbose_name = _("order event")
+        verbose_name_plural = _("order events")
         ordering = ["pk"]
         indexes = [models.Index(fields=["order", "id"], name="shop_event_of_order")]
 

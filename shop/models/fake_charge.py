@@ -18,9 +18,9 @@ class FakeCharge(models.Model):
     amount = models.PositiveBigIntegerField(_("amount"), help_text=_("In cents."))
     succeeds = models.BooleanField(_("succeeds"))
     reason = models.CharField(_("reason"), max_length=200, blank=True)
-    answers_at = models.DateTimeField(_("answers from"), default=timezone.now)
+    answers_at = models.DateTimeField(_("answers at"), default=timezone.now)
     refunded_at = models.DateTimeField(_("refunded"), null=True, blank=True)
-    created_at = models.DateTimeField(_("asked for"), default=timezone.now)
+    created_at = models.DateTimeField(_("requested"), default=timezone.now)
 
     class Meta:
         verbose_name = _("charge at the fake provider")

@@ -59,7 +59,7 @@ class Order(models.Model):
     key = models.CharField(_("checkout"), max_length=64, unique=True, editable=False)
     state = models.CharField(_("state"), max_length=10, choices=State, default=State.RESERVED)
     total = models.PositiveBigIntegerField(_("total"), help_text=_("In cents."))
-    email = models.EmailField(_("e-mail address"))
+    email = models.EmailField(_("email address"))
     name = models.CharField(_("name"), max_length=150)
     address = models.TextField(_("address"), max_length=500)
     created_at = models.DateTimeField(_("ordered"), default=timezone.now)

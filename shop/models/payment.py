@@ -26,12 +26,12 @@ class Payment(models.Model):
     key = models.CharField(_("key"), max_length=64, unique=True, editable=False)
     state = models.CharField(_("state"), max_length=10, choices=PaymentState, default=PaymentState.STARTED)
     amount = models.PositiveBigIntegerField(_("amount"), help_text=_("In cents."))
-    reference = models.CharField(_("reference"), max_length=100, blank=True, help_text=_("The provider's."))
-    reason = models.CharField(_("reason"), max_length=200, blank=True, help_text=_("Why it failed."))
-    created_at = models.DateTimeField(_("asked for"), default=timezone.now)
-    updated_at = models.DateTimeField(_("last heard of"), default=timezone.now)
+    reference = models.CharField(_("reference"), max_length=100, blank=True, help_text=_("Given by the provider."))
+    reason = models.CharField(_("reason"), max_length=200, blank=True, help_text=_("Reason for the failure."))
+    created_at = models.DateTimeField(_("requested"), default=timezone.now)
+    updated_at = models.DateTimeField(_("last update"), default=timezone.now)
     # While the payment is open: the next time to ask the provider for its result or for a refund.
-    ask_at = models.DateTimeField(_("ask again"), default=timezone.now, editable=False)
+    ask_at = models.DateTimeField(_("next query"), default=timezone.now, editable=False)
 
     class Meta:
         verbose_name = _("payment")

@@ -16,9 +16,9 @@ class Recommendation(models.Model):
     product = models.OneToOneField(
         Product, verbose_name=_("product"), on_delete=models.CASCADE, primary_key=True, related_name="recommendation"
     )
-    bought = models.JSONField(_("bought as well"), default=list)
-    viewbuy = models.JSONField(_("bought after a look"), default=list)
-    built_at = models.DateTimeField(_("worked out"), default=timezone.now)
+    bought = models.JSONField(_("also bought"), default=list)
+    viewbuy = models.JSONField(_("bought after viewing"), default=list)
+    built_at = models.DateTimeField(_("computed"), default=timezone.now)
 
     class Meta:
         verbose_name = _("recommendation")

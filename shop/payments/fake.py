@@ -45,12 +45,12 @@ SUCCEEDS, REFUSED, HANGS_CHARGES, HANGS, TWICE, LATE = (
     "4000000000000077",
 )
 CARDS: Final = {
-    SUCCEEDS: Behaviour(_("is good")),
-    REFUSED: Behaviour(_("is refused"), succeeds=False),
+    SUCCEEDS: Behaviour(_("succeeds")),
+    REFUSED: Behaviour(_("is declined"), succeeds=False),
     HANGS_CHARGES: Behaviour(_("is charged, but the provider does not answer"), hangs=True),
     HANGS: Behaviour(_("is not charged, and the provider does not answer"), charges=False, hangs=True),
-    TWICE: Behaviour(_("is good, and the provider calls back twice to say so"), calls_back=2),
-    LATE: Behaviour(_("is good, but the provider says so when the time to pay is over"), late=True),
+    TWICE: Behaviour(_("succeeds, and the provider calls back twice"), calls_back=2),
+    LATE: Behaviour(_("succeeds, but the provider reports it after the payment deadline"), late=True),
 }
 UNKNOWN: Final = Behaviour("", succeeds=False)
 
@@ -73,7 +73,7 @@ class FakeProvider:
 
     def _enter(self, key: str, amount: int, does: Behaviour) -> Answer:
         late = timedelta(seconds=settings.SHOP_RESERVATION_SECONDS + 5 if does.late else 0)
-        reason = "" if does.succeeds else gettext_noop("the card was refused")
+        reason = "" if does.succeeds else gettext_noop("the card was declined")
         row = FakeCharge(amount=amount, succeeds=does.succeeds, reason=reason, answers_at=clock.now() + late)
         return self._once(key, row)
 
@@ -88,7 +88,7 @@ class FakeProvider:
 
     def give_up(self, key: str) -> Answer:
         """Record a failed charge under this key, unless the key has one already."""
-        row = FakeCharge(amount=0, succeeds=False, reason=gettext_noop("nothing was taken"), answers_at=clock.now())
+        row = FakeCharge(amount=0, succeeds=False, reason=gettext_noop("nothing was charged"), answers_at=clock.now())
         return self._once(key, row)
 
     def refund(self, key: str) -> None:

@@ -33,7 +33,7 @@ class CartError(Refused):
 def check(product_id: int, quantity: int) -> None:
     """Check that an empty cart could take this line. Raises CartError."""
     if quantity < 1:
-        raise CartError(_("Put at least one copy into the cart."))
+        raise CartError(_("Add at least one copy to the cart."))
     try:
         changed(EMPTY, "set", [Change(str(product_id), quantity, _price(product_id))], limits())
     except TooMany as error:
@@ -47,7 +47,7 @@ def set_line(digest: str, product_id: int, quantity: int) -> CartNow:
     would exceed its limits.
     """
     if quantity < 0:
-        raise CartError(_("There cannot be fewer than no copies."))
+        raise CartError(_("The quantity cannot be negative."))
     price = _price(product_id) if quantity else 0
     return _change(digest, "set", [Change(str(product_id), quantity, price)])
 
@@ -55,7 +55,7 @@ def set_line(digest: str, product_id: int, quantity: int) -> CartNow:
 def add(digest: str, product_id: int, quantity: int = 1) -> CartNow:
     """Add copies of a product to a cart. Return the new cart. Raises CartError as ``set_line`` does."""
     if quantity < 1:
-        raise CartError(_("Put at least one copy into the cart."))
+        raise CartError(_("Add at least one copy to the cart."))
     return _change(digest, "add", [Change(str(product_id), quantity, _price(product_id))])
 
 
@@ -72,7 +72,7 @@ def _price(product_id: int) -> int:
     """Return the current price of a product in cents. Raises CartError if it is not for sale."""
     product = get_product(product_id)
     if product is None:
-        raise CartError(_("There is no such product."), "product")
+        raise CartError(_("Product not found."), "product")
     if not product["is_active"]:
         raise CartError(_("This book is no longer for sale."), "product")
     return product.now.cents

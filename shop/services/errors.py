@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 class Refused(Exception):
     """The request was refused. ``str()`` gives the reason."""
 
-    message: ClassVar[str | Promise] = _("That cannot be done.")
+    message: ClassVar[str | Promise] = _("This is not possible.")
 
     def __str__(self) -> str:
         return str(self.message)
@@ -19,7 +19,7 @@ class Refused(Exception):
 class CartChanged(Refused):
     """The cart differs from the one that was shown."""
 
-    message = _("Your cart has changed since this page was shown. This is how it is now: please look at it again.")
+    message = _("Your cart has changed since this page was shown. Please review it.")
 
 
 class CartEmpty(CartChanged):
@@ -31,7 +31,7 @@ class CartEmpty(CartChanged):
 class PriceRose(Refused):
     """The cart costs more than was shown. shown, now: totals in cents."""
 
-    message = _("A price has risen since this page was shown. This is what it costs now: please look at it again.")
+    message = _("A price has gone up since this page was shown. Please review your order.")
 
     def __init__(self, shown: int, now: int) -> None:
         super().__init__(shown, now)
@@ -49,7 +49,7 @@ class Shortage(NamedTuple):
 class SoldOut(Refused):
     """Some products have too few copies left. Nothing was reserved."""
 
-    message = _("Somebody else was faster.")
+    message = _("Someone else was faster: not enough copies are left.")
 
     def __init__(self, shortages: Sequence[Shortage]) -> None:
         super().__init__(shortages)
@@ -59,22 +59,22 @@ class SoldOut(Refused):
 class NotPayable(Refused):
     """The order does not wait for a payment, because it is paid or closed."""
 
-    message = _("This order is not waiting for a payment any more.")
+    message = _("This order is no longer waiting for payment.")
 
 
 class TooManyTries(Refused):
     """The user has tried too many payments."""
 
-    message = _("That was tried too often. Try again in a few minutes.")
+    message = _("Too many attempts. Try again in a few minutes.")
 
 
 class NotYours(Refused):
     """The order belongs to another user or does not exist."""
 
-    message = _("There is no such order.")
+    message = _("Order not found.")
 
 
 class TooLate(Refused):
     """The state of the order does not allow this any more."""
 
-    message = _("That is too late for this order.")
+    message = _("It is too late to change this order.")

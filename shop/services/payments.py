@@ -25,13 +25,13 @@ from shop.services.trace import locked, note
 logger = logging.getLogger("shop")
 SLACK_SECONDS: Final = 1.0  # after the time-out of a call, before another process asks for the outcome
 TRIES_SECONDS: Final = 600
-GIVEN_UP: Final = gettext_noop("no answer came in time, and nothing was taken")
+GIVEN_UP: Final = gettext_noop("the provider did not answer in time, and nothing was charged")
 # The reason of a refund, by the state of the order when the money arrived.
 NOT_WANTED: Final = {
-    State.PAID: gettext_noop("the order was paid already"),
-    State.SENT: gettext_noop("the order was paid already"),
+    State.PAID: gettext_noop("the order was already paid"),
+    State.SENT: gettext_noop("the order was already paid"),
     State.CANCELLED: gettext_noop("the order was cancelled"),
-    State.EXPIRED: gettext_noop("it came too late, and too few copies were left"),
+    State.EXPIRED: gettext_noop("the payment came too late, and not enough copies were left"),
 }
 
 

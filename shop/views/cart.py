@@ -74,10 +74,10 @@ def _wish(request: HttpRequest) -> Wish:
     """Parse the requested change. Raises CartError."""
     product = _number(request.POST.get("product", ""))
     if product is None or product < 0:
-        raise CartError(_("There is no such product."), "product")
+        raise CartError(_("Product not found."), "product")
     quantity = _number(request.POST.get("quantity", ""))
     if quantity is None:
-        raise CartError(_("Say how many copies, as a number."))
+        raise CartError(_("Enter the quantity as a number."))
     return Wish(product, quantity, _is_more(request))
 
 
@@ -104,13 +104,11 @@ def _done(request: HttpRequest, wish: Wish) -> CartNow:
 def _told(wish: Wish) -> str:
     """Return the confirmation of a change."""
     book = get_books([wish.product_id]).get(wish.product_id)
-    title = book["title"] if book else _("a book that is no longer there")
+    title = book["title"] if book else _("a book that is no longer available")
     if not wish.quantity:
-        return _("Taken out of your cart: %(title)s") % {"title": title}
+        return _("Removed from cart: %(title)s") % {"title": title}
     if wish.is_more:
-        text = ngettext(
-            "Put into your cart: %(title)s", "Put into your cart: %(count)d copies of %(title)s", wish.quantity
-        )
+        text = ngettext("Added to cart: %(title)s", "Added to cart: %(count)d copies of %(title)s", wish.quantity)
     else:
         text = ngettext(
             "Now in your cart: %(count)d copy of %(title)s",

@@ -124,7 +124,7 @@ class Pay(LoginRequiredMixin, View):
 def pay_and_tell(request: HttpRequest, order: Order, card: Card | None) -> HttpResponse:
     """Try to pay and redirect to the next page. card: None for an order that was shown as free."""
     if order.total == 0 and order.state == State.PAID:
-        messages.success(request, _("Thank you for your order. It costs nothing."))
+        messages.success(request, _("Thank you for your order. It is free."))
         return redirect_to_view("shop:order", order.pk)
     if card is None:  # made earlier from another window, when it was not free
         return redirect_to_view("shop:pay", order.pk)
@@ -137,13 +137,13 @@ def pay_and_tell(request: HttpRequest, order: Order, card: Card | None) -> HttpR
     if order.state == State.PAID:
         messages.success(request, _("Thank you. Your order is paid."))
     elif last.state == PaymentState.FAILED:
-        messages.error(request, _("Your card was refused, and nothing was taken. You can try another."))
+        messages.error(request, _("Your card was declined. You were not charged. You can try another card."))
         return redirect_to_view("shop:pay", order.pk)
     return redirect_to_view("shop:order", order.pk)
 
 
 def _tried_too_often() -> str:
-    return _("That was tried too often. Try again in a few minutes.")
+    return _("Too many attempts. Try again in a few minutes.")
 
 
 def _too_often(response: HttpResponse, wait: int) -> HttpResponse:

@@ -60,7 +60,7 @@ def cancel_order(request: HttpRequest, pk: int) -> HttpResponse:
     if wants_json(request):
         now = _mine(request, pk)
         return json(now.full()) if now else _none()
-    messages.success(request, _("Your order is cancelled."))
+    messages.success(request, _("Your order was cancelled."))
     return _back(pk)
 
 

@@ -23,7 +23,7 @@ from social.models import Block, Follow, Mute
 class Refused(Exception):
     """The service refused. ``str()`` of the error gives the reason in the reader's language."""
 
-    message: ClassVar[str | Promise] = _("That cannot be done.")
+    message: ClassVar[str | Promise] = _("This is not possible.")
 
     def __str__(self) -> str:
         return str(self.message)
@@ -32,13 +32,13 @@ class Refused(Exception):
 class Oneself(Refused):
     """Readers cannot follow, block or mute themselves."""
 
-    message = _("You cannot do that to yourself.")
+    message = _("You cannot do this to yourself.")
 
 
 class NoSuchPerson(Refused):
     """No active user has that id."""
 
-    message = _("There is no such person.")
+    message = _("Reader not found.")
 
 
 class BlockedByThem(NoSuchPerson):
@@ -48,14 +48,14 @@ class BlockedByThem(NoSuchPerson):
 class BlockedByYou(Refused):
     """The reader has blocked the target and so cannot follow them."""
 
-    message = _("You have blocked this person. Unblock them first.")
+    message = _("You have blocked this reader. Unblock them first.")
 
 
 class FollowsTooMany(Refused):
     """The reader already follows ``settings.FOLLOW_LIMIT`` others."""
 
     def __str__(self) -> str:
-        return str(_("You follow %(count)s people, and more are not possible. Unfollow somebody first.")) % {
+        return str(_("You follow %(count)s people, which is the maximum. Unfollow someone first.")) % {
             "count": f"{settings.FOLLOW_LIMIT:,}"
         }
 

@@ -83,13 +83,13 @@ def check_length(text: str) -> None:
 def valid_key(key: str) -> str:
     """Return a form's key unchanged. Raises ValidationError if it is malformed."""
     if not _key.fullmatch(key):
-        raise ValidationError({"key": _("A key is made of up to 64 letters, digits and . : _ -")})
+        raise ValidationError({"key": _("A key has up to 64 letters, digits and . : _ -")})
     return key
 
 
 def no_such_book() -> ValidationError:
     """Return the error for a post about a missing book."""
-    return ValidationError({"book": _("There is no such book.")})
+    return ValidationError({"book": _("Book not found.")})
 
 
 def _save(made: Post) -> None:

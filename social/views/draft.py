@@ -45,12 +45,12 @@ class Draft:
         except orjson.JSONDecodeError:
             body = None
         if not isinstance(body, dict):
-            return cls("", None, None, [ValidationError({"text": _("That is no JSON object.")})])
+            return cls("", None, None, [ValidationError({"text": _("The request body must be a JSON object.")})])
         draft = cls(body.get("text", ""), body.get("key"), body.get("book"))
         for name in ("text", "key"):
             value = getattr(draft, name)
             if not isinstance(value, str) and (name, value) != ("key", None):
-                draft.errors.append(ValidationError({name: _("That is no text.")}))
+                draft.errors.append(ValidationError({name: _("This must be text.")}))
         return draft
 
     def check(self) -> None:

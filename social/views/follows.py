@@ -33,12 +33,12 @@ class Verb(NamedTuple):
 
 
 VERBS: Final = {
-    "follow": Verb(people.follow, "is_following", True, _("You follow %(name)s now.")),
-    "unfollow": Verb(people.unfollow, "is_following", False, _("You do not follow %(name)s any more.")),
-    "block": Verb(people.block, "is_blocked", True, _("You and %(name)s do not see one another any more.")),
-    "unblock": Verb(people.unblock, "is_blocked", False, _("%(name)s is not blocked any more.")),
-    "mute": Verb(people.mute, "is_muted", True, _("You do not see what %(name)s posts any more.")),
-    "unmute": Verb(people.unmute, "is_muted", False, _("You see again what %(name)s posts.")),
+    "follow": Verb(people.follow, "is_following", True, _("You now follow %(name)s.")),
+    "unfollow": Verb(people.unfollow, "is_following", False, _("You no longer follow %(name)s.")),
+    "block": Verb(people.block, "is_blocked", True, _("You blocked %(name)s.")),
+    "unblock": Verb(people.unblock, "is_blocked", False, _("You unblocked %(name)s.")),
+    "mute": Verb(people.mute, "is_muted", True, _("You muted %(name)s.")),
+    "unmute": Verb(people.unmute, "is_muted", False, _("You unmuted %(name)s.")),
 }
 
 

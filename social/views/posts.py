@@ -78,7 +78,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
             done_before(request)  # the first of two clicks has deleted it
         if wants_json(request):
             return json({"id": pk, "is_deleted": True})
-        messages.success(request, _("Your post is deleted."))
+        messages.success(request, _("Your post was deleted."))
         return redirect_to(next_address(request, HOME))
     found = _post_or_404(request, pk)
     if found["user"]["id"] != request.user.pk and not request.user.has_perm("social.delete_post"):
@@ -142,7 +142,7 @@ def _refused(request: HttpRequest, draft: Draft, error: ValidationError) -> Http
 
 
 def _too_often(request: HttpRequest, draft: Draft, seconds: int) -> HttpResponse:
-    said = _("That was a bit much at once. You can post again in %(wait)s.") % {"wait": in_words(seconds)}
+    said = _("Too many posts. You can post again in %(wait)s.") % {"wait": in_words(seconds)}
     refused = {"error": {"message": said}}
     response = json(refused, 429) if _speaks_json(request) else _again(request, draft, said, 429)
     response.headers["Retry-After"] = str(seconds)

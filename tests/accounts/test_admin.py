@@ -152,7 +152,7 @@ def test_a_user_can_be_added_with_a_type(staff: Client) -> None:
 def test_a_taken_name_in_another_spelling_is_a_field_error(staff: Client, name: str) -> None:
     User.objects.create_user("strasse")
     response = staff.post(f"{USERS}add/", fields(name))
-    assert response.context["adminform"].errors["username"] == ["This name is taken."]
+    assert response.context["adminform"].errors["username"] == ["That name is already taken."]
     assert User.objects.count() == 2
 
 
@@ -181,7 +181,7 @@ def test_a_name_taken_concurrently_gives_a_message(staff: Client, monkeypatch: p
     monkeypatch.setattr(UserCreationForm, "clean_username", lambda form: form.cleaned_data["username"])
     response = staff.post(f"{USERS}add/", fields("ALICE"), follow=True)
     assert response.status_code == 200
-    assert "Somebody took this name a moment ago." in response.content.decode()
+    assert "That name has just been taken." in response.content.decode()
 
 
 def test_the_page_of_a_user_shows_logins_read_only(staff: Client) -> None:

@@ -29,7 +29,7 @@ def register(name: str = "alice", email: str = ADDRESS) -> tuple[Client, Any]:
 def test_the_link_verifies_the_address_of_a_new_account() -> None:
     client, _ = register()
     (letter,) = delivered()
-    assert (letter.to, letter.subject) == ([ADDRESS], "Is this your e-mail address?")
+    assert (letter.to, letter.subject) == ([ADDRESS], "Verify your email address")
     assert User.objects.get().email == ""
     page = client.get("/accounts/").content.decode()
     assert f"{ADDRESS} waits to be confirmed" in page
@@ -37,7 +37,7 @@ def test_the_link_verifies_the_address_of_a_new_account() -> None:
     assert User.objects.get().email == ADDRESS
     page = client.get("/accounts/").content.decode()
     assert "waits to be confirmed" not in page
-    assert "confirmed</span>" in page
+    assert "verified</span>" in page
 
 
 def test_neither_response_nor_email_reveals_a_known_address() -> None:

@@ -291,7 +291,7 @@ def test_the_user_is_hidden_and_logged_out_at_once(quill: User, clock: Clock) ->
     for path in (f"/posts/{written.pk}/", f"/u/{NAME}/"):
         assert reader.get(path).status_code == 404
     (letter,) = delivered()
-    assert (letter.to, letter.subject) == ([EMAIL], "Your account at Diptych will be deleted")
+    assert (letter.to, letter.subject) == ([EMAIL], "Your Diptych account will be deleted")
     assert "will be deleted in 14 days" in str(letter.body)
 
 

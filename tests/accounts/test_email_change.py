@@ -41,7 +41,7 @@ def ask(client: Client, email: str = NEW, password: str = PASSWORD) -> Any:
 def link(client: Client, email: str = NEW) -> str:
     """Request a new address and return the link from the email."""
     assert ask(client, email).status_code == 302
-    (letter,) = [letter for letter in delivered() if letter.subject == "Is this your e-mail address?"]
+    (letter,) = [letter for letter in delivered() if letter.subject == "Verify your email address"]
     assert letter.to == [email]
     return link_in(letter)
 
@@ -53,20 +53,20 @@ def address_of(user: User) -> str:
 def test_the_link_changes_the_address_and_both_addresses_get_emails(here: Client, alice: User) -> None:
     assert ask(here).headers["Location"] == "/accounts/"
     page = here.get("/accounts/").content.decode()
-    assert f"A link is on its way to {NEW}." in page
+    assert f"We sent a link to {NEW}." in page
     assert f"{NEW} waits to be confirmed" in page
     confirm, notice = delivered()
-    assert (confirm.to, confirm.subject) == ([NEW], "Is this your e-mail address?")
-    assert (notice.to, notice.subject) == ([OLD], "Another e-mail address was asked for")
+    assert (confirm.to, confirm.subject) == ([NEW], "Verify your email address")
+    assert (notice.to, notice.subject) == ([OLD], "Request to change your email address")
     assert NEW in str(notice.body)
     assert address_of(alice) == OLD
     page = here.get(link_in(confirm)).content.decode()
     assert NEW in page
     assert here.post(link_in(confirm)).headers["Location"] == "/accounts/"
     assert address_of(alice) == NEW
-    assert "Your e-mail address is changed." in here.get("/accounts/").content.decode()
+    assert "Your email address was changed." in here.get("/accounts/").content.decode()
     (left,) = delivered()
-    assert (left.to, left.subject) == ([OLD], "Your e-mail address at Diptych was changed")
+    assert (left.to, left.subject) == ([OLD], "Your Diptych email address was changed")
     assert AuditEvent.objects.get(kind="email").actor == alice
 
 
@@ -88,7 +88,7 @@ def test_following_the_link_changes_nothing(here: Client, alice: User) -> None:
 
 def is_refused(client: Client, path: str) -> bool:
     return all(
-        "This link is no longer good" in answer.content.decode() for answer in (client.get(path), client.post(path))
+        "This link is no longer valid" in answer.content.decode() for answer in (client.get(path), client.post(path))
     )
 
 
@@ -137,7 +137,7 @@ def test_a_tampered_link_is_refused(here: Client, alice: User) -> None:
     for made_up in ("x", token[:-1], token + "x", ":".join([data[:-1], *rest]), "a:b:c", "é"):
         assert is_refused(here, f"{PATH}{made_up}/")
     assert here.get(path).status_code == 200
-    assert "Is this your address?" in here.get(path).content.decode()
+    assert "Verify your email address" in here.get(path).content.decode()
 
 
 def test_a_signature_for_another_purpose_is_refused(here: Client, alice: User) -> None:

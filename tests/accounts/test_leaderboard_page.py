@@ -32,10 +32,10 @@ def page_of(client: Client, query: str = "") -> str:
 def test_the_page_shows_users_and_links(client: Client, people: list[User]) -> None:
     page = page_of(client)
     assert "reader 29" in page
-    assert "reader 9<" not in page.partition("Last here")[0]
+    assert "reader 9<" not in page.partition("Recent logins")[0]
     assert 'rel="next"' in page
     assert 'rel="prev"' not in page
-    assert "Your place" not in page
+    assert "Your rank" not in page
     assert {"Accept", "Cookie"} <= set(client.get(BOARD).headers["Vary"].split(", "))
     assert what_the_policy_forbids(page) == []
 
@@ -78,7 +78,7 @@ def warm_all(client: Client) -> None:
 def test_a_reader_sees_the_own_place_and_neighbours(client: Client, people: list[User]) -> None:
     client.force_login(people[2])  # this login counts: the third user has four logins now, like the fourth
     page = page_of(client)
-    assert "Your place" in page
+    assert "Your rank" in page
     assert page.count('class="me"') == 1
     found = client.get(f"{BOARD}?at=me", headers=JSON).json()
     assert found["me"] == {"rank": 27, "id": people[2].pk, "name": "reader 2", "login_times": 4}
@@ -128,7 +128,7 @@ def test_names_are_escaped(client: Client) -> None:
 def test_an_empty_board_shows_a_message(client: Client) -> None:
     warm()
     assert "Nobody has logged in yet" in page_of(client)
-    assert "Last here" not in client.get("/").content.decode()
+    assert "Recent logins" not in client.get("/").content.decode()
 
 
 def test_only_safe_methods_are_allowed(client: Client) -> None:

@@ -49,7 +49,7 @@ def test_a_wrong_password_sends_no_email(alice: User) -> None:
 def test_registration_reports_no_new_device(client: Client) -> None:
     given = {"username": "carol", "email": "carol@example.org", "password1": PASSWORD, "password2": PASSWORD}
     client.post("/accounts/register/", given)
-    assert [letter.subject for letter in delivered()] == ["Is this your e-mail address?"]
+    assert [letter.subject for letter in delivered()] == ["Verify your email address"]
     client.post("/accounts/logout/")
     User.objects.update(email="carol@example.org")
     log_in(client, "carol")

@@ -42,7 +42,7 @@ def test_the_password_is_changed(here: Client, alice: User) -> None:
     response = change(here)
     assert response.headers["Location"] == "/accounts/"
     page = here.get("/accounts/").content.decode()
-    assert "You stay logged in here; everywhere else you are logged out." in page
+    assert "You stay logged in here. All your other sessions end." in page
     alice.refresh_from_db()
     assert alice.check_password(NEW)
 
@@ -69,7 +69,7 @@ def test_the_owner_gets_an_email(here: Client, settings: Settings) -> None:
     change(here)
     (letter,) = delivered()
     assert letter.to == ["alice@example.org"]
-    assert letter.subject == "Your password for Diptych was changed"
+    assert letter.subject == "Your Diptych password was changed"
     assert f"{settings.SITE_URL}/accounts/password_reset/" in str(letter.body)
 
 

@@ -73,14 +73,14 @@ def test_the_link_in_the_email_sets_a_new_password(client: Client, alice: User) 
     assert "a letter with a link is on its way" in client.get(DONE).content.decode()
     (letter,) = delivered()
     assert letter.to == [ADDRESS]
-    assert letter.subject == "A new password for Diptych"
+    assert letter.subject == "Reset your Diptych password"
     response = use(client, link_in(letter))
     assert response.headers["Location"] == "/accounts/reset/done/"
     assert 'href="/accounts/login/"' in client.get(response.headers["Location"]).content.decode()
     alice.refresh_from_db()
     assert alice.check_password(NEW)
     (notice,) = delivered()
-    assert notice.subject == "Your password for Diptych was changed"
+    assert notice.subject == "Your Diptych password was changed"
 
 
 def seen_while_asking(email: str) -> tuple[Any, Recording]:
@@ -202,7 +202,7 @@ def test_a_link_is_valid_once(alice: User) -> None:
     use(Client(), link)
     assert not is_good(link)
     page = Client().get(link).content.decode()
-    assert "This link is no longer good" in page
+    assert "This link is no longer valid" in page
     assert 'href="/accounts/password_reset/"' in page
 
 
@@ -211,7 +211,7 @@ def test_a_form_opened_before_the_link_was_used_is_refused(alice: User) -> None:
     form = slow.get(link).headers["Location"]
     use(Client(), link)
     response = slow.post(form, {"new_password1": "a third password", "new_password2": "a third password"})
-    assert "This link is no longer good" in response.content.decode()
+    assert "This link is no longer valid" in response.content.decode()
     alice.refresh_from_db()
     assert alice.check_password(NEW)
 
@@ -260,7 +260,7 @@ def test_a_link_of_one_user_is_invalid_for_another(alice: User) -> None:
 def test_forged_links_show_an_explanation(client: Client, alice: User, link: str) -> None:
     response = client.get(f"/accounts/reset/{link}/")
     assert response.status_code == 200
-    assert "This link is no longer good" in response.content.decode()
+    assert "This link is no longer valid" in response.content.decode()
 
 
 def test_following_a_link_changes_nothing(alice: User) -> None:

@@ -47,7 +47,7 @@ def test_an_invalid_name_is_a_field_error(client: Client, name: str) -> None:
 def test_a_name_is_taken_in_any_case(client: Client, name: str) -> None:
     User.objects.create_user("Alice")
     page = client.post(PATH, fields(name)).content.decode()
-    assert page.count("This name cannot be had. Choose another one.") == 1
+    assert page.count("That name is already taken.") == 1
     assert 'aria-describedby="id_username-errors' in page
     assert User.objects.count() == 1
 
@@ -129,7 +129,7 @@ def test_invalid_addresses_are_refused(client: Client, email: str) -> None:
 
 @pytest.mark.parametrize("name", ["admin", "Root", "STAFF", "me", "ad-min", "ａｄｍｉｎ", "r.o.o.t"])
 def test_reserved_names_are_refused(client: Client, name: str) -> None:
-    assert "This name cannot be had. Choose another one." in client.post(PATH, fields(name)).content.decode()
+    assert "That name is already taken." in client.post(PATH, fields(name)).content.decode()
     assert not User.objects.exists()
 
 
@@ -166,7 +166,7 @@ def test_a_name_taken_concurrently_is_refused(client: Client, monkeypatch: pytes
     monkeypatch.setattr(RegisterForm, "is_valid", late)
     response = client.post(PATH, fields())
     assert response.status_code == 200
-    assert "This name cannot be had. Choose another one." in response.content.decode()
+    assert "That name is already taken." in response.content.decode()
     assert User.objects.count() == 1
 
 

@@ -92,7 +92,7 @@ def test_an_invalid_limit_raises_an_error(limit: str) -> None:
 def test_an_invalid_limit_prints_one_line(limit: str) -> None:
     found = from_shell("clean", f"--limit={limit}")
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
-    assert f"{limit!r} is no number of sessions" in found.err
+    assert f"{limit!r} is not a valid number of sessions" in found.err
 
 
 def test_a_missing_action_is_an_error_and_help_lists_actions() -> None:

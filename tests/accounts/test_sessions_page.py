@@ -56,7 +56,7 @@ def test_the_page_lists_sessions_in_three_round_trips(desk: Client, phone: Clien
     assert (seen.round_trips, seen.sql) == (3, [])  # one of them reads the session of the request
     html = page.content.decode()
     assert "Safari on iPhone" in html
-    assert html.count("This one") == 1
+    assert html.count("This session") == 1
     assert page.headers["Cache-Control"] == "private, no-cache"
 
 
@@ -84,7 +84,7 @@ def test_the_page_shows_the_last_use_of_a_session(desk: Client, phone: Client, r
     redis.zadd(keys.recent(), {digest_in(phone): hour_ago})
     assert "last used 1\xa0hour ago" in desk.get(PATH).content.decode()
     redis.zrem(keys.recent(), digest_in(phone))
-    assert "not known when last used" in desk.get(PATH).content.decode()
+    assert "last use unknown" in desk.get(PATH).content.decode()
 
 
 def test_an_ended_session_is_logged_out_at_its_next_request(desk: Client, phone: Client) -> None:
@@ -100,7 +100,7 @@ def test_all_other_sessions_can_be_ended(desk: Client, phone: Client, alice: Use
     bob = log_in(User.objects.create_user("bob"), FIREFOX)
     page = desk.post(PATH, {"others": "1"}, follow=True).content.decode()
     assert "2 other sessions were ended." in page
-    assert "You are logged in nowhere else." in page
+    assert "You have no other sessions." in page
     assert [is_in(c) for c in (desk, phone, third, bob)] == [True, False, False, True]
 
 

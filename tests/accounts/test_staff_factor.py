@@ -63,8 +63,8 @@ def test_staff_without_a_factor_must_add_one_to_log_in(client: Client, staff: Us
     assert client.get(ADMIN).status_code == 200
     assert AuditEvent.objects.filter(kind="factor", details="An authenticator app was added.", actor=staff).exists()
     assert [letter.subject for letter in delivered()] == [
-        "A change of your second factors at Diptych",
-        "A new device logged in to your account at Diptych",
+        "Your Diptych second factors were changed",
+        "New login to your Diptych account",
     ]
 
 

@@ -104,7 +104,7 @@ def test_all_unavailable_names_give_the_same_response_and_work(name: str) -> Non
     register("warm-up")
     taken = register("alice")
     assert (taken.status, taken.hashes) == (200, 1)
-    assert "This name cannot be had. Choose another one." in taken.body
+    assert "That name is already taken." in taken.body
     assert register(name) == taken
 
 

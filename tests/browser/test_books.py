@@ -25,18 +25,18 @@ def count(page: Page) -> str:
 
 def test_tags_are_added_to_and_removed_from_a_query(page: Page) -> None:
     page.goto("/")
-    page.get_by_role("searchbox").or_(page.get_by_label("Tags to search by")).fill("fantasy & young-adult")
+    page.get_by_role("searchbox").or_(page.get_by_label("Search by tags")).fill("fantasy & young-adult")
     page.get_by_role("main").get_by_role("button", name="Search").click()
     expect(page.locator("#results")).to_have_text("13 books")
     expect(page.locator(".card-title").first).to_have_text("Book 00")
     page.get_by_role("link", name="young-adult (remove)").click()
     expect(page.locator("#results")).to_have_text("25 books")
     expect(page).to_have_url("/books/?q=fantasy")
-    page.get_by_role("navigation", name="Order").get_by_role("link", name="Newest").click()
+    page.get_by_role("navigation", name="Sort by").get_by_role("link", name="Newest").click()
     expect(page.locator(".card-title").first).to_have_text("Book 24")
     page.get_by_role("navigation", name="Tags of these books").get_by_role("link", name="young-adult").click()
     expect(page.locator("#results")).to_have_text("13 books")
-    expect(page.get_by_label("Tags to search by")).to_have_value("fantasy & young-adult")
+    expect(page.get_by_label("Search by tags")).to_have_value("fantasy & young-adult")
     expect(page).to_have_url(re.compile("sort=newest"))
 
 
@@ -66,7 +66,7 @@ def test_book_page_links_to_its_tags(page: Page) -> None:
 
 def test_invalid_query_is_marked_and_can_be_corrected(page: Page) -> None:
     page.goto("/books/")
-    query = page.get_by_label("Tags to search by")
+    query = page.get_by_label("Search by tags")
     query.fill("fantasy & | history")
     query.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("missing")
@@ -88,7 +88,7 @@ def test_facets_are_collapsed_on_a_phone(open_page: OpenPage, books: list[Book])
     page.goto("/books/")
     facet = page.get_by_role("navigation", name="Tags of these books").get_by_role("link", name="history")
     expect(facet).to_be_hidden()
-    page.get_by_text("Narrow down").click()
+    page.get_by_text("Filter by tag").click()
     facet.click()
     expect(page.locator("#results")).to_have_text("5 books")
 

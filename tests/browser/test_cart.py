@@ -33,8 +33,8 @@ def shelf(transactional_db: None) -> list[Product]:
 def put(page: Page, product: Product, copies: int = 1) -> None:
     """Add copies of a book to the cart on the page of the book."""
     page.goto(f"/books/{product.pk}/")
-    page.get_by_label("Copies").fill(str(copies))
-    page.get_by_role("button", name="Put into cart").click()
+    page.get_by_label("Quantity").fill(str(copies))
+    page.get_by_role("button", name="Add to cart").click()
     expect(page.get_by_role("status").filter(has_text="Put into your cart")).to_be_visible()
 
 
@@ -49,14 +49,14 @@ def test_books_are_added_changed_and_removed(which: str, shelf: list[Product], r
     expect(link).to_contain_text("(3 copies)")
     link.click()
     expect(page.locator(".sums dd")).to_have_text("€32.00")
-    page.get_by_label("Copies of The Book of Sand").fill("5")
-    page.get_by_label("Copies of The Book of Sand").press("Enter")
+    page.get_by_label("Quantity of The Book of Sand").fill("5")
+    page.get_by_label("Quantity of The Book of Sand").press("Enter")
     expect(page.locator(".sums dd")).to_have_text("€69.50")
     expect(link).to_contain_text("(6 copies)")
     page.get_by_role("button", name="Take Fictions out").click()
     expect(page.locator(".sums dd")).to_have_text("€62.50")
     page.get_by_role("button", name="Take The Book of Sand out").click()
-    expect(page.get_by_text("There is nothing in your cart.")).to_be_visible()
+    expect(page.get_by_text("Your cart is empty.")).to_be_visible()
     expect(link).not_to_contain_text("copies")
 
 

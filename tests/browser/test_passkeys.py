@@ -43,14 +43,14 @@ def test_passkey_is_added_and_used(open_page: OpenPage, audit: Audit, alice: Use
     expect(page.get_by_role("banner")).to_contain_text("alice")
     page.goto("/accounts/")
     page.get_by_role("link", name="Second factors").click()
-    page.get_by_role("link", name="Add a passkey").click()
+    page.get_by_role("link", name="Add passkey").click()
     assert audit(page) == []
     page.get_by_label("Name of the passkey").fill("Blue key")
-    page.get_by_role("button", name="Make the passkey").click()
+    page.get_by_role("button", name="Create passkey").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Recovery codes")
     code = page.locator(".codes code").first.inner_text()
     assert audit(page) == []
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I have saved them").click()
     expect(page.get_by_role("main")).to_contain_text("Blue key")
     assert audit(page) == []
     page.get_by_role("button", name="Log out").first.click()
@@ -72,11 +72,11 @@ def test_refused_passkey_is_reported(open_page: OpenPage, alice: User) -> None:
     log_in(page)
     page.goto("/accounts/factors/passkey/")
     page.get_by_label("Name of the passkey").fill("Blue key")
-    page.get_by_role("button", name="Make the passkey").click()
+    page.get_by_role("button", name="Create passkey").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Recovery codes")
     page.goto("/accounts/factors/passkey/")
     page.get_by_label("Name of the passkey").fill("The same key")
-    page.get_by_role("button", name="Make the passkey").click()
+    page.get_by_role("button", name="Create passkey").click()
     expect(page.get_by_role("alert")).to_contain_text("The browser gave no passkey.")
 
 
@@ -87,7 +87,7 @@ def test_app_is_added_without_javascript(open_page: OpenPage, audit: Audit, alic
     expect(page.get_by_role("img", name="QR code")).to_be_visible()
     secret = page.locator(".key code").inner_text().replace(" ", "")
     page.get_by_label("Code").fill(present_code(base64.b32decode(secret)))
-    page.get_by_role("button", name="Add the app").click()
+    page.get_by_role("button", name="Add app").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Recovery codes")
     with_script = open_page()
     log_in(with_script)

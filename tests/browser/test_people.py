@@ -24,7 +24,7 @@ def register(page: Page, name: str) -> None:
     page.get_by_role("banner").get_by_role("link", name="Register").click()
     page.get_by_label("Name").fill(name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("Password confirmation").fill(PASSWORD)
+    page.get_by_label("Confirm password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Register").click()
 
 
@@ -102,7 +102,7 @@ def test_first_tab_stop_skips_to_the_content(person: Page) -> None:
     person.goto("/")
     person.keyboard.press("Tab")
     skip = person.locator(":focus")
-    expect(skip).to_have_text("Skip to the content")
+    expect(skip).to_have_text("Skip to content")
     expect(skip).to_be_in_viewport()
     person.keyboard.press("Enter")
     expect(person).to_have_url("/#content")

@@ -92,7 +92,7 @@ def test_long_text_is_kept_and_its_excess_shown(open_page: OpenPage, alice: User
     text = FAMILY + "é" * 500
     page.get_by_label("What are you reading?").fill(text)
     page.get_by_role("button", name="Post", exact=True).click()
-    expect(page.get_by_text("That is 501 characters, and there is room for 500: take 1 away.")).to_be_visible()
+    expect(page.get_by_text("The post has 501 characters. The maximum is 500: remove 1.")).to_be_visible()
     expect(page.get_by_label("What are you reading?")).to_have_value(text)
     assert not Post.objects.exists()
 
@@ -148,7 +148,7 @@ def test_post_about_a_book_is_shown_and_deleted(open_page: OpenPage, alice: User
     book = make_book("Emma")
     page = open_page(java_script_enabled=False)
     log_in(page, "alice", f"/books/{book.pk}/")
-    page.get_by_label("What do you say of “Emma”?").fill("Clever and rich")
+    page.get_by_label("What do you think of “Emma”?").fill("Clever and rich")
     page.get_by_role("button", name="Post", exact=True).click()
     expect(page.locator(".said .posts")).to_contain_text("Clever and rich")
     page.goto("/global/")
@@ -156,9 +156,9 @@ def test_post_about_a_book_is_shown_and_deleted(open_page: OpenPage, alice: User
     page.get_by_role("link", name="Delete").click()
     expect(page.get_by_role("heading", name="Delete this post?")).to_be_visible()
     page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("Your post is deleted.")).to_be_visible()
+    expect(page.get_by_text("Your post was deleted.")).to_be_visible()
     page.goto(f"/books/{book.pk}/")
-    expect(page.get_by_text("Nobody has said anything about this book yet.")).to_be_visible()
+    expect(page.get_by_text("No posts about this book yet.")).to_be_visible()
 
 
 def test_post_pages_are_accessible_and_fit(open_page: OpenPage, alice: User, audit: Audit) -> None:

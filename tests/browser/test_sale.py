@@ -45,7 +45,7 @@ def test_stock_updates_live_and_sold_out_books_cannot_be_bought(person: Page, pr
     expect(person.get_by_role("link", name="Programming Erlang")).to_be_focused()
     sell(product, 0)
     expect(person.get_by_text("Sold out")).to_be_visible()
-    expect(person.get_by_role("button", name="Put Programming Erlang into the cart")).to_have_count(0)
+    expect(person.get_by_role("button", name="Add Programming Erlang to cart")).to_have_count(0)
 
 
 def test_sale_counts_down(person: Page) -> None:
@@ -95,7 +95,7 @@ def test_sale_works_without_javascript(plain: Page, product: Product) -> None:
     expect(plain.get_by_text("7 left")).to_be_visible()
     expect(plain.get_by_text("These numbers are old").first).to_be_hidden()
     sell(product, 5)
-    plain.get_by_role("link", name="Look again").first.click()
+    plain.get_by_role("link", name="Refresh").first.click()
     expect(plain.get_by_text("5 left")).to_be_visible()
     plain.get_by_role("link", name="Programming Erlang").click()
     expect(plain.get_by_role("heading", name="Programming Erlang")).to_be_visible()

@@ -162,7 +162,7 @@ def test_deleted_post_disappears_for_followers(
     bob.goto("/u/bob/")
     bob.get_by_role("link", name="Delete").click()
     bob.get_by_role("button", name="Delete").click()
-    expect(bob.get_by_role("status").first).to_contain_text("Your post is deleted.")
+    expect(bob.get_by_role("status").first).to_contain_text("Your post was deleted.")
     it_arrives()
     for page in ("/home/", "/global/", "/u/bob/"):
         alice.goto(page)

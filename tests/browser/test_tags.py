@@ -33,7 +33,7 @@ def page(request: pytest.FixtureRequest, book: Book, open_page: OpenPage) -> Pag
 def log_in(page: Page, book: Book) -> None:
     """Log in from the page of the book and return to it."""
     page.goto(book.get_absolute_url())
-    page.get_by_role("link", name="Log in to tag it.").click()
+    page.get_by_role("link", name="Log in to add a tag.").click()
     page.get_by_label("Name").fill("alice")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Log in").click()
@@ -47,11 +47,11 @@ def test_reader_adds_and_removes_a_tag(page: Page, book: Book) -> None:
     expect(tags.get_by_role("link", name="a tag 12")).to_be_hidden()
     tags.get_by_text("5 more").click()
     expect(tags.get_by_role("link", name="a tag 12")).to_be_visible()
-    page.get_by_label("Your tag for it").fill("Space Opera")
+    page.get_by_label("Add a tag").fill("Space Opera")
     tags.get_by_role("button", name="Add").click()
     expect(tags.get_by_role("button", name="Remove your tag “space opera”")).to_be_visible()
     settled(page)
-    tags.get_by_role("button", name="Call it “fantasy” as well").click()
+    tags.get_by_role("button", name="Add the tag “fantasy”").click()
     expect(tags.get_by_role("button", name="Remove your tag “fantasy”")).to_be_visible()
     expect(tags).to_contain_text("1,235")
     settled(page)

@@ -87,7 +87,7 @@ def test_an_unknown_author_is_404(client: Client, ann: Author, pk: str) -> None:
     with record() as seen:
         response = client.get(f"/authors/{pk}/", headers=JSON)
     assert response.status_code == 404
-    assert response.json() == {"error": {"message": "There is no such author."}}
+    assert response.json() == {"error": {"message": "Author not found."}}
     assert seen.sql == []
     assert client.get(f"/authors/{pk}/").status_code == 404
     assert client.get(f"/authors/{pk}/posts/").status_code == 404

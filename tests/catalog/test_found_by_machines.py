@@ -38,7 +38,7 @@ def test_a_book_page_describes_the_book(client: Client, settings: Settings) -> N
         language="eng", isbn="9780439023481",
     )  # fmt: skip
     html = client.get(f"/books/{book.pk}/").content.decode()
-    said = "Salt by Ann, Bob. Book 2 of Roads. Rated 4.25 of 5. Readers call it: fantasy, sea."
+    said = "Salt by Ann, Bob. Book 2 of Roads. Rated 4.25 out of 5. Tags: fantasy, sea."
     address = f"{settings.SITE_URL}/books/{book.pk}/"
     assert _meta(html, "description") == _meta(html, "og:description") == said
     assert (_meta(html, "og:title"), _meta(html, "og:url")) == ("Salt", address)

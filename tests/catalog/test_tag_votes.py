@@ -62,7 +62,7 @@ def test_a_tag_is_in_redis_and_on_the_page_at_once(client: Client, ann: User, bo
     assert response.headers["Location"] == f"/books/{book.pk}/#tags"
     html = client.get(f"/books/{book.pk}/").content.decode()
     assert "Remove your tag “space opera”" in html
-    assert "Call it “desert” as well" in html
+    assert "Add the tag “desert”" in html
     assert top(redis, book) == {"desert": 1, "space opera": 1}
     assert redis.smembers(keys.tag("space opera")) == {str(book.pk).encode()}
     take(client, book, "Space Opera")
@@ -120,8 +120,8 @@ def test_an_alias_is_a_vote_for_its_tag(client: Client, ann: User, book: Book) -
 @pytest.mark.parametrize(
     ("tag", "words"),
     [
-        ("", "Write a tag."),
-        (" \t", "Write a tag."),
+        ("", "Enter a tag."),
+        (" \t", "Enter a tag."),
         ("x" * 51, "A tag has at most 50 characters."),
         ("see www.example", "Leave out web and e-mail addresses"),
         ("buy at shop.com", "Leave out web and e-mail addresses"),
@@ -219,11 +219,11 @@ def test_a_cached_page_shows_each_reader_only_their_own_tags(product: Product, m
     drain_all()
     for _ in range(2):
         assert "Remove your tag “quiet”" in text(ann, path)
-        assert "Call it “quiet” as well" in text(bob, path)
+        assert "Add the tag “quiet”" in text(bob, path)
         page = text(stranger, path)
         assert ">quiet</a>" in page
         assert "your tag" not in page
-        assert "Log in to tag it." in page
+        assert "Log in to add a tag." in page
     assert_alike(by_both(path, ann))
 
 

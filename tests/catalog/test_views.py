@@ -115,7 +115,7 @@ def test_an_unknown_book_is_404_and_costs_no_sql(client: Client, shelf: list[Boo
 
 def test_an_unknown_book_is_an_error_in_json(client: Client, shelf: list[Book]) -> None:
     response, _ = _get(client, "/books/987654321/", JSON)
-    assert response.json() == {"error": {"message": "There is no such book."}}
+    assert response.json() == {"error": {"message": "Book not found."}}
     assert "Accept" in response.headers["Vary"]
 
 
@@ -143,7 +143,7 @@ def test_a_thousand_terms_are_refused(client: Client) -> None:
 
 def test_errors_are_translated(client: Client) -> None:
     with translation.override("zh-hans"):
-        expected = translation.gettext("This bracket is never closed.")
+        expected = translation.gettext("This opening bracket has no closing bracket.")
     response = client.get("/books/?q=(a", headers={"Accept": JSON, "Accept-Language": "zh-hans"})
     assert response.json()["error"]["message"] == expected
 

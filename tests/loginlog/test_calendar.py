@@ -187,7 +187,7 @@ def test_years_link_to_their_neighbours_up_to_today(browser: Client) -> None:
 
 def test_an_empty_year_has_a_hint(browser: Client) -> None:
     html = browser.get("/loginlog/?from=2001-01-01&to=2001-12-31").content.decode()
-    assert "No login in these days." in html
+    assert "No logins in this period." in html
     assert "is marked here" in html
 
 

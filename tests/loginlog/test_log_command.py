@@ -102,9 +102,9 @@ def test_unmark_works_while_redis_is_away(redis_server: RedisServer) -> None:
         (["mark", "99999999999999999999"], "99999999999999999999"),
         (["mark", "alice", "--date", "2017-02-29"], "'2017-02-29'"),
         (["mark", "alice", "--date", "yesterday"], "'yesterday'"),
-        (["mark", "alice", "--date", "1926-01-01"], "1926-01-01 is not a day from 1970-01-01 to today"),
-        (["mark", "alice", "--date", "9999-12-31"], "9999-12-31 is not a day from 1970-01-01 to today"),
-        (["unmark", "alice", "--date", "9999-12-31"], "9999-12-31 is not a day from 1970-01-01 to today"),
+        (["mark", "alice", "--date", "1926-01-01"], "1926-01-01 is not between 1970-01-01 and today"),
+        (["mark", "alice", "--date", "9999-12-31"], "9999-12-31 is not between 1970-01-01 and today"),
+        (["unmark", "alice", "--date", "9999-12-31"], "9999-12-31 is not between 1970-01-01 and today"),
         (["unmark", "nobody", "--date", "2017-10-25"], "'nobody'"),
         (["user", "alice", "--from", "2017-10-02", "--to", "2017-10-01"], "before it begins"),
         (["active", "--from", "0001-01-01", "--to", "9999-12-31"], "100 years"),
@@ -160,7 +160,7 @@ def test_an_unwritable_folder_is_reported(tmp_path: Path, settings: Settings) ->
 
 def test_a_huge_age_expires_nothing() -> None:
     services.mark(person("alice"), date(2017, 10, 25))
-    assert run("expire", "--older-than", "9" * 20) == (0, "nothing is old enough\n", "")
+    assert run("expire", "--older-than", "9" * 20) == (0, "no month is old enough\n", "")
 
 
 def test_a_damaged_file_is_reported(tmp_path: Path) -> None:

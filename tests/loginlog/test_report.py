@@ -184,7 +184,7 @@ def test_the_report_is_not_cached(staff: Client, query: str) -> None:
 
 def test_an_empty_log_has_a_hint(staff: Client) -> None:
     html = staff.get("/loginlog/report/").content.decode()
-    assert "Nobody has logged in yet." in html
+    assert "No logins yet." in html
     assert "manage.py loginlog mark" in html
 
 

@@ -49,7 +49,7 @@ def test_an_empty_log_has_a_hint_and_others_show_the_months(client: Client) -> N
     user = User.objects.create_superuser("ken thompson")
     client.force_login(user)  # its mark waits for a commit, which this test never makes
     html = client.get("/admin/").content.decode()
-    assert "Nobody has logged in yet." in html
+    assert "No logins yet." in html
     filled.mark({(today(), "client", user.pk)})
     html = client.get("/admin/").content.decode()
     assert html.count('class="loginlog"') == 1

@@ -79,7 +79,7 @@ def test_a_name_redirects_to_the_calendar(staff: Client, readers: list[User]) ->
     assert staff.get(ACTIVE, {"name": " READER 0"})["Location"] == f"/loginlog/users/{readers[0].pk}/"
     unknown = staff.get(ACTIVE, {"name": "<nobody>"})
     assert unknown.status_code == 200
-    assert b"There is no user with this name." in unknown.content
+    assert b"User not found." in unknown.content
     assert b"&lt;nobody&gt;" in unknown.content
 
 

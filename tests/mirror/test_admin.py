@@ -97,7 +97,7 @@ def test_search_finds_a_change_by_its_exact_key(staff: Client, changes: dict[str
 
 def test_retry_action_resets_only_quarantined_changes(staff: Client, changes: dict[str, Change], sent: Sent) -> None:
     text = act(staff, CHANGES, "retry", *changes.values())
-    assert "1 change is tried again." in text
+    assert "1 change will be retried." in text
     again = Change.objects.get(key="cannot")
     assert (again.quarantined_at, again.attempts, again.applied_at) == (None, 0, None)
     assert Change.objects.get(key="arrived").applied_at is not None
@@ -105,7 +105,7 @@ def test_retry_action_resets_only_quarantined_changes(staff: Client, changes: di
 
 
 def test_discard_action_deletes_only_quarantined_changes(staff: Client, changes: dict[str, Change]) -> None:
-    assert "1 change was given up." in act(staff, CHANGES, "discard", *changes.values())
+    assert "1 change was discarded." in act(staff, CHANGES, "discard", *changes.values())
     assert {change.key for change in Change.objects.filter(mirror="titem")} == {"waits", "arrived"}
 
 
@@ -144,7 +144,7 @@ def test_verify_and_rebuild_actions_send_tasks_to_celery(
 def test_unreachable_broker_is_reported(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     page(staff, STATES)
     monkeypatch.setattr(send, "verify", lambda mirror: False)
-    assert "titem: the broker does not answer." in act(staff, STATES, "verify", "titem")
+    assert "titem: the broker is not responding." in act(staff, STATES, "verify", "titem")
 
 
 @pytest.mark.parametrize("path", [CHANGES, STATES])

@@ -72,7 +72,7 @@ def test_actions_send_tasks_to_celery(action: str, staff: Client, sent: Sent) ->
 def test_unreachable_broker_is_reported(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     page(staff)
     monkeypatch.setattr(send, "flush_backup", lambda backup: False)
-    assert "tbest: the broker does not answer." in act(staff, "flush", "tbest")
+    assert "tbest: the broker is not responding." in act(staff, "flush", "tbest")
 
 
 def test_backup_states_cannot_be_added_edited_or_deleted(staff: Client) -> None:

@@ -103,8 +103,8 @@ def test_verify_lists_differences_and_exits_with_1(spoilt: None) -> None:
     found = run("verify", "tbest")
     assert found.code == 1
     assert found.out.splitlines() == [
-        "tbest alice: missing: SQL says 3, Redis nothing",
-        "tbest nobody: stray: SQL says nothing, Redis 1",
+        "tbest alice: missing: SQL has 3, Redis has nothing",
+        "tbest nobody: stray: SQL has nothing, Redis has 1",
         "2 differences",
     ]
     assert run("verify", "tbest", "--json").said[0] == {
@@ -116,7 +116,7 @@ def test_restore_repairs_differences(spoilt: None, redis: Redis) -> None:
     redis.zadd(naming.key("tbest"), {"unmarked": 7})
     found = run("restore", "tbest")
     assert found.code == 0
-    assert found.out.splitlines()[0] == "tbest: 1 item looked at"
+    assert found.out.splitlines()[0] == "tbest: 1 item checked"
     assert found.out.splitlines()[-1] == "2 differences"
     assert scores() == scores_in(redis) == {"alice": 3, "unmarked": 7}
     assert run("restore", "tbest", "--json").said == [{"backup": "tbest", "items": 2, "done": True, "put_right": 0}]
@@ -134,8 +134,8 @@ def test_restore_lists_items_that_it_could_not_repair(spoilt: None, monkeypatch:
     found = run("restore", "tbest")
     assert found.code == 1
     assert found.err.splitlines() == [
-        "tbest nobody: stray: SQL says nothing, Redis 1",
-        "1 item could not be put right",
+        "tbest nobody: stray: SQL has nothing, Redis has 1",
+        "1 item could not be repaired",
     ]
 
 

@@ -77,15 +77,15 @@ def test_rebuild_prints_the_numbers_of_rows_and_strays(redis: Redis) -> None:
 
 def test_rebuild_skips_a_mirror_that_another_process_rebuilds(redis: Redis) -> None:
     redis.set(key("mirror:lease:rebuild:t'odd"), "them")
-    assert run("rebuild", "t'odd").out == "t'odd: somebody else is rebuilding it\n"
+    assert run("rebuild", "t'odd").out == "t'odd: another process is rebuilding it\n"
 
 
 def test_verify_lists_differences_and_exits_with_1(spoilt: None) -> None:
     found = run("verify", "titem")
     assert found.code == 1
     assert found.out.splitlines() == [
-        f"titem 7: missing {key('titems:score')} 7: SQL says 2.0, Redis nothing",
-        f"titem 9: stray {key('{tlabel}:red')} 9: SQL says nothing, Redis there",
+        f"titem 7: missing {key('titems:score')} 7: SQL has 2.0, Redis has nothing",
+        f"titem 9: stray {key('{tlabel}:red')} 9: SQL has nothing, Redis has present",
         "2 differences",
     ]
 
@@ -111,7 +111,7 @@ def test_verify_of_a_sample_finds_no_strays(spoilt: None) -> None:
 def test_repair_removes_all_differences(spoilt: None, redis: Redis) -> None:
     found = run("repair", "titem")
     assert found.code == 0
-    assert found.out.splitlines()[-2:] == ["2 differences", "2 rows put right"]
+    assert found.out.splitlines()[-2:] == ["2 differences", "2 rows repaired"]
     assert world.dump(redis) == world.by_orm()
 
 
@@ -149,7 +149,7 @@ def test_repair_reports_rows_that_it_could_not_repair(spoilt: None, monkeypatch:
     monkeypatch.setattr(apply, "drain", fails_for_seven)
     found = run("repair", "titem")
     assert found.code == 1
-    assert found.out.endswith("1 row put right\n")
+    assert found.out.endswith("1 row repaired\n")
     assert "1 row could not be put right" in found.err
 
 

@@ -89,7 +89,7 @@ def test_interrupted_command_explains_how_to_continue(monkeypatch: pytest.Monkey
         raise KeyboardInterrupt
 
     monkeypatch.setattr(rebuild, "rebuild", stopped)
-    assert run("rebuild") == (2, "", "stopped; run it again to go on\n")
+    assert run("rebuild") == (2, "", "stopped; run the command again to continue\n")
 
 
 def test_unknown_action_is_answered_with_the_known_ones() -> None:

@@ -105,7 +105,7 @@ def test_many_differences_in_many_chunks_are_found(redis: Redis, settings: Any) 
 def test_difference_shows_both_values(item: Item, redis: Redis) -> None:
     redis.zadd(key("titems:score"), {"7": 5})
     (difference,) = found()
-    assert str(difference) == f"titem 7: stale '{key('titems:score')} 7': SQL says 2.0, Redis 5.0"
+    assert str(difference) == f"titem 7: stale '{key('titems:score')} 7': SQL has 2.0, Redis has 5.0"
 
 
 @pytest.mark.parametrize("mirror", ["titem", "latest"])

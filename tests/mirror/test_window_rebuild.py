@@ -95,7 +95,7 @@ def test_rebuild_of_windows_waits_for_the_required_mirrors(redis: Redis) -> None
     assert rebuild.rebuild(["tfeed"]) == [rebuild.Rebuilt("tfeed", skipped=True, waits=("tignoring",))]
     assert rebuild.rebuild_if_cold("tfeed") == 0
     assert not is_warm()
-    assert run("rebuild", "tfeed").out == "tfeed: waits until these are warm: tignoring\n"
+    assert run("rebuild", "tfeed").out == "tfeed: waiting until these mirrors are warm: tignoring\n"
     world.rest()
     assert is_warm()
 

@@ -154,8 +154,8 @@ def test_an_order_with_missing_copies_does_not_stop_the_others(staff: Client, br
     good, bad = make_product(stock=5, reserved=1), make_product(stock=5)
     orders = {p: make_order(None, p, key=str(p.pk)) for p in ([bad, good] if broken_first else [good, bad])}
     page = act(staff, ORDERS, "cancel_orders", *orders.values(), confirmed="yes")
-    assert "1 order is cancelled." in page
-    assert f"These stay as they are: #{orders[bad].pk} (the stock does not have its copies)" in page
+    assert "1 order was cancelled." in page
+    assert f"Not changed: #{orders[bad].pk} (not enough copies in stock)" in page
     states = dict(Order.objects.values_list("pk", "state"))
     assert states == {orders[good].pk: State.CANCELLED, orders[bad].pk: State.RESERVED}
     good.refresh_from_db()
@@ -169,7 +169,7 @@ def test_each_unchanged_row_is_listed_with_its_reason(staff: Client, monkeypatch
     waiting, gone = make_order(None, product, key="3"), make_order(None, product, key="4", state=State.CANCELLED)
     monkeypatch.setattr("shop.admin.orders.send", failing_for(odd))
     page = act(staff, ORDERS, "mark_sent", paid, odd, waiting, gone)
-    assert "1 order is sent." in page
+    assert "1 order was marked as sent." in page
     for words in (
         f"#{odd.pk} (an error: see the log)",
         f"#{waiting.pk} (waiting for payment)",
@@ -184,8 +184,8 @@ def test_each_unchanged_row_is_listed_with_its_reason(staff: Client, monkeypatch
 def test_rows_in_the_target_state_do_not_count_as_changed(staff: Client) -> None:
     sent = make_order(None, make_product(), state=State.SENT, paid_at=timezone.now())
     page = act(staff, ORDERS, "mark_sent", sent)
-    assert "0 orders are sent." in page
-    assert f"These stay as they are: #{sent.pk} (sent)" in page
+    assert "0 orders were marked as sent." in page
+    assert f"Not changed: #{sent.pk} (sent)" in page
     assert not LogEntry.objects.exists()
 
 
@@ -205,6 +205,6 @@ def test_a_product_that_would_exceed_the_stock_limit_is_listed(staff: Client) ->
     few, most = make_product("Few", stock=1), make_product("Most", stock=services.MOST)
     page = act(staff, PRODUCTS, "add_copies", few, most, copies="5")
     assert "more copies of 1 product." in page
-    assert "These stay as they are: Most (that would be too many)" in page
+    assert "Not changed: Most (the maximum would be exceeded)" in page
     assert dict(Product.objects.values_list("pk", "stock")) == {few.pk: 6, most.pk: services.MOST}
     assert LogEntry.objects.get().object_id == str(few.pk)

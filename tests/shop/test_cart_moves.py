@@ -200,7 +200,7 @@ def test_parked_carts_are_summed_up_and_announced_at_the_next_login(
     agree()
     assert not redis.exists(keys.cart(digest))
     client = browser_with({book: 1, other: 1})
-    assert log_in_here(client, alice) == ["The 2 books you had put aside before are in your cart again."]
+    assert log_in_here(client, alice) == ["The 2 books from your earlier cart are in your cart again."]
     assert in_cart(digest_in(client)) == {book.pk: 3, other.pk: 1}
     agree()
     again = log_in(alice)
@@ -232,8 +232,8 @@ def test_each_ended_session_parks_its_cart(alice: User, book: Product, other: Pr
     told = log_in_here(desk, alice)
     assert in_cart(digest_in(desk)) == {book.pk: 99, other.pk: 60}
     assert told == [
-        "The 159 books you had put aside before are in your cart again.",
-        "For 21 more there was no room in it.",
+        "The 159 books from your earlier cart are in your cart again.",
+        "21 more did not fit.",
     ]
     agree()
 
@@ -250,8 +250,8 @@ def test_gathered_lines_respect_the_limit_of_lines(alice: User, book: Product, o
     told = log_in_here(client, alice)
     assert in_cart(digest_in(client)) == {book.pk: 1, other.pk: 3}
     assert told == [
-        "The 3 books you had put aside before are in your cart again.",
-        "For 4 more there was no room in it.",
+        "The 3 books from your earlier cart are in your cart again.",
+        "4 more did not fit.",
     ]
     agree()
 

@@ -55,7 +55,7 @@ def text_of(client: Client) -> str:
 
 
 def test_reading_pages_creates_no_session(client: Client, book: Product) -> None:
-    assert "There is nothing in your cart." in text_of(client)
+    assert "Your cart is empty." in text_of(client)
     assert client.get(HERE, headers=JSON).json() == {
         "lines": [],
         "copies": 0,
@@ -75,14 +75,14 @@ def test_adding_a_book_creates_a_cart_and_redirects_to_it(client: Client, book: 
     assert [str(m) for m in get_messages(answer.wsgi_request)] == ["Now in your cart: 2 copies of The Book of Sand"]
     assert in_cart(digest_in(client)) == {book.pk: 2}
     page = text_of(client)
-    for words in ["The Book of Sand", "€25.00", "To the checkout"]:
+    for words in ["The Book of Sand", "€25.00", "Proceed to checkout"]:
         assert words in page
     put(client, book, 3, add=1)
     assert in_cart(digest_in(client)) == {book.pk: 5}
     put(client, book, 4, add=0)
     assert in_cart(digest_in(client)) == {book.pk: 4}
     put(client, book, 0)
-    assert "There is nothing in your cart." in text_of(client)
+    assert "Your cart is empty." in text_of(client)
 
 
 def test_the_json_has_the_lines_and_current_prices(client: Client, book: Product) -> None:
@@ -181,7 +181,7 @@ def test_adding_from_a_page_returns_to_that_page(client: Client, book: Product) 
     answer = put(client, book, 2, add=1, next=page)
     assert (answer.status_code, answer["Location"]) == (303, page)
     shown = client.get(page).content.decode()
-    assert "Put into your cart: 2 copies of The Book of Sand" in shown
+    assert "Added to cart: 2 copies of The Book of Sand" in shown
     assert "(2 copies)" in shown
     for wrong in ("https://elsewhere.example/", "//elsewhere.example/", "cart/"):
         assert put(client, book, 1, add=1, next=wrong)["Location"] == HERE
@@ -191,7 +191,7 @@ def test_htmx_gets_the_added_line_and_the_header_count(client: Client, book: Pro
     put(client, book, 1, headers=HTMX)
     text = put(client, book, 12, add=1, headers=HTMX).content.decode()
     for words in (
-        "Put into your cart: 12 copies of The Book of Sand",
+        "Added to cart: 12 copies of The Book of Sand",
         "Only 10 left",
         "Your cart holds 13 copies",
         '<a class="cart-link" id="cart-link" href="/shop/cart/" hx-swap-oob="true">',
@@ -232,9 +232,9 @@ def test_lines_that_cannot_be_bought_are_marked(client: Client, book: Product) -
     for words in [
         "Only 2 left",
         "Sold out",
-        "No longer for sale",
-        "It cost €10.00 when you put it in.",
-        "Take A book that is no longer there out",
+        "No longer available",
+        "It cost €10.00 when you added it.",
+        "Remove A book that is no longer available",
     ]:
         assert words in text
     put(client, deleted, 0)

@@ -69,7 +69,7 @@ def test_a_valid_card_buys_the_cart(desk: Client, book: Product) -> None:
 def test_the_page_shows_lines_total_and_the_effects_of_test_cards(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 2)
     said = text_of(desk.get("/shop/checkout/"))
-    for words in ("Small Gods", "2 × €12.50", "Total €25.00", "Order and pay €25.00", fake.REFUSED, "is refused"):
+    for words in ("Small Gods", "2 × €12.50", "Total €25.00", "Place order and pay €25.00", fake.REFUSED, "is declined"):
         assert words in said
 
 
@@ -221,7 +221,7 @@ def test_a_refused_card_leads_to_another_attempt(desk: Client, book: Product) ->
     order = Order.objects.get()
     assert response["Location"] == f"/shop/orders/{order.pk}/pay/"
     page = desk.get(response["Location"])
-    assert "Your card was refused, and nothing was taken" in text_of(page)
+    assert "Your card was declined. You were not charged." in text_of(page)
     assert "set aside for you" in text_of(page)
     assert desk.post(response["Location"], {"card": ""}).status_code == 200
     assert desk.post(response["Location"], {"card": fake.SUCCEEDS})["Location"] == f"/shop/orders/{order.pk}/"

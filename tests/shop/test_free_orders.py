@@ -72,7 +72,7 @@ def test_a_cancelled_free_order_needs_no_refund(alice: User, gift: Product) -> N
     assert not Payment.objects.exists()
     assert settle() == Settled()
     assert tell("cancelled", order.pk) == 1
-    assert "Nothing was paid for it." in mail.outbox[-1].body
+    assert "You were not charged." in mail.outbox[-1].body
     assert "goes back" not in mail.outbox[-1].body
 
 
@@ -111,7 +111,7 @@ def test_the_page_asks_for_no_card(desk: Client, gift: Product) -> None:
     order = Order.objects.get()
     assert (response.status_code, response["Location"]) == (302, f"/shop/orders/{order.pk}/")
     said = text_of(desk.get(response["Location"]))
-    assert "Thank you for your order. It costs nothing." in said
+    assert "Thank you for your order. It is free." in said
     assert "Nothing to pay" in said
     assert "Payments" not in said
     assert "your money" not in text_of(desk.get(f"/shop/orders/{order.pk}/cancel/"))

@@ -144,8 +144,8 @@ def test_deleting_a_user_deletes_the_list_and_anonymises_the_views(redis: Redis,
 def test_only_its_owner_sees_it_on_the_front_page(client: Client, books: list[Book]) -> None:
     client.force_login(User.objects.create_user("ken"))
     client.get(f"/books/{books[0].pk}/")
-    assert "You looked at" in client.get("/").content.decode()
-    assert "You looked at" not in Client().get("/").content.decode()
+    assert "Recently viewed" in client.get("/").content.decode()
+    assert "Recently viewed" not in Client().get("/").content.decode()
     other = Client()
     other.force_login(User.objects.create_user("dennis"))
-    assert "You looked at" not in other.get("/").content.decode()
+    assert "Recently viewed" not in other.get("/").content.decode()

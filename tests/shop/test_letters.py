@@ -39,8 +39,8 @@ def make_buyer() -> User:
 @pytest.mark.parametrize(
     ("about", "subject", "says"),
     [
-        ("confirmed", "Your order {} at Diptych", "is paid"),
-        ("cancelled", "Your order {} is cancelled", "goes back the way it came"),
+        ("confirmed", "Your Diptych order {}", "We have received your payment"),
+        ("cancelled", "Your order {} was cancelled", "is refunded to the original payment method"),
         ("sent", "Your order {} is on its way", "has been sent"),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_deleted_order_causes_no_email() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("act", "about"), [(cancel, "is cancelled"), (send, "is on its way")])
+@pytest.mark.parametrize(("act", "about"), [(cancel, "was cancelled"), (send, "is on its way")])
 def test_a_buyer_is_told_once_and_only_after_a_commit(act: Act, about: str) -> None:
     staff = User.objects.create_superuser("staff")
     order = make_order(make_buyer(), make_product(), state=State.PAID, paid_at=timezone.now())

@@ -147,7 +147,7 @@ def test_cancelling_asks_first_and_happens_once(shopper: Client, alice: User) ->
     for _ in range(2):
         page = shopper.post(way, follow=True)
         assert page.redirect_chain == [(f"/shop/orders/{order.pk}/", 302)]
-        assert "Your order is cancelled." in page.content.decode()
+        assert "Your order was cancelled." in page.content.decode()
     emma.refresh_from_db()
     assert (Order.objects.get(pk=order.pk).state, emma.stock, emma.reserved) == (State.CANCELLED, 3, 0)
     assert shopper.get(way).headers["Location"] == f"/shop/orders/{order.pk}/"

@@ -119,8 +119,8 @@ def test_a_refused_card_keeps_the_reservation(order: Order, book: Product) -> No
     assert pay(order, Card("4000056655665556")).state == State.RESERVED  # unknown to the provider
     assert pay(order, GOOD).state == State.PAID
     assert list(Payment.objects.order_by("pk").values_list("state", "reason")) == [
-        (PaymentState.FAILED, "the card was refused"),
-        (PaymentState.FAILED, "the card was refused"),
+        (PaymentState.FAILED, "the card was declined"),
+        (PaymentState.FAILED, "the card was declined"),
         (PaymentState.SUCCEEDED, ""),
     ]
     assert len(set(Payment.objects.values_list("key", flat=True))) == 3

@@ -108,7 +108,7 @@ def test_sql_sorts_while_the_mirror_is_cold_and_the_index_afterwards(shelf: dict
 
 def test_the_page_offers_the_order(client: Client, shelf: dict[str, int]) -> None:
     html = client.get("/books/", {"sort": "price"}).content.decode()
-    assert '<a href="/books/?sort=price" aria-current="true">By price</a>' in html
+    assert '<a href="/books/?sort=price" aria-current="true">Price: low to high</a>' in html
     found = client.get("/books/", {"sort": "price"}, headers={"Accept": "application/json"}).json()
     assert [book["title"] for book in found["results"]][:2] == ["cheap", "as cheap"]
 

@@ -150,7 +150,7 @@ def test_only_paid_orders_are_sent(staff: Client) -> None:
     paid = make_order(None, product, key="1", state=State.PAID, paid_at=timezone.now())
     waiting = make_order(None, product, key="2")
     page = act(staff, ORDERS, "mark_sent", paid, waiting)
-    assert "1 order is sent." in page
+    assert "1 order was marked as sent." in page
     assert f"stay as they are: #{waiting.pk}" in page
     assert set(Order.objects.values_list("key", "state")) == {("1", State.SENT), ("2", State.RESERVED)}
     assert LogEntry.objects.get().object_id == str(paid.pk)
@@ -166,7 +166,7 @@ def test_orders_are_cancelled_after_confirmation_and_refunded(staff: Client) -> 
     assert "cannot be undone" in page
     order.refresh_from_db()
     assert order.state == State.PAID
-    assert "1 order is cancelled." in act(staff, ORDERS, "cancel_orders", order, confirmed="yes")
+    assert "1 order was cancelled." in act(staff, ORDERS, "cancel_orders", order, confirmed="yes")
     for row in (order, product, payment):
         row.refresh_from_db()
     assert (order.state, product.stock, payment.state) == (State.CANCELLED, 6, PaymentState.REFUND_DUE)
@@ -288,7 +288,7 @@ def test_concurrent_changes_of_other_fields_stay(staff: Client) -> None:
 def test_the_stock_never_falls_below_the_reserved_copies(staff: Client) -> None:
     product = make_product(stock=10, reserved=4)
     page = edit(staff, product, shown=10, stock="3")
-    assert "4 copies are set aside for orders: there cannot be fewer." in page
+    assert "4 copies are reserved for orders: the stock cannot be lower." in page
     assert product.stock == 10
     edit(staff, product, shown=10, stock="4")
     assert product.stock == 4
@@ -329,8 +329,8 @@ def test_copies_are_added_to_many_at_once(staff: Client) -> None:
 
 def test_products_are_offered_and_withdrawn(staff: Client) -> None:
     one, other = make_product(), make_product(is_active=False)
-    assert "1 product is for sale now." in act(staff, PRODUCTS, "offer", one, other)
-    assert "2 products are not for sale now." in act(staff, PRODUCTS, "withdraw", one, other)
+    assert "1 product is now for sale." in act(staff, PRODUCTS, "offer", one, other)
+    assert "2 products are no longer for sale." in act(staff, PRODUCTS, "withdraw", one, other)
     assert not Product.objects.for_sale().exists()
 
 
@@ -407,7 +407,7 @@ def test_a_product_is_in_a_sale_once(staff: Client) -> None:
 
 def test_only_current_sales_are_ended(staff: Client) -> None:
     on, over, to_come = make_sale(), make_sale(starts_in=-3, hours=-2), make_sale(starts_in=1, hours=2)
-    assert "1 sale is over now." in act(staff, SALES, "end_now", on, over, to_come)
+    assert "1 sale has ended." in act(staff, SALES, "end_now", on, over, to_come)
     assert list(Sale.objects.on(timezone.now())) == []
     for sale, is_changed in ((on, True), (over, False), (to_come, False)):
         before = sale.ends_at

@@ -133,7 +133,7 @@ def test_the_command_reports_the_number_of_deleted_views(book: Book, capsys: Cap
     with pytest.raises(SystemExit) as stop:
         call_command("views", "expire", "--older-than", "30")
     assert stop.value.code == 2
-    assert capsys.readouterr().err == "--older-than: at least 31 days are kept\n"
+    assert capsys.readouterr().err == "--older-than must be at least 31 days\n"
 
 
 def test_beat_expires_views(book: Book) -> None:

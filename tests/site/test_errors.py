@@ -104,7 +104,7 @@ def test_form_without_csrf_token_gets_an_explanation() -> None:
     with record() as seen:
         response = Client(enforce_csrf_checks=True).post("/accounts/login/", {"username": "alice"})
     assert response.status_code == 403
-    assert "This form has grown old" in response.content.decode()
+    assert "This form has expired" in response.content.decode()
     assert seen.sql == []
 
 

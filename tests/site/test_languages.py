@@ -19,11 +19,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]  # the text of pages
 
 # For each page: pairs of its English and its Chinese text.
 PAGES = {
-    "/": [("Find your next book", "循着读者的标签"), ("Log in", "登录"), ("Skip to the content", "跳到正文")],
-    "/books/": [("1 book</h2>", "1 本书</h2>"), ("Most read", "读者最多"), ("Narrow down", "缩小范围")],
+    "/": [("Find your next book", "用读者的标签"), ("Log in", "登录"), ("Skip to content", "跳到正文")],
+    "/books/": [("1 book</h2>", "1 本书</h2>"), ("Most read", "读者最多"), ("Filter by tag", "按标签筛选")],
     "/books/?q=ruby+%26": [("A tag is missing after “&amp;”.", "“&amp;”后面缺少标签。")],
     "/books/?q=rubi": [
-        ("No book bears the tag “rubi”.", "没有书带“rubi”这个标签。"),
+        ("No books have the tag “rubi”.", "没有书带“rubi”这个标签。"),
         ("Did you mean:", "是不是要找："),
     ],
     "/books/?q=ruby+-+web": [
@@ -32,9 +32,9 @@ PAGES = {
     ],
     "/books/1/": [("750 BC", "公元前 750 年"), ("1,234 readers", "1,234 位读者"), ("English</dd>", "英语</dd>")],
     "/books/1/?explain=1": [("Behind this page", "页面背后"), (" round trips to Redis, ", "与 Redis 往返 ")],
-    "/accounts/login/": [("New here?", "还没有账号？"), ("Name</label>", "用户名</label>")],
-    "/accounts/register/": [("Letters and digits", "文字和数字"), ("Password confirmation", "密码")],
-    "/no-such-page/": [("No such page", "找不到这个页面"), ("Error 404", "错误 404")],
+    "/accounts/login/": [("New to Diptych?", "还没有账号？"), ("Name</label>", "用户名</label>")],
+    "/accounts/register/": [("Letters and digits", "文字和数字"), ("Confirm password", "密码")],
+    "/no-such-page/": [("Page not found", "页面不存在"), ("Error 404", "错误 404")],
 }
 LANGUAGES = ["en", "zh-hans"]
 

@@ -37,7 +37,7 @@ def test_each_action_changes_its_relation(client: Client, alice: User, bob: User
     response = client.post(f"{BOB}follow/", follow=True)
     assert response.redirect_chain == [(BOB, 302)]
     page = response.content.decode()
-    assert "You follow Bob O&#x27;Neil now." in page
+    assert "You now follow Bob O&#x27;Neil." in page
     assert f'action="{BOB}unfollow/"' in page
     assert Follow.objects.filter(follower=alice, followee=bob).exists()
 
@@ -129,13 +129,13 @@ def test_refusals_are_explained(
     client: Client, alice: User, bob: User, headers: dict[str, str], settings: Settings
 ) -> None:
     client.force_login(alice)
-    assert_said(client, client.post("/u/alice/follow/", headers=headers), 409, "You cannot do that to yourself.")
+    assert_said(client, client.post("/u/alice/follow/", headers=headers), 409, "You cannot do this to yourself.")
     people.block(alice.pk, bob.pk)
-    said = "You have blocked this person. Unblock them first."
+    said = "You have blocked this reader. Unblock them first."
     assert_said(client, client.post(f"{BOB}follow/", headers=headers), 409, said)
     people.unblock(alice.pk, bob.pk)
     settings.FOLLOW_LIMIT = 0
-    said = "You follow 0 people, and more are not possible. Unfollow somebody first."
+    said = "You follow 0 people, which is the maximum. Unfollow someone first."
     assert_said(client, client.post(f"{BOB}follow/", headers=headers), 409, said)
 
 
@@ -162,7 +162,7 @@ def test_actions_have_a_rate_limit_and_undoing_has_none(
     response = client.post(f"{BOB}{verb}/", {"next": "/people/"}, headers=headers)
     wait = int(response.headers["Retry-After"])  # the rest of the five minutes, of which the test uses some
     assert 60 < wait <= 300
-    assert_said(client, response, 429, f"That was a bit much at once. Please try again in {-(-wait // 60)} minutes.")
+    assert_said(client, response, 429, f"Too many requests. Try again in {-(-wait // 60)} minutes.")
     for _ in range(5):
         assert client.post(f"{BOB}un{verb}/", headers=JSON).status_code == 200
     other = Client()

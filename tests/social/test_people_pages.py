@@ -122,7 +122,7 @@ def test_unknown_and_inactive_names_are_404(client: Client, cast: dict[str, User
         assert client.get(f"/u/{name}/{rest}").status_code == 404
         with sql_only():
             response = client.get(f"/u/{name}/{rest}", headers=JSON)
-            assert (response.status_code, response.json()) == (404, {"error": {"message": "No such page"}})
+            assert (response.status_code, response.json()) == (404, {"error": {"message": "Page not found"}})
 
 
 def test_names_link_to_their_pages_everywhere(client: Client, cast: dict[str, User]) -> None:

@@ -40,7 +40,7 @@ def test_the_refusal_has_the_waiting_time_and_keeps_the_input(client: Client) ->
         assert response.status_code == 429
         wait = int(response.headers["Retry-After"])  # the rest of the hour, of which the test uses some
         assert 3000 < wait <= 3600
-        assert f"That was a bit much at once. You can post again in {-(-wait // 60)} minutes." in html
+        assert f"Too many posts. You can post again in {-(-wait // 60)} minutes." in html
         assert "a long &lt;thought&gt;</textarea>" in html
         assert ("<html" in html) == (not headers)
     assert Post.objects.count() == 2

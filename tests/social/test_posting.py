@@ -138,7 +138,7 @@ def test_a_refused_form_keeps_its_input(client: Client, alice: User) -> None:
     for response in (whole, part):
         html = response.content.decode()
         assert response.status_code == 400
-        assert "That is 503 characters, and there is room for 500: take 3 away." in html
+        assert "The post has 503 characters. The maximum is 500: remove 3." in html
         assert "\n\n&lt;b&gt;xxx" in html
         assert 'value="/global/"' in html
         assert 'aria-invalid="true"' in html
@@ -244,7 +244,7 @@ def test_errors_of_the_service_name_their_field() -> None:
     (alice,) = people("alice")
     assert list(errors(alice.pk, "")) == ["text"]
     assert list(errors(alice.pk, "ok", key="a b")) == ["key"]
-    assert errors(alice.pk, "ok", book_id=987654321) == {"book": ["There is no such book."]}
+    assert errors(alice.pk, "ok", book_id=987654321) == {"book": ["Book not found."]}
 
 
 def test_a_post_stores_whether_it_is_pulled() -> None:

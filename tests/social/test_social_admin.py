@@ -162,7 +162,7 @@ def test_hidden_posts_disappear_from_the_site_and_come_back(staff: Client, redis
     assert redis.zrange(keys.global_timeline(), 0, -1) == [str(third.pk).encode()]
     assert not redis.exists(keys.post(first.pk))
     assert "0 posts were hidden." in act(staff, POSTS, "hide", first)
-    assert "1 post is shown again." in act(staff, POSTS, "unhide", first)
+    assert "1 post is visible again." in act(staff, POSTS, "unhide", first)
     assert redis.exists(keys.post(first.pk))
     assert [entry.object_id for entry in LogEntry.objects.order_by("pk")] == [
         *map(str, (first.pk, second.pk, first.pk))
@@ -173,7 +173,7 @@ def test_removed_posts_stay_deleted(staff: Client, redis: Redis) -> None:
     (alice,) = people("alice")
     first, second = say(alice, 2)
     warm_up(alice)
-    assert "1 post was removed." in act(staff, POSTS, "remove", first)
+    assert "1 post was deleted." in act(staff, POSTS, "remove", first)
     assert list(Post.objects.all()) == [second]
     assert not redis.exists(keys.post(first.pk))
     staff.post(f"{POSTS}{second.pk}/delete/", {"post": "yes"})
@@ -264,7 +264,7 @@ def test_relations_are_found_by_either_name_and_ended(staff: Client, redis: Redi
     assert found(staff, path, q="ALICE") == [first.pk]
     assert found(staff, path, q="bob") == [second.pk, first.pk]
     assert found(staff, path, q="nobody") == []
-    assert "1 was ended." in act(staff, path, "end_selected", first)
+    assert "1 was removed." in act(staff, path, "end_selected", first)
     staff.post(f"{path}{second.pk}/delete/", {"post": "yes"})
     drain_all()
     assert not model.objects.exists()

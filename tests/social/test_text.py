@@ -87,7 +87,7 @@ def test_five_hundred_characters_of_any_script_fit(one: str) -> None:
 def test_the_error_has_the_number_of_characters() -> None:
     with pytest.raises(ValidationError) as raised:
         clean("🇩🇪" * 512)
-    assert raised.value.messages == ["That is 512 characters, and there is room for 500: take 12 away."]
+    assert raised.value.messages == ["The post has 512 characters. The maximum is 500: remove 12."]
     with pytest.raises(ValidationError) as raised:
         clean("x" * (MOST_GIVEN + 1))
     assert str(MOST_GIVEN + 1) in raised.value.messages[0]
@@ -109,7 +109,7 @@ def test_code_points_are_limited() -> None:
     assert "501" in raised.value.messages[0]
     with pytest.raises(ValidationError) as raised:
         clean((FAMILY + ZWJ + "👦" + ZWJ + "👦") * MOST)
-    assert raised.value.messages == ["Its characters are put together of 5500 parts; there is room for 5000."]
+    assert raised.value.messages == ["The characters consist of 5500 code points. The maximum is 5000."]
 
 
 NASTY = st.sampled_from([*"\u200b\u200c\u200d\u200e\u200f\u202e\u2066\ufe0f\ufe0e\u061c\u0301\u034f\u115f\u3164\u180b"])

@@ -132,7 +132,7 @@ def test_visitors_have_no_home_timeline(client: Client) -> None:
     assert client.get("/home/").headers["Location"] == "/accounts/login/?next=%2Fhome%2F"
     refused = client.get("/home/", headers=JSON)
     assert (refused.status_code, refused.json()) == (401, {"error": {"message": "Log in first."}})
-    assert "My timeline" not in client.get("/").content.decode()
+    assert "Home timeline" not in client.get("/").content.decode()
 
 
 def test_an_empty_timeline_suggests_next_steps(alice: User, client: Client) -> None:
@@ -144,7 +144,7 @@ def test_an_empty_timeline_suggests_next_steps(alice: User, client: Client) -> N
     assert 'name="text"' in page
     assert found(client, "/home/") == {"results": [], "next": None, "newest": 0}
     assert "Nobody has said anything yet" in client.get("/global/").content.decode()
-    assert "What readers say" not in client.get("/").content.decode()
+    assert "Posts from readers" not in client.get("/").content.decode()
 
 
 @pytest.mark.parametrize("path", ["/home/", "/global/"])

@@ -75,13 +75,13 @@ def test_all_active_means_recently_logged_in_or_seen(redis: Redis, monkeypatch: 
     assert [is_ready(redis, user) for user in everybody] == [True] * 5 + [False] * 3
     assert timelines("status", "--json").said == {"active": 5, "warm": 5}
     redis.delete(keys.timeline(seen.pk))
-    assert timelines("status").out == "5 people were here in the last 7 days, the home timelines of 4 are ready\n"
+    assert timelines("status").out == "5 readers were active in the last 7 days; 4 of their home timelines are warm\n"
 
 
 def test_a_choice_of_readers_is_required(redis: Redis) -> None:
     done = timelines("rebuild")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "say whose: --user NAME (several times, if you like) or --all-active\n"
+    assert done.err == "give --user NAME (may be repeated) or --all-active\n"
 
 
 def test_names_and_all_active_exclude_each_other() -> None:
@@ -93,7 +93,7 @@ def test_an_unknown_name_is_reported_and_nothing_is_rebuilt(redis: Redis) -> Non
     (alice,) = people("alice")
     warm_up()
     done = timelines("rebuild", "--user", "alice", "--user", "Nobody")
-    assert (done.code, done.err) == (2, "there is nobody called 'Nobody'\n")
+    assert (done.code, done.err) == (2, "readers not found: 'Nobody'\n")
     assert not is_ready(redis, alice)
 
 
@@ -105,7 +105,7 @@ def test_readers_deleted_meanwhile_are_reported(monkeypatch: pytest.MonkeyPatch)
     )
     done = timelines("rebuild", "--user", "alice", "--user", "bob")
     assert done.code == 1
-    assert done.out == f"1 home timeline made\n1 not made: {bob.pk} (gone meanwhile, or a mirror became cold)\n"
+    assert done.out == f"1 home timeline built\n1 not built: {bob.pk} (deleted meanwhile, or a mirror became cold)\n"
 
 
 def test_a_cold_mirror_prevents_a_rebuild(redis: Redis) -> None:
@@ -113,7 +113,7 @@ def test_a_cold_mirror_prevents_a_rebuild(redis: Redis) -> None:
     warm_up()
     redis.delete(marker("follow"))
     done = timelines("rebuild", "--user", "alice")
-    assert (done.code, done.err) == (2, "cold: follow; first run: mirror rebuild follow\n")
+    assert (done.code, done.err) == (2, "cold: follow; run first: mirror rebuild follow\n")
 
 
 def test_an_unreachable_redis_is_one_line(redis_server: RedisServer) -> None:

@@ -18,13 +18,13 @@ class Command(ReportingCommand):
     """Two actions: ``unlock`` and ``remove-factors``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.description = _("Help for people who cannot log in.")
+        parser.description = _("Help readers who cannot log in.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        text = _("forget failed logins: all, or those of a name, of an address, or of a name from an address")
+        text = _("reset failed logins: all, or those of a name, of an address, or of a name from an address")
         unlock = brief(actions.add_parser("unlock", help=text, description=text))
         unlock.add_argument("--name", help=_("a user's name"))
         unlock.add_argument("--address", help=_("an IP address"))
-        unlock.add_argument("--json", action="store_true", help=_("report in JSON"))
+        unlock.add_argument("--json", action="store_true", help=_("print the report as JSON"))
         text = _("remove the second factors of a user who has lost them, and end the user's sessions")
         remove = brief(actions.add_parser("remove-factors", help=text, description=text))
         remove.add_argument("name", metavar="NAME", help=_("a user's name"))
@@ -49,4 +49,4 @@ class Command(ReportingCommand):
         except User.DoesNotExist as error:
             raise CommandError(_("there is no user %(name)s") % {"name": repr(name)}) from error
         factors.remove_all(user)
-        self.report({}, [_("%(name)s has no second factor now") % {"name": user.username}], False)
+        self.report({}, [_("%(name)s has no second factors now") % {"name": user.username}], False)

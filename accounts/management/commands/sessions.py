@@ -17,7 +17,7 @@ from mirror.management.progress import Progress
 def a_limit(text: str) -> int:
     """Return the text as a number of sessions. Raises ArgumentTypeError."""
     if not (text.isascii() and text.isdecimal()):
-        raise ArgumentTypeError(_("%(text)s is no number of sessions") % {"text": repr(text)})
+        raise ArgumentTypeError(_("%(text)s is not a valid number of sessions") % {"text": repr(text)})
     return int(text)
 
 
@@ -25,14 +25,14 @@ class Command(ReportingCommand):
     """One action: ``clean``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.description = _("The sessions there are.")
+        parser.description = _("Show and end sessions.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        text = _("keep the newest sessions, and end those that have expired")
+        text = _("keep only the newest sessions, and end expired ones")
         clean = brief(actions.add_parser("clean", help=text, description=text))
-        limit = _("how many to keep (default: %(default)s)")
+        limit = _("number of sessions to keep (default: %(default)s)")
         clean.add_argument("--limit", type=a_limit, default=settings.SESSION_LIMIT, metavar="N", help=limit)
         clean.add_argument("--dry-run", action="store_true", help=_("only show how many would be ended"))
-        clean.add_argument("--json", action="store_true", help=_("report in JSON"))
+        clean.add_argument("--json", action="store_true", help=_("print the report as JSON"))
 
     def run(self, **options: Any) -> int:
         limit, json = options["limit"], options["json"]

@@ -75,7 +75,7 @@ class LoginFactor(FactorView):
 
     def form_valid(self, form: FactorForm) -> HttpResponse:
         if not factors.check(self.request, self.owner, **form.cleaned_data):
-            form.add_error("code", _("This is not right, or it was used already."))
+            form.add_error("code", _("This is wrong or was already used."))
             return self.form_invalid(form)
         self.give_back()
         target = pending.end(self.request)
@@ -109,9 +109,9 @@ class Confirm(LoginRequiredMixin, FactorView):
         given = dict(form.cleaned_data)
         if password := given.pop("password"):
             if not self.owner.check_password(password):
-                return self._refuse(form, "password", _("This is not your password."))
+                return self._refuse(form, "password", _("Wrong password."))
         elif not factors.check(self.request, self.owner, **given):
-            return self._refuse(form, "code", _("This is not right, or it was used already."))
+            return self._refuse(form, "code", _("This is wrong or was already used."))
         else:
             self.give_back()
         recent.note_proof(self.request.session, with_factor=not password)

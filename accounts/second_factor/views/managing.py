@@ -101,7 +101,7 @@ class AddApp(Owned, FormView):
     def form_valid(self, form: AppForm) -> HttpResponse:
         secret = self._secret()
         if secret is None or not app_codes.add(self.owner.pk, secret, form.cleaned_data["code"].replace(" ", "")):
-            form.add_error("code", _("This is not the code of the moment. Is the clock of your device right?"))
+            form.add_error("code", _("This is not the current code. Check the clock of your device."))
             return self.form_invalid(form)
         del self.request.session[NEW_SECRET]
         return self.go_on(factors.APP_ADDED)
@@ -120,7 +120,7 @@ class AddPasskey(Owned, FormView):
     def form_valid(self, form: PasskeyForm) -> HttpResponse:
         given = form.cleaned_data
         if not passkeys.add(self.request, self.owner.pk, given["name"], given["credential"]):
-            form.add_error("name", _("No passkey was made. Try again."))
+            form.add_error("name", _("No passkey was created. Try again."))
             return self.form_invalid(form)
         return self.go_on(factors.PASSKEY_ADDED)
 
@@ -143,7 +143,7 @@ class Remove(Owned):
                 messages.error(request, _("Staff need a second factor: add another one before you remove this one."))
             elif chosen.delete()[0]:
                 factors.tell_change(self.owner, what, actor=self.owner)
-                messages.success(request, _("It was removed."))
+                messages.success(request, _("Removed."))
                 if is_last:
                     self._end(request)
         return redirect_to_view("accounts:factors")

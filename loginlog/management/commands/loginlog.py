@@ -22,31 +22,33 @@ class Command(ReportingCommand):
     """Actions of the login log. Each has a parser in ``add_arguments`` and a method ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.description = _("The login log: who was here on which day.")
+        parser.description = _("Show and manage the login log.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        marked = self._action(actions, "mark", _("note that a user was here on a day"), user=True)
+        marked = self._action(actions, "mark", _("mark a login of a user on a day"), user=True)
         marked.add_argument("--date", metavar="D", help=_("the day, YYYY-MM-DD (default: today)"))
         text = _("remove a login that was marked by mistake; a later mark of the same day counts")
         unmarked = self._action(actions, "unmark", text, user=True)
         unmarked.add_argument("--date", metavar="D", required=True, help=_("the day, YYYY-MM-DD"))
-        self._action(actions, "sync", _("take everything marked to SQL; exit 1 if some of it is refused"))
-        text = _("the days on which a user was here")
+        self._action(actions, "sync", _("write all marked items to SQL; exit 1 if any item is refused"))
+        text = _("list the days on which a user logged in")
         self._action(actions, "user", text, user=True, span=True)
-        text = _("the users who were here on one of these days")
+        text = _("list the users who logged in on any of these days")
         active = self._action(actions, "active", text, span=True)
         active.add_argument("--type", dest="user_type", choices=reading.types(), help=_("only users of this type"))
-        expired = self._action(actions, "expire", _("take months out of Redis that are in SQL, and log them to a file"))
-        text = _("months of which every day is more than so many days ago (at least 31)")
+        expired = self._action(
+            actions, "expire", _("remove months from Redis that SQL has, and write them to a log file")
+        )
+        text = _("only months whose last day is more than this many days ago (at least 31)")
         expired.add_argument("--older-than", type=int, metavar="DAYS", help=text)
-        loaded = self._action(actions, "load", _("bring back what is in a log file"))
-        loaded.add_argument("file", type=Path, metavar="FILE", help=_("as expire wrote it"))
-        self._action(actions, "erase", _("erase a user from the login log, for good"), user=True)
+        loaded = self._action(actions, "load", _("load months from a log file"))
+        loaded.add_argument("file", type=Path, metavar="FILE", help=_("a file written by expire"))
+        self._action(actions, "erase", _("erase a user from the login log permanently"), user=True)
 
     def _action(self, actions: Any, name: str, text: str, *, user: bool = False, span: bool = False) -> ArgumentParser:
         parser: ArgumentParser = brief(actions.add_parser(name, help=text, description=text))
-        parser.add_argument("--json", action="store_true", help=_("report in JSON"))
+        parser.add_argument("--json", action="store_true", help=_("print the report as JSON"))
         if user:
-            parser.add_argument("user", metavar="USER", help=_("a name, in any case, or an id"))
+            parser.add_argument("user", metavar="USER", help=_("a name (case-insensitive) or an id"))
         if span:
             parser.add_argument("--from", dest="first", required=True, metavar="D", help=_("the first day, YYYY-MM-DD"))
             parser.add_argument("--to", dest="last", required=True, metavar="D", help=_("the last day, YYYY-MM-DD"))
@@ -60,7 +62,7 @@ class Command(ReportingCommand):
     def do_mark(self, *, user: str, date: str | None, json: bool, **options: Any) -> int:
         who, day = _user(user), _past(date) if date else days.today()
         new = services.mark(who, day)
-        text = _("%(user)s: marked on %(day)s") if new else _("%(user)s: was marked on %(day)s already")
+        text = _("%(user)s: marked on %(day)s") if new else _("%(user)s: already marked on %(day)s")
         said = {"user": who.username, "id": who.pk, "type": who.user_type, "day": day, "new": new}
         self.report(said, [text % {"user": who.username, "day": day}], json)
         return OK
@@ -70,7 +72,10 @@ class Command(ReportingCommand):
         removed = services.unmark(who, day)
         text = _("%(user)s: the login on %(day)s was removed")
         if removed is None:
-            text = _("%(user)s: SQL has no login on %(day)s; Redis is away, and what it has is removed when it is back")
+            text = _(
+                "%(user)s: SQL has no login on %(day)s; Redis is not available, and its entry is removed when it is "
+                "back"
+            )
         elif not removed:
             text = _("%(user)s: there was no login on %(day)s")
         said = {"user": who.username, "id": who.pk, "day": day, "removed": removed}
@@ -80,10 +85,12 @@ class Command(ReportingCommand):
     def do_sync(self, *, json: bool, **options: Any) -> int:
         filling.settle()
         done = flush(registry.get(scripts.BACKUP), again=True)
-        text = ngettext("%(count)s bitmap taken to SQL", "%(count)s bitmaps taken to SQL", done.items)
+        text = ngettext("%(count)s bitmap written to SQL", "%(count)s bitmaps written to SQL", done.items)
         lines = [text % {"count": done.items}]
         if done.aside:
-            text = ngettext("%(count)s was refused and set aside", "%(count)s were refused and set aside", done.aside)
+            text = ngettext(
+                "%(count)s was refused and quarantined", "%(count)s were refused and quarantined", done.aside
+            )
             lines.append(text % {"count": done.aside})
         self.report({"items": done.items, "aside": done.aside}, lines, json)
         return FOUND if done.aside else OK
@@ -110,13 +117,11 @@ class Command(ReportingCommand):
         try:
             done = expiry.expire(older_than)
         except expiry.TooYoung:
-            raise CommandError(
-                _("--older-than: at least %(days)s days stay in Redis") % {"days": days.LEAST_DAYS}
-            ) from None
+            raise CommandError(_("--older-than must be at least %(days)s days") % {"days": days.LEAST_DAYS}) from None
         rows = [{"month": f"{d.month:%Y-%m}", "removed": d.removed, "kept": d.kept, "file": d.file} for d in done]
         text = _("%(month)s: %(removed)s bitmaps removed, %(kept)s kept; %(file)s")
-        lines = [text % {**row, "file": row["file"] or _("nothing to write down")} for row in rows]
-        self.report(rows, lines or [_("nothing is old enough")], json)
+        lines = [text % {**row, "file": row["file"] or _("nothing to write")} for row in rows]
+        self.report(rows, lines or [_("no month is old enough")], json)
         return OK
 
     def do_load(self, *, file: Path, json: bool, **options: Any) -> int:
@@ -129,7 +134,7 @@ class Command(ReportingCommand):
     def do_erase(self, *, user: str, json: bool, **options: Any) -> int:
         who = _user(user)
         found = services.erase(who)
-        text = _("%(user)s: erased") if found else _("%(user)s: there was nothing to erase")
+        text = _("%(user)s: erased") if found else _("%(user)s: nothing to erase")
         self.report({"user": who.username, "id": who.pk, "erased": found}, [text % {"user": who.username}], json)
         return OK
 
@@ -149,14 +154,14 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise CommandError(_("%(text)r is no day; a day is written like 2017-10-25") % {"text": text}) from None
+        raise CommandError(_("%(text)r is not a date; write dates like 2017-10-25") % {"text": text}) from None
 
 
 def _past(text: str) -> date:
     """Parse a day between EARLIEST and today. A day outside would stretch every report. Raises CommandError."""
     day = _day(text)
     if not EARLIEST <= day <= days.today():
-        raise CommandError(_("%(day)s is not a day from %(first)s to today") % {"day": day, "first": EARLIEST})
+        raise CommandError(_("%(day)s is not between %(first)s and today") % {"day": day, "first": EARLIEST})
     return day
 
 

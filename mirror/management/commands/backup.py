@@ -20,19 +20,26 @@ class Command(ReportingCommand):
     """Each action has a parser in ``add_arguments`` and its work in ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.description = _("What is written to Redis first: how it stands in SQL, and how to set it right.")
+        parser.description = _("Show, verify and repair the data that is written to Redis first.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        self._action(actions, "status", _("per backup: warm, items marked, oldest mark, set aside, last flush"))
-        text = _("take everything marked to SQL, also what was set aside; exit 1 if some is set aside again")
+        self._action(
+            actions,
+            "status",
+            _("show for each backup: state, marked items, oldest mark, quarantined items, last flush"),
+        )
+        text = _("write all marked items to SQL, including quarantined ones; exit 1 if any item is quarantined again")
         self._action(actions, "flush", text)
-        self._action(actions, "verify", _("compare SQL and Redis both ways; exit 1 on any difference"))
-        text = _("put back what Redis lost, and put right what verify finds; exit 1 if some of it cannot be")
+        self._action(actions, "verify", _("compare SQL and Redis in both directions; exit 1 on any difference"))
+        text = _(
+            "restore items that Redis has lost, and repair the differences that verify finds; exit 1 if any item "
+            "cannot be repaired"
+        )
         restored = self._action(actions, "restore", text)
-        restored.add_argument("--dry-run", action="store_true", help=_("only show what would be put right"))
+        restored.add_argument("--dry-run", action="store_true", help=_("only show the repairs, without making them"))
 
     def _action(self, actions: Any, name: str, text: str) -> ArgumentParser:
         parser: ArgumentParser = brief(actions.add_parser(name, help=text, description=text))
-        parser.add_argument("--json", action="store_true", help=_("report in JSON"))
+        parser.add_argument("--json", action="store_true", help=_("print the report as JSON"))
         parser.add_argument("names", nargs="*", metavar="NAME", help=_("backups (default: all)"))
         parser.set_defaults(do=getattr(self, f"do_{name}"))
         return parser
@@ -79,7 +86,5 @@ class Command(ReportingCommand):
         for difference in left:
             self.stderr.write(texts.difference(difference))
         if left:
-            text = ngettext(
-                "%(count)s item could not be put right", "%(count)s items could not be put right", len(left)
-            )
+            text = ngettext("%(count)s item could not be repaired", "%(count)s items could not be repaired", len(left))
             self.stderr.write(text % {"count": len(left)})

@@ -21,33 +21,36 @@ class Command(ReportingCommand):
     """Each action has a parser in ``add_arguments`` and its work in ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.description = _("The mirrors of SQL in Redis: how they stand, and how to set them right.")
+        parser.description = _("Show, verify and repair the mirrors of SQL in Redis.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         self._action(
             actions,
             "status",
-            _("per mirror: warm, rows, pending, quarantined, layout version; exit 1 if any change is quarantined"),
+            _(
+                "show for each mirror: state, rows, pending and quarantined changes, layout version; exit 1 if any "
+                "change is quarantined"
+            ),
         )
-        self._action(actions, "rebuild", _("write everything anew from SQL, while the site runs"), names=True)
-        text = _("compare SQL and Redis both ways; exit 1 on any difference or quarantined change")
+        self._action(actions, "rebuild", _("rebuild everything from SQL while the site runs"), names=True)
+        text = _("compare SQL and Redis in both directions; exit 1 on any difference or quarantined change")
         checked = self._action(actions, "verify", text, names=True)
-        checked.add_argument("--sample", type=int, metavar="N", help=_("compare only N rows, picked at random"))
+        checked.add_argument("--sample", type=int, metavar="N", help=_("compare only N randomly chosen rows"))
         repaired = self._action(
-            actions, "repair", _("repair what verify finds, quarantined changes included"), names=True
+            actions, "repair", _("repair the differences that verify finds, including quarantined changes"), names=True
         )
-        repaired.add_argument("--dry-run", action="store_true", help=_("only show what would be put right"))
-        text = _("stop if more entries than this would be taken away (default: %(default)s)")
+        repaired.add_argument("--dry-run", action="store_true", help=_("only show the repairs, without making them"))
+        text = _("stop if more entries than this would be removed (default: %(default)s)")
         repaired.add_argument("--max-removals", type=int, default=repair.MOST_REMOVALS, metavar="N", help=text)
         drained = self._action(actions, "drain", _("apply all pending changes, then stop; exit 1 if some are left"))
-        drained.add_argument("--retry", action="store_true", help=_("try quarantined changes again as well"))
-        text = _("one row: what SQL says, and what Redis says; exit 1 if they differ")
+        drained.add_argument("--retry", action="store_true", help=_("also retry quarantined changes"))
+        text = _("show one row in SQL and in Redis; exit 1 if they differ")
         explained = self._action(actions, "explain", text)
-        explained.add_argument("model", metavar="MODEL", help=_("such as catalog.Book, or a mirror's name"))
-        explained.add_argument("pk", metavar="PK", help=_("the row's key in the outbox: its primary key"))
+        explained.add_argument("model", metavar="MODEL", help=_("for example catalog.Book, or the name of a mirror"))
+        explained.add_argument("pk", metavar="PK", help=_("the key of the row in the outbox: its primary key"))
 
     def _action(self, actions: Any, name: str, text: str, *, names: bool = False) -> ArgumentParser:
         parser: ArgumentParser = brief(actions.add_parser(name, help=text, description=text))
-        parser.add_argument("--json", action="store_true", help=_("report in JSON"))
+        parser.add_argument("--json", action="store_true", help=_("print the report as JSON"))
         if names:
             parser.add_argument("names", nargs="*", metavar="NAME", help=_("mirrors (default: all)"))
         parser.set_defaults(do=getattr(self, f"do_{name}"))
@@ -73,7 +76,7 @@ class Command(ReportingCommand):
 
     def do_verify(self, *, names: list[str], sample: int | None, json: bool, **options: Any) -> int:
         if sample is not None and sample < 1:
-            raise CommandError(_("--sample has to be at least 1"))
+            raise CommandError(_("--sample must be at least 1"))
         with self._progress(_("verified")) as progress:
             found = verify.verify(names, sample=sample, progress=progress)
         self._report_differences(found, json)
@@ -96,12 +99,12 @@ class Command(ReportingCommand):
     def _report_carried_out(self, found: list[Difference], json: bool) -> int:
         """Print the number of repaired rows. Return the exit code."""
         rows, left = len({(d.mirror, d.pk) for d in found}), repair.left_over(found)
-        text = ngettext("%(count)s row put right", "%(count)s rows put right", rows - left)
+        text = ngettext("%(count)s row repaired", "%(count)s rows repaired", rows - left)
         (self.stderr if json else self.stdout).write(text % {"count": rows - left})
         if left:
             text = ngettext(
-                "%(count)s row could not be put right: the error is in the admin, at its change",
-                "%(count)s rows could not be put right: the errors are in the admin, at their changes",
+                "%(count)s row could not be repaired: see the error of its change in the admin",
+                "%(count)s rows could not be repaired: see the errors of their changes in the admin",
                 left,
             )
             self.stderr.write(text % {"count": left})

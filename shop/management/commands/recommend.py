@@ -17,11 +17,11 @@ class Command(ReportingCommand):
     """Each action has a parser in ``add_arguments`` and a method ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.description = _("Recommendations: what those who bought or looked at a book bought as well.")
+        parser.description = _("Compute recommendations from purchases and views.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        text = _("work them out from SQL history, while the site runs; only rows that change are written")
+        text = _("compute recommendations from SQL history while the site runs; only rows that change are written")
         made = brief(actions.add_parser("rebuild", help=text, description=text))
-        made.add_argument("--json", action="store_true", help=_("report in JSON"))
+        made.add_argument("--json", action="store_true", help=_("print the report as JSON"))
         made.set_defaults(do=self.do_rebuild)
 
     def run(self, **options: Any) -> int:
@@ -30,12 +30,12 @@ class Command(ReportingCommand):
 
     def do_rebuild(self, *, json: bool, **options: Any) -> int:
         began = time.monotonic()
-        with Progress(self.stderr, _("worked out"), {"products": Product.objects.count()}) as progress:
+        with Progress(self.stderr, _("computed"), {"products": Product.objects.count()}) as progress:
             done = rebuild(lambda products: progress("products", products))
         seconds = round(time.monotonic() - began, 2)
         text = _(
-            "%(purchases)s purchases, %(products)s products in %(seconds)s s: %(bought)s have what was bought as well,"
-            " %(viewbuy)s what was bought after a look; %(changed)s rows written, %(removed)s removed"
+            "%(purchases)s purchases, %(products)s products in %(seconds)s s: %(bought)s with other purchases, "
+            "%(viewbuy)s with purchases after a view; %(changed)s rows written, %(removed)s removed"
         )
         said = {**done.as_dict(), "seconds": seconds}
         self.report(said, [text % said], json)

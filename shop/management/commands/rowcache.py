@@ -17,7 +17,7 @@ from shop.rowcache.daemon import Daemon, run_once
 def a_number(text: str) -> int:
     """Parse the id of a product. Raises ArgumentTypeError."""
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise ArgumentTypeError(_("%(text)s is no id of a product") % {"text": repr(text)})
+        raise ArgumentTypeError(_("%(text)s is not a product id") % {"text": repr(text)})
     return int(text)
 
 
@@ -28,7 +28,7 @@ def some_seconds(text: str) -> float:
     except ValueError:
         seconds = float("nan")
     if not abs(seconds) <= 1e9:  # NaN fails this comparison, too
-        raise ArgumentTypeError(_("%(text)s is no number of seconds") % {"text": repr(text)})
+        raise ArgumentTypeError(_("%(text)s is not a number of seconds") % {"text": repr(text)})
     return seconds
 
 
@@ -36,17 +36,17 @@ class Command(ReportingCommand):
     """The actions ``run`` and ``schedule``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.description = _("Rows of products, cached every few seconds for the sale page.")
+        parser.description = _("Product rows that are cached every few seconds for the sale page.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        text = _("cache rows as they are due, until Ctrl-C; beat does the same once a second")
+        text = _("cache due rows until Ctrl-C; beat does the same once a second")
         run = brief(actions.add_parser("run", help=text, description=text))
-        run.add_argument("--once", action="store_true", help=_("only what is due now"))
-        text = _("have a row cached every so many seconds; 0 or less: no more")
+        run.add_argument("--once", action="store_true", help=_("only rows that are due now"))
+        text = _("cache a row every so many seconds; 0 or less stops it")
         schedule = brief(actions.add_parser("schedule", help=text, description=text))
         schedule.add_argument("product", type=a_number, metavar="ID")
         schedule.add_argument("seconds", type=some_seconds, metavar="SECONDS")
         for action in (run, schedule):
-            action.add_argument("--json", action="store_true", help=_("report in JSON"))
+            action.add_argument("--json", action="store_true", help=_("print the report as JSON"))
 
     def run(self, **options: Any) -> int:
         if options["action"] == "schedule":
@@ -63,7 +63,7 @@ class Command(ReportingCommand):
         if seconds > 0 and not exists:  # a deleted product can still be unscheduled
             raise CommandError(_("there is no product with the id %(id)s") % said)
         rows.schedule(product, seconds)
-        text = _("row %(id)s: every %(seconds)g seconds") if seconds > 0 else _("row %(id)s: cached no more")
+        text = _("row %(id)s: every %(seconds)g seconds") if seconds > 0 else _("row %(id)s: no longer cached")
         self.report(said, [text % said], json)
 
     def _serve(self) -> int:

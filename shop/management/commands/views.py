@@ -17,18 +17,18 @@ class Command(ReportingCommand):
     """Each action has a parser in ``add_arguments`` and a method ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.description = _("How often books are looked at.")
+        parser.description = _("Manage the views of book pages.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        text = _("trim and halve what was counted, if five minutes are over")
+        text = _("trim and halve the view counts if five minutes have passed")
         rescaled = brief(actions.add_parser("rescale", help=text, description=text))
         rescaled.set_defaults(do=self.do_rescale)
-        text = _("delete views in SQL that nothing is made of any more")
+        text = _("delete views in SQL that are no longer needed")
         expired = brief(actions.add_parser("expire", help=text, description=text))
-        text = _("customers' views that are older than so many days (at least 31)")
+        text = _("delete customers' views that are older than this many days (at least 31)")
         expired.add_argument("--older-than", type=int, metavar="DAYS", help=text)
         expired.set_defaults(do=self.do_expire)
         for action in (rescaled, expired):
-            action.add_argument("--json", action="store_true", help=_("report in JSON"))
+            action.add_argument("--json", action="store_true", help=_("print the report as JSON"))
 
     def run(self, **options: Any) -> int:
         do: Callable[..., int] = options.pop("do")
@@ -39,7 +39,7 @@ class Command(ReportingCommand):
             with Progress(self.stderr, _("deleted")) as progress:
                 count = keeping.expire(older_than, told=lambda views: progress("views", views))
         except keeping.TooYoung:
-            text = _("--older-than: at least %(days)s days are kept")
+            text = _("--older-than must be at least %(days)s days")
             raise CommandError(text % {"days": keeping.LEAST_DAYS}) from None
         text = ngettext("%(count)s view deleted", "%(count)s views deleted", count)
         self.report({"views": count}, [text % {"count": count}], json)

@@ -25,22 +25,22 @@ class Command(ReportingCommand):
     """Actions on home timelines. Each has a parser in ``add_arguments`` and a method ``do_<action>``."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.description = _("Home timelines: made ready from SQL, so that the next page needs none.")
+        parser.description = _("Build home timelines from SQL in advance, so that the next page is served from Redis.")
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        text = _("make home timelines anew from SQL; exit 1 if one could not be made")
+        text = _("build home timelines from SQL; exit 1 if any could not be built")
         rebuilt = self._action(actions, "rebuild", text)
         whose = rebuilt.add_mutually_exclusive_group()
-        text = _("whose; may be given several times")
+        text = _("name of a reader; may be given several times")
         whose.add_argument("--user", action="append", dest="users", metavar="NAME", help=text)
-        text = _("of everybody who was here in the last 7 days")
+        text = _("all readers who were active in the last 7 days")
         whose.add_argument("--all-active", action="store_true", help=text)
         self._action(
-            actions, "status", _("how many people were here in the last 7 days, and whose timelines are ready")
+            actions, "status", _("count the readers who were active in the last 7 days, and their warm timelines")
         )
 
     def _action(self, actions: Any, name: str, text: str) -> ArgumentParser:
         parser: ArgumentParser = brief(actions.add_parser(name, help=text, description=text))
-        parser.add_argument("--json", action="store_true", help=_("report in JSON"))
+        parser.add_argument("--json", action="store_true", help=_("print the report as JSON"))
         parser.set_defaults(do=getattr(self, f"do_{name}"))
         return parser
 
@@ -50,17 +50,17 @@ class Command(ReportingCommand):
 
     def do_rebuild(self, *, users: list[str] | None, all_active: bool, json: bool, **options: Any) -> int:
         if not users and not all_active:
-            raise CommandError(_("say whose: --user NAME (several times, if you like) or --all-active"))
+            raise CommandError(_("give --user NAME (may be repeated) or --all-active"))
         slices, total = (
             ([_ids(users)], len(users)) if users else (slices_of(active_readers()), active_readers().count())
         )
         _refuse_while_cold()
-        with Progress(self.stderr, _("made"), {"timelines": total}) as progress:
+        with Progress(self.stderr, _("built"), {"timelines": total}) as progress:
             made, missed = _rebuild(slices, progress)
-        text = ngettext("%(count)s home timeline made", "%(count)s home timelines made", made) % {"count": made}
+        text = ngettext("%(count)s home timeline built", "%(count)s home timelines built", made) % {"count": made}
         lines = [text]
         if missed:
-            text = _("%(count)s not made: %(ids)s (gone meanwhile, or a mirror became cold)")
+            text = _("%(count)s not built: %(ids)s (deleted meanwhile, or a mirror became cold)")
             some = ", ".join(map(str, missed[:NAMED])) + (", …" if len(missed) > NAMED else "")
             lines.append(text % {"count": len(missed), "ids": some})
         self.report({"made": made, "not_made": missed}, lines, json)
@@ -71,7 +71,7 @@ class Command(ReportingCommand):
         for some in slices_of(active_readers()):
             active += len(some)
             warm += _warm_among(some)
-        text = _("%(active)s people were here in the last 7 days, the home timelines of %(warm)s are ready")
+        text = _("%(active)s readers were active in the last 7 days; %(warm)s of their home timelines are warm")
         self.report({"active": active, "warm": warm}, [text % {"active": active, "warm": warm}], json)
         return OK
 
@@ -87,7 +87,7 @@ def _ids(names: Sequence[str]) -> list[int]:
     keys = {fold(name): name for name in names}
     found = dict(User.objects.filter(name_key__in=keys).values_list("name_key", "pk"))
     if unknown := [name for key, name in keys.items() if key not in found]:
-        raise CommandError(_("there is nobody called %(names)s") % {"names": ", ".join(map(repr, unknown))})
+        raise CommandError(_("readers not found: %(names)s") % {"names": ", ".join(map(repr, unknown))})
     return [found[key] for key in keys]
 
 
@@ -98,7 +98,7 @@ def _refuse_while_cold() -> None:
     found = warm_mirrors(relay_client())
     if cold := [name for name in dict.fromkeys(names) if not found[name]]:
         given = {"names": ", ".join(cold), "command": f"mirror rebuild {' '.join(cold)}"}
-        raise CommandError(_("cold: %(names)s; first run: %(command)s") % given)
+        raise CommandError(_("cold: %(names)s; run first: %(command)s") % given)
 
 
 def _rebuild(slices: Iterable[Sequence[int]], progress: Progress) -> tuple[int, list[int]]:

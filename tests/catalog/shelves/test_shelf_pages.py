@@ -96,9 +96,9 @@ def test_the_page_shows_each_visitor_only_their_own_entry(client: Client, book: 
         change(client, book, action="rate", stars=5)
         mine, theirs = client.get(page).content.decode(), stranger.get(page).content.decode()
         assert 'value="5" checked' in mine
-        assert "Log in to put it on a shelf" in theirs
+        assert "Log in to add it to a shelf" in theirs
         assert "checked" not in theirs
-        assert "5.00 of 5 from 1 reader here" in theirs
+        assert "5.00 out of 5 from 1 reader here" in theirs
     change(client, book, action="shelf", shelf="want-to-read")
     assert "1 reader wants to read this" in stranger.get(page).content.decode()
 
