@@ -58,7 +58,7 @@ def origin_of(url: str) -> str:
     """Return the origin of an address: "http://127.0.0.1:8000". Raises ValueError for an invalid address."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{url!r} is no address of a site")
+        raise ValueError(f"{url!r} is not the address of a site")
     return f"{parts.scheme}://{parts.netloc}"
 
 

@@ -145,7 +145,7 @@ def read(path: Path) -> Iterator[tuple[int, Line]]:
             for number, text in enumerate(file, start=1):
                 if number == 1:
                     if not text.startswith(HEAD):
-                        raise ValueError("this is no log of logins")
+                        raise ValueError("this is not a login log")
                 else:
                     yield number, _parse(text)
         if not number:
@@ -160,11 +160,11 @@ def _parse(text: str) -> Line:
     """Parse a line. Raises ValueError."""
     parts = text.removesuffix("\n").split("\t")
     if len(parts) != 3 or not text.endswith("\n"):
-        raise ValueError("there should be a name, a number and bits, with tabs between them")
+        raise ValueError("expected a name, a number and bits, separated by tabs")
     item, raw = parse(parts[0]), bytes.fromhex(parts[2])
     if isinstance(item, Month):
         if len(raw) != bitmaps.MONTH_BYTES or bitmaps.month_raw(bitmaps.month_bits(raw)) != raw:
-            raise ValueError(f"{parts[2]!r} are not the bits of a month")
+            raise ValueError(f"{parts[2]!r} is not the bitmap of a month")
         return Line(item, Known(int(parts[1]), bitmaps.month_bits(raw)))
     if not isinstance(item, Segment) or parts[1] != "-":
         raise BadItem(f"{parts[0]!r} is no bitmap of a day, or has a number")

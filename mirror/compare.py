@@ -39,7 +39,7 @@ class Difference(NamedTuple):
         if self.kind == "quarantined":
             return f"{self.mirror} {self.pk}: quarantined: {self.found}"
         where = self.key if self.entry is None else " ".join(filter(None, says(self.entry)[:2]))
-        return f"{self.mirror} {self.pk}: {self.kind} {where!r}: SQL says {self.expected}, Redis {self.found}"
+        return f"{self.mirror} {self.pk}: {self.kind} {where!r}: SQL has {self.expected}, Redis has {self.found}"
 
 
 def ask(entry: Entry) -> Command:

@@ -35,7 +35,7 @@ class EmbeddedRedis:
         for folder in (self.data, self.socket.parent):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if folder.stat().st_uid != os.geteuid():
-                raise RuntimeError(f"{folder} belongs to somebody else")
+                raise RuntimeError(f"{folder} belongs to another user")
             folder.chmod(0o700)
         log = self.data / "redis.log"
         redis = command(find_redis(), self.data, self.socket, logfile=str(log))
@@ -48,7 +48,7 @@ class EmbeddedRedis:
         end = time.monotonic() + START_SECONDS
         while not self.answers():
             if self.process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"the embedded Redis does not start; {log} says why")
+                raise RuntimeError(f"the embedded Redis does not start: see {log}")
             time.sleep(0.02)
 
     def answers(self) -> bool:

@@ -247,7 +247,7 @@ def test_later_books_get_ids_above_those_of_the_files(tmp_path: Path, capsys: Ca
 def test_an_impossible_limit_is_a_one_line_error(tmp_path: Path, capsys: Capture) -> None:
     with pytest.raises(SystemExit, match="2"):
         call_command("import_goodbooks", str(tmp_path), "--limit", "0")
-    assert capsys.readouterr().err == "--limit has to be at least 1\n"
+    assert capsys.readouterr().err == "--limit must be at least 1\n"
 
 
 def test_a_limit_imports_the_first_books_and_a_later_run_the_rest(tmp_path: Path, capsys: Capture) -> None:

@@ -119,9 +119,13 @@ def test_several_differences_in_one_window_are_repaired_at_once(alice: Writer, r
 
 def test_commands_print_and_repair_differences(alice: Writer, redis: Redis) -> None:
     redis.zrem(mine(), 12)
-    assert run("verify", "tfeed").out.splitlines()[0] == f"tfeed 5: missing {mine()} 12: SQL has 12.0, Redis has nothing"
+    assert (
+        run("verify", "tfeed").out.splitlines()[0] == f"tfeed 5: missing {mine()} 12: SQL has 12.0, Redis has nothing"
+    )
     redis.zrem(mine(), "0")
-    assert run("verify", "tfeed").out.splitlines()[0] == f"tfeed 5: stray {mine()}: SQL has nothing, Redis has 2 members"
+    assert (
+        run("verify", "tfeed").out.splitlines()[0] == f"tfeed 5: stray {mine()}: SQL has nothing, Redis has 2 members"
+    )
     assert run("repair", "tfeed").code == 0
     assert not redis.exists(mine())
 

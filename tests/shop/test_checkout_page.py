@@ -69,7 +69,14 @@ def test_a_valid_card_buys_the_cart(desk: Client, book: Product) -> None:
 def test_the_page_shows_lines_total_and_the_effects_of_test_cards(desk: Client, book: Product) -> None:
     carts.set_line(digest_in(desk), book.pk, 2)
     said = text_of(desk.get("/shop/checkout/"))
-    for words in ("Small Gods", "2 × €12.50", "Total €25.00", "Place order and pay €25.00", fake.REFUSED, "is declined"):
+    for words in (
+        "Small Gods",
+        "2 × €12.50",
+        "Total €25.00",
+        "Place order and pay €25.00",
+        fake.REFUSED,
+        "is declined",
+    ):
         assert words in said
 
 

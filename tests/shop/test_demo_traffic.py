@@ -119,7 +119,10 @@ def test_a_real_payment_provider_requires_confirmation(live_server: LiveServer, 
 
 def test_an_unreachable_site_is_reported(settings: Settings) -> None:
     settings.DEBUG = True
-    for url, why in ((f"http://127.0.0.1:{free_port()}", "does not answer"), ("ftp://here", "is no address of a site")):
+    for url, why in (
+        (f"http://127.0.0.1:{free_port()}", "is not responding"),
+        ("ftp://here", "is not the address of a site"),
+    ):
         code, _, said = _run(url)
         assert (code, why in said) == (2, True)
 

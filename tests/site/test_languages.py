@@ -27,7 +27,7 @@ PAGES = {
         ("Did you mean:", "是不是要找："),
     ],
     "/books/?q=ruby+-+web": [
-        ("Nothing on the shelf", "书架上没有完全符合的书。"),
+        ("No books match your search.", "没有符合条件的图书。"),
         ('class="not">not<', 'class="not">不含<'),
     ],
     "/books/1/": [("750 BC", "公元前 750 年"), ("1,234 readers", "1,234 位读者"), ("English</dd>", "英语</dd>")],
@@ -108,9 +108,9 @@ def test_form_errors_are_translated(client: Client, book: Book) -> None:
     User.objects.create_user("alice")
     typed = {"username": "ALICE", "password1": "a quiet bookshop", "password2": "a quiet bookshop"}
     html = client.post("/accounts/register/", typed).content.decode()
-    assert "这个用户名不可用，请换一个。" in html
+    assert "该用户名已被占用。" in html
     html = client.post("/accounts/login/", {"username": "alice", "password": "wrong"}).content.decode()
-    assert "用户名和密码不匹配。密码区分大小写。" in html
+    assert "用户名或密码错误。" in html
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/catalog/book/", "/admin/catalog/tag/", "/admin/accounts/user/"])
@@ -119,6 +119,6 @@ def test_admin_texts_missing_in_unfold_are_translated(client: Client, book: Book
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     html = client.get(path).content.decode()
     assert attributes_of(html, "html")["lang"] == "zh-hans"
-    assert "书店后台" in html
+    assert "书店管理后台" in html
     for english in ("All applications", "Search apps and models", "Select record", "Type to search", "Welcome back"):
         assert english not in html

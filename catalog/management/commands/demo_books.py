@@ -10,10 +10,10 @@ from mirror.management.progress import plain
 
 
 class Command(ReportingCommand):
-    help = "Adds a few hundred invented books with authors and tags. Again: changes nothing."
+    help = "Add a few hundred invented books with authors and tags. Running it again changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="report in JSON")
+        parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def run(self, **options: Any) -> int:
         added = load_demo_books()

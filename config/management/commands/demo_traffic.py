@@ -19,35 +19,35 @@ from shop.checks import FAKE
 
 class Command(ReportingCommand):
     help = (
-        "Visitors who register or log in, search, look at books, fill carts, buy with a test card, post and follow, at"
-        " a polite rate, on one running site and no other. Stops by itself. Exits with 1 when a page failed."
+        "Simulate visitors of one running site: they register or log in, search, view books, fill carts, buy with a"
+        " test card, post and follow, at a moderate rate. Exits with 1 if a page failed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--users", type=int, default=5, metavar="N", help="visitors at once (5; at most 200)")
-        parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="how long (60)")
+        parser.add_argument("--users", type=int, default=5, metavar="N", help="simultaneous visitors (5; at most 200)")
+        parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="duration (60)")
         parser.add_argument(
-            "--url", help="the site's address (http://127.0.0.1:PORT, PORT being 8000 unless it is set)"
+            "--url", help="address of the site (default: http://127.0.0.1:PORT, with port 8000 if PORT is not set)"
         )
         parser.add_argument(
             "--yes",
             action="store_true",
-            help="also at a real shop: it leaves people and orders behind",
+            help="run even with a real payment provider: users and orders stay in the database",
         )
-        parser.add_argument("--json", action="store_true", help="report in JSON")
+        parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def run(self, **options: Any) -> int:
         users, seconds = options["users"], options["seconds"]
         url = origin_of(options["url"] or f"http://127.0.0.1:{os.environ.get('PORT', '8000')}")
         if settings.PAYMENT_PROVIDER != FAKE and not options["yes"]:
-            raise CommandError("This is a real shop. People, posts and orders stay behind: say --yes if that is meant.")
+            raise CommandError("The payment provider is a real one, and users, posts and orders stay: add --yes.")
         if not (1 <= users <= 200 and seconds > 0):
-            raise CommandError("--users has to be 1 to 200, and --seconds above 0")
+            raise CommandError("--users must be 1 to 200, and --seconds must be above 0")
         began = time.monotonic()
         try:
             done = traffic(url, users, Event(), lambda: self._wait(seconds), self._shopper())
         except Gone as error:
-            raise CommandError(f"{url} does not answer: {error}") from None
+            raise CommandError(f"{url} is not responding: {error}") from None
         took = round(time.monotonic() - began, 1)
         errors = {what.removeprefix("error: "): n for what, n in done.items() if what.startswith("error: ")}
         acts = {what: n for what, n in sorted(done.items()) if not what.startswith("error: ")}

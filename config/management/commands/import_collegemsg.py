@@ -23,19 +23,19 @@ STEP = 1000  # lines between two updates of the progress bar
 
 class Command(ReportingCommand):
     help = (
-        "Adds the people of FILE (lines of SRC DST UNIXTS) and, for each line, a login and a post of SRC, at its own"
-        " time; DST follows SRC from the first line on. Again: changes nothing. Exits with 1 when the file has no line."
+        "Import the users of FILE (lines of SRC DST UNIXTS). Each line adds a login and a post of SRC at that time, and"
+        " DST follows SRC. Running it again changes nothing. Exits with 1 if the file has no lines."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", type=Path, help="CollegeMsg.txt")
         parser.add_argument("--limit", type=int, metavar="N", help="only the first N lines")
-        parser.add_argument("--json", action="store_true", help="report in JSON")
+        parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def run(self, **options: Any) -> int:
         path, limit = Path(options["file"]), options["limit"]
         if limit is not None and limit < 1:
-            raise CommandError("--limit has to be at least 1")
+            raise CommandError("--limit must be at least 1")
         began = time.monotonic()
         with Progress(self.stderr, "read") as progress:
             found = _Found(path, limit, progress)  # reads and checks the whole file before the first write
@@ -49,9 +49,9 @@ class Command(ReportingCommand):
 def _said(done: dict[str, int], seconds: float) -> str:
     read = f"{plain(done['logins'], 'line')} read in {seconds:.1f} s"
     if not any(done[what] for what in ("people", "counted", "days", "follows", "posts")):
-        return f"{read}: all of it was there already, nothing was changed"
+        return f"{read}: everything was imported before, nothing changed"
     return (
-        f"{read}. New are {plain(done['people'], 'person')}, {plain(done['follows'], 'follow')},"
+        f"{read}. Added {plain(done['people'], 'person')}, {plain(done['follows'], 'follow')},"
         f" {plain(done['posts'], 'post')}, counts of {plain(done['counted'], 'person')}"
         f" and {plain(done['days'], 'day')} of the login log"
     )

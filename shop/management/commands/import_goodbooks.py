@@ -29,24 +29,23 @@ FILLED: Final = (
 
 class Command(ReportingCommand):
     help = (
-        "Adds the books, authors and tags of books.csv, tags.csv and book_tags.csv in DIR, a product for each book, and"
-        " the readers of to_read.csv and ratings.csv (either may be missing): what they want to read they looked at,"
-        " and what they rated they bought, at times that are made up and always the same; both are on"
-        " their shelves. Again: changes nothing;"
-        " stopped half way: goes on. Exits with 1 when no book could be used."
+        "Import books, authors and tags from books.csv, tags.csv and book_tags.csv in DIR, a product for each book, and"
+        " readers from to_read.csv and ratings.csv (both optional). A row of to_read.csv becomes a view, a rating"
+        " becomes a purchase, both at invented but reproducible times, and both books go on the reader's shelves."
+        " Running it again changes nothing; an interrupted import continues. Exits with 1 if no book could be imported."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", metavar="DIR", type=Path, help="a folder in goodbooks-10k format")
-        parser.add_argument("--limit", type=int, metavar="N", help="only the first N books, and what concerns them")
-        text = "books, authors and tags alone: no products, readers, views, purchases, shelves"
+        parser.add_argument("--limit", type=int, metavar="N", help="only the first N books and their data")
+        text = "only books, authors and tags: no products, readers, views, purchases or shelves"
         parser.add_argument("--books-only", action="store_true", help=text)
-        parser.add_argument("--json", action="store_true", help="report in JSON")
+        parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def run(self, **options: Any) -> int:
         folder, limit = Path(options["folder"]), options["limit"]
         if limit is not None and limit < 1:
-            raise CommandError("--limit has to be at least 1")
+            raise CommandError("--limit must be at least 1")
         began = time.monotonic()
         books_only = options["books_only"]
         work = _Import(folder, limit, books_only=books_only)
@@ -138,7 +137,7 @@ def _lines(work: _Import, kinds: tuple[str, ...], seconds: float) -> list[str]:
     added = ", ".join(f"{tally.added[kind]} {kind}" for kind in kinds)
     merged = tally.read["tags merged"]
     lines = [
-        f"added {added} in {seconds:.1f} s ({merged} tags were another in other letters)",
+        f"added {added} in {seconds:.1f} s ({merged} tags merged with tags of the same name)",
         f"dirt: {tally.dirt}" if tally.dirt.counts else "no dirt",
     ]
-    return lines + [f"there is no {name}: nothing was made of it" for name in work.missing]
+    return lines + [f"{name} is missing and was skipped" for name in work.missing]
