@@ -83,7 +83,17 @@ class SectionSitemap(_OfSite):
     """The main pages, which link to all others."""
 
     def items(self) -> list[str]:
-        return ["home", "catalog:list", "shop:sale", "social:global", "accounts:leaderboard"]
+        return [
+            "home",
+            "catalog:list",
+            "shop:sale",
+            "social:global",
+            "accounts:leaderboard",
+            "about",
+            "help",
+            "privacy",
+            "terms",
+        ]
 
     def location(self, item: str) -> str:
         return reverse(item)

@@ -129,6 +129,9 @@ SERVER_EMAIL = DEFAULT_FROM_EMAIL
 # The contact for reports of security problems: a mailto:, https: or tel: address.
 SECURITY_CONTACT = env.str("SECURITY_CONTACT", default=f"mailto:{parseaddr(DEFAULT_FROM_EMAIL)[1]}")
 
+# Where the source code is: a link in the footer of each page.
+SOURCE_URL = env.str("SOURCE_URL", default="")
+
 # --- the demo --------------------------------------------------------------------------------
 DEMO_TIMEOUT_SECONDS = 20.0  # the longest wait of a simulated visitor for a page
 

@@ -7,10 +7,11 @@ from django.urls import include, path
 from accounts.views import staff
 from catalog import views as catalog_views
 from catalog.sitemaps import SITEMAPS
-from config import health, look, views, well_known
+from config import health, look, pages, views, well_known
 
 urlpatterns = [
     path("", views.home, name="home"),
+    *pages.urlpatterns,
     path("look/theme/", look.set_theme, name="set_theme"),
     path("look/language/", look.set_language, name="set_language"),
     path("accounts/", include("accounts.urls")),

@@ -54,6 +54,12 @@ def _may_be_signed_in(request: HttpRequest) -> bool:
 
 
 @register.simple_tag
+def source_url() -> str:
+    """Return the address of the source code, or ""."""
+    return str(settings.SOURCE_URL)
+
+
+@register.simple_tag
 def icon(name: str) -> SafeString:
     """Return an icon of the sprite. Screen readers skip it, because the text beside it has the same meaning."""
     return format_html(

@@ -32,11 +32,11 @@ def test_the_link_verifies_the_address_of_a_new_account() -> None:
     assert (letter.to, letter.subject) == ([ADDRESS], "Verify your email address")
     assert User.objects.get().email == ""
     page = client.get("/accounts/").content.decode()
-    assert f"{ADDRESS} waits to be confirmed" in page
+    assert f"{ADDRESS} is not verified yet" in page
     client.post(link_in(letter))
     assert User.objects.get().email == ADDRESS
     page = client.get("/accounts/").content.decode()
-    assert "waits to be confirmed" not in page
+    assert "is not verified yet" not in page
     assert "verified</span>" in page
 
 

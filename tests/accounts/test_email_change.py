@@ -54,7 +54,7 @@ def test_the_link_changes_the_address_and_both_addresses_get_emails(here: Client
     assert ask(here).headers["Location"] == "/accounts/"
     page = here.get("/accounts/").content.decode()
     assert f"We sent a link to {NEW}." in page
-    assert f"{NEW} waits to be confirmed" in page
+    assert f"{NEW} is not verified yet" in page
     confirm, notice = delivered()
     assert (confirm.to, confirm.subject) == ([NEW], "Verify your email address")
     assert (notice.to, notice.subject) == ([OLD], "Request to change your email address")

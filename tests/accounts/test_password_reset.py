@@ -70,7 +70,7 @@ def is_good(link: str) -> bool:
 def test_the_link_in_the_email_sets_a_new_password(client: Client, alice: User) -> None:
     response = client.post(PATH, {"email": ADDRESS})
     assert response.headers["Location"] == DONE
-    assert "a letter with a link is on its way" in client.get(DONE).content.decode()
+    assert "we have sent a link to it" in client.get(DONE).content.decode()
     (letter,) = delivered()
     assert letter.to == [ADDRESS]
     assert letter.subject == "Reset your Diptych password"

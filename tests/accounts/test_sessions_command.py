@@ -84,7 +84,7 @@ def test_a_dry_run_changes_nothing(redis: Redis) -> None:
 
 @pytest.mark.parametrize("limit", ["-1", "many", "1.5", "", "٣"])
 def test_an_invalid_limit_raises_an_error(limit: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="no number of sessions"):
+    with pytest.raises(ArgumentTypeError, match="is not a valid number of sessions"):
         a_limit(limit)
 
 

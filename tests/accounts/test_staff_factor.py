@@ -50,7 +50,7 @@ def test_staff_without_a_factor_must_add_one_to_log_in(client: Client, staff: Us
     given = {"username": "staff", "password": PASSWORD, "next": ADMIN}
     response = client.post("/accounts/login/", given, follow=True)
     assert response.redirect_chain[-1][0] == "/accounts/factors/"
-    assert "Accounts of staff need a second factor" in response.content.decode()
+    assert "Staff accounts need a second factor" in response.content.decode()
     assert not is_in(client)
     assert client.get(ADMIN).status_code == 302
     client.get(APP)

@@ -35,7 +35,7 @@ def confirm_address(page: Page) -> None:
     page.get_by_label("New email address").fill(ADDRESS)
     page.get_by_label("Current password").fill(PASSWORD)
     page.get_by_role("button", name="Send link").click()
-    expect(page.get_by_role("status")).to_contain_text("A link is on its way")
+    expect(page.get_by_role("status")).to_contain_text("We sent a link to")
     (letter,) = delivered()
     page.goto(link_in(letter))
     page.get_by_role("button", name="Verify this address").click()

@@ -35,7 +35,7 @@ def put(page: Page, product: Product, copies: int = 1) -> None:
     page.goto(f"/books/{product.pk}/")
     page.get_by_label("Quantity").fill(str(copies))
     page.get_by_role("button", name="Add to cart").click()
-    expect(page.get_by_role("status").filter(has_text="Put into your cart")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Added to cart")).to_be_visible()
 
 
 @pytest.mark.parametrize("which", ["person", "plain"])

@@ -57,7 +57,7 @@ def test_suggested_user_is_followed_and_unfollowed(page: Page) -> None:
 def test_mute_and_block_can_be_undone(page: Page) -> None:
     page.goto(DORA)
     page.get_by_role("button", name="Mute").click()
-    expect(page.get_by_text("You have muted this person")).to_be_visible()
+    expect(page.get_by_text("You have muted this reader")).to_be_visible()
     page.get_by_role("link", name="Block").click()
     expect(page.get_by_role("heading", name="Block Döra O'Neil?")).to_be_visible()
     page.get_by_role("main").get_by_role("button", name="Block").click()
@@ -67,7 +67,7 @@ def test_mute_and_block_can_be_undone(page: Page) -> None:
     page.get_by_role("button", name="Unblock Döra O'Neil").click()
     expect(page.get_by_text("What a book!")).to_be_visible()
     page.get_by_role("button", name="Unmute Döra O'Neil").click()
-    expect(page.get_by_text("You have muted this person")).to_have_count(0)
+    expect(page.get_by_text("You have muted this reader")).to_have_count(0)
 
 
 def test_pressing_a_button_updates_the_other_list(town: dict[str, User], person: Page) -> None:

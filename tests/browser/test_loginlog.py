@@ -107,7 +107,7 @@ def test_form_selects_another_range(open_page: OpenPage, live_server: LiveServer
     page.get_by_label("From").fill(first.isoformat())
     page.get_by_role("button", name="Show").click()
     expect(page).to_have_url(re.compile(f"from={first}&to={today()}&by=month"))
-    expect(page.get_by_role("table", name=re.compile("in numbers")).locator("tbody tr")).to_have_count(5)
+    expect(page.get_by_role("table", name=re.compile("Daily figures")).locator("tbody tr")).to_have_count(5)
     page.get_by_role("link", name="in that period or later").click()
     expect(page.get_by_role("link", name="in that period or later")).to_have_attribute("aria-current", "true")
     expect(page.get_by_label("From")).to_have_value(first.isoformat())

@@ -77,7 +77,7 @@ def test_refused_passkey_is_reported(open_page: OpenPage, alice: User) -> None:
     page.goto("/accounts/factors/passkey/")
     page.get_by_label("Name of the passkey").fill("The same key")
     page.get_by_role("button", name="Create passkey").click()
-    expect(page.get_by_role("alert")).to_contain_text("The browser gave no passkey.")
+    expect(page.get_by_role("alert")).to_contain_text("The browser did not provide a passkey.")
 
 
 def test_app_is_added_without_javascript(open_page: OpenPage, audit: Audit, alice: User) -> None:

@@ -48,7 +48,7 @@ def test_form_error_is_shown_at_its_field_and_keeps_the_input(page: Page) -> Non
     register(page, "alice")
     name = page.get_by_label("Name")
     expect(name).to_have_value("alice")
-    expect(name).to_have_accessible_description(re.compile("This name cannot be had"))
+    expect(name).to_have_accessible_description(re.compile("That name is already taken"))
     expect(name).to_have_attribute("aria-invalid", "true")
 
 
@@ -58,7 +58,7 @@ def test_wrong_password_reveals_nothing_else(page: Page) -> None:
     page.get_by_label("Name").fill("alice")
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("main").get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("alert")).to_contain_text("do not belong together")
+    expect(page.get_by_role("alert")).to_contain_text("Wrong name or password.")
 
 
 def test_login_returns_to_the_previous_page(page: Page) -> None:

@@ -62,7 +62,7 @@ def test_page_reloads_at_the_end_of_the_sale(person: Page) -> None:
     Sale.objects.filter(name="Spring").delete()
     drain_all()
     person.evaluate("document.querySelector('.clock').dataset.left = 0")
-    expect(person.get_by_text("No sale is on")).to_be_visible()
+    expect(person.get_by_text("There are no current or upcoming sales")).to_be_visible()
 
 
 def test_outdated_numbers_are_announced(person: Page, settings: Settings) -> None:
@@ -71,7 +71,7 @@ def test_outdated_numbers_are_announced(person: Page, settings: Settings) -> Non
     person.clock.install()
     person.route("**/shop/sale/?version=*", lambda route: route.fulfill(status=204))
     person.goto("/shop/sale/")
-    note = person.get_by_text("These numbers are old").first
+    note = person.get_by_text("These numbers are out of date").first
     expect(note).to_be_hidden()
     person.clock.fast_forward(2_000_000)
     expect(note).to_be_visible()
@@ -93,7 +93,7 @@ def test_sale_pages_are_accessible_and_fit(person: Page, audit: Audit) -> None:
 def test_sale_works_without_javascript(plain: Page, product: Product) -> None:
     plain.goto("/shop/sale/")
     expect(plain.get_by_text("7 left")).to_be_visible()
-    expect(plain.get_by_text("These numbers are old").first).to_be_hidden()
+    expect(plain.get_by_text("These numbers are out of date").first).to_be_hidden()
     sell(product, 5)
     plain.get_by_role("link", name="Refresh").first.click()
     expect(plain.get_by_text("5 left")).to_be_visible()

@@ -116,7 +116,7 @@ def test_saving_an_alias_merges_the_tag(staff: Client) -> None:
 def test_an_alias_of_itself_is_refused(staff: Client, name: str) -> None:
     tag = Tag.objects.create(name="sf")
     response = staff.post(f"{ALIASES}add/", {"name": name, "tag": str(tag.pk)})
-    assert "Choose a tag of another name" in response.content.decode()
+    assert "Choose a tag with a different name" in response.content.decode()
     assert not TagAlias.objects.exists()
 
 

@@ -139,7 +139,11 @@ def test_users_see_only_their_own_days(browser: Client) -> None:
 
 @pytest.mark.parametrize(
     ("query", "words"),
-    [("from=soon", "is not a day"), ("from=2020-01-01&to=2026-01-01", "at most 366 days"), ("to=2999-01-01", "Choose")],
+    [
+        ("from=soon", "is not a date"),
+        ("from=2020-01-01&to=2026-01-01", "at most 366 days"),
+        ("to=2999-01-01", "Choose"),
+    ],
 )
 def test_an_invalid_range_is_refused_with_a_reason(browser: Client, query: str, words: str) -> None:
     response = browser.get(f"/loginlog/?{query}", headers=JSON)

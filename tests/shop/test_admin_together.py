@@ -16,7 +16,7 @@ from tests.support.shop.checkouts import together
 from tests.support.shop.make import make_order, make_product, make_sale
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
-TOLD = "Somebody else has changed this meanwhile"
+TOLD = "Someone else changed this"
 
 
 def page_of(row: Any) -> str:

@@ -155,7 +155,7 @@ def test_missing_fields_are_reported_at_the_field(desk: Client, book: Product, f
 def test_invalid_card_numbers_are_reported_at_the_field(desk: Client, book: Product, typed: str) -> None:
     carts.set_line(digest_in(desk), book.pk, 1)
     page = send(desk, card=typed)
-    assert "That is not the number of a card" in text_of(page)
+    assert "This card number is not valid" in text_of(page)
     assert not Order.objects.exists()
 
 
@@ -198,7 +198,7 @@ def test_a_price_rise_is_reported_and_not_charged(desk: Client, book: Product) -
     Product.objects.update(price=1300)
     page = desk.post("/shop/checkout/", GIVEN | before)
     assert page.status_code == 409
-    assert "A price has risen since this page was shown" in text_of(page)
+    assert "A price has gone up since this page was shown" in text_of(page)
     assert hidden(page)["total"] == "1300"
     assert not FakeCharge.objects.exists()
 
@@ -209,7 +209,7 @@ def test_a_shortage_shows_the_copies_left(desk: Client, book: Product) -> None:
     Product.objects.update(stock=2)
     page = desk.post("/shop/checkout/", GIVEN | before)
     assert page.status_code == 409
-    for words in ("Somebody else was faster", "Only 2 left", "Nothing was ordered"):
+    for words in ("Someone else was faster", "Only 2 left", "Your order was not placed"):
         assert words in text_of(page)
     assert not FakeCharge.objects.exists()
 
@@ -229,7 +229,7 @@ def test_a_refused_card_leads_to_another_attempt(desk: Client, book: Product) ->
     assert response["Location"] == f"/shop/orders/{order.pk}/pay/"
     page = desk.get(response["Location"])
     assert "Your card was declined. You were not charged." in text_of(page)
-    assert "set aside for you" in text_of(page)
+    assert "reserved for you" in text_of(page)
     assert desk.post(response["Location"], {"card": ""}).status_code == 200
     assert desk.post(response["Location"], {"card": fake.SUCCEEDS})["Location"] == f"/shop/orders/{order.pk}/"
     assert Order.objects.get().state == State.PAID
@@ -338,7 +338,7 @@ def test_attempts_with_cards_are_limited(desk: Client, book: Product, settings: 
     pay = send(desk, card=fake.REFUSED)["Location"]
     assert desk.post(pay, {"card": fake.REFUSED})["Location"] == pay
     page = desk.post(pay, {"card": fake.SUCCEEDS}, follow=True)
-    assert "That was tried too often" in text_of(page)
+    assert "Too many attempts" in text_of(page)
     assert Payment.objects.count() == 2
 
 

@@ -173,7 +173,7 @@ def test_a_missing_file_is_reported(tmp_path: Path, capsys: Capture) -> None:
     report = load(files(tmp_path, ratings=pairs((17, 7))), capsys)
     assert (report["missing"], report["added"]["purchases"], report["added"]["views"]) == (["to_read.csv"], 1, 0)
     call_command("import_goodbooks", str(tmp_path))
-    assert "there is no to_read.csv: nothing was made of it" in capsys.readouterr().out
+    assert "to_read.csv is missing and was skipped" in capsys.readouterr().out
     (tmp_path / "ratings.csv").unlink()
     assert load(tmp_path, capsys)["missing"] == ["to_read.csv", "ratings.csv"]
 

@@ -125,7 +125,7 @@ def test_the_json_of_an_order_equals_its_page(shopper: Client, alice: User) -> N
 def test_an_expired_order_is_shown_as_expired(shopper: Client, alice: User) -> None:
     order = reserved(alice, make_product(), reserved_until=clock.now() - timedelta(seconds=1))
     html = shopper.get(f"/shop/orders/{order.pk}/").content.decode()
-    assert "The time to pay is over" in html
+    assert "The payment deadline has passed. The books go back" in html
     assert "/pay/" not in html
 
 

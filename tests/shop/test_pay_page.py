@@ -32,6 +32,10 @@ def test_an_open_payment_accepts_no_other_card(client: Client, order: Order) -> 
 
 def test_an_expired_order_accepts_no_card(client: Client, order: Order) -> None:
     Order.objects.update(reserved_until=clock.now() - timedelta(seconds=1))
-    assert "The time to pay is over" in text_of(client.get(f"/shop/orders/{order.pk}/pay/", follow=True))
+    assert "The payment deadline has passed. The books go back" in text_of(
+        client.get(f"/shop/orders/{order.pk}/pay/", follow=True)
+    )
     Order.objects.update(state=State.EXPIRED)
-    assert "The time to pay was over" in text_of(client.get(f"/shop/orders/{order.pk}/pay/", follow=True))
+    assert "The payment deadline has passed. The books are back" in text_of(
+        client.get(f"/shop/orders/{order.pk}/pay/", follow=True)
+    )

@@ -142,7 +142,7 @@ def test_without_a_sale_the_page_links_onwards(client: Client, warm: None) -> No
     make_sale(make_product(), starts_in=-3, hours=-1)
     drain_all()
     page = text_of(client)
-    assert "No sale is on" in page
+    assert "There are no current or upcoming sales" in page
     assert 'href="/books/"' in page
     assert client.get("/shop/sale/", headers=JSON).json() == {"sales": []}
 
@@ -192,7 +192,7 @@ def test_the_page_shows_the_time_of_its_stock(client: Client, redis: Redis, warm
     page = text_of(client)
     assert f"In stock as of {moment:%H:%M:%S} UTC." in page
     assert 'data-stale="900.0"' in page
-    assert "hidden>These numbers are old" in page
+    assert "hidden>These numbers are out of date" in page
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])

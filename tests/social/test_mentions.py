@@ -138,7 +138,7 @@ def test_the_page_shows_posts_that_mention_the_reader(client: Client) -> None:
     assert [each["id"] for each in said["results"]] == [made.pk]
     assert said["next"] is None
     client.force_login(alice)
-    assert "Nobody has mentioned you yet." in client.get("/mentions/").content.decode()
+    assert "No mentions yet." in client.get("/mentions/").content.decode()
 
 
 def test_visitors_have_no_mentions(client: Client) -> None:

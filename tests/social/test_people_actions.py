@@ -205,7 +205,7 @@ def test_blocked_readers_can_block_and_unblock(client: Client, alice: User, bob:
     assert client.post(f"{BOB}block/").headers["Location"] == "/people/blocked/"
     assert "Bob O&#x27;Neil" in client.get("/people/blocked/").content.decode()
     people.unblock(bob.pk, alice.pk)
-    assert "You have blocked this person" in client.get(BOB).content.decode()
+    assert "You have blocked this reader" in client.get(BOB).content.decode()
     assert client.post(f"{BOB}unblock/", headers=JSON).json()["is_changed"] is True
     assert client.post(f"{BOB}unmute/", headers=JSON).json()["is_changed"] is True
 

@@ -174,13 +174,13 @@ def test_muted_readers_show_posts_and_blocked_readers_none(client: Client, cast:
     people.mute(alice.pk, dora.pk)
     drain_all()
     page = page_of(client, "/u/Dora/")
-    assert "You have muted this person" in page
+    assert "You have muted this reader" in page
     assert "What a book!" in page
     people.block(alice.pk, dora.pk)
     drain_all()
     for path in ("/u/Dora/", "/u/Dora/followers/", "/u/Dora/following/"):
         for blocked in (page_of(client, path), sql_page(client, path)):
-            assert "You have blocked this person" in blocked
+            assert "You have blocked this reader" in blocked
             assert "What a book!" not in blocked
             assert "/u/Bob/" not in blocked  # a random token may contain "Bob"
         said = {"id": dora.pk, "name": "Dora", "is_blocked": True, "is_muted": True}

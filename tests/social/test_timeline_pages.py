@@ -143,7 +143,7 @@ def test_an_empty_timeline_suggests_next_steps(alice: User, client: Client) -> N
     assert 'href="/people/"' in page
     assert 'name="text"' in page
     assert found(client, "/home/") == {"results": [], "next": None, "newest": 0}
-    assert "Nobody has said anything yet" in client.get("/global/").content.decode()
+    assert "No posts yet" in client.get("/global/").content.decode()
     assert "Posts from readers" not in client.get("/").content.decode()
 
 

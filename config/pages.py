@@ -1,0 +1,32 @@
+"""The static pages behind the links of the footer: about, help, privacy and terms."""
+
+from typing import Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from accounts.audit.log import KEPT
+from social.text import MOST
+
+NAMES: Final = ("about", "help", "privacy", "terms")  # each is the address, the name of the view and the template
+DAY_SECONDS: Final = 86_400
+
+
+@require_safe
+def page(request: HttpRequest, name: str) -> HttpResponse:
+    """Render the page with this name, with the limits and retention periods of the settings."""
+    context = {
+        "audit_days": KEPT.days,
+        "deletion_days": settings.ACCOUNT_DELETION_DAYS,
+        "post_characters": MOST,
+        "reservation_minutes": settings.SHOP_RESERVATION_SECONDS // 60,
+        "session_days": settings.SESSION_COOKIE_AGE // DAY_SECONDS,
+        "view_days": settings.SHOP_VIEW_DAYS,
+    }
+    return render(request, f"pages/{name}.html", context)
+
+
+urlpatterns = [path(f"{name}/", page, {"name": name}, name=name) for name in NAMES]
