@@ -25,7 +25,7 @@ class CartChanged(Refused):
 class CartEmpty(CartChanged):
     """The cart is empty."""
 
-    message = _("Your cart is empty.")
+    message = _("Add books to your cart before you check out.")
 
 
 class PriceRose(Refused):
