@@ -47,7 +47,7 @@ def check_databases(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
     return [
         Error(
             f"The {one} and the {other} share one Redis database.",
-            hint="Clearing the cache would empty both. Give each a database, better a server, of its own.",
+            hint="Clearing the cache would empty both. Use a separate database for each, or better a separate server.",
             id="site.E001",
         )
         for i, (one, here) in enumerate(found)
@@ -64,8 +64,8 @@ def check_servers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
         return []
     return [
         Warning(
-            "State and cache are on one Redis server.",
-            hint="Eviction and memory are the server's, not the database's: set CACHE_URL to another server.",
+            "State and cache share one Redis server.",
+            hint="Eviction and memory limits apply to the whole server: set CACHE_URL to another server.",
             id="site.W002",
         )
     ]
@@ -94,18 +94,18 @@ def _state(info: dict[str, Any]) -> Iterator[CheckMessage]:
     if info.get("maxmemory_policy", "noeviction") != "noeviction":
         yield Warning(
             f"The state server evicts keys (maxmemory-policy {info['maxmemory_policy']}).",
-            hint="What is evicted is missing without anyone noticing: set maxmemory-policy noeviction.",
+            hint="Evicted keys are lost without notice: set maxmemory-policy to noeviction.",
             id="site.W003",
         )
     if not info.get("aof_enabled", 1):
         yield Warning(
             "The state server keeps no append-only file.",
-            hint="Every restart empties it, and all is rebuilt from SQL meanwhile: set appendonly yes.",
+            hint="Each restart empties it, and everything is rebuilt from SQL: set appendonly to yes.",
             id="site.W004",
         )
     version = str(info.get("redis_version", ""))
     if version and tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-        yield Error(f"Redis {version} is too old: 6.2 is needed.", id="site.E006")
+        yield Error(f"Redis {version} is too old: 6.2 or later is required.", id="site.E006")
 
 
 @register("mail", deploy=True)
@@ -113,7 +113,7 @@ def check_mail(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[C
     """Check that production sends emails. Printed emails would reveal links for new passwords in the log."""
     if not settings.EMAIL_BACKEND.endswith(("console.EmailBackend", "dummy.EmailBackend")):
         return []
-    return [Warning("Mail is not sent.", hint="Forgotten passwords stay forgotten: set EMAIL_URL.", id="site.W007")]
+    return [Warning("Mail is not sent.", hint="Readers cannot reset their passwords: set EMAIL_URL.", id="site.W007")]
 
 
 @register("security", deploy=True)
@@ -123,8 +123,8 @@ def check_proxies(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
         return []
     return [
         Warning(
-            "The site is served over https, but no proxy is counted.",
-            hint="Set PROXY_COUNT to the number of proxies in front: only then is it believed about https.",
+            "The site is served over https, but PROXY_COUNT is 0.",
+            hint="Set PROXY_COUNT to the number of proxies in front. Their headers about https are ignored otherwise.",
             id="site.W008",
         )
     ]
@@ -135,4 +135,4 @@ def check_second_factor(app_configs: Sequence[AppConfig] | None, **kwargs: Any) 
     """Check that the admin needs a second factor in production."""
     if settings.SECOND_FACTOR_FOR_STAFF:
         return []
-    return [Warning("Staff log in with a password alone.", hint="Set SECOND_FACTOR_FOR_STAFF=True.", id="site.W009")]
+    return [Warning("Staff log in with a password only.", hint="Set SECOND_FACTOR_FOR_STAFF=True.", id="site.W009")]

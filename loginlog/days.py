@@ -25,7 +25,7 @@ def day_of(at: date | datetime) -> date:
     if not isinstance(at, datetime):
         return at
     if timezone.is_naive(at):
-        raise ValueError(f"{at} has no time zone: which day it is cannot be said")
+        raise ValueError(f"{at} has no time zone: its day is undefined")
     return at.astimezone(timezone.get_default_timezone()).date()
 
 

@@ -28,7 +28,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = [
         Error(
             f"{declaration.__module__}.{declaration.__qualname__} {fault}.",
-            hint="A mirror needs a name of its own, a model, and a list of watches on models.",
+            hint="A mirror needs a unique name, a model, and a list of watches on models.",
             id="mirror.E001",
         )
         for declaration, fault in registry.refused()
@@ -48,8 +48,8 @@ def _check_prefix() -> Iterator[CheckMessage]:
     """Check that the prefix has no braces, because they would determine the slots of all keys."""
     text = setting("PREFIX")
     if not isinstance(text, str) or set(text) & set("{}"):
-        hint = 'Set MIRROR["PREFIX"] to a text without braces, for example "shop1:".'
-        yield Error(f"The prefix {text!r} is no text without braces.", hint=hint, id="mirror.E023")
+        hint = 'Set MIRROR["PREFIX"] to a string without braces, for example "shop1:".'
+        yield Error(f"The prefix {text!r} must be a string without braces.", hint=hint, id="mirror.E023")
 
 
 def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
@@ -66,25 +66,25 @@ def _check_methods(mirror: Mirror) -> Iterator[CheckMessage]:
     lacking = [name for name in needed if getattr(type(mirror), name) is getattr(base, name)]
     if lacking:
         names = ", ".join(f"{name}()" for name in lacking)
-        hint = "Without them it cannot be said what belongs in Redis."
-        yield Error(f"Mirror {mirror.name!r} does not say {names}.", hint=hint, obj=type(mirror), id="mirror.E003")
+        hint = "The mirror needs these methods to derive its entries in Redis."
+        yield Error(f"Mirror {mirror.name!r} does not define {names}.", hint=hint, obj=type(mirror), id="mirror.E003")
 
 
 def _check_families(mirror: Mirror) -> Iterator[CheckMessage]:
-    hint = "families() lists where entries are placed, and whose they are; verify finds strays by it."
+    hint = "families() lists the key families of the entries; verify needs it to find strays."
     try:
         families = mirror.families()
         record = _record_start(mirror)
     except Exception as error:
-        message = f"Mirror {mirror.name!r} cannot say which keys it owns: {error!r}."
+        message = f"Mirror {mirror.name!r} fails to list its key families: {error!r}."
         yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
         return
     if not families and type(mirror).index is not Mirror.index:
-        message = f"Mirror {mirror.name!r} places entries in no family."
+        message = f"Mirror {mirror.name!r} has no key family for its entries."
         yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
     for start in (*(family.start for family in families), record):
         if start == "":
-            message = f"Mirror {mirror.name!r} owns every key there is: a family's start is empty."
+            message = f"Mirror {mirror.name!r} has a key family with an empty prefix, which would contain all keys."
             yield Error(message, hint=hint, obj=type(mirror), id="mirror.E007")
 
 
@@ -108,7 +108,7 @@ def _check_starts() -> list[CheckMessage]:
     return [
         Error(
             f"Keys that start with {start!r} belong to several mirrors: {', '.join(names)}.",
-            hint="Give each mirror keys of its own; what one wrote, the other would take for a stray.",
+            hint="Give each mirror its own keys: entries of one mirror would be strays of the other.",
             id="mirror.E008",
         )
         for start, names in shared.items()
@@ -147,7 +147,7 @@ def check_triggers(*, databases: Sequence[str] | None = None, **kwargs: Any) -> 
     return [
         Error(
             f"Changes are not captured as declared: {'; '.join(map(str, faults))}.",
-            hint="Run migrate: it makes the triggers, and orders a rebuild of what may have missed changes.",
+            hint="Run migrate: it creates the triggers, and schedules rebuilds after missed changes.",
             id="mirror.E010",
         )
     ]
@@ -162,7 +162,7 @@ def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -
     if connection.vendor == "sqlite" and _ask("PRAGMA recursive_triggers") != "1":
         return [
             Error(
-                "SQLite's recursive_triggers is off: rows that REPLACE takes away go unnoticed.",
+                "SQLite's recursive_triggers is off: rows deleted by REPLACE are not captured.",
                 hint='Put "PRAGMA recursive_triggers=ON" into the init_command of DATABASES\' OPTIONS.',
                 id="mirror.E011",
             )
@@ -170,7 +170,7 @@ def check_connection(*, databases: Sequence[str] | None = None, **kwargs: Any) -
     if connection.vendor == "postgresql" and (level := _ask("SHOW transaction_isolation")) != "read committed":
         return [
             Error(
-                f"Transactions are isolated as {level!r}: the relay has to see what is committed meanwhile.",
+                f"The isolation level is {level!r}, but the relay must see changes committed during its transaction.",
                 hint="Leave the isolation level of DATABASES at READ COMMITTED.",
                 id="mirror.E012",
             )

@@ -23,8 +23,8 @@ def check_watches(mirror: Mirror) -> Iterator[CheckMessage]:
     ways = Counter(source for source, _ in {(w.source, w.via) for w in mirror.watches if w.source})
     for table in (table for table, count in ways.items() if count > 1):
         yield Error(
-            f"Mirror {mirror.name!r} looks its keys up from {table!r} in several ways.",
-            hint="A change says which table it is of, and no more: write one via, or push, for each table.",
+            f"Mirror {mirror.name!r} has several watches with different lookups on {table!r}.",
+            hint="A change names only its table: write one via, or push, for each table.",
             obj=type(mirror),
             id="mirror.E019",
         )
@@ -35,15 +35,15 @@ def _check_columns(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMe
     if unknown:
         yield Error(
             f"{where}: the table {watch.table!r} has no column {unknown[0]!r}.",
-            hint="Columns are named as in SQL: a foreign key's ends in _id.",
+            hint="Use the names of columns in SQL: those of foreign keys end in _id.",
             obj=type(mirror),
             id="mirror.E004",
         )
     for field in watch.model._meta.concrete_fields:
         if field.column in watch.key_columns and not isinstance(_target(field), TEXTUAL):
             yield Error(
-                f"{where}: {field.column!r} is neither a whole number nor text.",
-                hint="SQL and Python write other types differently, so that keys would not be equal.",
+                f"{where}: {field.column!r} is neither an integer nor text.",
+                hint="SQL and Python format other types differently, so that keys would not match.",
                 obj=type(mirror),
                 id="mirror.E006",
             )
@@ -60,8 +60,8 @@ def _check_fields(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMes
     via: object = watch.via
     if via is not None and not callable(via):
         yield Error(
-            f"{where}: via cannot be called.",
-            hint="via(values, after, limit) gives the keys of the rows that the values touch.",
+            f"{where}: via is not callable.",
+            hint="via(values, after, limit) returns the keys of the rows that depend on the values.",
             obj=type(mirror),
             id="mirror.E005",
         )
@@ -69,23 +69,23 @@ def _check_fields(mirror: Mirror, watch: Watch, where: str) -> Iterator[CheckMes
         hint = 'The key of such a watch is always "": it is for a mirror whose only key that is.'
         yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E017")
     if watch.pushed and (fault := _fault_of_pushed(mirror, watch)):
-        hint = "Rows are pushed into the windows of a lazy WindowMirror, whose reach() says which those are."
+        hint = "Rows are pushed into the windows of a lazy WindowMirror that its reach() returns."
         yield Error(f"{where}: {fault}.", hint=hint, obj=type(mirror), id="mirror.E018")
 
 
 def _fault_of_whole(mirror: Mirror, watch: Watch) -> str:
     if watch.columns:
-        return "whole leaves no place for columns"
+        return "whole cannot be combined with columns"
     if watch.via is not None or watch.pushed:
-        return "whole leaves nothing to be looked up"
-    return "whole is nothing for an edge, whose key names both ends" if isinstance(mirror, EdgeMirror) else ""
+        return "whole cannot be combined with via or pushed"
+    return "whole does not apply to an EdgeMirror, whose key names both ends" if isinstance(mirror, EdgeMirror) else ""
 
 
 def _fault_of_pushed(mirror: Mirror, watch: Watch) -> str:
     if not (isinstance(mirror, WindowMirror) and mirror.lazy):
-        return "pushed is for lazy windows alone"
+        return "pushed requires a lazy WindowMirror"
     if watch.via is not None:
-        return "pushed leaves nothing to via"
+        return "pushed cannot be combined with via"
     lacking = [name for name in ("reach", "sources") if getattr(type(mirror), name) is getattr(WindowMirror, name)]
     return f"pushed needs {lacking[0]}()" if lacking else ""
 
@@ -96,15 +96,15 @@ def check_chains() -> Iterator[CheckMessage]:
         for name in registry.ahead(mirror.name):
             if not registry.is_known(name):
                 yield Error(
-                    f"Mirror {mirror.name!r} comes after {name!r}, and there is no such mirror.",
-                    hint="after names other mirrors, as they call themselves.",
+                    f"Mirror {mirror.name!r} comes after {name!r}, which is not a mirror.",
+                    hint="after lists the names of other mirrors.",
                     obj=type(mirror),
                     id="mirror.E020",
                 )
         if mirror.name in registry.all_ahead(mirror.name):
             yield Error(
                 f"Mirror {mirror.name!r} comes after itself.",
-                hint="Each change of such mirrors would lead to another one, without end.",
+                hint="Each change of such mirrors would cause another one, without end.",
                 obj=type(mirror),
                 id="mirror.E021",
             )

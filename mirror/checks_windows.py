@@ -18,20 +18,20 @@ def check_window(mirror: Mirror) -> Iterator[CheckMessage]:
 def _faults(mirror: WindowMirror) -> Iterator[tuple[str, str]]:
     length = getattr(mirror, "length", None)
     if not isinstance(length, int) or length < 1:
-        yield "a window's length is a whole number, and at least 1", "length says how many rows a window has at most."
+        yield "length must be an integer of at least 1", "length is the maximum number of rows in a window."
     if mirror.life_seconds < 0 or (mirror.life_seconds and not mirror.lazy):
-        yield "only a lazy window has a life", "An eager window is always there: readers take it for the truth."
+        yield "only a lazy window has a life", "An eager window never expires: readers rely on it."
     if mirror.after and not mirror.lazy:
-        yield "only a lazy window comes after others", "after is for windows into which rows are pushed."
+        yield "only a lazy window comes after other mirrors", "after applies to windows with pushed rows."
     if mirror.lazy and mirror.is_of_rows() and not any(_tells_of_owners(mirror, watch) for watch in mirror.watches):
-        yield "nobody tells it that an owner is gone", "Watch the model itself, and not its updates alone."
+        yield "it does not watch deletions of owners", "Watch the model itself, not only its updates."
     if fault := _fault_of_key(mirror):
-        yield fault, "key(owner) is a fixed text with the owner in one place, so that its windows can be found."
+        yield fault, "key(owner) must be a fixed string that contains the owner once, so that its windows can be found."
     own = type(mirror)
     if mirror.lazy and not mirror.is_of_rows() and own.owners is WindowMirror.owners:
         yield (
-            "it does not say owners()",
-            "keys_after() lists owners that are no rows of model: which are there?",
+            "it does not define owners()",
+            "keys_after() lists owners that are not rows of model, so owners() must tell which of them exist.",
         )
 
 
@@ -47,4 +47,4 @@ def _fault_of_key(mirror: WindowMirror) -> str:
         return f"key() fails: {error!r}"
     if places == 1 or (places == 0 and not mirror.lazy and any(watch.whole for watch in mirror.watches)):
         return ""
-    return f"the owner has {places} places in key()"
+    return f"key() contains the owner {places} times"

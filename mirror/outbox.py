@@ -44,7 +44,9 @@ def using() -> str:
 def refuse_transaction() -> None:
     """Raise ProgrammingError inside a transaction, because uncommitted changes must not reach Redis."""
     if connections[using()].in_atomic_block:
-        raise ProgrammingError("The relay cannot run inside a transaction: it would mirror what may be rolled back.")
+        raise ProgrammingError(
+            "The relay cannot run in a transaction: it would mirror changes that may be rolled back."
+        )
 
 
 def _one_of(ids: Sequence[int]) -> tuple[str, Any]:

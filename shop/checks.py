@@ -28,11 +28,11 @@ def check_money(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[
     if settings.PAYMENT_PROVIDER == FAKE:
         hint = "Set PAYMENT_PROVIDER to a class as shop.payments.Provider describes it."
         found.append(
-            Warning("The payment provider is the fake one: orders are paid with test cards.", hint, id="shop.W001")
+            Warning("The fake payment provider is in use: orders are paid with test cards.", hint, id="shop.W001")
         )
     if settings.PAYMENT_TIMEOUT_SECONDS > settings.SHOP_RESERVATION_SECONDS / 4:
-        hint = "Nobody could try another card. Make PAYMENT_TIMEOUT_SECONDS smaller."
+        hint = "Buyers would have no time to try another card. Reduce PAYMENT_TIMEOUT_SECONDS."
         found.append(
-            Warning("A page waits for the payment provider until the reservation runs out.", hint, id="shop.W002")
+            Warning("PAYMENT_TIMEOUT_SECONDS is too long for the time of a reservation.", hint, id="shop.W002")
         )
     return found

@@ -26,9 +26,9 @@ def check_timelines(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
     limits = ask_state(_limits) or {}
     return [
         Warning(
-            f"The state server keeps sorted sets compact only up to {what}: {name} is {limit}.",
-            hint=f"A home timeline takes {LOOSE_KB} kB instead of {COMPACT_KB}: set {name} {needed}, and have the"
-            " timelines made anew (timelines rebuild --all-active).",
+            f"The state server stores sorted sets compactly only up to {what}: {name} is {limit}.",
+            hint=f"A home timeline takes {LOOSE_KB} kB instead of {COMPACT_KB}: set {name} to {needed}, and"
+            " rebuild the timelines (timelines rebuild --all-active).",
             id="social.W001",
         )
         for name, limit in limits.items()

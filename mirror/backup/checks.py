@@ -18,7 +18,7 @@ def check_backups(**kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = [
         Error(
             f"{declaration.__module__}.{declaration.__qualname__} {fault}.",
-            hint="A backup needs a name of its own.",
+            hint="A backup needs a unique name.",
             id="mirror.E013",
         )
         for declaration, fault in registry.refused()
@@ -38,13 +38,13 @@ def _check(backup: Backup) -> Iterator[CheckMessage]:
         lacking += [name for name in ("ask", "said") if getattr(kind, name) is getattr(Backup, name)]
     if lacking:
         names = ", ".join(f"{name}()" for name in lacking)
-        hint = "Without them it can be neither flushed nor restored. Redis is read by ask() and said(), or by read()."
-        yield Error(f"Backup {backup.name!r} does not say {names}.", hint=hint, obj=kind, id="mirror.E015")
+        hint = "Flush and restore need these methods. Redis is read by ask() and said(), or by read()."
+        yield Error(f"Backup {backup.name!r} does not define {names}.", hint=hint, obj=kind, id="mirror.E015")
     if kind.is_stray is not Backup.is_stray and kind.drop is Backup.drop:
-        hint = "What ought not to exist is found by is_stray(), and taken away by drop()."
-        yield Error(f"Backup {backup.name!r} does not say drop().", hint=hint, obj=kind, id="mirror.E015")
+        hint = "is_stray() finds strays, and drop() removes them."
+        yield Error(f"Backup {backup.name!r} does not define drop().", hint=hint, obj=kind, id="mirror.E015")
     if not _is_period(backup.every_seconds):
-        hint = "How often marked items are taken to SQL, in seconds."
+        hint = "The interval in seconds at which marked items are flushed to SQL."
         yield Error(
             f"Backup {backup.name!r}: every_seconds is {backup.every_seconds!r}.", hint=hint, obj=kind, id="mirror.E016"
         )

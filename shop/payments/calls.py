@@ -44,7 +44,7 @@ def refund(key: str) -> None:
 
 def _ask(do: Callable[[], T]) -> T:
     if connection.in_atomic_block:
-        raise RuntimeError("The provider is asked outside every transaction: it may take its time.")
+        raise RuntimeError("The provider must be called outside transactions, because it may be slow.")
     room = _room
     if not room.acquire(blocking=False):
         raise NoAnswer("too many calls wait for the provider")

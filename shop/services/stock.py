@@ -85,7 +85,7 @@ def left(ids: Mapping[int, int]) -> dict[int, int]:
 
 def _must(changed: int, pk: int) -> None:
     if not changed:
-        raise LedgerError(f"product {pk} has not the copies that its orders have")
+        raise LedgerError(f"product {pk} has fewer copies than its orders")
 
 
 def _tell(lines: Lines) -> None:

@@ -65,7 +65,7 @@ def test_missing_methods_are_named() -> None:
 @pytest.mark.parametrize("half", ["ask", "said"])
 def test_ask_without_said_and_said_without_ask_are_reported(half: str) -> None:
     message = declared(**{half: getattr(Backup, half)})
-    assert message.msg == f"Backup 'bad' does not say {half}()."
+    assert message.msg == f"Backup 'bad' does not define {half}()."
 
 
 def test_own_read_method_replaces_ask_and_said() -> None:

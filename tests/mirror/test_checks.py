@@ -115,7 +115,7 @@ def test_name_longer_than_its_outbox_column_is_reported() -> None:
 )
 def test_missing_methods_are_named(base: type[Mirror], lacking: str) -> None:
     register(type("Bad", (base,), {"name": "bad", "model": Item, "watches": [Watch(Item)]}))
-    assert f"Mirror 'bad' does not say {lacking}." in [message.msg for message in said()]
+    assert f"Mirror 'bad' does not define {lacking}." in [message.msg for message in said()]
     assert "mirror.E003" in ids()
 
 
@@ -211,10 +211,10 @@ def test_valid_watches_give_no_message(watch: Watch) -> None:
 @pytest.mark.parametrize(
     ("base", "watch", "words"),
     [
-        (Sound, Watch(Item, "id", whole=True), "whole leaves no place for columns"),
-        (Sound, Watch(Item, whole=True, via=nowhere), "whole leaves nothing to be looked up"),
-        (Window, Watch(Item, whole=True, pushed=True), "whole leaves nothing to be looked up"),
-        (Edge, Watch(Item, whole=True), "whole is nothing for an edge, whose key names both ends"),
+        (Sound, Watch(Item, "id", whole=True), "whole cannot be combined with columns"),
+        (Sound, Watch(Item, whole=True, via=nowhere), "whole cannot be combined with via or pushed"),
+        (Window, Watch(Item, whole=True, pushed=True), "whole cannot be combined with via or pushed"),
+        (Edge, Watch(Item, whole=True), "whole does not apply to an EdgeMirror, whose key names both ends"),
     ],
 )
 def test_whole_excludes_other_sources_of_keys(base: type[Mirror], watch: Watch, words: str) -> None:
@@ -227,11 +227,15 @@ def test_whole_excludes_other_sources_of_keys(base: type[Mirror], watch: Watch, 
 @pytest.mark.parametrize(
     ("base", "attributes", "words"),
     [
-        (Sound, {}, "pushed is for lazy windows alone"),
-        (Window, {"lazy": False}, "pushed is for lazy windows alone"),
+        (Sound, {}, "pushed requires a lazy WindowMirror"),
+        (Window, {"lazy": False}, "pushed requires a lazy WindowMirror"),
         (Window, {"reach": WindowMirror.reach}, "pushed needs reach()"),
         (Window, {"sources": WindowMirror.sources}, "pushed needs sources()"),
-        (Window, {"watches": [Watch(Item), Watch(Item, via=nowhere, pushed=True)]}, "pushed leaves nothing to via"),
+        (
+            Window,
+            {"watches": [Watch(Item), Watch(Item, via=nowhere, pushed=True)]},
+            "pushed cannot be combined with via",
+        ),
     ],
 )
 def test_pushed_rows_need_a_lazy_window_that_implements_reach_and_sources(
@@ -248,7 +252,7 @@ def test_table_with_two_different_lookups_is_reported() -> None:
     declared(watches=[Watch(Item, "group_id", via=nowhere), Watch(Item, via=lambda values, after, limit: [])])
     [message] = said()
     assert message.id == "mirror.E019"
-    assert "'mirrortest_item' in several ways" in message.msg
+    assert "several watches with different lookups on 'mirrortest_item'" in message.msg
     declared(name="fine", watches=[Watch(Follow, "follower", via=nowhere), Watch(Follow, "followed", via=nowhere)])
     assert ids() == ["mirror.E019"]
 

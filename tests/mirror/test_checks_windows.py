@@ -96,12 +96,12 @@ def said(declaration: type[WindowMirror]) -> list[Any]:
         (Alive, "only a lazy window has a life"),
         (Negative, "only a lazy window has a life"),
         (Late, "only a lazy window comes after"),
-        (Placeless, "0 places"),
-        (LazyAndWhole, "0 places"),
-        (Twice, "2 places"),
+        (Placeless, "contains the owner 0 times"),
+        (LazyAndWhole, "contains the owner 0 times"),
+        (Twice, "contains the owner 2 times"),
         (Failing, "key() fails"),
         (Ownerless, "owners()"),
-        (Untold, "nobody tells it"),
+        (Untold, "does not watch deletions"),
     ],
 )
 def test_invalid_window_is_reported(declaration: type[WindowMirror], text: str) -> None:
