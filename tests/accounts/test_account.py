@@ -76,7 +76,7 @@ def test_the_page_offers_to_add_a_missing_address(here: Client, alice: User) -> 
 
 def test_an_unverified_address_is_escaped(here: Client, alice: User) -> None:
     EmailChange.objects.create(user=alice, email="<i>@example.org")
-    assert "&lt;i&gt;@example.org waits to be confirmed" in page(here)
+    assert "&lt;i&gt;@example.org is not verified yet" in page(here)
 
 
 def test_a_warm_page_costs_two_round_trips_and_one_query(here: Client) -> None:

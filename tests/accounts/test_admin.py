@@ -255,7 +255,7 @@ def test_the_action_refuses_too_many_users(staff: Client, monkeypatch: pytest.Mo
     people = make_people([1, 1, 1])
     there = logged_in(people[0])
     act(staff, USERS, "end_sessions", *people)
-    assert "choose 2 at most" in staff.get(USERS).content.decode()
+    assert "choose at most 2" in staff.get(USERS).content.decode()
     assert is_in(there)
 
 

@@ -42,7 +42,7 @@ def test_the_password_is_changed(here: Client, alice: User) -> None:
     response = change(here)
     assert response.headers["Location"] == "/accounts/"
     page = here.get("/accounts/").content.decode()
-    assert "You stay logged in here. All your other sessions end." in page
+    assert "You stay logged in here; all other sessions were ended." in page
     alice.refresh_from_db()
     assert alice.check_password(NEW)
 

@@ -168,7 +168,7 @@ def test_post_pages_are_accessible_and_fit(open_page: OpenPage, alice: User, aud
     log_in(page, "alice", "/home/")
     page.get_by_label("What are you reading?").fill("x" * 501)
     page.get_by_role("button", name="Post", exact=True).click()
-    page.get_by_text("take 1 away").wait_for()
+    page.get_by_text("remove 1").wait_for()
     assert audit(page) == []
     one = f"/posts/{made.pk}/"
     for path in (one, f"{one}delete/", "/tags/emma/", "/mentions/", f"/books/{book.pk}/", f"/books/{book.pk}/posts/"):

@@ -183,7 +183,7 @@ def test_an_unknown_book_cannot_be_tagged(client: Client, ann: User) -> None:
 def test_votes_are_limited_in_rate_and_number(client: Client, ann: User, book: Book, settings: Settings) -> None:
     settings.TAG_RATES, settings.TAGS_OF_READER = ((3, 3600),), 2
     assert [give(client, book, tag, **JSON).status_code for tag in ("a", "b", "c", "d")] == [200, 200, 400, 429]
-    assert "You gave this book 2 tags" not in give(client, book, "a").content.decode()
+    assert "You have added 2 tags" not in give(client, book, "a").content.decode()
     assert 0 < int(give(client, book, "e").headers["Retry-After"]) <= 3600
     assert take(client, book, "a", **JSON).status_code == 200
 

@@ -150,7 +150,7 @@ def test_repair_reports_rows_that_it_could_not_repair(spoilt: None, monkeypatch:
     found = run("repair", "titem")
     assert found.code == 1
     assert found.out.endswith("1 row repaired\n")
-    assert "1 row could not be put right" in found.err
+    assert "1 row could not be repaired" in found.err
 
 
 def test_drain_applies_pending_changes(item: Item) -> None:

@@ -114,7 +114,7 @@ def test_a_real_payment_provider_requires_confirmation(live_server: LiveServer, 
     settings.PAYMENT_PROVIDER = "tests.support.shop.remote.Remote"
     code, _, said = _run(live_server.url, "--seconds", "1")
     assert code == 2
-    assert "say --yes if that is meant" in said
+    assert "add --yes" in said
 
 
 def test_an_unreachable_site_is_reported(settings: Settings) -> None:

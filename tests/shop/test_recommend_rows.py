@@ -174,7 +174,7 @@ def test_the_command_reports_its_result(people: list[User]) -> None:
     out = io.StringIO()
     call_command("recommend", "rebuild", stdout=out, stderr=io.StringIO())
     assert out.getvalue().startswith("100 purchases, 3 products in ")
-    assert "2 have what was bought as well" in out.getvalue()
+    assert "2 with other purchases" in out.getvalue()
 
 
 def test_beat_rebuilds_recommendations_daily(people: list[User]) -> None:

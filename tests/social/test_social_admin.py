@@ -206,7 +206,7 @@ def test_too_many_selected_rows_are_refused(staff: Client, monkeypatch: pytest.M
     monkeypatch.setattr(admin_base, "AT_ONCE", 2)
     (alice,) = people("alice")
     rows = say(alice, 3)
-    assert "choose 2 at most" in act(staff, POSTS, "remove", *rows)
+    assert "choose at most 2" in act(staff, POSTS, "remove", *rows)
     assert Post.objects.count() == 3
 
 
