@@ -100,7 +100,7 @@ def test_actions_add_a_tag_to_many_books_and_remove_it(staff: Client) -> None:
     assert "1 book was tagged “new one”" in act(staff, BOOKS, "add_tag", pks, "  New   ONE ")
     assert [names(book) for book in books] == [{"a", "new one"}, {"a", "new one"}, {"a"}]
     assert LogEntry.objects.count() == 2
-    assert "“a” was taken off 2 books" in act(staff, BOOKS, "remove_tag", pks, "A")
+    assert "The tag “a” was removed from 2 books" in act(staff, BOOKS, "remove_tag", pks, "A")
     assert [names(book) for book in books] == [{"new one"}, {"new one"}, {"a"}]
 
 

@@ -41,8 +41,8 @@ def test_a_range_is_parsed_from_the_address(given_: dict[str, str], first: date,
 @pytest.mark.parametrize(
     ("given_", "words"),
     [
-        ({"from": "yesterday"}, "“yesterday” is not a day"),
-        ({"to": "2023-02-29"}, "“2023-02-29” is not a day"),
+        ({"from": "yesterday"}, "“yesterday” is not a date"),
+        ({"to": "2023-02-29"}, "“2023-02-29” is not a date"),
         ({"from": "2026-02-02", "to": "2026-02-01"}, "before the last"),
         ({"from": "2025-01-01", "to": "2026-01-02"}, "at most 366 days"),
         ({"from": "1969-12-31", "to": "1970-01-02"}, "Choose days from Jan. 1, 1970 to Dec. 31, 2026"),

@@ -137,7 +137,7 @@ def test_verify_and_rebuild_actions_send_tasks_to_celery(
     action: str, options: dict[str, Any], staff: Client, sent: Sent
 ) -> None:
     page(staff, STATES)
-    assert "titem: asked for" in act(staff, STATES, action, "titem", "tgroup")
+    assert "titem: requested" in act(staff, STATES, action, "titem", "tgroup")
     assert sorted(sent) == [(action, "tgroup", options), (action, "titem", options)]
 
 

@@ -65,7 +65,7 @@ def test_backups_are_listed_while_redis_is_down(harm: str, staff: Client, redis_
 @pytest.mark.parametrize("action", ["flush", "verify", "restore"])
 def test_actions_send_tasks_to_celery(action: str, staff: Client, sent: Sent) -> None:
     page(staff)
-    assert "tbest: asked for" in act(staff, action, "tbest", "tbasket")
+    assert "tbest: requested" in act(staff, action, "tbest", "tbasket")
     assert sorted(sent) == [(f"{action}_backup", "tbasket"), (f"{action}_backup", "tbest")]
 
 

@@ -59,7 +59,7 @@ def test_status_prints_one_line_per_backup(redis: Redis) -> None:
     warm()
     play(redis, "alice", 3)
     head, line = run("status", "tbest").out.splitlines()
-    assert head.split() == ["backup", "state", "marked", "oldest", "set", "aside", "last", "flush"]
+    assert head.split() == ["backup", "state", "marked", "oldest", "quarantined", "last", "flush"]
     assert line.split()[:3] == ["tbest", "warm", "1"]
     assert line.split()[-1] == "never"
 
@@ -88,14 +88,14 @@ def test_status_works_while_redis_is_down(redis_server: RedisServer) -> None:
 def test_flush_prints_the_number_of_written_items(redis: Redis) -> None:
     play(redis, "alice", 3)
     play(redis, "bob", 3)
-    assert run("flush", "tbest").out == "tbest: 2 items written to SQL, 0 set aside\n"
+    assert run("flush", "tbest").out == "tbest: 2 items written to SQL, 0 quarantined\n"
     assert run("flush", "tbest", "--json").said == [{"backup": "tbest", "items": 0, "aside": 0, "finished": True}]
     assert marked(redis, best()) == set()
 
 
 def test_flush_exits_with_1_each_time_an_item_is_quarantined(redis: Redis) -> None:
     play(redis, "alice", 666)
-    assert run("flush", "tbest")[:2] == (1, "tbest: 0 items written to SQL, 1 set aside\n")
+    assert run("flush", "tbest")[:2] == (1, "tbest: 0 items written to SQL, 1 quarantined\n")
     assert run("flush", "tbest").code == 1
 
 

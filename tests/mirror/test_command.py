@@ -169,7 +169,7 @@ def test_explain_compares_every_entry_and_exits_with_1_on_a_difference(spoilt: N
     found = run("explain", "mirrortest.Item", "7")
     assert found.code == 1
     assert f"  ! {key('titems:score')} 7  SQL: 2.0  Redis: nothing" in found.out.splitlines()
-    assert f"  = {key('{tlabel}:red')} 7  SQL: there  Redis: there" in found.out.splitlines()
+    assert f"  = {key('{tlabel}:red')} 7  SQL: present  Redis: present" in found.out.splitlines()
     assert run("explain", "titem", "7", "--json").said[0]["mirror"] == "titem"
 
 
