@@ -90,31 +90,31 @@ del os.environ["DJANGO_SETTINGS_MODULE"]  # the workers of xdist inherit this en
 if _database == "sqlite":
     django_settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = str(_folder / "test.sqlite3")
 
-from tests.support import flush, hashes, real_data, reruns
+from tests.support import fast_hashing, flush, real_data, reruns
 from tests.support.fixtures import (
     django_db_setup,
     environment,
     fresh,
-    hurry,
     postgres,
     redis,
     redis_server,
     server,
+    short_timeouts,
     sqlite,
 )
 
 flush.install()
-hashes.install()
+fast_hashing.install()
 
 __all__ = [
     "django_db_setup",
     "environment",
     "fresh",
-    "hurry",
     "postgres",
     "redis",
     "redis_server",
     "server",
+    "short_timeouts",
     "sqlite",
 ]
 

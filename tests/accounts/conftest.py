@@ -3,11 +3,11 @@
 import pytest
 
 from accounts.hashers import Argon2PasswordHasher
-from tests.support import hashes
+from tests.support import fast_hashing
 
 
 @pytest.fixture
 def dear_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hash passwords with the parameters of the site, which are slower than those of tests."""
-    for name, value in hashes.SITE.items():
+    for name, value in fast_hashing.SITE.items():
         monkeypatch.setattr(Argon2PasswordHasher, name, value)

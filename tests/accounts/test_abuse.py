@@ -10,7 +10,7 @@ from redis import Redis
 from accounts.models import User
 from accounts.views import entry
 from mirror.recorder import record
-from tests.support.accounts.lockout import LOGIN, PASSWORD, hashing, is_in, log_in
+from tests.support.accounts.lockout import LOGIN, PASSWORD, is_logged_in, log_in, record_hashing
 
 REGISTER = "/accounts/register/"
 FORM = "application/x-www-form-urlencoded"
@@ -36,7 +36,7 @@ def test_login_with_an_odd_name_fails_with_an_error_message(client: Client, alic
     assert response.status_code == 200
     form = response.context["form"]
     assert form.errors.get("username") or form.non_field_errors()
-    assert not is_in(client)
+    assert not is_logged_in(client)
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -49,7 +49,7 @@ def test_registration_with_an_odd_name_fails_with_an_error_message(client: Clien
 
 @pytest.mark.parametrize("name", ["", "  ", "a\0b", "x" * 61, "x" * 10_000])
 def test_invalid_names_cost_neither_a_hash_nor_a_query(client: Client, alice: User, name: str) -> None:
-    with hashing() as runs, record() as seen:
+    with record_hashing() as runs, record() as seen:
         log_in(client, name)
     assert runs == []
     assert seen.sql == []
@@ -57,7 +57,7 @@ def test_invalid_names_cost_neither_a_hash_nor_a_query(client: Client, alice: Us
 
 @pytest.mark.parametrize("password", ["", "x" * 1001, "x" * 1_000_000, "a\0b"])
 def test_overlong_passwords_are_refused_without_hashing(client: Client, alice: User, password: str) -> None:
-    with hashing() as runs:
+    with record_hashing() as runs:
         assert log_in(client, "alice", password).context["form"].errors["password"]
         assert register(client, "bob", password).context["form"].errors["password1"]
     assert runs == []
@@ -131,10 +131,10 @@ def test_forms_of_other_sites_cannot_log_visitors_in(alice: User, path: str) -> 
     """Such a form could make a visitor act in the account of an attacker."""
     client = Client(enforce_csrf_checks=True)
     given = {"username": "alice", "password": PASSWORD, "password1": PASSWORD, "password2": PASSWORD}
-    with hashing() as runs:
+    with record_hashing() as runs:
         assert client.post(path, given).status_code == 403
     assert runs == []
-    assert not is_in(client)
+    assert not is_logged_in(client)
 
 
 def test_probing_names_by_registration_is_limited(alice: User) -> None:

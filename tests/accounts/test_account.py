@@ -10,8 +10,8 @@ from accounts.models import EmailChange, LoginStats, User
 from mirror import relay
 from mirror.recorder import record
 from tests.support.servers import RedisServer
-from tests.support.site.html import what_the_policy_forbids
-from tests.support.whole import rebuild
+from tests.support.site.html import find_policy_violations
+from tests.support.warm_mirrors import rebuild
 
 PATH = "/accounts/"
 
@@ -119,7 +119,7 @@ def test_the_page_works_without_redis(here: Client, alice: User, redis_server: R
     ],
 )
 def test_pages_have_no_inline_or_external_resources(here: Client, path: str) -> None:
-    assert what_the_policy_forbids(here.get(path).content.decode()) == []
+    assert find_policy_violations(here.get(path).content.decode()) == []
 
 
 def test_the_name_in_the_header_links_to_the_page(here: Client) -> None:

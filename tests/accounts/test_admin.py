@@ -14,7 +14,7 @@ from accounts.models import LoginStats, Session, User
 from accounts.selectors import user_id_of
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.support.accounts.people import make_people, warm
+from tests.support.accounts.people import make_people, warm_users
 from tests.support.servers import RedisServer
 
 USERS, SESSIONS = "/admin/accounts/user/", "/admin/accounts/session/"
@@ -158,7 +158,7 @@ def test_a_taken_name_in_another_spelling_is_a_field_error(staff: Client, name: 
 
 def test_a_rename_frees_the_old_name(staff: Client) -> None:
     alice = User.objects.create_user("alice")
-    warm()
+    warm_users()
     response = staff.post(f"{USERS}{alice.pk}/change/", stats_form(alice) | {"username": "Alice Müller"})
     assert response.status_code == 302, response.context["adminform"].errors
     with record() as seen:

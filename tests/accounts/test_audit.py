@@ -17,7 +17,7 @@ from accounts.models import Session, User
 from shop.models import Order
 from shop.services.errors import NotYours
 from shop.services.orders import cancel
-from tests.support.accounts.lockout import HOME, fail
+from tests.support.accounts.lockout import HOME, fail_logins
 from tests.support.shop.make import make_order, make_product
 
 PATH, USERS = "/admin/accounts/auditevent/", "/admin/accounts/user/"
@@ -46,9 +46,9 @@ def events(*kinds: str) -> list[tuple[Any, ...]]:
 
 
 def test_a_lock_out_is_recorded_once() -> None:
-    fail("Alice", times=4)
+    fail_logins("Alice", times=4)
     assert events() == []
-    fail("Alice", times=4)
+    fail_logins("Alice", times=4)
     assert events() == [(None, Kind.LOCKED_OUT, "alice", HOME)]
 
 

@@ -11,9 +11,9 @@ from accounts.sessions import SessionStore
 from mirror.naming import key
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.support.accounts.sessions import alice, desk, token_in, whole
+from tests.support.accounts.sessions import alice, desk, read_token, warm_sessions
 
-__all__ = ["alice", "desk", "whole"]
+__all__ = ["alice", "desk", "warm_sessions"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 
@@ -31,7 +31,7 @@ def ask_two(pipe: Any, digest: str) -> None:
 
 
 def test_companions_share_the_round_trip_of_the_session(desk: Client, redis: Redis) -> None:
-    session = SessionStore(token_in(desk))
+    session = SessionStore(read_token(desk))
     for name, value in [("a", 1), (f"c:{session.digest}", 3)]:
         redis.set(key(name), value)
     redis.hset(key("b"), str(session.digest), 2)
@@ -43,7 +43,7 @@ def test_companions_share_the_round_trip_of_the_session(desk: Client, redis: Red
 
 
 def test_replies_are_dropped_with_a_new_token(desk: Client) -> None:
-    session = SessionStore(token_in(desk))
+    session = SessionStore(read_token(desk))
     assert session.get("_auth_user_id")
     assert session.said("second") == [None]
     session.cycle_key()
@@ -51,7 +51,7 @@ def test_replies_are_dropped_with_a_new_token(desk: Client) -> None:
 
 
 def test_without_redis_the_session_loads_without_replies(desk: Client) -> None:
-    session = SessionStore(token_in(desk))
+    session = SessionStore(read_token(desk))
     breaker.failed()
     assert session.get("_auth_user_id")
     assert session.said("first") is None

@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts import deletion, passwords
 from accounts.lockout.models import FailedLogins
 from accounts.models import EmailChange, User
-from tests.support.accounts.mail import delivered, hinted, link_in
+from tests.support.accounts.mail import deliver_emails, find_link, take_hinted_tasks
 
 REGISTER, RESET, AGAIN = "/accounts/register/", "/accounts/password_reset/", "/accounts/email/again/"
 PASSWORD, ADDRESS = "a quiet bookshop", "alice@example.org"
@@ -28,12 +28,12 @@ def register(name: str = "alice", email: str = ADDRESS) -> tuple[Client, Any]:
 
 def test_the_link_verifies_the_address_of_a_new_account() -> None:
     client, _ = register()
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     assert (letter.to, letter.subject) == ([ADDRESS], "Verify your email address")
     assert User.objects.get().email == ""
     page = client.get("/accounts/").content.decode()
     assert f"{ADDRESS} is not verified yet" in page
-    client.post(link_in(letter))
+    client.post(find_link(letter))
     assert User.objects.get().email == ADDRESS
     page = client.get("/accounts/").content.decode()
     assert "is not verified yet" not in page
@@ -45,7 +45,7 @@ def test_neither_response_nor_email_reveals_a_known_address() -> None:
     seen = []
     for name, email in (("carol", "bob@example.org"), ("david", "new@example.org")):
         client, answer = register(name, email)
-        (letter,) = delivered()
+        (letter,) = deliver_emails()
         page = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", client.get("/accounts/").content.decode())
         body = re.sub(r"/email/\S+", "", str(letter.body))
         texts = [text.replace(name, "").replace(email, "") for text in (page, body)]
@@ -55,12 +55,12 @@ def test_neither_response_nor_email_reveals_a_known_address() -> None:
 
 def test_an_unverified_address_gets_no_reset_link() -> None:
     client, _ = register()
-    (confirm,) = delivered()
+    (confirm,) = deliver_emails()
     Client().post(RESET, {"email": ADDRESS})
-    assert delivered() == []
-    client.post(link_in(confirm))
+    assert deliver_emails() == []
+    client.post(find_link(confirm))
     Client().post(RESET, {"email": ADDRESS})
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     assert letter.to == [ADDRESS]
 
 
@@ -68,55 +68,55 @@ def test_the_reset_email_omits_accounts_with_the_unverified_address() -> None:
     User.objects.create_user("owner", email=ADDRESS, password=PASSWORD)
     for n in range(3):
         register(f"squatter {n}")
-    delivered()
+    deliver_emails()
     Client().post(RESET, {"email": ADDRESS})
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     assert "Hello owner," in str(letter.body)
     assert "squatter" not in str(letter.body)
 
 
 def test_an_unverified_address_gets_no_notifications() -> None:
     client, _ = register()
-    delivered()
+    deliver_emails()
     client.post("/accounts/email/", {"email": "other@example.org", "password": PASSWORD})
-    assert {letter.to[0] for letter in delivered()} == {"other@example.org"}
+    assert {letter.to[0] for letter in deliver_emails()} == {"other@example.org"}
     new = {"old_password": PASSWORD, "new_password1": "an entirely new one", "new_password2": "an entirely new one"}
     assert client.post("/accounts/password_change/", new).status_code == 302
     deletion.ask(User.objects.get())
-    assert hinted() == []
+    assert take_hinted_tasks() == []
 
 
 def test_the_link_is_sent_again_up_to_a_limit() -> None:
     client, _ = register()
-    links = [link_in(letter) for letter in delivered()]
+    links = [find_link(letter) for letter in deliver_emails()]
     for _ in range(4):
         assert client.post(AGAIN).headers["Location"] == "/accounts/"
-        links += [link_in(letter) for letter in delivered()]
+        links += [find_link(letter) for letter in deliver_emails()]
     assert len(links) == 5
     assert client.post(AGAIN).status_code == 429
-    assert delivered() == []
+    assert deliver_emails() == []
     FailedLogins.objects.update(ends_at=timezone.now() - timedelta(seconds=1))
     client.post(links[0])
     assert User.objects.get().email == ADDRESS
     assert client.post(AGAIN).status_code == 302  # no address waits for verification
-    assert delivered() == []
+    assert deliver_emails() == []
 
 
 def test_only_the_owner_can_request_the_link_again() -> None:
     register()
-    delivered()
+    deliver_emails()
     assert Client().post(AGAIN).headers["Location"].startswith("/accounts/login/")
     other = Client()
     other.force_login(User.objects.create_user("eve"))
     assert other.get(AGAIN).status_code == 405
     other.post(AGAIN)
-    assert delivered() == []
+    assert deliver_emails() == []
 
 
 def test_many_accounts_with_one_address_do_not_flood_it() -> None:
     answers = [register(f"reader {n}")[1].status_code for n in range(7)]
     assert answers == [302] * 7
-    assert len(delivered()) == 5
+    assert len(deliver_emails()) == 5
     assert EmailChange.objects.count() == 7
 
 
@@ -132,6 +132,6 @@ def test_an_address_entered_by_staff_must_be_verified() -> None:
     assert client.post(page, given).status_code == 302
     alice.refresh_from_db()
     assert alice.email == "old@example.org"
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     assert letter.to == [ADDRESS]
     assert passwords.users_of(ADDRESS) == []

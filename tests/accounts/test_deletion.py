@@ -33,13 +33,13 @@ from shop.models import Order, State, View
 from shop.services.carts import add
 from social.models import Block, Follow, Mention, Mute, Post
 from social.services.posts import post
-from tests.support.accounts.mail import delivered
-from tests.support.accounts.sessions import PASSWORD, digest_in, log_in, token_in
-from tests.support.loginlog.tools import ago, put_back, sync
-from tests.support.shop.carts import flush_carts, trust
-from tests.support.shop.looks import to_sql
+from tests.support.accounts.mail import deliver_emails
+from tests.support.accounts.sessions import PASSWORD, log_in, read_digest, read_token
+from tests.support.loginlog.tools import ago, restore_login_log, sync
+from tests.support.shop.book_views import flush_views
+from tests.support.shop.carts import flush_carts, restore_backups
 from tests.support.shop.make import make_order, make_product
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 PATH = "/accounts/delete/"
 # Values that occur nowhere else by chance.
@@ -73,8 +73,8 @@ def folder(settings: Settings, tmp_path: Path) -> Path:
 @pytest.fixture
 def quill(clock: Clock, folder: Path) -> User:
     rebuild()
-    put_back()
-    trust()
+    restore_login_log()
+    restore_backups()
     user = User.objects.create_user(NAME, email=EMAIL, password=PASSWORD)
     User.objects.filter(pk=user.pk).update(id=USER_ID)
     return User.objects.get(pk=USER_ID)
@@ -86,7 +86,7 @@ class Life:
     def __init__(self, quill: User) -> None:
         self.quill, self.other = quill, User.objects.create_user("other", password=PASSWORD)
         self.client = log_in(quill)
-        self.digests = [digest_in(self.client)]
+        self.digests = [read_digest(self.client)]
         self.product = make_product("A book")
         self._talk()
         self._buy()
@@ -99,7 +99,7 @@ class Life:
             user=self.other, content_type=kind, object_id=str(quill.pk), object_repr=NAME, action_flag=CHANGE
         )
         drain_all()
-        self.secrets = [str(quill.pk), NAME, EMAIL, "Feather Lane", token_in(self.client), *self.digests]
+        self.secrets = [str(quill.pk), NAME, EMAIL, "Feather Lane", read_token(self.client), *self.digests]
 
     def _talk(self) -> None:
         quill, other = self.quill, self.other
@@ -114,7 +114,7 @@ class Life:
 
     def _buy(self) -> None:
         self.client.get(f"/books/{self.product.pk}/")
-        to_sql()
+        flush_views()
         self.order = make_order(
             self.quill, self.product, email=EMAIL, name=NAME, address="1 Feather Lane", state=State.SENT
         )
@@ -282,7 +282,7 @@ def test_the_user_is_hidden_and_logged_out_at_once(quill: User, clock: Clock) ->
     reader, here, elsewhere = log_in(other), log_in(quill), log_in(quill)
     written = post(quill.pk, "Good morning")
     assert reader.get(f"/posts/{written.pk}/").status_code == 200
-    delivered()  # discard emails about new devices
+    deliver_emails()  # discard emails about new devices
     response = ask(here)
     assert response.headers["Location"] == "/accounts/login/"
     assert "Your account will be deleted on" in here.get("/accounts/login/").content.decode()
@@ -290,7 +290,7 @@ def test_the_user_is_hidden_and_logged_out_at_once(quill: User, clock: Clock) ->
         assert client.get("/accounts/").headers["Location"].startswith("/accounts/login/")
     for path in (f"/posts/{written.pk}/", f"/u/{NAME}/"):
         assert reader.get(path).status_code == 404
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     assert (letter.to, letter.subject) == ([EMAIL], "Your Diptych account will be deleted")
     assert "will be deleted in 14 days" in str(letter.body)
 

@@ -14,8 +14,8 @@ from loginlog import services
 from shop.models import View
 from social.models import Block, Follow, Mute
 from social.services.posts import post
-from tests.support.accounts.sessions import PASSWORD, digest_in, log_in
-from tests.support.loginlog.tools import ago, put_back
+from tests.support.accounts.sessions import PASSWORD, log_in, read_digest
+from tests.support.loginlog.tools import ago, restore_login_log
 from tests.support.shop.make import make_order, make_product
 
 PATH = "/accounts/download/"
@@ -57,12 +57,12 @@ def test_each_part_is_downloaded_or_gives_a_reason(here: Client) -> None:
 
 
 def test_the_file_has_the_data_of_all_applications(here: Client, alice: User) -> None:
-    put_back()
+    restore_login_log()
     other, product = User.objects.create_user("other"), make_product("A book")
     post(alice.pk, "Good “morning”\n")
     Follow.objects.create(follower=alice, followee=other)
     Block.objects.create(blocker=alice, blocked=other)
-    View.objects.create(visitor=digest_in(here), user=alice, book=product.book)
+    View.objects.create(visitor=read_digest(here), user=alice, book=product.book)
     order = make_order(alice, product, name="Alice", address="1 Feather Lane")
     services.mark(alice, ago(3))
     found = download(here)
@@ -85,7 +85,7 @@ def test_the_file_has_no_secrets_and_no_data_of_other_users(here: Client, alice:
     found = download(here)
     text = json.dumps(found)
     user = User.objects.get(pk=alice.pk)
-    for secret in (digest_in(here), user.password, user.session_secret, "other", "Nobody else"):
+    for secret in (read_digest(here), user.password, user.session_secret, "other", "Nobody else"):
         assert secret not in text
     assert len(found["sessions"]) == Session.objects.filter(user=alice).count() == 1
 

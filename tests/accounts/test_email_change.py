@@ -13,7 +13,7 @@ from accounts import emails
 from accounts.audit.models import AuditEvent
 from accounts.models import EmailChange, User
 from accounts.session_services import end_all_sessions
-from tests.support.accounts.mail import delivered, hinted, link_in
+from tests.support.accounts.mail import deliver_emails, find_link, take_hinted_tasks
 from tests.support.servers import RedisServer
 
 PATH = "/accounts/email/"
@@ -41,9 +41,9 @@ def ask(client: Client, email: str = NEW, password: str = PASSWORD) -> Any:
 def link(client: Client, email: str = NEW) -> str:
     """Request a new address and return the link from the email."""
     assert ask(client, email).status_code == 302
-    (letter,) = [letter for letter in delivered() if letter.subject == "Verify your email address"]
+    (letter,) = [letter for letter in deliver_emails() if letter.subject == "Verify your email address"]
     assert letter.to == [email]
-    return link_in(letter)
+    return find_link(letter)
 
 
 def address_of(user: User) -> str:
@@ -55,17 +55,17 @@ def test_the_link_changes_the_address_and_both_addresses_get_emails(here: Client
     page = here.get("/accounts/").content.decode()
     assert f"We sent a link to {NEW}." in page
     assert f"{NEW} is not verified yet" in page
-    confirm, notice = delivered()
+    confirm, notice = deliver_emails()
     assert (confirm.to, confirm.subject) == ([NEW], "Verify your email address")
     assert (notice.to, notice.subject) == ([OLD], "Request to change your email address")
     assert NEW in str(notice.body)
     assert address_of(alice) == OLD
-    page = here.get(link_in(confirm)).content.decode()
+    page = here.get(find_link(confirm)).content.decode()
     assert NEW in page
-    assert here.post(link_in(confirm)).headers["Location"] == "/accounts/"
+    assert here.post(find_link(confirm)).headers["Location"] == "/accounts/"
     assert address_of(alice) == NEW
     assert "Your email address was changed." in here.get("/accounts/").content.decode()
-    (left,) = delivered()
+    (left,) = deliver_emails()
     assert (left.to, left.subject) == ([OLD], "Your Diptych email address was changed")
     assert AuditEvent.objects.get(kind="email").actor == alice
 
@@ -74,7 +74,7 @@ def test_a_first_address_sends_no_notification(here: Client, alice: User) -> Non
     User.objects.filter(pk=alice.pk).update(email="")
     here.post(link(here))
     assert address_of(alice) == NEW
-    assert hinted() == []
+    assert take_hinted_tasks() == []
 
 
 def test_following_the_link_changes_nothing(here: Client, alice: User) -> None:
@@ -161,7 +161,7 @@ def test_a_known_address_gets_the_same_response_as_a_free_one(here: Client, alic
     answers = []
     for email in ("bob@example.org", "nobody@example.org"):
         response = ask(here, email)
-        letters = [letter for letter in delivered() if letter.to == [email]]
+        letters = [letter for letter in deliver_emails() if letter.to == [email]]
         page = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", here.get("/accounts/").content.decode())
         answers.append((response.status_code, page.replace(email, "-"), [letter.subject for letter in letters]))
     assert answers[0] == answers[1]
@@ -182,7 +182,7 @@ def test_a_known_address_gets_the_same_response_as_a_free_one(here: Client, alic
 )
 def test_invalid_input_is_a_field_error_and_sends_no_email(here: Client, email: str, password: str, field: str) -> None:
     assert f'id="id_{field}-errors"' in ask(here, email, password).content.decode()
-    assert hinted() == []
+    assert take_hinted_tasks() == []
     assert not EmailChange.objects.exists()
 
 
@@ -191,7 +191,7 @@ def test_password_attempts_are_limited(here: Client) -> None:
         assert ask(here, f"{n}@example.org", "wrong").status_code == 200
     response = ask(here, "10@example.org")
     assert response.status_code == 429
-    assert hinted() == []
+    assert take_hinted_tasks() == []
 
 
 def test_emails_to_one_address_are_limited_even_after_a_loss_of_redis(alice: User, redis: Redis) -> None:
@@ -208,7 +208,7 @@ def test_emails_to_one_address_are_limited_even_after_a_loss_of_redis(alice: Use
 def test_a_forged_host_is_refused(here: Client, settings: Settings) -> None:
     asked = {"email": NEW, "password": PASSWORD}
     assert here.post(PATH, asked, headers={"host": "evil.example"}).status_code == 400
-    assert hinted() == []
+    assert take_hinted_tasks() == []
 
 
 def test_anonymous_visitors_are_redirected_to_login() -> None:

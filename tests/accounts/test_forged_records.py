@@ -14,9 +14,9 @@ from accounts.models import User
 from mirror.recorder import record
 from mirror.relay import drain_all
 from social.models import Post
-from tests.support.accounts.sessions import alice, by_raw_sql, desk, digest_in, log_in, whole
+from tests.support.accounts.sessions import alice, desk, log_in, read_digest, update_by_raw_sql, warm_sessions
 
-__all__ = ["alice", "desk", "whole"]
+__all__ = ["alice", "desk", "warm_sessions"]
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.urls("tests.support.accounts.session_urls"),
@@ -28,7 +28,7 @@ Forge = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
 
 
 @pytest.fixture
-def root(whole: None) -> Client:
+def root(warm_sessions: None) -> Client:
     """Return a browser with the session of a superuser."""
     return log_in(User.objects.create_superuser("root"))
 
@@ -50,7 +50,7 @@ def copy_data_alone(record: dict[str, Any], other: dict[str, Any]) -> dict[str, 
 
 def forge(redis: Redis, desk: Client, root: Client, how: Forge) -> None:
     drain_all()
-    of_desk, of_root = (keys.session(digest_in(client)) for client in (desk, root))
+    of_desk, of_root = (keys.session(read_digest(client)) for client in (desk, root))
     made = how(orjson.loads(redis.get(of_desk)), orjson.loads(redis.get(of_root)))  # type: ignore[arg-type]
     redis.set(of_desk, orjson.dumps(made))
 
@@ -105,7 +105,7 @@ def test_pages_of_readers_need_no_sql_and_pages_of_staff_one_query(alice: User, 
     with record() as seen:
         desk.get("/accounts/sessions/")
     assert seen.sql == []
-    by_raw_sql("is_staff", True, alice)
+    update_by_raw_sql("is_staff", True, alice)
     desk.get("/accounts/sessions/")  # rotates the token for the new rights
     drain_all()
     with record() as seen:

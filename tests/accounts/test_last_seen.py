@@ -18,8 +18,8 @@ from mirror.backup import registry
 from mirror.backup.flush import flush
 from mirror.backup.restore import put_right, restore
 from mirror.backup.verify import verify
-from tests.support.accounts.digests import age, digest, make_sessions, rows
-from tests.support.locks import somebody_waits
+from tests.support.accounts.digests import digest, make_sessions, read_stored_digests, set_last_seen
+from tests.support.locks import has_lock_wait
 from tests.support.servers import wait_until
 
 pytestmark = pytest.mark.django_db
@@ -118,7 +118,7 @@ def test_every_session_is_listed_once_in_ascending_order() -> None:
 
 def test_redis_is_scanned_in_batches(redis: Redis) -> None:
     sessions = [digest(n) for n in range(3000)]
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     pieces = list(backup.scan(redis))
     assert {item for piece in pieces for item in piece} == set(sessions)
     assert len(pieces) > 1
@@ -128,7 +128,7 @@ def test_redis_is_scanned_in_batches(redis: Redis) -> None:
 
 def test_a_digest_without_a_session_is_a_stray(redis: Redis) -> None:
     (session,) = make_sessions(1)
-    age(redis, [session, digest(5)])
+    set_last_seen(redis, [session, digest(5)])
     assert backup.is_stray([session, digest(5)]) == [digest(5)]
     backup.drop(redis, [digest(5)])
     assert redis.zrange(keys.recent(), 0, -1) == [session.encode()]
@@ -148,7 +148,7 @@ def _beside(work: Callable[[], object]) -> Iterator[None]:
         with transaction.atomic():
             yield
             done = pool.submit(run)
-            wait_until(somebody_waits, "a lock that is waited for")
+            wait_until(has_lock_wait, "a lock that is waited for")
         done.result()
 
 
@@ -167,7 +167,7 @@ def test_a_session_can_end_during_a_flush() -> None:
     going, staying = make_sessions(2)
     with _beside(lambda: ending.delete([going])):
         backup.save({going: MOMENT, staying: MOMENT})
-    assert rows() == {staying}
+    assert read_stored_digests() == {staying}
     assert list(LastSeen.objects.values_list("pk", flat=True)) == [staying]
 
 
@@ -214,7 +214,7 @@ def test_a_session_ended_before_the_flush_causes_no_failure(redis: Redis) -> Non
     flush(backup)
     assert list(LastSeen.objects.values_list("pk", flat=True)) == [other]
     assert redis.zcard(keys.recent_marks()) == 0
-    age(redis, [ended])
+    set_last_seen(redis, [ended])
     assert [(d.item, d.kind) for d in verify(backup)] == [(ended, "stray")]
     assert put_right(backup, verify(backup)) == []
     assert redis.zrange(keys.recent(), 0, -1) == [other.encode()]

@@ -13,11 +13,11 @@ from mirror import sweeper
 from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.redis import breaker
-from tests.support.accounts.digests import age, left, make_sessions
-from tests.support.accounts.sessions import alice, digest_in, log_in, whole
+from tests.support.accounts.digests import make_sessions, read_recent_digests, set_last_seen
+from tests.support.accounts.sessions import alice, log_in, read_digest, warm_sessions
 from tests.support.servers import RedisServer
 
-__all__ = ["alice", "whole"]
+__all__ = ["alice", "warm_sessions"]
 pytestmark = pytest.mark.django_db(transaction=True)
 backup = LastSeenBackup()
 
@@ -51,19 +51,19 @@ def test_the_sweep_corrects_sessions_of_a_failed_redis(
     breaker.reset()
     sweeper.sweep()
     with redis_server.client() as state:
-        assert {digest_in(stays), digest_in(begins)} <= left(state)
-        assert digest_in(ends) not in left(state)
+        assert {read_digest(stays), read_digest(begins)} <= read_recent_digests(state)
+        assert read_digest(ends) not in read_recent_digests(state)
     restore(backup)
     assert verify(backup) == []
 
 
 def test_the_sweep_adds_the_session_of_a_killed_process(redis: Redis) -> None:
     begun, ended = make_sessions(2)  # rows without any call of the engine
-    age(redis, [ended])
+    set_last_seen(redis, [ended])
     ending.delete([ended])
-    assert left(redis) == {ended}
+    assert read_recent_digests(redis) == {ended}
     sweeper.sweep()
-    assert left(redis) == {begun}
+    assert read_recent_digests(redis) == {begun}
     assert verify(backup) == []
 
 

@@ -13,7 +13,7 @@ from accounts.services import record_login
 from mirror.recorder import record
 from mirror.redis import client as redis_client
 from mirror.sql_only import sql_only
-from tests.support.accounts.people import NOON, assert_exact, make_people, warm
+from tests.support.accounts.people import NOON, assert_redis_equals_sql, make_people, warm_users
 
 KINDS: tuple[Kind, ...] = ("after", "before")
 
@@ -60,7 +60,7 @@ def rank_of(pk: int) -> int:
 
 def test_the_page_shows_ranks_neighbours_and_last_logins() -> None:
     users = make_people([3, 9, 1])
-    warm()
+    warm_users()
     page = both(users[0].pk)
     assert [(p.rank, p.name, p.login_times) for p in page.most] == [
         (1, "reader 1", 9),
@@ -75,13 +75,13 @@ def test_the_page_shows_ranks_neighbours_and_last_logins() -> None:
 
 def test_equal_counts_share_a_rank_and_the_next_rank_skips() -> None:
     make_people([7, 7, 3, 3, 3, 1])
-    warm()
+    warm_users()
     assert [p.rank for p in both().most] == [1, 1, 3, 3, 3, 6]
 
 
 def test_ranks_continue_inside_a_tie_across_pages() -> None:
     users = make_people([5] * 30 + [2] * 5)
-    warm()
+    warm_users()
     second = both(at=at_of(both().next_url))
     assert [p.rank for p in second.most] == [1] * 10 + [31] * 5
     assert both(users[31].pk).me == next(p for p in second.most if p.id == users[31].pk)
@@ -90,14 +90,14 @@ def test_ranks_continue_inside_a_tie_across_pages() -> None:
 def test_ties_are_ordered_by_the_id_as_text_descending() -> None:
     for pk in (9, 10, 100, 11, 2):
         record_login(User.objects.create(id=pk, username=f"reader {pk}"))
-    warm()
+    warm_users()
     assert [p.id for p in both().most] == [9, 2, 11, 100, 10]
 
 
 def test_the_board_has_only_active_users_with_logins() -> None:
     users = make_people([5, 0, 4])
     make_people([9], is_active=False)
-    warm()
+    warm_users()
     page = both(users[1].pk)
     assert [p.id for p in page.most] == [users[0].pk, users[2].pk]
     assert (page.me, page.neighbours) == (None, [])
@@ -105,7 +105,7 @@ def test_the_board_has_only_active_users_with_logins() -> None:
 
 
 def test_an_empty_board_costs_one_round_trip() -> None:
-    warm()
+    warm_users()
     with record() as seen:
         page = leaderboard(None)
     assert (seen.round_trips, seen.sql) == (1, [])
@@ -119,7 +119,7 @@ def test_every_page_can_be_reached_in_both_directions(most: int) -> None:
     chance = random.Random(most)
     make_people(chance.randint(0, most) for _ in range(130))
     make_people([chance.randint(0, most) for _ in range(20)], is_active=False)
-    warm()
+    warm_users()
     forth = [page := both()]
     while page.next_url:
         forth.append(page := both(at=at_of(page.next_url)))
@@ -136,7 +136,7 @@ def test_every_page_can_be_reached_in_both_directions(most: int) -> None:
 def test_each_user_finds_the_own_place_and_neighbours() -> None:
     chance = random.Random(1)
     make_people(chance.randint(1, 12) for _ in range(45))
-    warm()
+    warm_users()
     board = expected()
     for number, (times, pk) in enumerate(board):
         page = both(pk, "me")
@@ -156,7 +156,7 @@ def test_each_user_finds_the_own_place_and_neighbours() -> None:
 def test_a_user_outside_the_board_has_no_rank() -> None:
     users = make_people([0, 3])
     make_people([5], is_active=False)
-    warm()
+    warm_users()
     for pk in (users[0].pk, users[1].pk + 1, 987654):
         assert selectors.rank_of(pk) is None
         with sql_only():
@@ -165,13 +165,13 @@ def test_a_user_outside_the_board_has_no_rank() -> None:
 
 def test_an_anonymous_visitor_has_no_place() -> None:
     make_people([1] * 25)
-    warm()
+    warm_users()
     assert shown(both(None, "me"))[:6] == shown(both(None))[:6]
 
 
 def test_a_vacant_place_is_a_valid_cursor() -> None:
     users = make_people(n % 5 + 1 for n in range(50))
-    warm()
+    warm_users()
     for times in range(7):
         for pk in (0, 1, users[7].pk, users[-1].pk + 1, 10 * users[30].pk, 99, 2**62):
             for kind in KINDS:
@@ -180,11 +180,11 @@ def test_a_vacant_place_is_a_valid_cursor() -> None:
 
 def test_a_cursor_keeps_its_place_when_its_user_moves() -> None:
     users = make_people([9] * 25)
-    warm()
+    warm_users()
     page = both()
     LoginStats.objects.filter(user_id=page.most[-1].id).update(login_times=4)
     LoginStats.objects.filter(user_id=page.most[0].id).update(login_times=99)
-    assert_exact()
+    assert_redis_equals_sql()
     rest = both(at=at_of(page.next_url))
     assert page.most[-1].id in [p.id for p in rest.most]
     assert len({*(p.id for p in page.most), *(p.id for p in rest.most)}) == len(users)
@@ -192,14 +192,14 @@ def test_a_cursor_keeps_its_place_when_its_user_moves() -> None:
 
 def test_a_user_that_fell_behind_the_cursor_is_not_skipped() -> None:
     users = make_people([4, 3])
-    warm()
+    warm_users()
     page = both(at=Cursor("after", Place(9, users[0].pk)).text())
     assert [p.id for p in page.most] == [user.pk for user in users]
 
 
 def test_a_forged_cursor_gives_the_first_page() -> None:
     make_people(range(1, 50))
-    warm()
+    warm_users()
     first = both()
     cursor = at_of(first.next_url)
     for wrong in (cursor[:-1] + ("A" if cursor[-1] != "A" else "B"), "nonsense", cursor + "x", "a:b", "\0", "me "):
@@ -211,14 +211,14 @@ def test_a_forged_cursor_gives_the_first_page() -> None:
 
 def test_a_cursor_past_the_end_gives_the_first_page() -> None:
     make_people([3, 2])
-    warm()
+    warm_users()
     assert both(at=Cursor("after", Place(1, 1)).text()).most == both().most
 
 
 @pytest.mark.parametrize(("asked", "given"), [(0, 1), (-5, 1), (1, 1), (7, 7), (100, 100), (100_000, 100)])
 def test_the_number_of_last_logins_is_bounded(asked: int, given: int) -> None:
     make_people([1] * 120)
-    warm()
+    warm_users()
     page = both(last=asked)
     newest = LoginStats.objects.order_by("-last_login_time").values_list("user_id", flat=True)
     assert [p.id for p in page.last] == list(newest[:given])
@@ -226,7 +226,7 @@ def test_the_number_of_last_logins_is_bounded(asked: int, given: int) -> None:
 
 def test_times_are_iso_8601_in_utc() -> None:
     users = make_people([1])
-    warm()
+    warm_users()
     (last,) = both().last
     assert last == (users[0].pk, "reader 0", "2026-03-01T12:00:00+00:00")
     assert last.time == NOON
@@ -234,20 +234,20 @@ def test_times_are_iso_8601_in_utc() -> None:
 
 def test_unchanged_last_logins_cost_one_round_trip() -> None:
     users = make_people([1] * 8)
-    warm()
+    warm_users()
     selectors._expected = []
     first = last_logins(5)
     with record() as seen:
         assert last_logins(5) == first
     assert (seen.round_trips, seen.sql) == (1, [])
     record_login(users[0])
-    assert_exact()
+    assert_redis_equals_sql()
     with record() as seen:
         now = last_logins(5)
     assert (seen.round_trips, seen.sql) == (2, [])
     assert [p.id for p in now] == [users[0].pk, *(p.id for p in first[:4])]
     User.objects.filter(pk=users[0].pk).update(username="renamed")
-    assert_exact()
+    assert_redis_equals_sql()
     with record() as seen:
         assert last_logins(5)[0].name == "renamed"
     assert seen.round_trips == 1
@@ -258,12 +258,12 @@ def test_unchanged_last_logins_cost_one_round_trip() -> None:
 
 def test_a_user_deactivated_between_the_round_trips_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     users = make_people([3, 2])
-    warm()
+    warm_users()
     read_people = selectors._people
 
     def go_first(*given: Any) -> Any:
         User.objects.filter(pk=users[0].pk).update(is_active=False)
-        assert_exact()
+        assert_redis_equals_sql()
         return read_people(*given)
 
     monkeypatch.setattr(selectors, "_people", go_first)
@@ -273,7 +273,7 @@ def test_a_user_deactivated_between_the_round_trips_is_not_shown(monkeypatch: py
 
 def test_sql_answers_for_an_emptied_redis() -> None:
     users = make_people([3, 2])
-    warm()
+    warm_users()
     redis_client().flushdb()
     with record() as seen:
         page = leaderboard(users[1].pk)
@@ -283,7 +283,7 @@ def test_sql_answers_for_an_emptied_redis() -> None:
 
 def test_a_page_needs_few_commands_for_any_size() -> None:
     users = make_people(n // 3 + 1 for n in range(300))
-    warm()
+    warm_users()
     with record() as seen:
         leaderboard(users[150].pk, "me", 5)
     names = [command.name for command in seen.commands if command.name != "MGET"]

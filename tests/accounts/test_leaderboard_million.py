@@ -14,7 +14,7 @@ from accounts.selectors import leaderboard
 from mirror.recorder import record
 from mirror.redis import relay_client
 from mirror.session import Session
-from tests.support.accounts.people import warm
+from tests.support.accounts.people import warm_users
 
 MILLION, CHUNK = 1_000_000, 50_000
 Board = list[tuple[int, str]]
@@ -27,7 +27,7 @@ def board(redis: Redis) -> Iterator[Board]:
     """Yield (count, id) of a million users, best first; half of them have logged in once. The warm marker is set, and
     SQL is empty, so that an answer from SQL would be noticed.
     """
-    warm()
+    warm_users()
     chance = random.Random(8)
     people = [(int(1 / (1 - chance.random())), str(pk)) for pk in range(1, MILLION + 1)]
     with Session(relay_client()) as session:  # takes a quarter of the time of redis-py

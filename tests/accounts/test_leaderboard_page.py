@@ -9,8 +9,8 @@ from accounts.leaderboard import PAGE
 from accounts.models import User
 from mirror.recorder import record
 from mirror.sql_only import sql_only
-from tests.support.accounts.people import NOON, make_people, warm
-from tests.support.site.html import what_the_policy_forbids
+from tests.support.accounts.people import NOON, make_people, warm_users
+from tests.support.site.html import find_policy_violations
 
 BOARD, JSON = "/accounts/leaderboard/", {"Accept": "application/json"}
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 def people() -> list[User]:
     """Make users for a page and a half. The last one has the most logins."""
     made = make_people(range(1, PAGE + 11))
-    warm()
+    warm_users()
     return made
 
 
@@ -37,7 +37,7 @@ def test_the_page_shows_users_and_links(client: Client, people: list[User]) -> N
     assert 'rel="prev"' not in page
     assert "Your rank" not in page
     assert {"Accept", "Cookie"} <= set(client.get(BOARD).headers["Vary"].split(", "))
-    assert what_the_policy_forbids(page) == []
+    assert find_policy_violations(page) == []
 
 
 def test_the_json_has_the_same_data(client: Client, people: list[User]) -> None:
@@ -69,7 +69,7 @@ def test_a_visitor_costs_two_round_trips_and_a_reader_three(client: Client, peop
 
 def warm_all(client: Client) -> None:
     """Warm all mirrors, including sessions, and make a first request."""
-    from tests.support.whole import rebuild
+    from tests.support.warm_mirrors import rebuild
 
     rebuild()
     client.get(BOARD)
@@ -120,13 +120,13 @@ def test_sql_gives_the_same_page(client: Client, people: list[User]) -> None:
 def test_names_are_escaped(client: Client) -> None:
     user = User.objects.create(username="<b>bold</b>")
     client.force_login(user)
-    warm()
+    warm_users()
     for path in (BOARD, "/"):
         assert "<b>bold" not in client.get(path).content.decode()
 
 
 def test_an_empty_board_shows_a_message(client: Client) -> None:
-    warm()
+    warm_users()
     assert "No logins yet" in page_of(client)
     assert "Recent logins" not in client.get("/").content.decode()
 

@@ -15,7 +15,13 @@ from accounts.models import LastSeen, Session, User
 from accounts.session_signals import sessions_ending
 from mirror import relay
 from mirror.models import Change
-from tests.support.accounts.digests import age, digest, left, make_sessions, rows
+from tests.support.accounts.digests import (
+    digest,
+    make_sessions,
+    read_recent_digests,
+    read_stored_digests,
+    set_last_seen,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,13 +46,13 @@ def test_the_oldest_sessions_are_removed_from_redis_and_sql(redis: Redis) -> Non
     Session.objects.update(user=user)
     relay.drain_all()
     assert redis.hlen(keys.tokens()) == 250
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     for session in sessions[100:120]:
         tokens.touch(session, 1.0)
     done = clean(120)
     stay = set(sessions[100:120] + sessions[150:])
     assert (done.removed, done.left, done.over) == (130, 120, 0)
-    assert left(redis) == rows() == stay
+    assert read_recent_digests(redis) == read_stored_digests() == stay
     assert {field.decode() for field in redis.hkeys(keys.tokens())} == stay
     assert redis.exists(*[keys.session(session) for session in sessions]) == 120
     assert {mark.decode() for mark in redis.zrange(keys.recent_marks(), 0, -1)} == set(sessions[100:120])
@@ -54,15 +60,15 @@ def test_the_oldest_sessions_are_removed_from_redis_and_sql(redis: Redis) -> Non
 
 def test_nothing_is_removed_within_the_limit(redis: Redis) -> None:
     sessions = make_sessions(3)
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     assert clean(3).removed == 0
-    assert left(redis) == rows() == set(sessions)
+    assert read_recent_digests(redis) == read_stored_digests() == set(sessions)
 
 
 def test_a_limit_of_zero_ends_all_sessions(redis: Redis) -> None:
-    age(redis, make_sessions(3))
+    set_last_seen(redis, make_sessions(3))
     assert clean(0).removed == 3
-    assert left(redis) == rows() == set()
+    assert read_recent_digests(redis) == read_stored_digests() == set()
 
 
 def test_a_negative_limit_is_refused() -> None:
@@ -73,16 +79,16 @@ def test_a_negative_limit_is_refused() -> None:
 def test_many_sessions_are_removed_in_slices(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleaning, "SLICE", 200)
     sessions = make_sessions(1000)
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     told: list[tuple[str, int]] = []
     assert clean(350, progress=lambda what, count: told.append((what, count))).removed == 650
     assert told == [("removed", 200)] * 3 + [("removed", 50)]
-    assert left(redis) == rows() == set(sessions[650:])
+    assert read_recent_digests(redis) == read_stored_digests() == set(sessions[650:])
 
 
 def test_a_run_stops_when_its_budget_is_spent(redis: Redis) -> None:
     sessions = make_sessions(10)
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     assert clean(5).removed == 5  # the first run restores the times
     done = clean(2, seconds=0)
     assert (done.removed, done.left, done.over) == (0, 5, 3)
@@ -94,48 +100,48 @@ def test_an_unflushed_session_is_removed_with_its_times(redis: Redis) -> None:
     LastSeen.objects.create(session_id=old, seen_at=timezone.now())
     tokens.begin(new)
     assert clean(1).removed == 1
-    assert left(redis) == rows() == {new}
+    assert read_recent_digests(redis) == read_stored_digests() == {new}
     assert redis.zrange(keys.recent_marks(), 0, -1) == [new.encode()]
 
 
 def test_expired_sessions_end_even_if_just_seen(redis: Redis) -> None:
     expired, others = make_sessions(30, expired=True), make_sessions(5, start=30)
-    age(redis, others)
+    set_last_seen(redis, others)
     for session in expired:
         tokens.begin(session)
     done = clean(5)
     assert (done.expired, done.removed) == (30, 0)
-    assert left(redis) == rows() == set(others)
+    assert read_recent_digests(redis) == read_stored_digests() == set(others)
     assert redis.zcard(keys.recent_marks()) == 0
 
 
 def test_a_session_prolonged_at_the_last_moment_stays(redis: Redis) -> None:
     first, second = make_sessions(2, expired=True)
-    age(redis, [first, second])
+    set_last_seen(redis, [first, second])
 
     def give_time(digests: list[str]) -> None:
         Session.objects.filter(pk=first).update(expire_date=timezone.now() + timedelta(days=1))
 
     with receiving(give_time):
         assert clean(5).expired == 1
-    assert left(redis) == rows() == {first}
+    assert read_recent_digests(redis) == read_stored_digests() == {first}
 
 
 def test_strays_do_not_count_toward_the_limit(redis: Redis) -> None:
     sessions = make_sessions(3)
-    age(redis, [*(digest(n) for n in range(10, 15)), *sessions])
+    set_last_seen(redis, [*(digest(n) for n in range(10, 15)), *sessions])
     done = clean(3)
     assert (done.strays, done.removed) == (5, 0)
-    assert left(redis) == rows() == set(sessions)
+    assert read_recent_digests(redis) == read_stored_digests() == set(sessions)
 
 
 def test_receivers_run_while_the_rows_still_exist(redis: Redis) -> None:
     sessions = make_sessions(4)
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     seen: list[tuple[set[str], set[str], list[bool]]] = []
 
     def look(digests: list[str]) -> None:
-        seen.append((set(digests), rows(), [tokens.touch(d, 1.0) for d in digests]))
+        seen.append((set(digests), read_stored_digests(), [tokens.touch(d, 1.0) for d in digests]))
 
     with receiving(look):
         clean(1)
@@ -144,16 +150,16 @@ def test_receivers_run_while_the_rows_still_exist(redis: Redis) -> None:
 
 def test_a_failed_receiver_keeps_the_sessions_for_the_next_run(redis: Redis) -> None:
     sessions = make_sessions(4)
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
 
     def fail(digests: list[str]) -> None:
         raise RuntimeError("the cart cannot be saved")
 
     with receiving(fail), pytest.raises(RuntimeError):
         clean(1)
-    assert rows() == left(redis) == set(sessions)
+    assert read_stored_digests() == read_recent_digests(redis) == set(sessions)
     clean(1)
-    assert rows() == left(redis) == {sessions[3]}
+    assert read_stored_digests() == read_recent_digests(redis) == {sessions[3]}
 
 
 def test_after_a_loss_of_redis_the_times_in_sql_decide(redis: Redis) -> None:
@@ -164,13 +170,13 @@ def test_after_a_loss_of_redis_the_times_in_sql_decide(redis: Redis) -> None:
         LastSeen.objects.create(session_id=session, seen_at=seen_at)
     tokens.touch(sessions[0], None)
     clean(4)
-    assert left(redis) == rows() == {sessions[0], *sessions[3:]}
+    assert read_recent_digests(redis) == read_stored_digests() == {sessions[0], *sessions[3:]}
 
 
 def test_redis_emptied_during_a_run_leaves_no_half_removed_session(redis: Redis) -> None:
     sessions = make_sessions(300)
     relay.drain_all()
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
 
     def lose(digests: list[str]) -> None:
         redis.flushall()
@@ -179,12 +185,12 @@ def test_redis_emptied_during_a_run_leaves_no_half_removed_session(redis: Redis)
         clean(100)
     relay.drain_all()
     clean(300)
-    assert left(redis) == rows()
-    assert rows() in (set(sessions), set(sessions[200:]))
+    assert read_recent_digests(redis) == read_stored_digests()
+    assert read_stored_digests() in (set(sessions), set(sessions[200:]))
 
 
 def test_a_run_leaves_no_pending_changes(redis: Redis) -> None:
-    age(redis, make_sessions(50))
+    set_last_seen(redis, make_sessions(50))
     relay.drain_all()
     clean(10)
     assert not Change.objects.pending().exists()

@@ -13,8 +13,8 @@ from accounts.cleaning import clean
 from accounts.models import LastSeen, Session, User
 from mirror import relay
 from mirror.models import Change
-from tests.support.accounts.digests import age, left, make_sessions, rows
-from tests.support.accounts.killed import STEPS
+from tests.support.accounts.digests import make_sessions, read_recent_digests, read_stored_digests, set_last_seen
+from tests.support.accounts.killed_cleaning import STEPS
 
 pytestmark = pytest.mark.on_postgres
 
@@ -29,18 +29,18 @@ def test_the_next_run_finishes_a_killed_one(redis: Redis, environment: dict[str,
     sessions = make_sessions(2500)
     Session.objects.update(user=user)
     relay.drain_all()
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     tokens.touch(sessions[0], 1.0)
     going, staying = set(sessions[1:2001]), {sessions[0], *sessions[2001:]}
-    command = [sys.executable, "-m", "tests.support.accounts.killed", step, str(len(staying))]
+    command = [sys.executable, "-m", "tests.support.accounts.killed_cleaning", step, str(len(staying))]
     patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.support.patient_settings"}
     killed = subprocess.run(command, cwd=ROOT, env=patient, capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
 
-    assert rows() == (going | staying if step in ROWS_LEFT else staying)
+    assert read_stored_digests() == (going | staying if step in ROWS_LEFT else staying)
     assert LastSeen.objects.count() == 0
     assert not any(tokens.touch(session, None) for session in sessions[1:2001:100])
     clean(len(staying))
-    assert rows() == left(redis) == staying
+    assert read_stored_digests() == read_recent_digests(redis) == staying
     assert {field.decode() for field in redis.hkeys(keys.tokens())} == staying
     assert not Change.objects.pending().exists()

@@ -17,7 +17,7 @@ from redis import Redis
 from accounts import cleaning, ending, keys, tokens
 from accounts.cleaning import clean
 from mirror.redis import client
-from tests.support.accounts.digests import age, left, make_sessions, rows
+from tests.support.accounts.digests import make_sessions, read_recent_digests, read_stored_digests, set_last_seen
 from tests.support.servers import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -87,7 +87,7 @@ def plain_clean(redis: Redis, limit: int, between: Callable[[], object] = lambda
 def test_acknowledged_sessions_are_never_removed(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleaning, "SLICE", 100)
     sessions, crowd = make_sessions(COUNT), Crowd()
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     clean(COUNT)
     real = ending.delete
 
@@ -100,26 +100,26 @@ def test_acknowledged_sessions_are_never_removed(redis: Redis, monkeypatch: pyte
         done = clean(LIMIT)
     assert len(crowd.acknowledged) >= THREADS
     assert crowd.refused
-    assert crowd.acknowledged <= left(redis)
-    assert left(redis) == rows()
-    assert (done.removed, len(rows())) == (COUNT - LIMIT, LIMIT)
+    assert crowd.acknowledged <= read_recent_digests(redis)
+    assert read_recent_digests(redis) == read_stored_digests()
+    assert (done.removed, len(read_stored_digests())) == (COUNT - LIMIT, LIMIT)
 
 
 def test_the_naive_method_removes_acknowledged_sessions(redis: Redis) -> None:
     sessions, crowd = make_sessions(COUNT), Crowd()
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     with crowd.at_work():
         plain_clean(redis, LIMIT, between=crowd.wait_for_touches)
-    assert crowd.acknowledged - rows()
+    assert crowd.acknowledged - read_stored_digests()
 
 
 def test_the_naive_method_loses_a_touch_between_its_steps(redis: Redis) -> None:
     sessions = make_sessions(150)
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     acknowledged = []
     plain_clean(redis, 50, between=lambda: acknowledged.append(tokens.touch(sessions[7], 1.0)))
     assert acknowledged == [True]
-    assert sessions[7] not in rows()
+    assert sessions[7] not in read_stored_digests()
 
 
 @pytest.mark.parametrize("step", ["claim", "sessions_ending.send", "delete", "relay.drain_keys", "tokens.remove"])
@@ -128,7 +128,7 @@ def test_a_touch_between_any_two_steps_is_kept_or_refused(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, step: str, when: str
 ) -> None:
     sessions = make_sessions(150)
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     clean(150)
     acknowledged: list[bool] = []
     place: Any = cleaning if step == "claim" else ending
@@ -147,15 +147,15 @@ def test_a_touch_between_any_two_steps_is_kept_or_refused(
     monkeypatch.setattr(place, name, stepped)
     clean(50)
     assert acknowledged == [(step, when) == ("claim", "before")]
-    assert (sessions[7] in rows()) is acknowledged[0]
-    assert left(redis) == rows()
-    assert len(rows()) == 50
+    assert (sessions[7] in read_stored_digests()) is acknowledged[0]
+    assert read_recent_digests(redis) == read_stored_digests()
+    assert len(read_stored_digests()) == 50
 
 
 def test_two_concurrent_runs_remove_no_more_than_one(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleaning, "SLICE", 200)
     sessions = make_sessions(COUNT)
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     clean(COUNT)
 
     def run() -> None:
@@ -167,4 +167,4 @@ def test_two_concurrent_runs_remove_no_more_than_one(redis: Redis, monkeypatch: 
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(run), pool.submit(run)]:
             done.result()
-    assert left(redis) == rows() == set(sessions[COUNT - LIMIT :])
+    assert read_recent_digests(redis) == read_stored_digests() == set(sessions[COUNT - LIMIT :])

@@ -14,7 +14,16 @@ from accounts import keys
 from accounts.lockout import limits
 from accounts.lockout.models import FailedLogins
 from accounts.models import User
-from tests.support.accounts.lockout import ELSEWHERE, HOME, LOGIN, PASSWORD, fail, hashing, is_in, log_in
+from tests.support.accounts.lockout import (
+    ELSEWHERE,
+    HOME,
+    LOGIN,
+    PASSWORD,
+    fail_logins,
+    is_logged_in,
+    log_in,
+    record_hashing,
+)
 from tests.support.servers import RedisServer, wait_until
 
 pytestmark = pytest.mark.django_db
@@ -34,16 +43,16 @@ def counted_in(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_attempt_after_five_failures_is_refused(client: Client, alice: User, counted_in: str) -> None:
-    assert fail() == [200] * 5
-    with hashing() as runs:
+    assert fail_logins() == [200] * 5
+    with record_hashing() as runs:
         response = log_in(client, "alice")
     assert response.status_code == 429
     assert runs == []
-    assert not is_in(client)
+    assert not is_logged_in(client)
 
 
 def test_the_response_states_the_duration_of_the_lock_out(client: Client, alice: User, counted_in: str) -> None:
-    fail()
+    fail_logins()
     response = log_in(client, "alice")
     assert 14 * 60 < int(response.headers["Retry-After"]) <= 15 * 60
     page = response.content.decode()
@@ -53,38 +62,38 @@ def test_the_response_states_the_duration_of_the_lock_out(client: Client, alice:
 
 
 def test_an_unknown_name_is_locked_out_alike(client: Client, alice: User, counted_in: str) -> None:
-    assert fail("nobody at all") == fail("alice")
+    assert fail_logins("nobody at all") == fail_logins("alice")
     pages = [log_in(Client(), name) for name in ("alice", "nobody at all")]
     assert [page.status_code for page in pages] == [429, 429]
     assert pages[0].content == pages[1].content
 
 
 def test_all_spellings_of_a_name_share_a_counter(alice: User) -> None:
-    assert [fail(name, 1) for name in ("alice", "ALICE", "Alice", "ａｌｉｃｅ", "aLice")] == [[200]] * 5
-    assert fail("alicE", 1) == [429]
+    assert [fail_logins(name, 1) for name in ("alice", "ALICE", "Alice", "ａｌｉｃｅ", "aLice")] == [[200]] * 5
+    assert fail_logins("alicE", 1) == [429]
 
 
 def test_a_lock_out_of_one_name_affects_no_other_name(client: Client, alice: User, counted_in: str) -> None:
     User.objects.create_user("bob", password=PASSWORD)
-    fail("alice", 6)
+    fail_logins("alice", 6)
     log_in(client, "bob")
-    assert is_in(client)
+    assert is_logged_in(client)
 
 
 def test_the_owner_can_log_in_from_another_address(client: Client, alice: User, counted_in: str) -> None:
-    fail("alice", 6, address=ELSEWHERE)
+    fail_logins("alice", 6, address=ELSEWHERE)
     log_in(client, "alice", address=HOME)
-    assert is_in(client)
+    assert is_logged_in(client)
 
 
 def test_the_owner_can_log_in_with_a_known_device(client: Client, alice: User, counted_in: str) -> None:
     """This holds even at the attacker's address, for example in a school."""
     log_in(client, "alice")
     client.post("/accounts/logout/")
-    fail("alice", 6)
+    fail_logins("alice", 6)
     assert log_in(Client(), "alice").status_code == 429
     log_in(client, "alice")
-    assert is_in(client)
+    assert is_logged_in(client)
 
 
 def test_attempts_of_a_known_device_are_limited(client: Client, alice: User, counted_in: str) -> None:
@@ -111,23 +120,23 @@ def test_a_name_is_locked_from_all_addresses_after_very_many_failures(
 ) -> None:
     monkeypatch.setattr(limits, "NAME", limits.NAME._replace(allowed=12))
     for n in range(3):
-        assert fail("alice", 4, address=f"203.0.113.{n}") == [200] * 4
+        assert fail_logins("alice", 4, address=f"203.0.113.{n}") == [200] * 4
     assert log_in(client, "alice", address=HOME).status_code == 429
-    assert fail("bob", 1, address=HOME) == [200]
+    assert fail_logins("bob", 1, address=HOME) == [200]
 
 
 def test_attempts_from_one_address_are_limited(
     client: Client, alice: User, counted_in: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "ADDRESS", limits.ADDRESS._replace(allowed=8))
-    assert [fail(f"reader {n}", 1) for n in range(9)] == [[200]] * 8 + [[429]]
+    assert [fail_logins(f"reader {n}", 1) for n in range(9)] == [[200]] * 8 + [[429]]
     assert log_in(client, "alice").status_code == 429
     log_in(client, "alice", address=ELSEWHERE)
-    assert is_in(client)
+    assert is_logged_in(client)
 
 
 def test_one_name_cannot_fill_the_counter_of_an_address(alice: User) -> None:
-    fail("bob", 30)
+    fail_logins("bob", 30)
     address = FailedLogins.objects.get(kind="address")
     assert address.count == 5
     assert address.allowed == 100
@@ -140,56 +149,56 @@ def test_successful_logins_do_not_count_for_the_address(
     clients = [Client() for _ in range(4)]
     for client in clients:
         log_in(client, "alice")
-    assert all(map(is_in, clients))
+    assert all(map(is_logged_in, clients))
 
 
 def test_a_successful_login_resets_the_counter(client: Client, alice: User, counted_in: str) -> None:
-    fail("alice", 4)
+    fail_logins("alice", 4)
     log_in(client, "alice")
-    assert is_in(client)
-    assert fail("alice", 6) == [200] * 5 + [429]
+    assert is_logged_in(client)
+    assert fail_logins("alice", 6) == [200] * 5 + [429]
 
 
 def test_a_lock_out_ends(alice: User, redis: Redis) -> None:
-    fail("alice", 6)
+    fail_logins("alice", 6)
     FailedLogins.objects.update(ends_at="2020-01-01T00:00Z")
     for key in redis.scan_iter(keys.tries("*")):
         assert 0 < redis.pttl(key) <= 3600 * 1000
         redis.pexpire(key, 1)
     wait_until(lambda: not list(redis.scan_iter(keys.tries("*"))), "the end of all counters")
-    assert fail("alice", 6) == [200] * 5 + [429]
+    assert fail_logins("alice", 6) == [200] * 5 + [429]
 
 
 def test_refused_attempts_do_not_prolong_a_lock_out(alice: User, redis: Redis) -> None:
-    fail("alice", 5)
+    fail_logins("alice", 5)
     (pair,) = [key for key in redis.scan_iter(keys.tries("*")) if redis.get(key) == b"5" and redis.pttl(key) < 901_000]
     redis.pexpire(pair, 60_000)
-    fail("alice", 3)
+    fail_logins("alice", 3)
     assert redis.pttl(pair) <= 60_000
     assert FailedLogins.objects.get(kind="pair").count == 5
 
 
 def test_failures_survive_an_emptied_redis(alice: User, redis: Redis) -> None:
-    assert fail("alice", 3) == [200] * 3
+    assert fail_logins("alice", 3) == [200] * 3
     redis.flushdb()
-    assert fail("alice", 3) == [200, 200, 429]
+    assert fail_logins("alice", 3) == [200, 200, 429]
     redis.flushdb()
-    assert fail("alice", 1) == [429]
+    assert fail_logins("alice", 1) == [429]
 
 
 def test_failures_without_redis_count_after_its_return(alice: User, redis_server: RedisServer) -> None:
     from mirror.redis import breaker
 
-    assert fail("alice", 2) == [200] * 2
+    assert fail_logins("alice", 2) == [200] * 2
     redis_server.kill()
-    assert fail("alice", 2) == [200] * 2
+    assert fail_logins("alice", 2) == [200] * 2
     redis_server.start()
     breaker.reset()
-    assert fail("alice", 2) == [200, 429]
+    assert fail_logins("alice", 2) == [200, 429]
 
 
 def test_keys_in_redis_reveal_neither_name_nor_address(alice: User, redis: Redis) -> None:
-    fail("alice")
+    fail_logins("alice")
     found = b" ".join(redis.scan_iter("*"))
     assert b"tries:{login}:" in found
     assert b"alice" not in found
@@ -197,9 +206,9 @@ def test_keys_in_redis_reveal_neither_name_nor_address(alice: User, redis: Redis
 
 
 def test_expired_rows_are_deleted(alice: User) -> None:
-    fail("bob", 1, ELSEWHERE)
+    fail_logins("bob", 1, ELSEWHERE)
     FailedLogins.objects.update(ends_at="2020-01-01T00:00Z")
-    fail("alice", 1)
+    fail_logins("alice", 1)
     assert not FailedLogins.objects.filter(name="bob").exists()
 
 
@@ -216,14 +225,14 @@ def test_expired_rows_are_deleted(alice: User) -> None:
 def test_the_command_ends_lock_outs(
     alice: User, counted_in: str, arguments: list[str], freed: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fail("alice")
-    fail("bob")
+    fail_logins("alice")
+    fail_logins("bob")
     call_command("accounts", "unlock", *arguments)
-    assert [fail(name, 1)[0] for name in ("alice", "bob")] == freed
+    assert [fail_logins(name, 1)[0] for name in ("alice", "bob")] == freed
 
 
 def test_logins_without_a_request_are_not_counted(alice: User) -> None:
-    fail("alice")
+    fail_logins("alice")
     assert Client().login(username="alice", password=PASSWORD)
 
 
@@ -243,11 +252,11 @@ def test_a_forwarded_address_counts_only_behind_a_trusted_proxy(alice: User, set
 def test_fifty_concurrent_attempts_check_five_passwords(alice: User, counted_in: str) -> None:
     def one(_: int) -> int:
         try:
-            return fail("alice", 1)[0]
+            return fail_logins("alice", 1)[0]
         finally:
             connections.close_all()
 
-    with hashing() as runs, ThreadPoolExecutor(50) as pool:
+    with record_hashing() as runs, ThreadPoolExecutor(50) as pool:
         answers = list(pool.map(one, range(50)))
     assert (answers.count(200), answers.count(429)) == (5, 45)
     assert len(runs) == 5
@@ -259,7 +268,7 @@ def test_fifty_concurrent_attempts_check_five_passwords(alice: User, counted_in:
 def test_concurrent_attempts_do_not_deadlock(counted_in: str) -> None:
     def one(n: int) -> Any:
         try:
-            return fail(f"reader {n % 3}", 1, address=f"192.0.2.{n % 5}")[0]
+            return fail_logins(f"reader {n % 3}", 1, address=f"192.0.2.{n % 5}")[0]
         finally:
             connections.close_all()
 

@@ -6,7 +6,7 @@ from django.test import Client
 from accounts.lockout.models import FailedLogins
 from accounts.models import User
 from mirror.recorder import record
-from tests.support.accounts.lockout import PASSWORD, fail, is_in, log_in
+from tests.support.accounts.lockout import PASSWORD, fail_logins, is_logged_in, log_in
 
 PATH = "/admin/accounts/failedlogins/"
 
@@ -21,8 +21,8 @@ def staff(client: Client) -> Client:
 
 
 def test_the_list_filters_lock_outs(staff: Client) -> None:
-    fail("alice", 5)
-    fail("robert", 1)
+    fail_logins("alice", 5)
+    fail_logins("robert", 1)
     everybody = staff.get(PATH).content.decode()
     assert "alice" in everybody
     assert "robert" in everybody
@@ -32,17 +32,17 @@ def test_the_list_filters_lock_outs(staff: Client) -> None:
 
 
 def test_staff_can_end_a_lock_out(staff: Client) -> None:
-    fail("alice", 5)
+    fail_logins("alice", 5)
     row = FailedLogins.objects.get(kind="pair")
     page = staff.post(PATH, {"action": "unlock", "_selected_action": [row.pk]}, follow=True).content.decode()
     assert "1 counter was reset." in page
     browser = Client()
     log_in(browser, "alice")
-    assert is_in(browser)
+    assert is_logged_in(browser)
 
 
 def test_rows_cannot_be_added_or_deleted(staff: Client) -> None:
-    fail("alice", 1)
+    fail_logins("alice", 1)
     row = FailedLogins.objects.get(kind="pair")
     assert staff.get(PATH + "add/").status_code == 403
     assert staff.post(f"{PATH}{row.pk}/delete/", {"post": "yes"}).status_code == 403
@@ -51,12 +51,12 @@ def test_rows_cannot_be_added_or_deleted(staff: Client) -> None:
 
 
 def test_the_list_costs_the_same_for_any_number_of_rows(staff: Client) -> None:
-    fail("alice", 1)
+    fail_logins("alice", 1)
     staff.get(PATH)
     with record() as few:
         staff.get(PATH)
     for n in range(10):
-        fail(f"reader {n}", 1)
+        fail_logins(f"reader {n}", 1)
     with record() as many:
         staff.get(PATH)
     assert len(many.sql) == len(few.sql)

@@ -17,7 +17,7 @@ from accounts.models import LoginStats, Session, User
 from accounts.sessions import SessionStore
 from mirror.models import Change
 from mirror.recorder import record
-from tests.support.accounts.people import NOON, assert_exact, make_people, warm
+from tests.support.accounts.people import NOON, assert_redis_equals_sql, make_people, warm_users
 from tests.support.faults.tools import at_once
 from tests.support.servers import RedisServer
 
@@ -52,7 +52,7 @@ def board(client: Client, query: str = "") -> dict[str, Any]:
 
 
 def test_a_login_is_mirrored_to_redis(alice: User, redis: Redis) -> None:
-    warm()
+    warm_users()
     services.record_login(alice, NOON)
     services.record_login(alice, NOON + timedelta(hours=1))
     said = {k.decode(): v.decode() for k, v in redis.hgetall(keys.login(alice.pk)).items()}
@@ -67,7 +67,7 @@ def test_a_login_is_mirrored_to_redis(alice: User, redis: Redis) -> None:
     }
     assert redis.zscore(keys.login_times(), alice.pk) == 2
     assert redis.lrange(keys.last_login_times(), 0, -1) == [str(alice.pk).encode()]
-    assert_exact()
+    assert_redis_equals_sql()
 
 
 def test_an_earlier_login_counts_but_does_not_replace_the_last_one(alice: User) -> None:
@@ -88,8 +88,8 @@ def test_concurrent_first_logins_all_count(alice: User) -> None:
     with at_once(*[run] * 8):
         pass
     assert count_of(alice) == 8
-    warm()
-    assert_exact()
+    warm_users()
+    assert_redis_equals_sql()
 
 
 def test_each_kind_of_login_counts_once(client: Client, alice: User) -> None:
@@ -114,7 +114,7 @@ def test_a_wrong_password_does_not_count(client: Client, alice: User) -> None:
 
 def test_the_next_request_shows_the_login(client: Client, alice: User) -> None:
     make_people([3, 1])
-    warm()
+    warm_users()
     log_in(client)
     page = board(client)
     assert page["me"] == {"rank": 2, "id": alice.pk, "name": "alice", "login_times": 1}
@@ -145,7 +145,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("where", ["session", "count", "afterwards"])
 def test_a_failed_login_leaves_neither_count_nor_session(alice: User, failing: Any, where: str) -> None:
-    warm()
+    warm_users()
     client = Client(raise_request_exception=False)
     failing(where)
     response = log_in(client)
@@ -153,7 +153,7 @@ def test_a_failed_login_leaves_neither_count_nor_session(alice: User, failing: A
     assert "sessionid" not in response.cookies
     assert (LoginStats.objects.count(), Session.objects.count()) == (0, 0)
     assert board(client)["count"] == 0
-    assert_exact()
+    assert_redis_equals_sql()
 
 
 @pytest.mark.parametrize("where", ["session", "count", "afterwards"])
@@ -184,20 +184,20 @@ def test_a_login_is_counted_in_one_statement(alice: User) -> None:
 
 def test_inactive_and_deleted_users_leave_the_leaderboard(client: Client, alice: User) -> None:
     people = make_people([5, 4])
-    warm()
+    warm_users()
     log_in(client)
     User.objects.filter(pk=people[0].pk).update(is_active=False)
     people[1].delete()
-    assert_exact()
+    assert_redis_equals_sql()
     assert [p["name"] for p in board(client)["most"]] == [p["name"] for p in board(client)["last"]] == ["alice"]
     User.objects.filter(pk=people[0].pk).update(is_active=True)
-    assert_exact()
+    assert_redis_equals_sql()
     assert [p["name"] for p in board(client)["most"]] == [people[0].username, "alice"]
 
 
 def test_an_emptied_redis_loses_neither_users_nor_counts(client: Client, alice: User, redis: Redis) -> None:
     make_people([7, 1])
-    warm()
+    warm_users()
     log_in(client)
     before = board(client)
     redis.flushdb()
@@ -205,7 +205,7 @@ def test_an_emptied_redis_loses_neither_users_nor_counts(client: Client, alice: 
     assert before["me"]["name"] == "alice"
     log_in(Client())
     assert board(client)["me"]["login_times"] == 2
-    warm()
+    warm_users()
     with record() as seen:
         assert board(client)["me"]["login_times"] == 2
     assert not any("accounts_loginstats" in sql for sql, _ in seen.sql)
@@ -214,7 +214,7 @@ def test_an_emptied_redis_loses_neither_users_nor_counts(client: Client, alice: 
 @pytest.mark.parametrize("fault", ["kill", "freeze"])
 def test_login_and_leaderboard_work_without_redis(redis_server: RedisServer, alice: User, fault: str) -> None:
     make_people([7, 1])
-    warm()
+    warm_users()
     client = Client()
     getattr(redis_server, fault)()
     assert log_in(client).status_code == 302
@@ -243,7 +243,7 @@ def all_count(logins: int, redis: Redis, settings: Settings) -> None:
     for user in people:
         user.set_password(PASSWORD)
     people = User.objects.bulk_create(people)
-    warm()
+    warm_users()
     expected = [0] * PEOPLE
     todo = [(n, min(n % PEOPLE, n * 7 % PEOPLE)) for n in range(logins)]
     for _, number in todo:
@@ -262,7 +262,7 @@ def all_count(logins: int, redis: Redis, settings: Settings) -> None:
     with at_once(*[run] * THREADS):
         pass
     assert statuses == [302] * logins
-    assert_exact()
+    assert_redis_equals_sql()
     assert [count_of(user) for user in people] == expected
     ranking = sorted(((n, str(user.pk)) for n, user in zip(expected, people, strict=True) if n), reverse=True)
     said = redis.zrevrange(keys.login_times(), 0, -1, withscores=True)

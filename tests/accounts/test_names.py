@@ -16,7 +16,7 @@ from accounts.names import MAX_FOLDED, fold
 from accounts.selectors import user_id_of
 from mirror.recorder import record
 from mirror.sql_only import sql_only
-from tests.support.accounts.people import assert_exact, warm
+from tests.support.accounts.people import assert_redis_equals_sql, warm_users
 from tests.support.servers import RedisServer
 
 SAME = ["ken thompson", "KEN Thompson", "\uff4b\uff45\uff4e thompson"]
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 @pytest.fixture
 def ken() -> User:
-    warm()
+    warm_users()
     return User.objects.create_user("Ken Thompson")
 
 
@@ -76,7 +76,7 @@ def test_no_kind_of_write_can_take_the_name(ken: User, name: str) -> None:
         with pytest.raises(IntegrityError), transaction.atomic():
             way()
     assert user_id_of(name) == ken.pk
-    assert_exact()
+    assert_redis_equals_sql()
 
 
 def test_a_name_computed_in_sql_is_refused(ken: User) -> None:
@@ -91,11 +91,11 @@ def test_a_rename_moves_the_name(ken: User, redis: Redis) -> None:
     assert redis.get(keys.login_id("dennis")) == str(ken.pk).encode()
     assert not redis.exists(keys.login_id("ken thompson"))
     User.objects.filter(pk=ken.pk).update(username="Joe")
-    assert_exact()
+    assert_redis_equals_sql()
     assert [user_id_of(name) for name in ("Ken Thompson", "Dennis", "JOE")] == [None, None, ken.pk]
     ken.username = "Rob"
     User.objects.bulk_update([ken], ["username"])
-    assert_exact()
+    assert_redis_equals_sql()
     assert [user_id_of(name) for name in ("joe", "ROB")] == [None, ken.pk]
 
 
@@ -105,7 +105,7 @@ def test_users_can_exchange_their_names(ken: User) -> None:
         User.objects.filter(pk=ken.pk).update(username="in between")
         User.objects.filter(pk=rob.pk).update(username="Ken Thompson")
         User.objects.filter(pk=ken.pk).update(username="Rob")
-    assert_exact()
+    assert_redis_equals_sql()
     assert (user_id_of("ken thompson"), user_id_of("rob")) == (rob.pk, ken.pk)
 
 
@@ -114,15 +114,15 @@ def test_the_name_of_a_deleted_user_is_available(ken: User) -> None:
     assert user_id_of("ken thompson") is None
     heir = User.objects.create_user("KEN THOMPSON")
     assert user_id_of("ken thompson") == heir.pk
-    assert_exact()
+    assert_redis_equals_sql()
 
 
 def test_names_that_look_like_keys_cause_no_conflict(redis: Redis) -> None:
-    warm()
+    warm_users()
     for name in ("login_times", "last_login_times", "5", "1.id"):
         user = User.objects.create(username=name)
         assert user_id_of(name) == user.pk
-    assert_exact()
+    assert_redis_equals_sql()
 
 
 def test_without_redis_names_are_looked_up_in_sql(redis_server: RedisServer) -> None:

@@ -9,7 +9,7 @@ from django.test import Client
 from accounts.models import User
 from accounts.second_factor.models import Passkey, RecoveryCode
 from tests.support.accounts.factors import SecurityKey
-from tests.support.accounts.lockout import PASSWORD, is_in, log_in
+from tests.support.accounts.lockout import PASSWORD, is_logged_in, log_in
 from tests.support.servers import RedisServer
 
 ADD, FACTOR, CONFIRM = "/accounts/factors/passkey/", "/accounts/login/factor/", "/accounts/confirm/"
@@ -49,7 +49,7 @@ def test_a_passkey_is_added_and_used(alice: User, key: SecurityKey) -> None:
     client = asked()
     response = client.post(FACTOR, {"credential": key.get(options(client, FACTOR))})
     assert response.status_code == 302
-    assert is_in(client)
+    assert is_logged_in(client)
     row = Passkey.objects.get()
     assert (row.name, row.sign_count) == ("Blue key", 1)
     assert row.used_at is not None
@@ -65,7 +65,7 @@ def test_a_signature_is_valid_once(key: SecurityKey) -> None:
     client.post("/accounts/logout/")
     log_in(client, "alice")
     assert client.post(FACTOR, {"credential": credential}).status_code == 200  # without a challenge
-    assert not is_in(client)
+    assert not is_logged_in(client)
 
 
 def test_the_challenge_is_valid_once_for_keys_without_a_counter(alice: User, key: SecurityKey) -> None:
@@ -88,7 +88,7 @@ def test_a_signature_for_another_site_is_refused(key: SecurityKey) -> None:
     key.origin = "https://evil.example"
     client = asked()
     assert client.post(FACTOR, {"credential": key.get(options(client, FACTOR))}).status_code == 200
-    assert not is_in(client)
+    assert not is_logged_in(client)
 
 
 def test_the_passkey_of_another_user_is_refused(alice: User, key: SecurityKey) -> None:
@@ -98,7 +98,7 @@ def test_the_passkey_of_another_user_is_refused(alice: User, key: SecurityKey) -
     add(client, own)
     client = asked("eve")
     assert client.post(FACTOR, {"credential": key.get(options(client, FACTOR))}).status_code == 200
-    assert not is_in(client)
+    assert not is_logged_in(client)
     again = Client()
     again.force_login(eve)
     assert 'id="id_name-errors"' in add(again, key).content.decode()  # the key belongs to Alice
@@ -164,4 +164,4 @@ def test_passkeys_work_without_redis(alice: User, key: SecurityKey, redis_server
     redis_server.kill()
     client = asked()
     assert client.post(FACTOR, {"credential": key.get(options(client, FACTOR))}).status_code == 302
-    assert is_in(client)
+    assert is_logged_in(client)

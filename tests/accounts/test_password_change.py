@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 
 from accounts import passwords
 from accounts.models import EmailChange, Session, User
-from tests.support.accounts.mail import delivered
+from tests.support.accounts.mail import deliver_emails
 from tests.support.servers import RedisServer
 
 PATH = "/accounts/password_change/"
@@ -67,7 +67,7 @@ def test_sessions_of_other_users_continue(here: Client) -> None:
 
 def test_the_owner_gets_an_email(here: Client, settings: Settings) -> None:
     change(here)
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     assert letter.to == ["alice@example.org"]
     assert letter.subject == "Your Diptych password was changed"
     assert f"{settings.SITE_URL}/accounts/password_reset/" in str(letter.body)
@@ -76,7 +76,7 @@ def test_the_owner_gets_an_email(here: Client, settings: Settings) -> None:
 def test_a_user_without_an_address_gets_no_email(alice: User, here: Client) -> None:
     User.objects.filter(pk=alice.pk).update(email="")
     assert change(here).status_code == 302
-    assert delivered() == []
+    assert deliver_emails() == []
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_invalid_input_is_a_field_error_and_changes_nothing(
     alice.refresh_from_db()
     assert alice.check_password(PASSWORD)
     assert elsewhere.get("/accounts/").status_code == 200
-    assert delivered() == []
+    assert deliver_emails() == []
 
 
 def test_password_attempts_are_limited(here: Client, alice: User) -> None:

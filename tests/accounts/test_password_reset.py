@@ -22,7 +22,7 @@ from accounts.models import EmailChange, Session, User
 from accounts.session_services import end_all_sessions
 from accounts.views import entry
 from mirror.recorder import Recording, record
-from tests.support.accounts.mail import delivered, hinted, link_in
+from tests.support.accounts.mail import deliver_emails, find_link, take_hinted_tasks
 from tests.support.servers import RedisServer, wait_until
 
 PATH, DONE = "/accounts/password_reset/", "/accounts/password_reset/done/"
@@ -45,8 +45,8 @@ def alice() -> User:
 def link_for(email: str = ADDRESS) -> str:
     """Request a reset for an address and return the link of the single email."""
     assert Client().post(PATH, {"email": email}).headers["Location"] == DONE
-    (letter,) = delivered()
-    return link_in(letter)
+    (letter,) = deliver_emails()
+    return find_link(letter)
 
 
 def use(client: Client, link: str, password: str = NEW) -> Any:
@@ -71,15 +71,15 @@ def test_the_link_in_the_email_sets_a_new_password(client: Client, alice: User) 
     response = client.post(PATH, {"email": ADDRESS})
     assert response.headers["Location"] == DONE
     assert "we have sent a link to it" in client.get(DONE).content.decode()
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     assert letter.to == [ADDRESS]
     assert letter.subject == "Reset your Diptych password"
-    response = use(client, link_in(letter))
+    response = use(client, find_link(letter))
     assert response.headers["Location"] == "/accounts/reset/done/"
     assert 'href="/accounts/login/"' in client.get(response.headers["Location"]).content.decode()
     alice.refresh_from_db()
     assert alice.check_password(NEW)
-    (notice,) = delivered()
+    (notice,) = deliver_emails()
     assert notice.subject == "Your Diptych password was changed"
 
 
@@ -103,7 +103,7 @@ def test_the_request_is_the_same_for_known_and_unknown_addresses(alice: User) ->
         answers.append((response.status_code, response.headers["Location"], response.content, names, statements))
     assert answers == [answers[0]] * 4
     assert not [sql for sql in answers[0][-1] if "accounts_user" in sql]
-    assert [name for name, _ in hinted()] == ["accounts.tasks.send_reset_links"] * 5
+    assert [name for name, _ in take_hinted_tasks()] == ["accounts.tasks.send_reset_links"] * 5
 
 
 def test_only_active_users_with_a_password_get_an_email(alice: User) -> None:
@@ -111,12 +111,12 @@ def test_only_active_users_with_a_password_get_an_email(alice: User) -> None:
     User.objects.create_user("carol", email="carol@example.org")  # without a usable password
     for email in ("bob@example.org", "carol@example.org", "nobody@example.org"):
         Client().post(PATH, {"email": email})
-    assert delivered() == []
+    assert deliver_emails() == []
 
 
 def test_the_email_goes_to_the_stored_spelling_of_the_address(alice: User) -> None:
     Client().post(PATH, {"email": "ALICE@Example.ORG"})
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     assert letter.to == [ADDRESS]
 
 
@@ -132,7 +132,7 @@ def test_many_accounts_with_one_address_do_not_displace_the_owner() -> None:
     alice = User.objects.create_user("alice", email=ADDRESS, password=PASSWORD)
     services.record_login(alice)
     Client().post(PATH, {"email": ADDRESS})
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     ((html, _kind),) = letter.alternatives
     found = re.findall(r"^(.+):\n(http://\S+)$", str(letter.body), re.MULTILINE)
     assert [name for name, _link in found] == ["alice", *(f"squatter {n}" for n in range(25))]
@@ -148,7 +148,7 @@ def test_a_link_goes_only_to_the_spelling_of_its_account(alice: User) -> None:
     for n, spelling in enumerate(("Alice@example.org", "ALICE@example.org", "aLICE@example.org")):
         User.objects.create_user(f"other {n}", email=spelling, password=PASSWORD)
     Client().post(PATH, {"email": ADDRESS})
-    sent = delivered()
+    sent = deliver_emails()
     assert len(sent) == passwords.MAX_SPELLINGS
     assert sent[0].to == [ADDRESS]
     names = {letter.to[0]: re.findall(r"Hello (.+),", str(letter.body)) for letter in sent}
@@ -185,14 +185,14 @@ def test_invalid_addresses_are_refused(client: Client, alice: User, typed: str) 
     response = client.post(PATH, {"email": typed})
     assert response.status_code == 200
     assert 'id="id_email-errors"' in response.content.decode()
-    assert hinted() == []
+    assert take_hinted_tasks() == []
 
 
 def test_a_forged_host_never_appears_in_the_link(client: Client, alice: User, settings: Settings) -> None:
     assert client.post(PATH, {"email": ADDRESS}, headers={"host": "evil.example"}).status_code == 400
-    assert hinted() == []
+    assert take_hinted_tasks() == []
     client.post(PATH, {"email": ADDRESS}, headers={"x-forwarded-host": "evil.example"})
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     assert "evil" not in str(letter.body)
     assert f"{settings.SITE_URL}/accounts/reset/" in str(letter.body)
 
@@ -355,7 +355,7 @@ def test_without_a_broker_the_email_is_sent_after_the_response(alice: User, redi
     redis_server.kill()  # broker, mirrors and cache are away
     assert Client().post(PATH, {"email": ADDRESS}).status_code == 302
     wait_until(lambda: len(mail.outbox) == 1, "the letter")
-    assert is_good(link_in(mail.outbox[0]))  # type: ignore[arg-type]
+    assert is_good(find_link(mail.outbox[0]))  # type: ignore[arg-type]
 
 
 def test_without_a_broker_the_request_looks_up_no_user(
@@ -387,14 +387,14 @@ def test_tasks_waiting_without_a_broker_are_bounded(
 
 def test_emails_use_the_language_of_the_request(alice: User) -> None:
     Client().post(PATH, {"email": ADDRESS}, headers={"accept-language": "zh-hans"})
-    ((_, arguments),) = hinted()
+    ((_, arguments),) = take_hinted_tasks()
     assert arguments[-1] == "zh-hans"
 
 
 def test_names_are_escaped_in_the_html_email(alice: User) -> None:
     User.objects.filter(pk=alice.pk).update(username="<b>x</b>")
     Client().post(PATH, {"email": ADDRESS})
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     assert "Hello <b>x</b>," in str(letter.body)
     assert "&lt;b&gt;x" in str(letter.alternatives[0][0])
 

@@ -11,7 +11,7 @@ from accounts.models import LoginStats, User
 from accounts.selectors import leaderboard, user_id_of
 from mirror.models import Change
 from mirror.recorder import record
-from tests.support.accounts.people import assert_exact, warm
+from tests.support.accounts.people import assert_redis_equals_sql, warm_users
 
 JANUARY, MARCH = datetime(2011, 1, 1, tzinfo=UTC), datetime(2011, 3, 1, tzinfo=UTC)
 
@@ -42,11 +42,11 @@ def test_spellings_of_one_name_give_one_user() -> None:
 
 
 def test_a_repeated_import_changes_nothing() -> None:
-    warm()
+    warm_users()
     ids = people(f"reader {n}" for n in range(20))
     logins = {pk: Logins(n + 1, JANUARY) for n, pk in enumerate(ids.values())}
     assert see_to_logins(logins) == 20
-    assert_exact()
+    assert_redis_equals_sql()
     assert [p.login_times for p in leaderboard().most] == list(range(20, 0, -1))
     Change.objects.all().delete()
     assert see_to_logins(logins) == 0
@@ -77,10 +77,10 @@ def test_an_import_needs_few_statements() -> None:
 
 
 def test_imported_users_are_mirrored() -> None:
-    warm()
+    warm_users()
     ids = people(["alice", "bob"])
     see_to_logins({ids["alice"]: Logins(2, MARCH), ids["bob"]: Logins(1, JANUARY)})
-    assert_exact()
+    assert_redis_equals_sql()
     with record() as seen:
         page = leaderboard()
         assert user_id_of("ALICE") == ids["alice"]

@@ -20,8 +20,8 @@ from accounts.second_factor import app_codes, recovery
 from accounts.second_factor.models import AuthenticatorApp, RecoveryCode
 from accounts.session_services import end_all_sessions
 from tests.support.accounts.factors import add_app, present_code
-from tests.support.accounts.lockout import HOME, PASSWORD, fail, is_in, log_in
-from tests.support.accounts.mail import delivered
+from tests.support.accounts.lockout import HOME, PASSWORD, fail_logins, is_logged_in, log_in
+from tests.support.accounts.mail import deliver_emails
 
 FACTOR = "/accounts/login/factor/"
 
@@ -46,14 +46,14 @@ def give(client: Client, code: str) -> Any:
 def test_a_right_password_alone_begins_no_session(client: Client, secret: bytes) -> None:
     response = log_in(client, "alice", next="/home/")
     assert response.headers["Location"] == FACTOR
-    assert not is_in(client)
+    assert not is_logged_in(client)
     assert client.get("/accounts/").headers["Location"].startswith("/accounts/login/")
     assert client.get("/accounts/factors/").headers["Location"].startswith("/accounts/login/")
     assert client.post("/posts/", {"text": "x"}).headers["Location"].startswith("/accounts/login/")
     assert not LoginStats.objects.exists()
     response = give(client, present_code(secret))
     assert response.headers["Location"] == "/home/"
-    assert is_in(client)
+    assert is_logged_in(client)
     assert LoginStats.objects.get().login_times == 1
 
 
@@ -72,7 +72,7 @@ def test_a_code_is_valid_once(client: Client, alice: User, secret: bytes, settin
     again = Client()
     log_in(again, "alice")
     assert "was already used" in give(again, code).content.decode()
-    assert not is_in(again)
+    assert not is_logged_in(again)
     now = timezone.now() + timedelta(seconds=app_codes.STEP_SECONDS)
     settings.CLOCK = lambda: now
     assert give(again, present_code(secret)).status_code == 302
@@ -109,7 +109,7 @@ def test_a_recovery_code_is_valid_once_and_stored_as_a_digest(client: Client, al
     assert not any(code.replace("-", "") in stored for code in codes)
     log_in(client, "alice")
     assert give(client, codes[0].upper().replace("-", " ")).status_code == 302
-    assert "A recovery code was used." in str([letter.body for letter in delivered()])
+    assert "A recovery code was used." in str([letter.body for letter in deliver_emails()])
     again = Client()
     log_in(again, "alice")
     assert give(again, codes[0]).status_code == 200
@@ -121,7 +121,7 @@ def test_a_recovery_code_of_another_user_is_refused(client: Client, alice: User,
     eve = User.objects.create_user("eve", password=PASSWORD)
     log_in(client, "alice")
     assert give(client, recovery.renew(eve.pk)[0]).status_code == 200
-    assert not is_in(client)
+    assert not is_logged_in(client)
 
 
 def test_attempts_with_codes_are_limited(client: Client, alice: User, secret: bytes, redis: Redis) -> None:
@@ -132,7 +132,7 @@ def test_attempts_with_codes_are_limited(client: Client, alice: User, secret: by
     again = Client()
     log_in(again, "alice")
     assert give(again, present_code(secret)).status_code == 429
-    assert not is_in(again)
+    assert not is_logged_in(again)
     assert AuditEvent.objects.filter(kind="factor", object="alice").count() == 5
     FailedLogins.objects.update(ends_at=timezone.now() - timedelta(seconds=1))
     assert give(again, present_code(secret)).status_code == 302
@@ -148,7 +148,7 @@ def test_right_codes_do_not_count_as_attempts(client: Client, alice: User, secre
 def test_right_passwords_without_a_factor_cause_no_lock_out(alice: User, secret: bytes) -> None:
     for _ in range(7):
         assert log_in(Client(), "alice").status_code == 302
-    assert fail("alice", 1) == [200]
+    assert fail_logins("alice", 1) == [200]
 
 
 @pytest.mark.parametrize("what", ["password", "secret", "time", "deactivated", "nobody"])
@@ -167,7 +167,7 @@ def test_a_pending_login_ends(client: Client, alice: User, secret: bytes, what: 
             User.objects.filter(pk=alice.pk).update(is_active=False)
     assert give(client, present_code(secret)).headers["Location"] == "/accounts/login/"
     assert client.get(FACTOR).status_code == 302
-    assert not is_in(client)
+    assert not is_logged_in(client)
 
 
 def test_the_secret_is_stored_encrypted(client: Client, alice: User, secret: bytes, redis: Redis) -> None:
@@ -194,7 +194,7 @@ def test_keeping_an_account_requires_the_factor(client: Client, alice: User, sec
     page = log_in(client, "alice")
     response = client.post("/accounts/keep/", {"token": page.context["token"]})
     assert response.headers["Location"] == FACTOR
-    assert not is_in(client)
+    assert not is_logged_in(client)
     assert give(client, present_code(secret)).headers["Location"] == "/accounts/"
 
 

@@ -17,31 +17,31 @@ from mirror.relay import drain_all
 from tests.support.accounts.sessions import (
     alice,
     desk,
-    digest_in,
-    kept,
     log_in,
-    who,
-    whole,
+    read_digest,
+    read_session_values,
+    read_user_name,
+    warm_sessions,
 )
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
-__all__ = ["alice", "desk", "whole"]
+__all__ = ["alice", "desk", "warm_sessions"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.support.accounts.session_urls")]
 
 
 def test_an_emptied_redis_ends_no_session(desk: Client, redis: Redis) -> None:
     redis.flushall()
-    assert who(desk) == "alice"
+    assert read_user_name(desk) == "alice"
     rebuild(["session"])
     with record() as seen:
-        assert who(desk) == "alice"
+        assert read_user_name(desk) == "alice"
     assert seen.sql == []
 
 
 def test_a_lost_record_ends_no_session(desk: Client, redis: Redis) -> None:
-    redis.delete(keys.session(digest_in(desk)))
-    assert who(desk) == "alice"
+    redis.delete(keys.session(read_digest(desk)))
+    assert read_user_name(desk) == "alice"
 
 
 @pytest.mark.parametrize("harm", ["kill", "freeze"])
@@ -49,12 +49,12 @@ def test_login_and_logout_work_without_redis(harm: str, redis_server: RedisServe
     rebuild(["session"])
     desk = log_in(alice)
     getattr(redis_server, harm)()
-    assert who(desk) == "alice"
+    assert read_user_name(desk) == "alice"
     phone = log_in(alice)
     assert COOKIE in phone.cookies
-    assert who(phone) == "alice"
+    assert read_user_name(phone) == "alice"
     desk.post("/accounts/logout/")
-    assert (who(desk), who(phone)) == ("", "alice")
+    assert (read_user_name(desk), read_user_name(phone)) == ("", "alice")
 
 
 def test_events_without_redis_show_at_the_first_request_after_its_return(
@@ -68,19 +68,19 @@ def test_events_without_redis_show_at_the_first_request_after_its_return(
         phone = log_in(alice)
         desk.post("/accounts/logout/")
     breaker.reset()
-    assert (who(desk), who(phone)) == ("", "alice")
+    assert (read_user_name(desk), read_user_name(phone)) == ("", "alice")
     del phone.cookies[COOKIE]
-    assert who(phone) == "alice"
+    assert read_user_name(phone) == "alice"
 
 
 def test_an_undrained_session_shows_at_the_next_request(alice: User, settings: Settings, redis: Redis) -> None:
     settings.MIRROR = {**settings.MIRROR, "BUDGET_SECONDS": 0.0}
     client = log_in(alice)
-    assert redis.exists(keys.session(digest_in(client))) == 0
+    assert redis.exists(keys.session(read_digest(client))) == 0
     assert COOKIE in client.cookies
-    assert who(client) == "alice"
+    assert read_user_name(client) == "alice"
     client.get("/keep/?colour=blue")
-    assert kept(client) == {"colour": "blue"}
+    assert read_session_values(client) == {"colour": "blue"}
 
 
 def test_sessions_are_saved_inside_the_middleware_that_drains() -> None:
@@ -90,10 +90,10 @@ def test_sessions_are_saved_inside_the_middleware_that_drains() -> None:
 
 def test_a_visitor_without_a_cookie_costs_nothing() -> None:
     with record() as seen:
-        assert who(Client()) == ""
+        assert read_user_name(Client()) == ""
     assert (seen.round_trips, seen.sql) == (0, [])
 
 
 def test_a_cold_mirror_ends_no_session(desk: Client, redis: Redis) -> None:
     redis.delete(naming.marker("session"))
-    assert who(desk) == "alice"
+    assert read_user_name(desk) == "alice"

@@ -30,7 +30,7 @@ Told = list[tuple[object, ...]]
 
 
 @pytest.fixture(autouse=True)
-def whole() -> None:
+def warm_sessions() -> None:
     rebuild(["session"])
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def whole() -> None:
+def warm_sessions() -> None:
     rebuild(["session"])
 
 

@@ -15,17 +15,17 @@ from mirror.relay import drain_all
 from tests.support.accounts.sessions import (
     PASSWORD,
     alice,
+    browser_with_token,
     desk,
-    digest_in,
-    kept,
     log_in,
-    token_in,
-    who,
-    whole,
-    with_token,
+    read_digest,
+    read_session_values,
+    read_token,
+    read_user_name,
+    warm_sessions,
 )
 
-__all__ = ["alice", "desk", "whole"]
+__all__ = ["alice", "desk", "warm_sessions"]
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.urls("tests.support.accounts.session_urls"),
@@ -62,72 +62,72 @@ def test_the_token_is_stored_nowhere(desk: Client, redis: Redis) -> None:
     desk.get("/accounts/sessions/")
     drain_all()
     said = everything(redis)
-    assert digest_in(desk) in said
-    assert token_in(desk) not in said
+    assert read_digest(desk) in said
+    assert read_token(desk) not in said
 
 
 def test_login_rotates_the_token_and_keeps_anonymous_data(alice: User) -> None:
     client = Client()
     client.get("/keep/?colour=blue")
-    before = token_in(client)
+    before = read_token(client)
     client.post("/accounts/login/", {"username": "alice", "password": PASSWORD})
-    assert token_in(client) != before
-    assert kept(client) == {"colour": "blue"}
-    assert kept(with_token(before)) == {}
+    assert read_token(client) != before
+    assert read_session_values(client) == {"colour": "blue"}
+    assert read_session_values(browser_with_token(before)) == {}
     assert Session.objects.count() == 1
 
 
 def test_a_planted_token_is_not_adopted(alice: User) -> None:
-    client = with_token("planted-by-somebody-else-0123456")
+    client = browser_with_token("planted-by-somebody-else-0123456")
     client.post("/accounts/login/", {"username": "alice", "password": PASSWORD})
-    assert who(client) == "alice"
-    assert who(with_token("planted-by-somebody-else-0123456")) == ""
+    assert read_user_name(client) == "alice"
+    assert read_user_name(browser_with_token("planted-by-somebody-else-0123456")) == ""
 
 
 def test_a_repeated_login_rotates_the_token(alice: User, desk: Client) -> None:
-    before = token_in(desk)
+    before = read_token(desk)
     desk.force_login(alice)
-    assert token_in(desk) != before
-    assert who(desk) == "alice"
-    assert who(with_token(before)) == ""
+    assert read_token(desk) != before
+    assert read_user_name(desk) == "alice"
+    assert read_user_name(browser_with_token(before)) == ""
 
 
 def test_logout_ends_the_session_and_replaces_the_cookie(desk: Client) -> None:
-    before = token_in(desk)
+    before = read_token(desk)
     desk.get("/keep/?colour=blue")
     response = desk.post("/accounts/logout/")
     assert before not in response.cookies["sessionid"].value
-    assert who(with_token(before)) == ""
-    assert kept(desk) == {}
+    assert read_user_name(browser_with_token(before)) == ""
+    assert read_session_values(desk) == {}
     assert not Session.objects.filter(user__isnull=False).exists()
 
 
 def test_login_as_another_user_begins_with_an_empty_session(alice: User, desk: Client) -> None:
     desk.get("/keep/?colour=blue")
-    before = token_in(desk)
+    before = read_token(desk)
     desk.force_login(User.objects.create_user("bob"))
-    assert (who(desk), kept(desk)) == ("bob", {})
-    assert who(with_token(before)) == ""
+    assert (read_user_name(desk), read_session_values(desk)) == ("bob", {})
+    assert read_user_name(browser_with_token(before)) == ""
 
 
 def test_a_request_cannot_save_a_session_that_ended_meanwhile(desk: Client) -> None:
-    before = token_in(desk)
+    before = read_token(desk)
     assert desk.get("/ended-meanwhile/").status_code == 400
-    assert who(with_token(before)) == ""
+    assert read_user_name(browser_with_token(before)) == ""
     assert Session.objects.count() == 0
 
 
 def test_more_rights_rotate_the_token_and_keep_the_data(alice: User, desk: Client) -> None:
     desk.get("/keep/?colour=blue")
-    before, row = token_in(desk), Session.objects.get()
+    before, row = read_token(desk), Session.objects.get()
     User.objects.filter(pk=alice.pk).update(is_staff=True, is_superuser=True)
     drain_all()
-    assert who(desk) == "alice"
-    after = token_in(desk)
+    assert read_user_name(desk) == "alice"
+    after = read_token(desk)
     assert after != before
-    assert kept(desk) == {"colour": "blue"}
-    assert who(with_token(before)) == ""
-    assert token_in(desk) == after  # it rotates once
+    assert read_session_values(desk) == {"colour": "blue"}
+    assert read_user_name(browser_with_token(before)) == ""
+    assert read_token(desk) == after  # it rotates once
     assert (Session.objects.get().device, Session.objects.get().user) == (row.device, alice)
     assert desk.get(STAFF_PAGE).status_code == 200
 
@@ -139,9 +139,9 @@ def test_fewer_rights_rotate_the_token(what: str, alice: User) -> None:
     alice.groups.add(group)
     group.permissions.add(Permission.objects.order_by("pk")[0])
     desk = log_in(alice)
-    before = token_in(desk)
-    assert who(desk) == "alice"
-    assert token_in(desk) == before
+    before = read_token(desk)
+    assert read_user_name(desk) == "alice"
+    assert read_token(desk) == before
     if what == "staff":
         User.objects.filter(pk=alice.pk).update(is_staff=False)
     elif what == "group":
@@ -149,19 +149,19 @@ def test_fewer_rights_rotate_the_token(what: str, alice: User) -> None:
     else:
         group.permissions.clear()
     drain_all()
-    assert who(desk) == "alice"
-    assert token_in(desk) != before
+    assert read_user_name(desk) == "alice"
+    assert read_token(desk) != before
 
 
 def test_concurrent_requests_rotate_the_token_once(alice: User, desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     User.objects.filter(pk=alice.pk).update(is_staff=True)
     drain_all()
-    late = with_token(token_in(desk))
+    late = browser_with_token(read_token(desk))
     rotate = middleware.rotate_for_rights
 
     def after_another(session: Any) -> None:
         monkeypatch.setattr(middleware, "rotate_for_rights", rotate)
-        assert who(desk) == "alice"
+        assert read_user_name(desk) == "alice"
         rotate(session)
 
     monkeypatch.setattr(middleware, "rotate_for_rights", after_another)
@@ -169,17 +169,17 @@ def test_concurrent_requests_rotate_the_token_once(alice: User, desk: Client, mo
     assert response.json()["user"] == "alice"  # the session was valid at the start of the request
     assert "sessionid" not in response.cookies
     assert Session.objects.count() == 1
-    assert who(desk) == "alice"
+    assert read_user_name(desk) == "alice"
 
 
 def test_changing_the_own_password_ends_all_other_sessions(alice: User, desk: Client) -> None:
     phone, bob = log_in(alice), log_in(User.objects.create_user("bob"))
     desk.get("/keep/?colour=blue")
-    before = token_in(desk)
+    before = read_token(desk)
     desk.post("/change-password/", {"password": "a noisy bookshop"})
-    assert (who(desk), who(phone), who(bob)) == ("alice", "", "bob")
-    assert kept(desk) == {"colour": "blue"}
-    assert token_in(desk) != before
+    assert (read_user_name(desk), read_user_name(phone), read_user_name(bob)) == ("alice", "", "bob")
+    assert read_session_values(desk) == {"colour": "blue"}
+    assert read_token(desk) != before
     assert Session.objects.filter(user=alice).count() == 1
 
 
@@ -187,7 +187,7 @@ def test_a_password_changed_elsewhere_ends_every_session(alice: User, desk: Clie
     alice.set_password("a noisy bookshop")
     alice.save()
     assert Session.objects.count() == 0
-    assert who(desk) == ""
+    assert read_user_name(desk) == ""
 
 
 def test_a_rehashed_password_ends_no_session(alice: User, desk: Client, settings: Settings) -> None:

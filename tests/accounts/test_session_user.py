@@ -13,12 +13,21 @@ from accounts.sessions import SessionStore
 from catalog.index import copy
 from mirror.recorder import record
 from mirror.sql_only import sql_only
-from tests.support.accounts.sessions import PASSWORD, alice, by_raw_sql, desk, log_in, token_in, who, whole
+from tests.support.accounts.sessions import (
+    PASSWORD,
+    alice,
+    desk,
+    log_in,
+    read_token,
+    read_user_name,
+    update_by_raw_sql,
+    warm_sessions,
+)
 from tests.support.catalog.make import make_book
 from tests.support.faults.tools import at_once
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
-__all__ = ["alice", "desk", "whole"]
+__all__ = ["alice", "desk", "warm_sessions"]
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.urls("tests.support.accounts.session_urls"),
@@ -28,7 +37,7 @@ pytestmark = [
 
 def test_session_and_user_need_one_round_trip_and_no_sql(desk: Client) -> None:
     with record() as seen:
-        assert who(desk) == "alice"
+        assert read_user_name(desk) == "alice"
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
@@ -52,19 +61,19 @@ def test_a_login_writes_its_session_only_in_its_transaction(alice: User) -> None
         client.post("/accounts/login/", {"username": "alice", "password": PASSWORD})
     written = [sql.split(" ", 1)[0] for sql, _ in seen.sql if '"accounts_session"' in sql[:40]]
     assert [word for word in written if word != "SELECT"] == ["INSERT", "UPDATE"]
-    assert who(client) == "alice"
+    assert read_user_name(client) == "alice"
 
 
 def test_a_read_only_page_does_not_write_the_session(desk: Client) -> None:
     row = Session.objects.values().get()
-    who(desk)
+    read_user_name(desk)
     assert Session.objects.values().get() == row
 
 
 def test_other_fields_of_the_user_are_deferred(alice: User, rf: RequestFactory) -> None:
     User.objects.filter(pk=alice.pk).update(email="alice@example.org")
     request = rf.get("/")
-    request.session = SessionStore(token_in(log_in(alice)))
+    request.session = SessionStore(read_token(log_in(alice)))
     with record() as seen:
         user = get_user(request)
         assert isinstance(user, User)
@@ -99,49 +108,49 @@ def test_the_asynchronous_user_is_the_same(desk: Client) -> None:
 @pytest.mark.parametrize(("column", "value"), [("session_secret", "another"), ("password", "another")])
 def test_raw_sql_on_secret_or_password_ends_every_session(column: str, value: str, alice: User, desk: Client) -> None:
     phone = log_in(alice)
-    by_raw_sql(column, value, alice)
-    assert (who(desk), who(phone)) == ("", "")
+    update_by_raw_sql(column, value, alice)
+    assert (read_user_name(desk), read_user_name(phone)) == ("", "")
     assert Session.objects.count() == 0  # each request flushed its invalid session
 
 
 def test_the_fallback_checks_the_secret_too(alice: User, desk: Client) -> None:
-    by_raw_sql("session_secret", "another", alice)
+    update_by_raw_sql("session_secret", "another", alice)
     with sql_only():
-        assert who(desk) == ""
+        assert read_user_name(desk) == ""
 
 
 def test_ending_all_sessions_affects_only_their_user(alice: User, desk: Client) -> None:
     bob = log_in(User.objects.create_user("bob"))
     end_all_sessions(alice)
-    assert (who(desk), who(bob)) == ("", "bob")
+    assert (read_user_name(desk), read_user_name(bob)) == ("", "bob")
 
 
 def test_a_deactivated_user_is_anonymous(alice: User, desk: Client) -> None:
-    by_raw_sql("is_active", False, alice)
-    assert who(desk) == ""
+    update_by_raw_sql("is_active", False, alice)
+    assert read_user_name(desk) == ""
 
 
 def test_a_deleted_user_is_anonymous(alice: User, desk: Client) -> None:
     alice.delete()
-    assert who(desk) == ""
+    assert read_user_name(desk) == ""
 
 
 def test_a_removed_backend_ends_its_sessions(desk: Client, settings: Settings) -> None:
     settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.RemoteUserBackend"]
-    assert who(desk) == ""
+    assert read_user_name(desk) == ""
 
 
 def test_sessions_survive_a_new_secret_key_with_a_fallback(desk: Client, settings: Settings) -> None:
     settings.SECRET_KEY_FALLBACKS = [site.SECRET_KEY]
     settings.SECRET_KEY = "x" * 50
     rebuild(["session"])
-    before = token_in(desk)
-    assert who(desk) == "alice"
-    assert token_in(desk) != before
+    before = read_token(desk)
+    assert read_user_name(desk) == "alice"
+    assert read_token(desk) != before
     settings.SECRET_KEY_FALLBACKS = []
-    assert who(desk) == "alice"
+    assert read_user_name(desk) == "alice"
 
 
 def test_a_new_secret_key_without_a_fallback_ends_all_sessions(desk: Client, settings: Settings) -> None:
     settings.SECRET_KEY = "x" * 50
-    assert who(desk) == ""
+    assert read_user_name(desk) == ""

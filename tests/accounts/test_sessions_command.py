@@ -16,7 +16,13 @@ from accounts import cleaning, tasks
 from accounts.management.commands.sessions import a_limit
 from mirror.lease import lease
 from mirror.redis import relay_client
-from tests.support.accounts.digests import age, digest, left, make_sessions, rows
+from tests.support.accounts.digests import (
+    digest,
+    make_sessions,
+    read_recent_digests,
+    read_stored_digests,
+    set_last_seen,
+)
 from tests.support.mirror.command import Ran
 from tests.support.mirror.command import run as run_command
 from tests.support.servers import RedisServer
@@ -46,22 +52,22 @@ def from_shell(*arguments: str) -> Ran:
 
 def test_the_command_reports_its_result(redis: Redis) -> None:
     sessions, expired = make_sessions(5), make_sessions(2, start=5, expired=True)
-    age(redis, [digest(99), *sessions, *expired])
+    set_last_seen(redis, [digest(99), *sessions, *expired])
     assert run("clean", "--limit", "3") == Ran(
         0, "4 sessions ended: 2 beyond the limit of 3, 2 expired; 1 strays; 3 left\n", ""
     )
-    assert left(redis) == rows() == set(sessions[2:])
+    assert read_recent_digests(redis) == read_stored_digests() == set(sessions[2:])
 
 
 def test_the_command_reports_in_json(redis: Redis) -> None:
-    age(redis, make_sessions(5))
+    set_last_seen(redis, make_sessions(5))
     found = run("clean", "--limit", "3", "--json")
     assert json.loads(found.out) == {"limit": 3, "removed": 2, "expired": 0, "strays": 0, "left": 3, "over": 0}
 
 
 def test_the_default_limit_comes_from_the_settings(redis: Redis, settings: Settings) -> None:
     settings.SESSION_LIMIT = 4
-    age(redis, make_sessions(5))
+    set_last_seen(redis, make_sessions(5))
     assert json.loads(run("clean", "--json").out)["removed"] == 1
 
 
@@ -71,7 +77,7 @@ def test_the_default_setting_keeps_ten_million_sessions() -> None:
 
 def test_a_dry_run_changes_nothing(redis: Redis) -> None:
     sessions = make_sessions(5) + make_sessions(2, start=5, expired=True)
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     assert run("clean", "--limit", "3", "--dry-run").out == "7 sessions: 4 beyond the limit of 3, 2 expired\n"
     assert json.loads(run("clean", "--limit", "9", "--dry-run", "--json").out) == {
         "left": 7,
@@ -79,7 +85,7 @@ def test_a_dry_run_changes_nothing(redis: Redis) -> None:
         "limit": 9,
         "expired": 2,
     }
-    assert left(redis) == rows() == set(sessions)
+    assert read_recent_digests(redis) == read_stored_digests() == set(sessions)
 
 
 @pytest.mark.parametrize("limit", ["-1", "many", "1.5", "", "٣"])
@@ -109,21 +115,21 @@ def test_the_error_without_redis_is_one_line(redis_server: RedisServer, argument
     found = run("clean", "--limit", "1", *arguments)
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
     assert found.err.startswith("ConnectionError: ")
-    assert rows() == set(sessions)
+    assert read_stored_digests() == set(sessions)
 
 
 def test_the_task_keeps_the_limit(redis: Redis, settings: Settings) -> None:
     settings.SESSION_LIMIT = 2
     sessions = make_sessions(5)
-    age(redis, sessions)
+    set_last_seen(redis, sessions)
     assert tasks.clean_sessions() == 3
-    assert left(redis) == rows() == set(sessions[3:])
+    assert read_recent_digests(redis) == read_stored_digests() == set(sessions[3:])
     assert tasks.clean_sessions() == 0
 
 
 def test_the_task_skips_while_another_process_holds_the_lease(redis: Redis, settings: Settings) -> None:
     settings.SESSION_LIMIT = 2
-    age(redis, make_sessions(5))
+    set_last_seen(redis, make_sessions(5))
     with lease(relay_client(), "sessions", 3600):
         assert tasks.clean_sessions() == 0
     assert tasks.clean_sessions() == 3
@@ -135,7 +141,7 @@ def test_the_task_continues_in_the_next_run_when_its_budget_is_spent(
     settings.SESSION_LIMIT = 0
     monkeypatch.setattr(cleaning, "SLICE", 100)
     settings.SESSION_CLEAN_SECONDS = 0.0
-    age(redis, make_sessions(300))
+    set_last_seen(redis, make_sessions(300))
     assert tasks.clean_sessions() == 0
     settings.SESSION_CLEAN_SECONDS = 3600.0
     assert tasks.clean_sessions() == 300

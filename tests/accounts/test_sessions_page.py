@@ -15,7 +15,7 @@ from mirror.rebuild import rebuild
 from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
-from tests.support.accounts.sessions import FIREFOX, SAFARI, digest_in, log_in
+from tests.support.accounts.sessions import FIREFOX, SAFARI, log_in, read_digest
 from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -23,7 +23,7 @@ PATH = "/accounts/sessions/"
 
 
 @pytest.fixture(autouse=True)
-def whole() -> None:
+def warm_sessions() -> None:
     rebuild(["session"])
 
 
@@ -64,31 +64,31 @@ def test_the_page_has_neither_tokens_nor_whole_digests(desk: Client, phone: Clie
     html = desk.get(PATH).content.decode()
     for client in (desk, phone):
         assert client.cookies["sessionid"].value not in html
-        assert digest_in(client) not in html
+        assert read_digest(client) not in html
 
 
 def test_redis_and_sql_give_the_same_list(desk: Client, phone: Client, alice: User, redis: Redis) -> None:
     drain_all()
     for client in (desk, phone):
-        moment = redis.zscore(keys.recent(), digest_in(client)) or 0.0
-        LastSeen.objects.create(session_id=digest_in(client), seen_at=datetime.fromtimestamp(moment, tz=UTC))
-    by_redis = sessions_of(alice.pk, digest_in(desk))
+        moment = redis.zscore(keys.recent(), read_digest(client)) or 0.0
+        LastSeen.objects.create(session_id=read_digest(client), seen_at=datetime.fromtimestamp(moment, tz=UTC))
+    by_redis = sessions_of(alice.pk, read_digest(desk))
     with sql_only(), record() as seen:
-        assert sessions_of(alice.pk, digest_in(desk)) == by_redis
+        assert sessions_of(alice.pk, read_digest(desk)) == by_redis
     assert (seen.round_trips, len(seen.sql)) == (0, 1)
     assert len(by_redis) == 2
 
 
 def test_the_page_shows_the_last_use_of_a_session(desk: Client, phone: Client, redis: Redis) -> None:
     hour_ago = redis.time()[0] - 3600.0
-    redis.zadd(keys.recent(), {digest_in(phone): hour_ago})
+    redis.zadd(keys.recent(), {read_digest(phone): hour_ago})
     assert "last used 1\xa0hour ago" in desk.get(PATH).content.decode()
-    redis.zrem(keys.recent(), digest_in(phone))
+    redis.zrem(keys.recent(), read_digest(phone))
     assert "last use unknown" in desk.get(PATH).content.decode()
 
 
 def test_an_ended_session_is_logged_out_at_its_next_request(desk: Client, phone: Client) -> None:
-    response = desk.post(PATH, {"end": handle_of(digest_in(phone))})
+    response = desk.post(PATH, {"end": handle_of(read_digest(phone))})
     assert response.headers["Location"] == PATH
     assert "The session was ended." in desk.get(PATH).content.decode()
     assert not is_in(phone)
@@ -105,14 +105,14 @@ def test_all_other_sessions_can_be_ended(desk: Client, phone: Client, alice: Use
 
 
 def test_the_current_session_can_be_ended(desk: Client, phone: Client) -> None:
-    response = desk.post(PATH, {"end": handle_of(digest_in(desk))})
+    response = desk.post(PATH, {"end": handle_of(read_digest(desk))})
     assert response.headers["Location"] == "/"
     assert not is_in(desk)
     assert is_in(phone)
 
 
 def test_an_ended_session_is_removed_from_redis(desk: Client, phone: Client, alice: User, redis: Redis) -> None:
-    digest = digest_in(phone)
+    digest = read_digest(phone)
     desk.post(PATH, {"end": handle_of(digest)})
     assert redis.exists(keys.session(digest)) == 0
     assert redis.zscore(keys.recent(), digest) is None
@@ -122,8 +122,8 @@ def test_an_ended_session_is_removed_from_redis(desk: Client, phone: Client, ali
 
 def test_sessions_of_other_users_are_not_found(desk: Client) -> None:
     bob = log_in(User.objects.create_user("bob"), FIREFOX)
-    assert desk.post(PATH, {"end": handle_of(digest_in(bob))}).status_code == 404
-    assert desk.post(PATH, {"end": digest_in(bob)}).status_code == 404
+    assert desk.post(PATH, {"end": handle_of(read_digest(bob))}).status_code == 404
+    assert desk.post(PATH, {"end": read_digest(bob)}).status_code == 404
     assert is_in(bob)
 
 
@@ -150,7 +150,7 @@ def test_other_methods_are_not_allowed(method: str, desk: Client) -> None:
 
 
 def test_an_expired_session_is_not_shown(desk: Client, phone: Client) -> None:
-    Session.objects.filter(pk=digest_in(phone)).update(expire_date="2001-01-01T00:00:00Z")
+    Session.objects.filter(pk=read_digest(phone)).update(expire_date="2001-01-01T00:00:00Z")
     drain_all()
     assert len(desk.get(PATH).context["sessions"]) == 1
     with sql_only():
@@ -173,9 +173,9 @@ def test_the_page_shows_the_newest_sessions_and_the_current_one(
     monkeypatch.setattr(session_list, "MOST", 3)
     clients = [log_in(alice, FIREFOX) for _ in range(5)]
     drain_all()
-    lines = by(lambda: sessions_of(alice.pk, digest_in(desk)))
-    newest = [handle_of(digest_in(c)) for c in reversed(clients)][:3]
-    assert [line.handle for line in lines] == [*newest, handle_of(digest_in(desk))]
+    lines = by(lambda: sessions_of(alice.pk, read_digest(desk)))
+    newest = [handle_of(read_digest(c)) for c in reversed(clients)][:3]
+    assert [line.handle for line in lines] == [*newest, handle_of(read_digest(desk))]
     assert [line.is_present for line in lines] == [False, False, False, True]
 
 

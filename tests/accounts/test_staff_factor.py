@@ -14,8 +14,8 @@ from accounts.second_factor import app_codes, recovery, vault
 from accounts.second_factor.models import AuthenticatorApp, RecoveryCode
 from config.roles import make_roles
 from tests.support.accounts.factors import add_app, present_code
-from tests.support.accounts.lockout import PASSWORD, is_in, log_in
-from tests.support.accounts.mail import delivered
+from tests.support.accounts.lockout import PASSWORD, is_logged_in, log_in
+from tests.support.accounts.mail import deliver_emails
 from tests.support.mirror.command import run
 
 ADMIN = "/admin/accounts/user/"
@@ -51,18 +51,18 @@ def test_staff_without_a_factor_must_add_one_to_log_in(client: Client, staff: Us
     response = client.post("/accounts/login/", given, follow=True)
     assert response.redirect_chain[-1][0] == "/accounts/factors/"
     assert "Staff accounts need a second factor" in response.content.decode()
-    assert not is_in(client)
+    assert not is_logged_in(client)
     assert client.get(ADMIN).status_code == 302
     client.get(APP)
     wrong = client.post(APP, {"code": "000000"})
     assert 'id="id_code-errors"' in wrong.content.decode()
-    assert not is_in(client)
+    assert not is_logged_in(client)
     page = add_first_app(client)
     assert len(page.context["codes"]) == 10
     assert f'href="{ADMIN}"' in page.content.decode()
     assert client.get(ADMIN).status_code == 200
     assert AuditEvent.objects.filter(kind="factor", details="An authenticator app was added.", actor=staff).exists()
-    assert [letter.subject for letter in delivered()] == [
+    assert [letter.subject for letter in deliver_emails()] == [
         "Your Diptych second factors were changed",
         "New login to your Diptych account",
     ]
@@ -96,7 +96,7 @@ def test_a_session_of_staff_without_a_factor_is_anonymous(client: Client, settin
 def test_readers_need_no_second_factor(client: Client) -> None:
     User.objects.create_user("alice", password=PASSWORD)
     log_in(client, "alice")
-    assert is_in(client)
+    assert is_logged_in(client)
 
 
 def logged_in(user: User) -> Client:
@@ -201,12 +201,12 @@ def test_a_superuser_can_remove_lost_factors(staff: User) -> None:
     lost = User.objects.create_user("lost", email="lost@example.org", password=PASSWORD, is_staff=True)
     there = logged_in(lost)
     client = logged_in(staff)
-    delivered()
+    deliver_emails()
     given = {"action": "remove_factors", "_selected_action": [lost.pk]}
     assert client.post(ADMIN, given).status_code == 302
     assert not AuthenticatorApp.objects.filter(pk=lost.pk).exists()
     assert there.get("/accounts/").status_code == 302
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     assert "All second factors were removed by staff." in str(letter.body)
     event = AuditEvent.objects.get(kind="factor", details="All second factors were removed by staff.")
     assert (event.actor, event.object) == (staff, "lost")

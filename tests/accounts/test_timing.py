@@ -15,7 +15,7 @@ from accounts.lockout.models import FailedLogins
 from accounts.models import AccountDeletion, User
 from mirror.models import Change
 from mirror.recorder import record
-from tests.support.accounts.lockout import HOME, LOGIN, PASSWORD, fail, hashing
+from tests.support.accounts.lockout import HOME, LOGIN, PASSWORD, fail_logins, record_hashing
 from tests.support.servers import RedisServer
 
 REGISTER = "/accounts/register/"
@@ -49,7 +49,7 @@ class Seen(NamedTuple):
 
 def send(path: str, **given: str) -> Seen:
     client = Client()
-    with hashing() as runs, record() as seen:
+    with record_hashing() as runs, record() as seen:
         response: Any = client.post(path, given, REMOTE_ADDR=HOME)
     body = response.content.decode()
     for value in given.values():  # the page repeats the typed text
@@ -91,7 +91,7 @@ def test_wrong_password_and_unknown_name_give_the_same_response_and_work(
 
 def test_lock_outs_of_known_and_unknown_names_give_the_same_response_and_work() -> None:
     for name in ("alice", "nobody at all", "bob"):
-        fail(name)
+        fail_logins(name)
     locked = log_in("alice", PASSWORD)
     assert (locked.status, locked.hashes) == (429, 0)
     assert not any("accounts_user" in statement for statement in locked.sql)

@@ -9,7 +9,7 @@ from redis import Redis
 from accounts import keys, tokens
 from mirror.naming import with_prefix
 from mirror.recorder import record
-from tests.support.accounts.digests import age, digest, left, make_sessions
+from tests.support.accounts.digests import digest, make_sessions, read_recent_digests, set_last_seen
 from tests.support.servers import RedisServer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
@@ -31,7 +31,7 @@ def test_a_touch_records_and_marks_the_time_of_redis(redis: Redis) -> None:
 def test_a_touch_needs_one_round_trip_and_no_sql(redis: Redis) -> None:
     (session,) = make_sessions(1)
     tokens.begin(session)
-    age(redis, [session])
+    set_last_seen(redis, [session])
     seen = redis.zscore(keys.recent(), session)
     with record() as recording:
         assert tokens.touch(session, seen)
@@ -49,7 +49,7 @@ def test_a_recent_time_costs_no_round_trip(redis: Redis) -> None:
 
 def test_concurrent_requests_write_once(redis: Redis) -> None:
     (session,) = make_sessions(1)
-    age(redis, [session])
+    set_last_seen(redis, [session])
     old = redis.zscore(keys.recent(), session)
     assert tokens.touch(session, old)
     first, mark = redis.zscore(keys.recent(), session), redis.zscore(keys.recent_marks(), session)
@@ -61,7 +61,7 @@ def test_concurrent_requests_write_once(redis: Redis) -> None:
 def test_a_time_never_decreases(redis: Redis, settings: Settings) -> None:
     settings.SESSION_TOUCH_SECONDS = 0
     (session,) = make_sessions(1)
-    age(redis, [session], seconds=-3600)  # the clock of Redis was ahead
+    set_last_seen(redis, [session], seconds=-3600)  # the clock of Redis was ahead
     ahead = redis.zscore(keys.recent(), session)
     assert tokens.touch(session, None)
     assert redis.zscore(keys.recent(), session) == ahead
@@ -81,7 +81,7 @@ def test_a_claimed_session_cannot_be_touched(redis: Redis) -> None:
 def test_a_late_touch_does_not_bring_back_a_removed_session(redis: Redis) -> None:
     assert not tokens.touch(digest(1), 1.0)
     assert not tokens.touch(digest(1), None)
-    assert left(redis) == set()
+    assert read_recent_digests(redis) == set()
 
 
 def test_a_touch_brings_back_a_session_that_redis_lost(redis: Redis) -> None:
@@ -89,7 +89,7 @@ def test_a_touch_brings_back_a_session_that_redis_lost(redis: Redis) -> None:
     with CaptureQueriesContext(connection) as queries:
         assert tokens.touch(session, None)
     assert len(queries) == 1
-    assert left(redis) == {session}
+    assert read_recent_digests(redis) == {session}
     assert redis.zcard(keys.recent_marks()) == 1
 
 
@@ -97,10 +97,10 @@ def test_removed_sessions_leave_no_mark(redis: Redis) -> None:
     sessions = make_sessions(2500)
     for session in sessions[:10]:
         tokens.begin(session)
-    age(redis, sessions[10:])
+    set_last_seen(redis, sessions[10:])
     tokens.forget(sessions[:9] + sessions[10:])
     tokens.forget([])
-    assert left(redis) == {sessions[9]}
+    assert read_recent_digests(redis) == {sessions[9]}
     assert redis.zrange(keys.recent_marks(), 0, -1) == [sessions[9].encode()]
 
 

@@ -15,12 +15,12 @@ class _Visitor:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.request, self.got, self.left = request, b"", 0
 
-    def ask(self) -> None:
+    def request_page(self) -> None:
         """Send the request."""
         self.got, self.left = b"", -1
         self.socket.sendall(self.request)
 
-    def hear(self) -> bool:
+    def receive(self) -> bool:
         """Read available bytes and return whether the response is complete. Raises ConnectionError on failure."""
         found = self.socket.recv(65536)
         if not found:
@@ -39,7 +39,7 @@ class _Visitor:
         return self.left == 0
 
 
-def ask(port: int, path: str, times: int, headers: dict[str, str]) -> None:
+def request_page(port: int, path: str, times: int, headers: dict[str, str]) -> None:
     """Request ``path`` ``times`` times and wait for all responses."""
     lines = [f"GET {path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in headers.items())]
     request = "\r\n".join([*lines, "", ""]).encode()
@@ -52,7 +52,7 @@ def ask(port: int, path: str, times: int, headers: dict[str, str]) -> None:
     while open_:
         for key, _ in selector.select():
             visitor = key.data
-            if visitor.hear():
+            if visitor.receive():
                 open_ -= 1
                 if left > 0:
                     visitor.ask()

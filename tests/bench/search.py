@@ -57,8 +57,8 @@ def _measure_real(data: Path, step: int, sql_step: int) -> bool:
 
     from catalog.search.models import Posting, Term
     from mirror.sql_only import sql_only
-    from tests.support.search.asking import MIRRORS, warm_search
-    from tests.support.whole import rebuild
+    from tests.support.search.queries import MIRRORS, warm_search
+    from tests.support.warm_mirrors import rebuild
 
     call_command("migrate", verbosity=0)
     rebuild(MIRRORS)
@@ -87,7 +87,7 @@ def _measure_real(data: Path, step: int, sql_step: int) -> bool:
 
 def _ask_real(every: int) -> Iterator[tuple[str, int, float, float]]:
     from catalog.search.words import names_of_title
-    from tests.support.search.asking import all_authors, all_titles, count_found, mistype, named_first
+    from tests.support.search.queries import all_authors, all_titles, count_first_authors, count_found, mistype
 
     chance = random.Random(2026)
     titles, authors = all_titles()[::every], all_authors()[::every]
@@ -97,7 +97,7 @@ def _ask_real(every: int) -> Iterator[tuple[str, int, float, float]]:
         ("titles with a mistake", [(pk, mistype(title, chance)) for pk, title in titles], count_found),
         ("titles, without series", bare, count_found),
         ("titles with a mistake, without series", [(pk, mistype(title, chance)) for pk, title in bare], count_found),
-        ("authors first", authors, named_first),
+        ("authors first", authors, count_first_authors),
     ]
     for what, queries, count in asked:
         began = time.process_time()
@@ -146,7 +146,7 @@ class _Invented:
 
 def _measure_invented(count: int) -> None:
     from mirror.redis import relay_client
-    from tests.support.search.asking import mistype
+    from tests.support.search.queries import mistype
 
     invented, redis = _Invented(), relay_client()
     for key in redis.scan_iter("search:*", count=10_000):

@@ -20,7 +20,7 @@ from mirror.relay import drain_all
 from shop import keys
 from shop.models import Product
 from social.models import Post
-from tests.bench.load import ask
+from tests.bench.load import request_page
 from tests.bench.table import Comparison
 from tests.support.servers import die_with_parent, free_port, wait_until
 from tests.support.shop.make import make_product
@@ -68,13 +68,13 @@ def comparisons() -> Iterator[Comparison]:
     with ExitStack() as stack:
         ports = {kind: stack.enter_context(server(kind)) for kind in ("bare", "ours", "ungated", "plain", "django")}
         for name, headers in who.items():
-            asked = {kind: partial(ask, port, path, REQUESTS, headers) for kind, port in ports.items()}
+            asked = {kind: partial(request_page, port, path, REQUESTS, headers) for kind, port in ports.items()}
             for kind in ("ours", "ungated", "django"):
-                ask(ports[kind], path, 200, headers)
+                request_page(ports[kind], path, 200, headers)
             relay_client().zadd(keys.viewed(), {str(product.pk): -1e6})
             sizes = f"{REQUESTS:,} requests on 8 connections, 2 workers"
             page = f"a book's page from the cache, for {name}"
-            bare = partial(ask, ports["bare"], "/ok/", REQUESTS, {})
+            bare = partial(request_page, ports["bare"], "/ok/", REQUESTS, {})
             yield Comparison(page, 'a bare "ok"', sizes, asked["ours"], bare)
             yield Comparison(page, "Django's cache middleware", sizes, asked["ours"], asked["django"])
             yield Comparison(page, "no page cache", sizes, asked["ours"], asked["plain"])

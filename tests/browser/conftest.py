@@ -22,7 +22,7 @@ from pytest_django.live_server_helper import LiveServer
 from catalog.models import Book, Tag
 from tests.support.catalog.make import make_books, make_links
 from tests.support.servers import wait_until
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 FLAGS = [
     "--no-sandbox",  # tests run in containers, as root

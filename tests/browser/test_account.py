@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from mirror.rebuild import rebuild
 from tests.browser.conftest import PHONE, Audit, OpenPage
-from tests.support.accounts.mail import delivered, link_in
+from tests.support.accounts.mail import deliver_emails, find_link
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD, NEW, ADDRESS = "a quiet bookshop", "an even quieter one", "alice@example.org"
@@ -36,8 +36,8 @@ def confirm_address(page: Page) -> None:
     page.get_by_label("Current password").fill(PASSWORD)
     page.get_by_role("button", name="Send link").click()
     expect(page.get_by_role("status")).to_contain_text("We sent a link to")
-    (letter,) = delivered()
-    page.goto(link_in(letter))
+    (letter,) = deliver_emails()
+    page.goto(find_link(letter))
     page.get_by_role("button", name="Verify this address").click()
     expect(page.get_by_role("status")).to_contain_text("Your email address was changed.")
     expect(page.get_by_role("main")).to_contain_text(ADDRESS)
@@ -53,8 +53,8 @@ def test_confirmed_address_can_reset_the_password(open_page: OpenPage, alice: Us
     page.get_by_label("Email address").fill(ADDRESS)
     page.get_by_role("button", name="Send link").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Check your email")
-    (letter,) = delivered()
-    page.goto(link_in(letter))
+    (letter,) = deliver_emails()
+    page.goto(find_link(letter))
     expect(page).to_have_url(re.compile("/set-password/$"))
     page.get_by_label("New password", exact=True).fill(NEW)
     page.get_by_label("New password confirmation").fill(NEW)

@@ -8,9 +8,9 @@ from playwright.sync_api import Page, expect
 from mirror.relay import drain_all
 from shop.models import Product
 from tests.browser.conftest import PHONE, Audit, OpenPage
-from tests.support.shop.carts import trust
+from tests.support.shop.carts import restore_backups
 from tests.support.shop.make import make_product, make_sale
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,7 +26,7 @@ def shelf(transactional_db: None) -> list[Product]:
     ]
     make_sale(made[2], price=1500)
     rebuild()
-    trust()
+    restore_backups()
     return made
 
 

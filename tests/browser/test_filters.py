@@ -9,7 +9,7 @@ from catalog.models import Author, Book
 from shop.models import Product
 from tests.browser.conftest import Audit, settled
 from tests.support.catalog.make import make_books
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

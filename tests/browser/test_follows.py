@@ -7,7 +7,7 @@ from accounts.models import User
 from social.services import people
 from social.services.posts import post
 from tests.browser.conftest import PHONE, Audit, OpenPage, settled
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

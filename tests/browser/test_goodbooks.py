@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 
 from tests.support import samples
 from tests.support.catalog.goodbooks import read_tagged
-from tests.support.whole import SITE
+from tests.support.warm_mirrors import SITE
 
 
 def check_pages(page: Page, folder: Path) -> None:

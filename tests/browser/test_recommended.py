@@ -5,7 +5,7 @@ import pytest
 from catalog.models import Book
 from shop.models import Product, Recommendation
 from tests.browser.conftest import WIDTHS, Audit, OpenPage
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 
 @pytest.fixture

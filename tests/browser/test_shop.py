@@ -15,7 +15,7 @@ from shop.models import Order, Payment, PaymentState, Product, State
 from tests.browser.conftest import PHONE, Audit, OpenPage
 from tests.browser.test_loginlog import sign_in
 from tests.support.shop.make import make_order, make_product, make_sale
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "a quiet bookshop"

@@ -14,9 +14,9 @@ from social.models import Follow, Post
 from social.services import people, posts
 from tests.browser.conftest import Audit, OpenPage, settled
 from tests.browser.test_loginlog import sign_in
-from tests.browser.test_people import tab_to
+from tests.browser.test_registration import tab_to
 from tests.support.catalog.make import make_book
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

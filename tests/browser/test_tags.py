@@ -7,7 +7,7 @@ from accounts.models import User
 from catalog.models import Book, Tag, Tagging
 from tests.browser.conftest import Audit, OpenPage, settled
 from tests.support.catalog.make import make_links
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "a quiet bookshop"

@@ -9,7 +9,7 @@ from accounts.models import User
 from catalog.models import Author, Book, Tag, TagVote
 from mirror.recorder import record
 from tests.support.catalog.make import make_book
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 BOOKS, AUTHORS, TAGS = "/admin/catalog/book/", "/admin/catalog/author/", "/admin/catalog/tag/"
 rows = pytest.mark.django_db

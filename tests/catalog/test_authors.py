@@ -17,8 +17,8 @@ from social.models import Post
 from tests.support.catalog.make import make_authors, make_book, make_books
 from tests.support.catalog.warm import own_copy, shown
 from tests.support.catalog.warm import warm_up as warm_up_books
-from tests.support.site.html import what_the_policy_forbids
-from tests.support.whole import rebuild
+from tests.support.site.html import find_policy_violations
+from tests.support.warm_mirrors import rebuild
 
 __all__ = ["own_copy"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy"), pytest.mark.on_sqlite]
@@ -54,7 +54,7 @@ def test_the_page_has_books_by_popularity_and_posts_about_them(client: Client, a
     assert "Said 0" in html
     assert "Said 1" in html
     assert "Said 2" not in html
-    assert what_the_policy_forbids(html) == []
+    assert find_policy_violations(html) == []
 
 
 def test_the_next_page_is_a_plain_link_or_a_part_for_htmx(client: Client, ann: Author) -> None:

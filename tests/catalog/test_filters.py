@@ -16,7 +16,7 @@ from mirror.relay import drain_all
 from shop.models import Product
 from tests.support.catalog.make import make_book, make_books, make_links, make_products
 from tests.support.catalog.queries import ORDERS
-from tests.support.catalog.warm import all_pages, both, own_copy, warm_up
+from tests.support.catalog.warm import find_all_pages, find_both_ways, own_copy, warm_up
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy"), pytest.mark.on_sqlite]
 __all__ = ["own_copy"]
@@ -46,7 +46,7 @@ def shelf() -> list[Book]:
 def _found(given: dict[str, str], text: str = "") -> set[int]:
     chosen = read_filters(given)
     assert not chosen.errors
-    return {book["id"] for book in both(text, "", "", chosen, 10).books}
+    return {book["id"] for book in find_both_ways(text, "", "", chosen, 10).books}
 
 
 def _expected(**wanted: Any) -> set[int]:
@@ -92,7 +92,7 @@ def test_each_filter_equals_a_check_of_each_book(
 @pytest.mark.parametrize("order", ORDERS)
 def test_filters_combine_with_every_order_and_with_paging(shelf: list[Book], order: str) -> None:
     chosen = read_filters({"year_from": "-400", "price_to": "9"})
-    pages = all_pages("even | -even", order, chosen)
+    pages = find_all_pages("even | -even", order, chosen)
     assert len(pages) > 20
     assert len(pages) == len(set(pages)) == sql.count(parse(""), chosen.narrowings)
 

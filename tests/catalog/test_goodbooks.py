@@ -19,7 +19,7 @@ from tests.support import real_data, samples
 from tests.support.catalog.goodbooks import fold, read_rows, read_tagged, write_first_books
 from tests.support.catalog.make import make_products
 from tests.support.catalog.queries import ORDERS
-from tests.support.catalog.warm import all_pages, both, own_copy, warm_up
+from tests.support.catalog.warm import find_all_pages, find_both_ways, own_copy, warm_up
 
 __all__ = ["own_copy"]
 QUERIES = 40
@@ -109,10 +109,10 @@ def _check_any_query() -> None:
     names = [name for _, name in held.structure._sizes] + ["no such tag", "fantsy"]
     chance, found = random.Random(20), 0
     for n in range(QUERIES):
-        page = both(query.to_text(_random_query(chance, names)), ORDERS[n % len(ORDERS)])
+        page = find_both_ways(query.to_text(_random_query(chance, names)), ORDERS[n % len(ORDERS)])
         found += page.count > 0
         if page.next:
-            both(page.query, page.sort, page.next)
+            find_both_ways(page.query, page.sort, page.next)
     assert found > QUERIES / 2
 
 
@@ -133,7 +133,7 @@ def _check_every_page(text: str) -> None:
     """Assert that Redis and SQL show the same on every page of a query in every order."""
     expected = set(sql.matching(_parse(text)).values_list("pk", flat=True))
     for order in ORDERS:
-        assert set(all_pages(text, order)) == expected
+        assert set(find_all_pages(text, order)) == expected
 
 
 def _check_the_whole_catalogue() -> None:

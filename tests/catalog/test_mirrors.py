@@ -14,7 +14,7 @@ from mirror import naming, registry, relay
 from mirror.entries import single
 from mirror.verify import verify
 from tests.support.catalog.make import make_book
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 rows = pytest.mark.django_db
 commits = pytest.mark.django_db(transaction=True)

@@ -12,7 +12,7 @@ from catalog.languages import language_name
 from catalog.models import Author, Book, Tag
 from catalog.results import BookRecord
 from catalog.templatetags.books import _cards, year
-from tests.support.site.html import what_the_policy_forbids
+from tests.support.site.html import find_policy_violations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
@@ -115,7 +115,7 @@ def test_a_book_page_has_all_its_tags_as_links(client: Client, shelf: dict[str, 
 @pytest.mark.parametrize("path", ["/books/", "/books/?q=ruby", "/books/?q=ruby+%26", "/books/?q=none", "/books/{pk}/"])
 def test_pages_have_no_inline_code_and_no_external_resources(client: Client, shelf: dict[str, Book], path: str) -> None:
     html = client.get(path.format(pk=shelf["Rails"].pk)).content.decode()
-    assert what_the_policy_forbids(html) == []
+    assert find_policy_violations(html) == []
 
 
 NO_WORDS = (SafeString(), SafeString())

@@ -22,7 +22,7 @@ from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from tests.support.catalog.make import make_authors, make_book, make_books, make_links, make_products
 from tests.support.catalog.queries import NAMES, ORDERS, nodes
-from tests.support.catalog.warm import all_pages, both, own_copy, shown, warm_up
+from tests.support.catalog.warm import find_all_pages, find_both_ways, own_copy, shown, warm_up
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
@@ -57,22 +57,22 @@ def shelf() -> None:
 def test_the_examples_of_the_seed_hold() -> None:
     ruby, rails, erlang = make_book(tags="ruby"), make_book(tags="ruby web"), make_book(tags="erlang")
     warm_up()
-    assert [book["id"] for book in both("ruby & web").books] == [rails.pk]
-    assert [book["id"] for book in both("ruby - web").books] == [ruby.pk]
-    assert {book["id"] for book in both("web | erlang").books} == {rails.pk, erlang.pk}
+    assert [book["id"] for book in find_both_ways("ruby & web").books] == [rails.pk]
+    assert [book["id"] for book in find_both_ways("ruby - web").books] == [ruby.pk]
+    assert {book["id"] for book in find_both_ways("web | erlang").books} == {rails.pk, erlang.pk}
 
 
 @pytest.mark.parametrize("text", ["", "a", "-a", "a | young-adult", "武侠 - a", '"a b" & "\\""', "nobody"])
 def test_redis_and_sql_show_the_same_on_every_page_to_the_end(shelf: None, text: str) -> None:
     for sort in ORDERS:
-        assert set(all_pages(text, sort)) == set(sql.matching(parse(text)).values_list("pk", flat=True)), sort
+        assert set(find_all_pages(text, sort)) == set(sql.matching(parse(text)).values_list("pk", flat=True)), sort
 
 
 def test_redis_and_sql_show_the_same_for_any_query(shelf: None) -> None:
     @trying(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.nested_given, HealthCheck.too_slow])
     @given(node=nodes())
     def same(node: Node) -> None:
-        both(to_text(node), random.choice(ORDERS))
+        find_both_ways(to_text(node), random.choice(ORDERS))
 
     same()
 
@@ -81,7 +81,7 @@ def _after_news(text: str, sort: str = "", after: str = "") -> BookList:
     """Drain all changes, and return a page after checking that it equals that of SQL."""
     drain_all()
     first = shown(find_books(text, sort, after))
-    page = both(text, sort, after)
+    page = find_both_ways(text, sort, after)
     assert shown(page) == first
     return page
 
@@ -106,7 +106,7 @@ def test_new_changes_cost_a_second_round_trip_and_no_sql(shelf: None) -> None:
 
 
 def test_a_page_continues_at_its_cursor_even_if_books_are_added_or_deleted(shelf: None) -> None:
-    first = both("", "title")
+    first = find_both_ways("", "title")
     last = first.books[-1]["id"]
     make_book("!", tags="a")  # comes before the cursor
     Book.objects.get(pk=last).delete()
@@ -117,17 +117,17 @@ def test_a_page_continues_at_its_cursor_even_if_books_are_added_or_deleted(shelf
 
 @pytest.mark.parametrize("after", ["x", "WyJ0aXRsZSIsIngiLDFd:abc", "\0", "é" * 5000])
 def test_an_invalid_cursor_means_the_first_page(shelf: None, after: str) -> None:
-    assert shown(both("a", "title", after)) == shown(both("a", "title"))
+    assert shown(find_both_ways("a", "title", after)) == shown(find_both_ways("a", "title"))
 
 
 def test_a_cursor_of_another_order_means_the_first_page(shelf: None) -> None:
-    cursor = both("a", "title").next
+    cursor = find_both_ways("a", "title").next
     assert cursor
-    assert shown(both("a", "popular", cursor)) == shown(both("a", "popular"))
+    assert shown(find_both_ways("a", "popular", cursor)) == shown(find_both_ways("a", "popular"))
 
 
 def test_an_unknown_order_falls_back_to_the_most_read(shelf: None) -> None:
-    page = both("a", "by-colour")
+    page = find_both_ways("a", "by-colour")
     assert (page.sort, [sort.name for sort in page.sorts if sort.is_current]) == ("popular", ["popular"])
 
 
@@ -142,19 +142,19 @@ def test_an_invalid_query_uses_neither_redis_nor_sql(text: str, position: int) -
 
 
 def test_facets_narrow_and_chips_widen(shelf: None) -> None:
-    page = both("a - b")
+    page = find_both_ways("a - b")
     narrower = page.facets[0]
     assert narrower.name not in ("a", "b")
-    assert both(narrower.query).count == narrower.count
+    assert find_both_ways(narrower.query).count == narrower.count
     assert [(chip.name, chip.is_excluded, chip.query) for chip in page.chips] == [
         ("a", False, "-b"),
         ("b", True, "a"),
     ]
-    assert both(page.chips[1].query).count > page.count
+    assert find_both_ways(page.chips[1].query).count > page.count
 
 
 def test_addresses_keep_query_and_order(shelf: None) -> None:
-    page = both("a & b", "title")
+    page = find_both_ways("a & b", "title")
     assert page.facets[0].url.startswith("/books/?q=a+%26+b+%26+")
     assert all(facet.url.endswith("&sort=title") for facet in page.facets)
     assert page.chips[0].url == "/books/?q=b&sort=title"
@@ -169,7 +169,7 @@ def test_addresses_keep_query_and_order(shelf: None) -> None:
 
 def test_an_unknown_tag_comes_with_similar_tags(shelf: None) -> None:
     Tag.objects.create(name="yung-adult")  # exists, but is on no book
-    page = both("a & yung-adult")
+    page = find_both_ways("a & yung-adult")
     (unknown,) = page.unknown
     assert (unknown.name, [(tag.name, tag.query) for tag in unknown.similar]) == (
         "yung-adult",
@@ -217,7 +217,7 @@ def test_a_record_is_parsed_on_first_access(shelf: None) -> None:
 @pytest.fixture
 def expected(shelf: None) -> dict[str, Any]:
     """The page that a warm catalogue shows."""
-    return shown(both("a - b", "title"))
+    return shown(find_both_ways("a - b", "title"))
 
 
 def _is_answered_by_sql(expected: dict[str, Any]) -> Recording:
@@ -249,19 +249,19 @@ def private(redis_server: RedisServer, shelf: None) -> RedisServer:
 
 
 def test_sql_answers_alike_while_redis_is_stopped(private: RedisServer) -> None:
-    before = shown(both("a - b", "title"))
+    before = shown(find_both_ways("a - b", "title"))
     private.kill()
     _is_answered_by_sql(before)
     private.start()
     breaker.reset()
     drain_all()
     warm_up()
-    assert shown(both("a - b", "title")) == before
+    assert shown(find_both_ways("a - b", "title")) == before
 
 
 def test_sql_answers_alike_while_redis_hangs(private: RedisServer, settings: Settings) -> None:
     settings.MIRROR = {**settings.MIRROR, "BREAKER_SECONDS": 60}
-    before = shown(both("a - b", "title"))
+    before = shown(find_both_ways("a - b", "title"))
     with hung(private):
         seen = _is_answered_by_sql(before)
     assert seen.round_trips == 1  # no further attempts after the first time-out
@@ -271,4 +271,4 @@ def test_sql_answers_alike_before_the_copy_is_loaded(expected: dict[str, Any]) -
     copy.forget()
     _is_answered_by_sql(expected)
     assert copy.ensure_loaded()
-    assert shown(both("a - b", "title")) == expected
+    assert shown(find_both_ways("a - b", "title")) == expected

@@ -18,7 +18,7 @@ from catalog.selectors import get_book
 from mirror.sql_only import sql_only
 from tests.support.catalog.goodbooks import books_csv, links_csv, tags_csv, write
 from tests.support.catalog.make import make_book
-from tests.support.catalog.warm import both, own_copy, warm_up
+from tests.support.catalog.warm import find_both_ways, own_copy, warm_up
 
 __all__ = ["own_copy"]
 Capture = pytest.CaptureFixture[str]
@@ -129,7 +129,7 @@ def test_a_merge_shows_at_the_next_request(staff: Client) -> None:
     staff.post(f"{ALIASES}add/", {"name": "sf", "tag": str(target.pk)})
     assert shown(book)["tags"] == ["science fiction", "sea"]
     assert copy.ensure_loaded()
-    assert both("sf").count == 0
+    assert find_both_ways("sf").count == 0
 
 
 @pytest.mark.parametrize(
@@ -167,10 +167,10 @@ def test_hidden_tags_can_be_queried_but_are_not_listed() -> None:
     books = [make_book(tags="fantasy owned"), make_book(tags="owned sea")]
     Tag.objects.filter(name="owned").update(hidden=True)
     warm_up()
-    page = both("owned")
+    page = find_both_ways("owned")
     assert page.count == 2
     assert [facet.name for facet in page.facets] == ["fantasy", "sea"]
-    assert [facet.name for facet in both("").facets] == ["fantasy", "sea"]
+    assert [facet.name for facet in find_both_ways("").facets] == ["fantasy", "sea"]
     assert shown(books[0]) == {
         "tags": ["fantasy", "owned"], "top_tags": [{"name": "fantasy", "count": 1}], "hidden_tags": ["owned"],
     }  # fmt: skip
@@ -179,7 +179,7 @@ def test_hidden_tags_can_be_queried_but_are_not_listed() -> None:
         tag.hidden = is_hidden
         tag.save()
         assert copy.ensure_loaded()
-        names = [facet.name for facet in both("").facets]
+        names = [facet.name for facet in find_both_ways("").facets]
         assert names == ["fantasy", "sea"] if is_hidden else ["owned", "fantasy", "sea"]
         assert shown(books[0])["hidden_tags"] == (["owned"] if is_hidden else [])
 

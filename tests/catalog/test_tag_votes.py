@@ -20,9 +20,18 @@ from mirror.verify import verify
 from shop.models import Product
 from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import own_copy
-from tests.support.shop.cached import Made, assert_alike, by_both, made, path_of, product, text, warm
-from tests.support.shop.checkouts import together
-from tests.support.whole import rebuild
+from tests.support.shop.checkouts import run_together
+from tests.support.shop.page_cache import (
+    Made,
+    assert_alike,
+    get_page,
+    get_without_and_with_cache,
+    made,
+    page_path,
+    product,
+    warm_page_mirrors,
+)
+from tests.support.warm_mirrors import rebuild
 
 __all__ = ["made", "own_copy", "product"]
 JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
@@ -102,10 +111,10 @@ def test_one_reader_has_one_vote(client: Client, ann: User, book: Book, redis: R
 @pytest.mark.parametrize("tag", ["new", "desert"])
 def test_concurrent_votes_count_once_each(ann: User, book: Book, tag: str) -> None:
     people = [ann, *(User.objects.create(username=f"p{n}") for n in range(3))]
-    done = together(8, lambda n: votes.give_tag(people[n % 4].pk, book.pk, tag))
+    done = run_together(8, lambda n: votes.give_tag(people[n % 4].pk, book.pk, tag))
     assert sorted(done, key=str) == [(tag, False)] * 4 + [(tag, True)] * 4
     assert TagVote.objects.count() == 4
-    done = together(4, lambda n: votes.take_tag(people[n].pk, book.pk, tag))
+    done = run_together(4, lambda n: votes.take_tag(people[n].pk, book.pk, tag))
     assert done == [(tag, True)] * 4
     assert set(book.tags.values_list("name", flat=True)) == {"desert"}
 
@@ -214,20 +223,20 @@ def test_votes_count_and_show_without_redis(client: Client, ann: User, book: Boo
 
 
 def test_a_cached_page_shows_each_reader_only_their_own_tags(product: Product, made: Made) -> None:
-    warm()
-    path, stranger, ann, bob = path_of(product), Client(), Client(), Client()
+    warm_page_mirrors()
+    path, stranger, ann, bob = page_path(product), Client(), Client(), Client()
     for client, name in ((ann, "ann"), (bob, "bob")):
         client.force_login(User.objects.create(username=name))
     ann.post(f"{path}tags/", {"tag": "quiet"})
     drain_all()
     for _ in range(2):
-        assert "Remove your tag “quiet”" in text(ann, path)
-        assert "Add the tag “quiet”" in text(bob, path)
-        page = text(stranger, path)
+        assert "Remove your tag “quiet”" in get_page(ann, path)
+        assert "Add the tag “quiet”" in get_page(bob, path)
+        page = get_page(stranger, path)
         assert ">quiet</a>" in page
         assert "your tag" not in page
         assert "Log in to add a tag." in page
-    assert_alike(by_both(path, ann))
+    assert_alike(get_without_and_with_cache(path, ann))
 
 
 def test_an_untagged_book_asks_for_its_first_tag(client: Client) -> None:

@@ -15,7 +15,7 @@ from tests.support.fixtures import use_broker
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Item
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
-from tests.support.timeouts import Hurry
+from tests.support.timeouts import ShortTimeouts
 
 # Small batches give many moments to be killed at. Without slack, a replay depends on exact marks.
 SMALL: dict[str, object] = {"CHUNK": 100, "BATCH": 100, "SLACK_SECONDS": 0}
@@ -56,10 +56,10 @@ def crew(
 
 
 @pytest.fixture
-def broker_server(redis_server: RedisServer, hurry: Hurry) -> Iterator[RedisServer]:
+def broker_server(redis_server: RedisServer, short_timeouts: ShortTimeouts) -> Iterator[RedisServer]:
     """Return a separate server for the broker. State and cache stay on ``redis_server``. Request it before ``crew``."""
     before = os.environ["CELERY_BROKER_URL"]
-    with RedisServer(on_hang=hurry) as mine:
+    with RedisServer(on_hang=short_timeouts) as mine:
         use_broker(f"redis+socket://{mine.socket}?virtual_host=2")
         yield mine
         mine.thaw()

@@ -19,7 +19,7 @@ from tests.faults.test_older_file import Past
 from tests.support.faults.crew import Crew
 from tests.support.mirror.backup_world import marked
 from tests.support.servers import RedisServer, wait_until
-from tests.support.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
+from tests.support.shop.carts import find_differences, flush_carts, make_visitor, read_quantities, restore_backups
 from tests.support.shop.make import make_product
 from tests.support.timeouts import hung
 
@@ -33,7 +33,7 @@ def books(redis_server: RedisServer, transactional_db: None) -> list[int]:
     """Create products in a trusted Redis. Return their ids."""
     made = [make_product(f"No. {number}", stock=1000).pk for number in range(4)]
     drain_all()
-    trust()
+    restore_backups()
     return made
 
 
@@ -60,10 +60,10 @@ def is_in_the_file(state: Redis) -> bool:
 
 def comes_to_rest() -> None:
     """Run beat's tasks for carts once, and check that Redis and SQL agree."""
-    trust()
+    restore_backups()
     flush_carts()
     settle_all()
-    assert differences() == []
+    assert find_differences() == []
 
 
 @pytest.mark.parametrize("how", LOSSES)
@@ -79,11 +79,11 @@ def test_flushed_lines_survive_any_loss_of_redis(
     set_line(other, books[0], 3)
     flush_carts()
     lose(how, redis_server, past)
-    assert in_cart(one) == {books[0]: 1, books[1]: 2}
+    assert read_quantities(one) == {books[0]: 1, books[1]: 2}
     assert add(other, books[2]).lines == {books[0]: 3, books[2]: 1}
     comes_to_rest()
-    assert in_cart(one) == {books[0]: 1, books[1]: 2}
-    assert in_cart(other) == {books[0]: 3, books[2]: 1}
+    assert read_quantities(one) == {books[0]: 1, books[1]: 2}
+    assert read_quantities(other) == {books[0]: 3, books[2]: 1}
 
 
 def test_unflushed_lines_survive_if_the_append_only_file_has_them(
@@ -97,13 +97,13 @@ def test_unflushed_lines_survive_if_the_append_only_file_has_them(
     set_line(digest, books[1], 2)
     wait_until(partial(is_in_the_file, state), "the append-only file")
     lose("killed", redis_server, past)
-    assert in_cart(digest) == {books[0]: 1, books[1]: 2}
+    assert read_quantities(digest) == {books[0]: 1, books[1]: 2}
     assert marked(state, backup()) == {digest}, "SQL will be told"
     set_line(digest, books[2], 3)
     lose("older file", redis_server, past)  # as after a power failure: the file lacks the last writes
-    assert in_cart(digest) == {books[0]: 1}
+    assert read_quantities(digest) == {books[0]: 1}
     comes_to_rest()
-    assert in_cart(digest) == {books[0]: 1}
+    assert read_quantities(digest) == {books[0]: 1}
 
 
 def test_changes_to_a_cart_during_a_hang_are_made_once(
@@ -119,10 +119,10 @@ def test_changes_to_a_cart_during_a_hang_are_made_once(
         assert set_line(digest, books[1], 0).lines == {books[0]: 2}
         assert add(digest, books[0], 1).lines == {books[0]: 3}
         assert set_line(digest, books[1], 7).lines == {books[0]: 3, books[1]: 7}
-        assert in_cart(digest) == {books[0]: 3, books[1]: 7}
+        assert read_quantities(digest) == {books[0]: 3, books[1]: 7}
     breaker.reset()
     comes_to_rest()
-    assert in_cart(digest) == {books[0]: 3, books[1]: 7}
+    assert read_quantities(digest) == {books[0]: 3, books[1]: 7}
     assert Cart.objects.get().lines == {str(books[0]): 3, str(books[1]): 7}
 
 
@@ -151,8 +151,8 @@ def test_worker_flushes_every_write_and_restores_all_carts(
     record_property("seconds until SQL had a write", seconds)
     print(f"seconds until SQL had a write: {seconds}")
     lose("no file", redis_server, past)
-    assert {digest: in_cart(digest) for digest in wanted} == wanted
-    wait_until(lambda: not marked_now(redis_server) and not differences(), "all of it in Redis")
+    assert {digest: read_quantities(digest) for digest in wanted} == wanted
+    wait_until(lambda: not marked_now(redis_server) and not find_differences(), "all of it in Redis")
 
 
 def marked_now(server: RedisServer) -> set[str]:

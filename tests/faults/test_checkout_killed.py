@@ -11,7 +11,7 @@ from shop.services.settle import settle
 from tests.support.faults.buyers import Buyer, Page, make_people, start_site
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, wait_until
-from tests.support.shop.checkouts import ask_again, assert_right, assert_settled, together
+from tests.support.shop.checkouts import assert_ledger_is_right, assert_settled, make_payments_due, run_together
 from tests.support.shop.make import make_product
 
 
@@ -57,13 +57,13 @@ def test_process_killed_during_a_payment_leaves_a_correct_ledger(
     page = buy_again(buyer)  # the outcome of the first attempt is still unknown
     assert (page.code, page.location) == (302, f"/shop/orders/{order.pk}/")
     assert cart.read(digest_of(token)).lines == {}
-    ask_again()
-    together(2, lambda n: settle())
+    make_payments_due()
+    run_together(2, lambda n: settle())
     if moment == "BeforeTheCharge":  # no money was taken, so the page offers another attempt
         assert Payment.objects.get().state == PaymentState.FAILED
         page = buyer.ask("POST", f"/shop/orders/{order.pk}/pay/", {"card": buyer.card})
         assert page.location == f"/shop/orders/{order.pk}/"
     assert Order.objects.get().state == State.PAID
     assert FakeCharge.objects.filter(succeeds=True).count() == 1
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
     assert_settled()

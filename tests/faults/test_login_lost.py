@@ -8,7 +8,7 @@ from accounts.models import User
 from loginlog import days, numbers, selectors, services
 from loginlog.models import MonthBits
 from tests.support.faults.crew import Crew
-from tests.support.loginlog.tools import ago, person
+from tests.support.loginlog.tools import ago, make_user
 from tests.support.servers import RedisServer, wait_until
 
 pytestmark = [pytest.mark.on_sqlite, pytest.mark.django_db(transaction=True)]
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.on_sqlite, pytest.mark.django_db(transaction=True)]
 
 def test_worker_flushes_every_login_to_sql(crew: Crew, redis_server: RedisServer) -> None:
     numbers.known.clear()
-    user = person("alice")
+    user = make_user("alice")
     crew.worker()
     crew.beat()
     for day in (ago(40), ago(0)):

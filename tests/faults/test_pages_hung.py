@@ -12,8 +12,8 @@ from shop.models import Product
 from tests.support.faults.crew import Crew
 from tests.support.faults.web import Web
 from tests.support.servers import RedisServer, wait_until
-from tests.support.shop.cached import path_of, warm
 from tests.support.shop.make import make_product
+from tests.support.shop.page_cache import page_path, warm_page_mirrors
 
 pytestmark = [pytest.mark.slow, pytest.mark.on_sqlite]
 CACHE = 1  # the number of the cache's database
@@ -23,7 +23,7 @@ CACHE = 1  # the number of the cache's database
 def products(transactional_db: None, redis_server: RedisServer) -> list[Product]:
     """Create two products that rank among the most viewed."""
     found = [make_product(title, price=1250, stock=7) for title in ("The Book of Sand", "The Book of Stone")]
-    warm()
+    warm_page_mirrors()
     with redis_server.client() as state:
         state.zadd(keys.viewed(), {str(product.pk): -3 for product in found})
     return found
@@ -48,18 +48,18 @@ def test_cached_and_uncached_pages_answer_within_a_second(
     if name:
         client = Client()
         client.force_login(User.objects.create_user(name))
-        warm()
+        warm_page_mirrors()
         web.visitor = build_opener()
         web.visitor.addheaders = [("Cookie", f"sessionid={client.cookies['sessionid'].value}")]
     web.fetch("/books/")
     one, other = products
     with broker_server.client(CACHE) as cache:
-        wait_until(lambda: "€12.50" in web.fetch(path_of(one)) and remembered(cache), "a remembered page")
+        wait_until(lambda: "€12.50" in web.fetch(page_path(one)) and remembered(cache), "a remembered page")
         assert len(remembered(cache)) == 1
         redis_server.freeze()
         Product.objects.filter(pk=one.pk).update(price=990)  # cannot reach the hung Redis
         for product, price in ((one, "€9.90"), (other, "€12.50"), (one, "€9.90")):
-            page = web.ask(path_of(product))
+            page = web.ask(page_path(product))
             assert f"<h1>{product.book.title}</h1>" in page
             assert price in page
             assert ("/accounts/logout/" in page) == bool(name)
@@ -67,6 +67,6 @@ def test_cached_and_uncached_pages_answer_within_a_second(
         assert len(remembered(cache)) == 1
         redis_server.thaw()
         wait_until(
-            lambda: web.fetch(path_of(other)) and len(remembered(cache)) == 2,
+            lambda: web.fetch(page_path(other)) and len(remembered(cache)) == 2,
             "another remembered page",
         )

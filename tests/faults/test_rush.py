@@ -18,7 +18,7 @@ from shop.services.settle import settle
 from tests.support.faults.buyers import Buyer, Page, make_people, start_site
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, RedisServer, wait_until
-from tests.support.shop.checkouts import ask_again, assert_right, assert_settled
+from tests.support.shop.checkouts import assert_ledger_is_right, assert_settled, make_payments_due
 from tests.support.shop.make import make_product
 
 BUYERS = int(os.environ.get("RUSH_BUYERS", "500"))
@@ -34,7 +34,7 @@ def book(crew: Crew, transactional_db: None) -> Product:
 
 def nothing_is_open() -> bool:
     """Settle the open payments. Return whether all are closed then."""
-    ask_again()
+    make_payments_due()
     settle()
     return not Payment.objects.filter(state__in=(PaymentState.STARTED, PaymentState.REFUND_DUE)).exists()
 
@@ -92,7 +92,7 @@ def test_10_of_500_buyers_get_a_copy_and_all_others_are_refused(
     wait_until(nothing_is_open, "the end of all payments", PATIENCE_SECONDS)
     assert Order.objects.filter(state=State.PAID).count() == Order.objects.count() == COPIES
     assert {f"/shop/orders/{pk}/" for pk in Order.objects.values_list("pk", flat=True)} == {p.location for p in won}
-    assert_right({book.pk: COPIES})
+    assert_ledger_is_right({book.pk: COPIES})
     assert_settled()
     drain_all()
     assert verify(["product"]) == []
@@ -109,5 +109,5 @@ def test_50_identical_submits_give_one_order_and_one_charge(book: Product, crew:
     assert order.state == State.PAID
     assert FakeCharge.objects.count() == Payment.objects.count() == 1
     assert cart.read(digest_of(token)).lines == {}
-    assert_right({book.pk: COPIES})
+    assert_ledger_is_right({book.pk: COPIES})
     assert_settled()

@@ -12,7 +12,7 @@ from mirror import sweeper
 from mirror.redis import breaker
 from mirror.verify import verify
 from tests.faults.test_older_file import Past
-from tests.support.accounts.sessions import PASSWORD, digest_in, log_in
+from tests.support.accounts.sessions import PASSWORD, log_in, read_digest
 from tests.support.faults.crew import Crew
 from tests.support.faults.tools import is_at_rest
 from tests.support.faults.web import Web
@@ -76,7 +76,7 @@ def test_ended_session_stays_ended_when_redis_reverts(
 ) -> None:
     desk, phone = log_in(alice), log_in(alice)
     sweeper.sweep()
-    past, ended = Past(redis_server, tmp_path), digest_in(phone)
+    past, ended = Past(redis_server, tmp_path), read_digest(phone)
     assert end_session(alice, ended)
     tablet = log_in(alice)
     assert state.exists(keys.session(ended)) == 0
@@ -95,7 +95,7 @@ def test_ended_session_stays_ended_when_redis_reverts(
 def test_session_ended_during_a_hang_stays_ended(alice: User, redis_server: RedisServer, state: Redis) -> None:
     desk, phone = log_in(alice), log_in(alice)
     with hung(redis_server):
-        assert end_session(alice, digest_in(phone))
+        assert end_session(alice, read_digest(phone))
         assert phone.get(SESSIONS).status_code == 302
     breaker.reset()
     sweeper.sweep()

@@ -19,11 +19,11 @@ from mirror.models import Change
 from mirror.redis import breaker
 from shop import keys as shop_keys
 from social.models import Block, Follow, Post
-from tests.support.accounts.sessions import PASSWORD, digest_in, log_in
+from tests.support.accounts.sessions import PASSWORD, log_in, read_digest
 from tests.support.servers import RedisServer, wait_until
 from tests.support.shop.make import make_product
 from tests.support.timeouts import hung
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 HEARTBEAT_SECONDS = 0.3  # how long readers believe data from before the fault
 
@@ -56,7 +56,7 @@ class Site:
         left.cookies.load({name: morsel.value for name, morsel in self.browsers["out"].cookies.items()})
         self.browsers["out"].post("/accounts/logout/")
         self.browsers["out"] = left  # the copied cookies of the former session
-        end_session(self.readers["ended"], digest_in(self.browsers["ended"]))
+        end_session(self.readers["ended"], read_digest(self.browsers["ended"]))
         Session.objects.filter(user=self.readers["erased"]).delete()
         User.objects.filter(pk__in=[self.readers["gone"].pk, self.authors["leaving"].pk]).update(is_active=False)
         Post.objects.filter(pk=self.posts["hidden"].pk).update(is_hidden=True)

@@ -15,7 +15,7 @@ from shop.viewing import halving, popularity
 from tests.support.catalog.make import make_book
 from tests.support.faults.tools import again_and_again
 from tests.support.servers import RedisServer, wait_until
-from tests.support.shop.looks import by_formula, looks_in_sql, marked, period_of, scores
+from tests.support.shop.book_views import count_unsaved_views, expected_scores, read_period, read_scores, views_in_sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -63,13 +63,13 @@ def keep_up() -> None:
 def has_come_to_rest(state: Redis) -> bool:
     """Return whether SQL has all views and the ranking is complete."""
     keep_up()
-    return marked(state) == 0 and halving.is_whole(relay_client())
+    return count_unsaved_views(state) == 0 and halving.is_whole(relay_client())
 
 
 def assert_comes_to_rest(state: Redis) -> None:
     """Wait for rest, and check that the ranking equals the formula applied to SQL."""
     wait_until(partial(has_come_to_rest, state), "coming to rest")
-    assert scores(state) == pytest.approx(by_formula(looks_in_sql(), period_of(state)), rel=1e-12)
+    assert read_scores(state) == pytest.approx(expected_scores(views_in_sql(), read_period(state)), rel=1e-12)
 
 
 def test_redis_killed_under_load_loses_no_acknowledged_view(redis_server: RedisServer, state: Redis) -> None:
@@ -102,4 +102,4 @@ def test_emptied_redis_loses_only_views_that_sql_did_not_have_yet(redis_server: 
         last = readers.taken
     assert_comes_to_rest(state)
     assert in_sql + last - after - 1 <= View.objects.count() <= readers.taken
-    assert len(scores(state)) == len(readers.books)
+    assert len(read_scores(state)) == len(readers.books)

@@ -78,7 +78,7 @@ def test_retention_equals_sets(kind: Kind, reading: Reading, marks: set[Mark]) -
         before = naive.active(marks, date.min, spans[i].first - A_DAY)
         new = naive.active(marks, spans[i].first, spans[i].last) - before
         ends = [span.last if reading == "on" else spans[-1].last for span in spans[i:]]
-        wanted = [naive.back(marks, new, span.first, end) for span, end in zip(spans[i:], ends, strict=True)]
+        wanted = [naive.count_returning(marks, new, span.first, end) for span, end in zip(spans[i:], ends, strict=True)]
         assert (cohort.size, [cell.count for cell in cohort.cells]) == (len(new), wanted)
 
 

@@ -14,9 +14,9 @@ from loginlog.days import A_DAY, floor, today
 from loginlog.ranges import Range
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.support.loginlog import filled, naive
+from tests.support.loginlog import login_marks, naive
 from tests.support.servers.redis import main_server
-from tests.support.site.html import what_the_policy_forbids
+from tests.support.site.html import find_policy_violations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
@@ -25,7 +25,7 @@ JSON = {"Accept": "application/json"}
 
 @pytest.fixture
 def alice() -> User:
-    return filled.people(1)[0]
+    return login_marks.make_users(1)[0]
 
 
 @pytest.fixture
@@ -35,19 +35,19 @@ def browser(client: Client, alice: User) -> Client:
 
 
 def test_the_page_shows_a_sheet_and_the_days_of_each_month(browser: Client, alice: User) -> None:
-    filled.mark({(date(2024, 2, day), "client", alice.pk) for day in (3, 4, 5, 29)})
+    login_marks.write_marks({(date(2024, 2, day), "client", alice.pk) for day in (3, 4, 5, 29)})
     html = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31").content.decode()
     assert html.count('<svg class="sheet-of-days"') == 12
     assert 'aria-label="February 2024: 4 days with a login: 3–5, 29"' in html
     assert '<a href="#m2024-02">' in html
     assert '<tr id="m2024-02" tabindex="-1">' in html
     assert html.count('<g class="l4">') == 4
-    assert what_the_policy_forbids(html) == []
+    assert find_policy_violations(html) == []
 
 
 def test_json_has_days_and_streaks(browser: Client, alice: User) -> None:
     marks: set[naive.Mark] = {(date(2024, 2, day), "client", alice.pk) for day in (3, 4, 5, 29)}
-    filled.mark(marks | {(date(2024, 3, 1), "office", alice.pk), (today(), "client", alice.pk)})
+    login_marks.write_marks(marks | {(date(2024, 3, 1), "office", alice.pk), (today(), "client", alice.pk)})
     said = browser.get("/loginlog/?from=2024-02-04&to=2024-03-01", headers=JSON).json()
     assert said == {
         "from": "2024-02-04",
@@ -62,29 +62,29 @@ def test_json_has_days_and_streaks(browser: Client, alice: User) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_days_and_streaks_equal_plain_python(alice: User, seed: int) -> None:
     now = today()
-    marks = filled.some_marks([alice], now - timedelta(days=500), now, seed)
-    filled.mark(marks)
-    own = filled.marked_days(marks, alice)
+    marks = login_marks.random_marks([alice], now - timedelta(days=500), now, seed)
+    login_marks.write_marks(marks)
+    own = login_marks.marked_days(marks, alice)
     for shown in (ranges.year(now.year), ranges.year(now.year - 1), Range(now - 40 * A_DAY, now - 3 * A_DAY)):
         found = mine.calendar(alice, shown, now)
         wanted = {day for day in own if shown.has(day)}
         assert found.days == sorted(wanted)
         assert found.longest == naive.longest(wanted)
-        assert found.current == (naive.run(own, now) or naive.run(own, now - A_DAY))
+        assert found.current == (naive.streak_until(own, now) or naive.streak_until(own, now - A_DAY))
 
 
 @pytest.mark.parametrize("length", [1, 365, 366, 367, 368, 800])
 @pytest.mark.parametrize("ended", [0, 1, 2])
 def test_a_streak_can_exceed_a_year(alice: User, length: int, ended: int) -> None:
     now = today()
-    filled.mark({(now - timedelta(days=n + ended), "client", alice.pk) for n in range(length)})
+    login_marks.write_marks({(now - timedelta(days=n + ended), "client", alice.pk) for n in range(length)})
     for shown in (ranges.year(now.year), ranges.year(2020)):
         assert mine.calendar(alice, shown, now).current == (length if ended < 2 else 0)
 
 
 def test_recent_days_take_one_round_trip_and_no_sql(alice: User) -> None:
     now, shown = today(), Range(floor(), today())
-    filled.mark({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
+    login_marks.write_marks({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
     mine.calendar(alice, shown, now)
     with record() as seen:
         assert mine.calendar(alice, shown, now).days
@@ -94,7 +94,7 @@ def test_recent_days_take_one_round_trip_and_no_sql(alice: User) -> None:
 def test_a_year_takes_one_round_trip_and_one_query(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     now = date(2025, 9, 1)  # late enough for expired months in this year
     monkeypatch.setattr(days, "today", lambda: now)
-    filled.mark({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
+    login_marks.write_marks({(now - timedelta(days=n), "client", alice.pk) for n in range(0, 300, 3)})
     with record() as seen:
         mine.calendar(alice, ranges.year(now.year), now)
     assert (seen.round_trips, len(seen.sql)) == (1, 1)
@@ -104,15 +104,15 @@ def test_a_year_takes_one_round_trip_and_one_query(alice: User, monkeypatch: pyt
 
 
 def test_the_page_reads_the_log_once(browser: Client, alice: User) -> None:
-    filled.mark({(today() - A_DAY, "client", alice.pk)})
+    login_marks.write_marks({(today() - A_DAY, "client", alice.pk)})
     browser.get("/loginlog/")
     with record() as seen:
         assert browser.get("/loginlog/").status_code == 200
-    assert filled.trips(seen) == 1
+    assert login_marks.count_round_trips(seen) == 1
 
 
 def test_expired_days_come_from_sql(alice: User) -> None:
-    filled.mark({(date(2024, 2, day), "client", alice.pk) for day in (3, 4)})
+    login_marks.write_marks({(date(2024, 2, day), "client", alice.pk) for day in (3, 4)})
     call_command("backup", "flush", verbosity=0)
     main_server().flush()
     with record() as seen:
@@ -127,12 +127,12 @@ def test_without_redis_sql_answers(browser: Client, alice: User, monkeypatch: py
     with record() as seen:
         said = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31", headers=JSON).json()
     assert said["days"] == ["2024-02-03", "2024-02-04", "2024-02-29"]
-    assert filled.trips(seen) == 0
+    assert login_marks.count_round_trips(seen) == 0
 
 
 def test_users_see_only_their_own_days(browser: Client) -> None:
     other = User.objects.create_user("bob")
-    filled.mark({(date(2024, 2, 3), "client", other.pk)})
+    login_marks.write_marks({(date(2024, 2, 3), "client", other.pk)})
     said = browser.get(f"/loginlog/?from=2024-01-01&to=2024-12-31&user={other.pk}", headers=JSON).json()
     assert said["days"] == []
 
@@ -196,7 +196,7 @@ def test_an_empty_year_has_a_hint(browser: Client) -> None:
 
 
 def test_the_page_is_translated(browser: Client, alice: User) -> None:
-    filled.mark({(date(2024, 2, 3), "client", alice.pk)})
+    login_marks.write_marks({(date(2024, 2, 3), "client", alice.pk)})
     with translation.override("zh-hans"):
         html = browser.get("/loginlog/?from=2024-01-01&to=2024-12-31", headers={"Accept-Language": "zh-hans"})
     assert "2024年2月" in html.content.decode()

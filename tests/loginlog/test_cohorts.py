@@ -41,7 +41,7 @@ def test_every_cell_equals_sets(kind: Kind, reading: Reading, marks: set[Mark]) 
         new = naive.active(marks, spans[i].first, spans[i].last) - earlier
         assert cohort.size == len(new)
         expected = [
-            naive.back(marks, new, later.first, later.last if reading == "on" else spans[-1].last)
+            naive.count_returning(marks, new, later.first, later.last if reading == "on" else spans[-1].last)
             for later in spans[i:]
         ]
         assert [cell.count for cell in cohort.cells] == expected

@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 from redis import Redis
 
 from loginlog import selectors, services
-from tests.support.loginlog.tools import ago, keys_of, person, put_back, sync
+from tests.support.loginlog.tools import ago, keys_of, make_user, restore_login_log, sync
 from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,7 +43,7 @@ def run(*arguments: str) -> Ran:
 
 
 def test_users_are_given_by_name_in_any_case_or_by_id() -> None:
-    user = person("Ken Thompson")
+    user = make_user("Ken Thompson")
     assert run("mark", "KEN thompson", "--date", "2017-10-25", "--json").said["new"] is True
     assert run("mark", str(user.pk), "--date", "2017-10-25", "--json").said["new"] is False
     assert run("mark", "ken thompson").code == 0
@@ -57,8 +57,8 @@ def test_users_are_given_by_name_in_any_case_or_by_id() -> None:
 
 
 def test_sync_expire_load_and_erase(redis: Redis) -> None:
-    put_back()
-    user = person("alice")
+    restore_login_log()
+    user = make_user("alice")
     services.mark(user, date(2017, 10, 25))
     assert run("sync", "--json").said == {"items": 2, "aside": 0}
     assert run("sync", "--json").said == {"items": 0, "aside": 0}
@@ -77,8 +77,8 @@ def test_sync_expire_load_and_erase(redis: Redis) -> None:
 
 
 def test_unmark_removes_a_login(redis: Redis) -> None:
-    user = person("alice")
-    put_back()
+    user = make_user("alice")
+    restore_login_log()
     run("mark", "alice", "--date", "2017-10-25")
     said = run("unmark", "ALICE", "--date", "2017-10-25", "--json").said
     assert said == {"user": "alice", "id": user.pk, "day": "2017-10-25", "removed": True}
@@ -88,7 +88,7 @@ def test_unmark_removes_a_login(redis: Redis) -> None:
 
 
 def test_unmark_works_while_redis_is_away(redis_server: RedisServer) -> None:
-    user = person("alice")
+    user = make_user("alice")
     services.mark(user, date(2017, 10, 25))
     redis_server.kill()
     assert run("unmark", "alice", "--date", "2017-10-25", "--json").said["removed"] is None
@@ -115,7 +115,7 @@ def test_unmark_works_while_redis_is_away(redis_server: RedisServer) -> None:
     ],
 )
 def test_invalid_arguments_are_one_line_and_exit_code_2(arguments: list[str], text: str) -> None:
-    person("alice")
+    make_user("alice")
     for json_too in ([], ["--json"]):
         found = run(*arguments, *json_too)
         assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
@@ -153,18 +153,18 @@ def test_an_invalid_file_is_reported_with_its_line(content: bytes, text: str, tm
 def test_an_unwritable_folder_is_reported(tmp_path: Path, settings: Settings) -> None:
     settings.LOGINLOG_FOLDER = tmp_path / "file"
     settings.LOGINLOG_FOLDER.touch()
-    services.mark(person("alice"), date(2017, 10, 25))
+    services.mark(make_user("alice"), date(2017, 10, 25))
     found = run("expire")
     assert (found.code, found.err) == (2, f"{settings.LOGINLOG_FOLDER}: File exists\n")
 
 
 def test_a_huge_age_expires_nothing() -> None:
-    services.mark(person("alice"), date(2017, 10, 25))
+    services.mark(make_user("alice"), date(2017, 10, 25))
     assert run("expire", "--older-than", "9" * 20) == (0, "no month is old enough\n", "")
 
 
 def test_a_damaged_file_is_reported(tmp_path: Path) -> None:
-    services.mark(person("alice"), date(2017, 10, 25))
+    services.mark(make_user("alice"), date(2017, 10, 25))
     sync()
     (done,) = run("expire", "--json").said
     whole = Path(done["file"]).read_bytes()

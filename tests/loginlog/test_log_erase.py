@@ -9,7 +9,7 @@ from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.naming import key
 from mirror.redis import breaker
-from tests.support.loginlog.tools import ago, backup, keys_of, person, put_back, sync
+from tests.support.loginlog.tools import ago, backup, keys_of, make_user, restore_login_log, sync
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
@@ -23,8 +23,8 @@ def bits(redis: Redis, number: int) -> list[str]:
 
 
 def test_a_deleted_user_leaves_no_bit(redis: Redis) -> None:
-    put_back()
-    alice, bob = person("alice"), person("bob")
+    restore_login_log()
+    alice, bob = make_user("alice"), make_user("bob")
     for user in (alice, bob):
         services.mark_many([(user.pk, "client", ago(0)), (user.pk, "office", ago(100))])
     sync()
@@ -43,8 +43,8 @@ def test_a_deleted_user_leaves_no_bit(redis: Redis) -> None:
 
 
 def test_no_flush_restore_or_load_brings_an_erased_bit_back(redis: Redis) -> None:
-    put_back()
-    user = person("alice")
+    restore_login_log()
+    user = make_user("alice")
     services.mark_many([(user.pk, "client", ago(0)), (user.pk, "client", ago(100))])
     sync()
     held = dict(backup().read(redis, backup().items_after(None, 100)))
@@ -66,8 +66,8 @@ def test_no_flush_restore_or_load_brings_an_erased_bit_back(redis: Redis) -> Non
 
 
 def test_an_erased_user_that_returns_gets_a_new_dense_id(redis: Redis) -> None:
-    put_back()
-    user = person("alice")
+    restore_login_log()
+    user = make_user("alice")
     services.mark(user, ago(1))
     old = Number.objects.get(user=user).pk
     services.erase(user)
@@ -79,8 +79,8 @@ def test_an_erased_user_that_returns_gets_a_new_dense_id(redis: Redis) -> None:
 
 
 def test_a_process_cannot_use_a_cached_erased_dense_id(redis: Redis) -> None:
-    put_back()
-    user = person("alice")
+    restore_login_log()
+    user = make_user("alice")
     services.mark(user, ago(1))
     old = Number.objects.get(user=user).pk
     services.erase(user)
@@ -94,7 +94,7 @@ def test_a_process_cannot_use_a_cached_erased_dense_id(redis: Redis) -> None:
 
 
 def test_the_next_flush_clears_erased_bits_in_an_emptied_redis(redis: Redis) -> None:
-    user, other = person("alice"), person("bob")
+    user, other = make_user("alice"), make_user("bob")
     services.mark(user, ago(0))
     old = Number.objects.get(user=user).pk
     services.erase(user)
@@ -105,13 +105,13 @@ def test_the_next_flush_clears_erased_bits_in_an_emptied_redis(redis: Redis) -> 
     sync()
     assert "loginDay" not in str(bits(redis, old))
     assert list(selectors.active_any(ago(0), ago(0))) == [other.pk]
-    put_back()
+    restore_login_log()
     assert [d for d in verify(backup()) if d.kind != "stray"] == []
 
 
 def test_an_erasure_without_redis_reaches_redis_later(redis_server: RedisServer) -> None:
-    put_back()
-    user = person("alice")
+    restore_login_log()
+    user = make_user("alice")
     services.mark(user, ago(0))
     number = Number.objects.get(user=user).pk
     with hung(redis_server):
@@ -128,8 +128,8 @@ def test_an_erasure_without_redis_reaches_redis_later(redis_server: RedisServer)
 
 
 def test_a_repeated_cleanup_keeps_later_marks(redis: Redis) -> None:
-    put_back()
-    user = person("alice")
+    restore_login_log()
+    user = make_user("alice")
     services.mark(user, ago(0))
     old = Number.objects.get(user=user).pk
     services.erase(user)
@@ -140,7 +140,7 @@ def test_a_repeated_cleanup_keeps_later_marks(redis: Redis) -> None:
 
 
 def test_all_users_of_a_day_can_be_erased() -> None:
-    people = [person(f"reader {n}") for n in range(10)]
+    people = [make_user(f"reader {n}") for n in range(10)]
     services.mark_many([(user.pk, "client", ago(0)) for user in people])
     sync()
     for user in people:
@@ -149,5 +149,5 @@ def test_all_users_of_a_day_can_be_erased() -> None:
 
 
 def test_erasing_a_user_without_logins_does_nothing() -> None:
-    assert not services.erase(person("alice"))
+    assert not services.erase(make_user("alice"))
     assert scripts.length(0) == 8192

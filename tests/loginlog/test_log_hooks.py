@@ -8,13 +8,13 @@ from django.test import Client
 
 from loginlog import days, hooks, selectors, services
 from mirror.recorder import record
-from tests.support.loginlog.tools import person
+from tests.support.loginlog.tools import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_login_is_marked_after_its_commit(client: Client) -> None:
-    user = person("alice")
+    user = make_user("alice")
     with transaction.atomic():
         client.force_login(user)
         assert not selectors.logged_in_on(user, days.today())
@@ -22,7 +22,7 @@ def test_a_login_is_marked_after_its_commit(client: Client) -> None:
 
 
 def test_a_rolled_back_login_is_not_marked(client: Client) -> None:
-    user = person("alice")
+    user = make_user("alice")
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         client.force_login(user)
         raise ZeroDivisionError
@@ -30,7 +30,7 @@ def test_a_rolled_back_login_is_not_marked(client: Client) -> None:
 
 
 def test_only_the_first_request_of_a_day_is_marked(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    user = person("alice")
+    user = make_user("alice")
     client.force_login(user)
     tomorrow = days.today() + timedelta(days=1)
     monkeypatch.setattr(hooks, "today", lambda: tomorrow)
@@ -42,7 +42,7 @@ def test_only_the_first_request_of_a_day_is_marked(client: Client, monkeypatch: 
 
 
 def test_a_change_of_type_is_marked_again() -> None:
-    user = person("alice")
+    user = make_user("alice")
     hooks.seen(user)
     user.user_type = "office"
     hooks.seen(user)
@@ -58,7 +58,7 @@ def test_visitors_without_a_session_are_not_looked_up(client: Client) -> None:
 def test_a_failing_database_breaks_no_page_and_is_retried(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    user = person("alice")
+    user = make_user("alice")
     with monkeypatch.context() as patched:
         from django.db import OperationalError
 

@@ -18,7 +18,18 @@ from loginlog.bitmaps import SEGMENT
 from loginlog.models import DayBits, MonthBits
 from mirror.backup import marks
 from mirror.backup.verify import verify
-from tests.support.loginlog.tools import At, Row, Stopped, ago, backup, compare, keys_of, person, put_back, sync
+from tests.support.loginlog.tools import (
+    Row,
+    StopAt,
+    Stopped,
+    ago,
+    assert_selectors_agree,
+    backup,
+    keys_of,
+    make_user,
+    restore_login_log,
+    sync,
+)
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_postgres]
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,14 +42,14 @@ RANGE = (date(2020, 1, 1), ago(0))
 @pytest.fixture
 def rows() -> set[Row]:
     """Mark logins of today and of a leap day, by two users and as two types, in Redis alone."""
-    alice, bob = person("alice"), person("bob", "office")
+    alice, bob = make_user("alice"), make_user("bob", "office")
     found = {
         (alice.pk, "client", ago(0)),
         (alice.pk, "client", LEAP),
         (bob.pk, "office", LEAP),
         (bob.pk, "client", LEAP),
     }
-    put_back()
+    restore_login_log()
     assert services.mark_many(sorted(found)) == 4
     return found
 
@@ -46,23 +57,23 @@ def rows() -> set[Row]:
 def check(rows: set[Row], redis: Redis) -> None:
     """Check that no login is lost, and that after complete runs SQL alone has all of them."""
     users = {row[0] for row in rows}
-    compare(rows, users, [RANGE, (LEAP, LEAP)])
+    assert_selectors_agree(rows, users, [RANGE, (LEAP, LEAP)])
     sync()
     assert redis.zcard(backup().marks()) == 0
     assert verify(backup()) == []
     expiry.expire(31)
-    compare(rows, users, [RANGE, (LEAP, LEAP)])
+    assert_selectors_agree(rows, users, [RANGE, (LEAP, LEAP)])
     assert keys_of(redis, "loginLog_2020") == keys_of(redis, "loginDay_2020") == []
     redis.flushdb()
-    compare(rows, users, [RANGE, (LEAP, LEAP)])
-    put_back()
-    compare(rows, users, [RANGE, (LEAP, LEAP)])
+    assert_selectors_agree(rows, users, [RANGE, (LEAP, LEAP)])
+    restore_login_log()
+    assert_selectors_agree(rows, users, [RANGE, (LEAP, LEAP)])
 
 
 @pytest.mark.parametrize("step", FLUSH_STEPS)
 def test_a_flush_that_stops_at_any_step_loses_nothing(step: str, rows: set[Row], redis: Redis) -> None:
     with pytest.raises(Stopped):
-        sync(step=At(step))
+        sync(step=StopAt(step))
     assert redis.zcard(backup().marks()) == 7  # marks are cleared only after SQL was read back
     check(rows, redis)
 
@@ -70,13 +81,13 @@ def test_a_flush_that_stops_at_any_step_loses_nothing(step: str, rows: set[Row],
 @pytest.mark.parametrize(("step", "count"), [*((step, 1) for step in EXPIRY_STEPS), ("removed", 2)])
 def test_an_expiry_that_stops_at_any_step_loses_nothing(step: str, count: int, rows: set[Row], redis: Redis) -> None:
     with pytest.raises(Stopped):
-        expiry.expire(31, step=At(step, count))
+        expiry.expire(31, step=StopAt(step, count))
     check(rows, redis)
 
 
 @pytest.mark.parametrize("step", EXPIRY_STEPS)
 def test_a_login_during_an_expiry_is_kept(step: str, rows: set[Row], redis: Redis) -> None:
-    carol, day = person("carol"), date(2020, 2, 3)
+    carol, day = make_user("carol"), date(2020, 2, 3)
     rows |= {(carol.pk, "client", day), (carol.pk, "client", LEAP)}
 
     def late(name: str) -> None:

@@ -23,8 +23,19 @@ from mirror.backup.restore import restore
 from mirror.backup.verify import verify
 from mirror.models import BackupState
 from mirror.redis import breaker, relay_client
-from tests.support import machines
-from tests.support.loginlog.tools import TYPES, At, Row, Stopped, ago, backup, compare, person, put_back, sync
+from tests.support import state_machines
+from tests.support.loginlog.tools import (
+    TYPES,
+    Row,
+    StopAt,
+    Stopped,
+    ago,
+    assert_selectors_agree,
+    backup,
+    make_user,
+    restore_login_log,
+    sync,
+)
 
 FLUSH_STEPS = ["claim", "read", "check", "save", "keep", "clear"]
 EXPIRY_STEPS = ["flush", "write", "remove", "removed", "forget"]
@@ -48,11 +59,11 @@ class Log(RuleBasedStateMachine):
         numbers.known.clear()
         direct.owing.maybe = False
         breaker.reset()
-        self.people = [person(f"reader {n}", TYPES[n % 2]) for n in range(4)]
+        self.people = [make_user(f"reader {n}", TYPES[n % 2]) for n in range(4)]
         self.rows: set[Row] = set()
         self.unsaved: set[Row] = set()
         self.written: list[Path] = []
-        put_back()
+        restore_login_log()
 
     @rule(who=USERS, day=st.sampled_from(DAYS))
     def mark(self, who: int, day: date) -> None:
@@ -91,7 +102,7 @@ class Log(RuleBasedStateMachine):
 
     @rule(step=st.sampled_from(FLUSH_STEPS))
     def sync_killed(self, step: str) -> None:
-        self._killed(lambda: sync(step=At(step)), saved=step in ("keep", "clear"))
+        self._killed(lambda: sync(step=StopAt(step)), saved=step in ("keep", "clear"))
 
     @rule(older_than=st.sampled_from([31, 62, 400]))
     def expire(self, older_than: int) -> None:
@@ -102,14 +113,14 @@ class Log(RuleBasedStateMachine):
 
     @rule(step=st.sampled_from(EXPIRY_STEPS), count=st.integers(1, 3))
     def expire_killed(self, step: str, count: int) -> None:
-        self._killed(lambda: expiry.expire(31, step=At(step, count)), saved=step != "flush")
+        self._killed(lambda: expiry.expire(31, step=StopAt(step, count)), saved=step != "flush")
 
     @rule()
     def settle(self) -> None:
         assert filling.settle()
 
     @rule(again=st.booleans())
-    def put_back(self, again: bool) -> None:
+    def restore_login_log(self, again: bool) -> None:
         restore(backup(), again=again)
 
     @rule(data=st.data())
@@ -125,7 +136,7 @@ class Log(RuleBasedStateMachine):
         with no_redis() if away else nullcontext():
             if for_good:
                 user.delete()
-                self.people[who] = person(f"reader {who}")
+                self.people[who] = make_user(f"reader {who}")
             else:
                 services.erase(user)
         filling.settle()
@@ -166,13 +177,13 @@ class Log(RuleBasedStateMachine):
         filling.settle()
         sync()
         self.unsaved.clear()
-        put_back()
+        restore_login_log()
         assert verify(backup()) == []
         with no_redis():
             self._compare((DAYS[0], ago(0)))
 
     def _compare(self, *ranges: tuple[date, date]) -> None:
-        compare(self.rows, [user.pk for user in self.people], ranges)
+        assert_selectors_agree(self.rows, [user.pk for user in self.people], ranges)
 
     def _killed(self, work: Callable[[], Any], saved: bool) -> None:
         """Run work that may stop at any step. While Redis is up, it loses nothing."""
@@ -200,4 +211,4 @@ EXAMPLES = int(os.environ.get("LOGINLOG_EXAMPLES", "10"))
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_every_interface_equals_a_plain_table_after_any_operations() -> None:
-    machines.run(Log, examples=EXAMPLES, steps=20)
+    state_machines.run_machine(Log, examples=EXAMPLES, steps=20)

@@ -10,7 +10,7 @@ from config.collegemsg import messages, name
 from loginlog import expiry, services
 from tests.support import real_data, samples
 from tests.support.loginlog.ranges import check_ranges
-from tests.support.loginlog.tools import put_back, sync
+from tests.support.loginlog.tools import restore_login_log, sync
 
 FILES = [
     pytest.param(samples.COLLEGEMSG, id="sample"),
@@ -27,7 +27,7 @@ def test_active_users_in_twenty_ranges_equal_the_file(file: Path, redis: Redis) 
     seen = list(messages(file))
     User.objects.bulk_create([User(username=name(n)) for n in sorted({m.source for m in seen})], batch_size=500)
     ids = {int(username.split()[1]): pk for pk, username in User.objects.values_list("pk", "username")}
-    put_back()
+    restore_login_log()
     marks = {(ids[m.source], "client", m.at.date()) for m in seen}
     assert services.mark_many((ids[m.source], "client", m.at.date()) for m in seen) == len(marks)
     check_ranges(file)

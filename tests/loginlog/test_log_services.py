@@ -13,7 +13,7 @@ from loginlog import bitmaps, days, filling, keys, numbers, scripts, selectors, 
 from loginlog.models import Number, Owed
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.support.loginlog.tools import ago, backup, keys_of, person, put_back, sync
+from tests.support.loginlog.tools import ago, backup, keys_of, make_user, restore_login_log, sync
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_login_sets_a_bit_of_its_month_and_a_bit_of_its_day(redis: Redis) -> None:
-    user = person("alice")
+    user = make_user("alice")
     assert services.mark(user, date(2017, 10, 25))
     number = Number.objects.get(user=user).pk
     assert redis.getbit(keys.month(date(2017, 10, 1), "client", user.pk), 25) == 1
@@ -32,8 +32,8 @@ def test_a_login_sets_a_bit_of_its_month_and_a_bit_of_its_day(redis: Redis) -> N
 
 
 def test_a_repeated_mark_changes_nothing_and_takes_one_round_trip(redis: Redis) -> None:
-    put_back()
-    user = person("alice")
+    restore_login_log()
+    user = make_user("alice")
     services.mark(user)
     sync()
     before = {name: redis.dump(name) for name in redis.scan_iter()}
@@ -55,30 +55,30 @@ def test_the_day_follows_the_sites_time_zone(settings: Settings) -> None:
         (datetime(2017, 12, 31, 23, 0, tzinfo=UTC), date(2018, 1, 1)),
     ]:
         assert days.day_of(moment) == day
-    user = person("alice")
+    user = make_user("alice")
     services.mark(user, datetime(2016, 2, 29, 23, 30, tzinfo=UTC))
     assert selectors.login_days(user, date(2016, 2, 1), date(2016, 3, 31)) == [date(2016, 3, 1)]
 
 
 def test_a_naive_datetime_is_refused() -> None:
     with pytest.raises(ValueError, match="no time zone"):
-        services.mark(person("alice"), datetime(2017, 10, 25))  # noqa: DTZ001
+        services.mark(make_user("alice"), datetime(2017, 10, 25))  # noqa: DTZ001
 
 
 def test_dense_ids_are_never_reused() -> None:
-    people = [person(f"reader {n}") for n in range(3)]
+    people = [make_user(f"reader {n}") for n in range(3)]
     for user in people:
         services.mark(user)
     first = Number.objects.order_by("pk").values_list("pk", flat=True)[0]
     assert list(Number.objects.order_by("pk").values_list("pk", flat=True)) == [first, first + 1, first + 2]
     people[-1].delete()
-    late = person("late")
+    late = make_user("late")
     services.mark_many([(late.pk, "client", ago(0)), (people[0].pk, "client", ago(1))])
     assert Number.objects.get(user=late).pk == first + 3
 
 
 def test_concurrent_first_logins_create_one_dense_id() -> None:
-    user, both, found = person("alice"), threading.Barrier(2), list[bool]()
+    user, both, found = make_user("alice"), threading.Barrier(2), list[bool]()
 
     def log_in() -> None:
         both.wait()
@@ -95,8 +95,8 @@ def test_concurrent_first_logins_create_one_dense_id() -> None:
 
 
 def test_a_change_of_type_counts_a_user_once() -> None:
-    put_back()
-    user = person("alice")
+    restore_login_log()
+    user = make_user("alice")
     services.mark(user, ago(1))
     user.user_type = "office"
     services.mark(user, ago(0))
@@ -106,8 +106,8 @@ def test_a_change_of_type_counts_a_user_once() -> None:
 
 
 def test_a_login_without_redis_goes_to_sql_and_reaches_redis_later(redis_server: RedisServer) -> None:
-    user = person("alice")
-    put_back()
+    user = make_user("alice")
+    restore_login_log()
     services.mark(user, ago(2))
     redis_server.kill()
     assert services.mark(user, ago(1))
@@ -116,7 +116,7 @@ def test_a_login_without_redis_goes_to_sql_and_reaches_redis_later(redis_server:
     redis_server.start()
     breaker.reset()
     filling.settle()
-    put_back()
+    restore_login_log()
     assert not Owed.objects.exists()
     assert selectors.login_days(user, ago(5), ago(0))[-2:] == [ago(1), ago(0)]
     with CaptureQueriesContext(connection) as asked:
@@ -125,7 +125,7 @@ def test_a_login_without_redis_goes_to_sql_and_reaches_redis_later(redis_server:
 
 
 def test_a_hung_redis_does_not_lose_a_login(redis_server: RedisServer) -> None:
-    user = person("alice")
+    user = make_user("alice")
     with hung(redis_server):
         services.mark(user, ago(0))
         assert selectors.logged_in_on(user, ago(0))
@@ -140,8 +140,8 @@ def test_day_bitmaps_have_whole_segments_and_few_lengths(number: int) -> None:
 
 
 def test_days_get_the_length_of_the_population(redis: Redis) -> None:
-    put_back()
-    low, high = person("low"), person("high")
+    restore_login_log()
+    low, high = make_user("low"), make_user("high")
     Number.objects.create(pk=1, user=low)
     Number.objects.create(pk=3_000_000, user=high)
     for n, user in enumerate([low, high, low]):
@@ -159,8 +159,8 @@ def test_days_get_the_length_of_the_population(redis: Redis) -> None:
 
 
 def test_reads_leave_no_keys_and_take_two_round_trips(redis: Redis) -> None:
-    put_back()
-    user = person("alice")
+    restore_login_log()
+    user = make_user("alice")
     for n in range(31):
         services.mark(user, ago(n))
     numbers.known.clear()

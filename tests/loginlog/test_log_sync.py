@@ -6,7 +6,7 @@ from redis import Redis
 from loginlog import scripts, selectors, services
 from mirror import naming
 from mirror.backup.sweep import sweep
-from tests.support.loginlog.tools import ago, backup, person, put_back
+from tests.support.loginlog.tools import ago, backup, make_user, restore_login_log
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BEAT_MS = 1000
@@ -14,8 +14,8 @@ DELAY_MS = 2000
 
 
 def test_an_emptied_redis_loses_no_flushed_login(redis: Redis) -> None:
-    user = person("alice")
-    put_back()
+    user = make_user("alice")
+    restore_login_log()
     services.mark(user, ago(1))
     sweep()
     services.mark(user, ago(0))

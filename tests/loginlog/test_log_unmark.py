@@ -14,7 +14,7 @@ from mirror.backup.restore import restore
 from mirror.backup.sweep import sweep
 from mirror.backup.verify import verify
 from mirror.redis import breaker
-from tests.support.loginlog.tools import ago, backup, person, put_back, sync
+from tests.support.loginlog.tools import ago, backup, make_user, restore_login_log, sync
 from tests.support.mirror.backup_world import Lives
 from tests.support.mirror.backup_world import lives as lives
 from tests.support.servers import RedisServer
@@ -27,8 +27,8 @@ OLD = 100  # days ago, old enough to expire
 @pytest.fixture
 def user(redis: Redis) -> User:
     """Create a user with three login days, one of them with two types, and another user with the same days."""
-    put_back()
-    alice, bob = person("alice"), person("bob")
+    restore_login_log()
+    alice, bob = make_user("alice"), make_user("bob")
     for who in (alice, bob):
         services.mark_many([(who.pk, "client", ago(n)) for n in (0, 1, OLD)])
     services.mark_many([(alice.pk, "office", ago(1))])
@@ -43,7 +43,7 @@ def assert_agrees(user: User, *wanted: date) -> None:
     """Assert that at rest Redis and SQL have these logins of the user, and all logins of the other user."""
     filling.settle()
     sync()
-    put_back()
+    restore_login_log()
     assert verify(backup()) == []
     for _ in ("Redis", "SQL"):
         assert logins(user) == sorted(wanted)
@@ -103,7 +103,7 @@ def empty_redis(redis: Redis) -> None:
 
 def empty_and_restore(redis: Redis) -> None:
     redis.flushall()
-    put_back()
+    restore_login_log()
 
 
 def sweep_backups(redis: Redis) -> None:
@@ -144,8 +144,8 @@ def test_a_late_cleanup_keeps_a_later_mark(user: User, redis: Redis) -> None:
 
 
 def test_a_removal_without_redis_reaches_redis_later(redis_server: RedisServer) -> None:
-    put_back()
-    user = person("alice")
+    restore_login_log()
+    user = make_user("alice")
     services.mark(user, ago(0))
     sync()
     services.mark(user, ago(1))  # not in SQL yet
@@ -162,8 +162,8 @@ def test_a_removal_without_redis_reaches_redis_later(redis_server: RedisServer) 
 
 
 def test_a_later_mark_without_redis_counts(redis_server: RedisServer) -> None:
-    put_back()
-    user = person("alice")
+    restore_login_log()
+    user = make_user("alice")
     services.mark(user, ago(0))
     sync()
     with hung(redis_server):
@@ -172,19 +172,19 @@ def test_a_later_mark_without_redis_counts(redis_server: RedisServer) -> None:
         assert logins(user) == [ago(0)]
     breaker.reset()
     assert filling.settle()
-    put_back()
+    restore_login_log()
     assert logins(user) == [ago(0)]
     assert verify(backup()) == []
 
 
 def test_removing_a_missing_login_leaves_no_row(user: User) -> None:
     assert services.unmark(user, ago(5)) is False
-    assert services.unmark(person("carol"), ago(1)) is False
+    assert services.unmark(make_user("carol"), ago(1)) is False
     assert not Unmarked.objects.exists()
 
 
 def test_a_login_after_its_removal_counts_on_the_same_day(client: Client) -> None:
-    user = person("alice")
+    user = make_user("alice")
     client.force_login(user)
     services.unmark(user, ago(0))
     client.get("/accounts/leaderboard/")

@@ -17,9 +17,9 @@ from loginlog.models import DayBits
 from loginlog.ranges import EARLIEST
 from mirror.recorder import record
 from mirror.redis import breaker
-from tests.support.loginlog import filled, naive
+from tests.support.loginlog import login_marks, naive
 from tests.support.loginlog.naive import Mark
-from tests.support.site.html import what_the_policy_forbids
+from tests.support.site.html import find_policy_violations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
@@ -35,8 +35,8 @@ def staff(client: Client) -> Client:
 @pytest.fixture
 def marks() -> set[Mark]:
     """Mark a hundred days of twelve users."""
-    found = filled.some_marks(filled.people(12), today() - timedelta(days=100), today())
-    filled.mark(found)
+    found = login_marks.random_marks(login_marks.make_users(12), today() - timedelta(days=100), today())
+    login_marks.write_marks(found)
     return found
 
 
@@ -79,12 +79,12 @@ def test_cohorts_equal_sets(staff: Client, marks: set[Mark], by: str, reading: s
 
 
 def test_a_late_mark_moves_a_user_to_the_right_cohort(staff: Client) -> None:
-    (user,) = filled.people(1)
-    filled.mark({(today(), "client", user.pk)})
+    (user,) = login_marks.make_users(1)
+    login_marks.write_marks({(today(), "client", user.pk)})
     assert [c["size"] for c in said(staff)["retention"]["cohorts"]] == [0] * 11 + [1]
-    filled.mark({(today() - timedelta(days=21), "client", user.pk)})
+    login_marks.write_marks({(today() - timedelta(days=21), "client", user.pk)})
     assert [c["size"] for c in said(staff)["retention"]["cohorts"]] == [0] * 8 + [1, 0, 0, 0]
-    filled.mark({(today() - timedelta(days=1000), "office", user.pk)})
+    login_marks.write_marks({(today() - timedelta(days=1000), "office", user.pk)})
     assert [c["size"] for c in said(staff)["retention"]["cohorts"]] == [0] * 12
 
 
@@ -95,7 +95,7 @@ def test_the_page_has_charts_and_tables_and_marks_open_periods(staff: Client, ma
     assert html.count('<span class="open-mark">*</span>') > 0
     assert "Retention by week of the first login" in html
     assert 'href="?from=' in html
-    assert what_the_policy_forbids(html) == []
+    assert find_policy_violations(html) == []
 
 
 def test_choices_link_to_the_same_report(staff: Client, marks: set[Mark]) -> None:
@@ -200,7 +200,7 @@ def test_a_report_takes_two_round_trips_per_sixteen_days_and_three_more(marks: s
 
 def test_redis_has_all_bitmaps_for_a_recent_day(marks: set[Mark]) -> None:
     with record() as seen:
-        analytics.activity(today(), today(), filled.TYPES, selectors.unions)
+        analytics.activity(today(), today(), login_marks.TYPES, selectors.unions)
     assert (seen.round_trips, seen.sql) == (2 * analytics.asks(1), [])
 
 
@@ -220,7 +220,7 @@ def test_sql_gives_the_same_report_without_redis(
     monkeypatch.setattr(breaker, "open", lambda: True)
     with record() as seen:
         assert said(staff) == wanted
-    assert filled.trips(seen) == 0
+    assert login_marks.count_round_trips(seen) == 0
 
 
 def test_a_day_in_the_far_past_breaks_no_page(client: Client) -> None:

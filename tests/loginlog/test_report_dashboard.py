@@ -9,15 +9,15 @@ from accounts.models import User
 from loginlog import dashboard
 from loginlog.days import today
 from mirror.recorder import record
-from tests.support.loginlog import filled, naive
-from tests.support.site.html import what_the_policy_forbids
+from tests.support.loginlog import login_marks, naive
+from tests.support.site.html import find_policy_violations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 
 def test_line_year_and_cohorts_equal_sets() -> None:
-    marks = filled.some_marks(filled.people(10), today() - timedelta(days=200), today())
-    filled.mark(marks)
+    marks = login_marks.random_marks(login_marks.make_users(10), today() - timedelta(days=200), today())
+    login_marks.write_marks(marks)
     found = dashboard.dashboard(today())
     assert len(found.months) == 12
     assert found.months[-1].sheet.first == today().replace(day=1)
@@ -38,7 +38,7 @@ def test_line_year_and_cohorts_equal_sets() -> None:
 
 
 def test_the_dashboard_takes_two_round_trips_per_month_and_three_more() -> None:
-    filled.mark(filled.some_marks(filled.people(3), today() - timedelta(days=200), today()))
+    login_marks.write_marks(login_marks.random_marks(login_marks.make_users(3), today() - timedelta(days=200), today()))
     with record() as seen:
         dashboard.dashboard(today())
     assert seen.round_trips <= 2 * 12 + 3
@@ -50,11 +50,11 @@ def test_an_empty_log_has_a_hint_and_others_show_the_months(client: Client) -> N
     client.force_login(user)  # its mark waits for a commit, which this test never makes
     html = client.get("/admin/").content.decode()
     assert "No logins yet." in html
-    filled.mark({(today(), "client", user.pk)})
+    login_marks.write_marks({(today(), "client", user.pk)})
     html = client.get("/admin/").content.decode()
     assert html.count('class="loginlog"') == 1
     assert html.count('class="sheet-of-days"') == 12
-    assert what_the_policy_forbids(html.split('class="loginlog"')[1].split("</section>")[0]) == []
+    assert find_policy_violations(html.split('class="loginlog"')[1].split("</section>")[0]) == []
 
 
 @pytest.mark.parametrize(("day", "first"), [(date(2026, 12, 5), 1), (date(2026, 1, 31), 2), (date(2024, 2, 29), 3)])

@@ -10,7 +10,7 @@ from django.test import Client
 from accounts.models import User
 from loginlog import services, views
 from loginlog.days import today
-from tests.support.site.html import what_the_policy_forbids
+from tests.support.site.html import find_policy_violations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 ACTIVE = "/loginlog/active/"
@@ -50,7 +50,7 @@ def test_active_users_are_paginated(staff: Client, readers: list[User], monkeypa
         names += [user["name"] for user in page["users"]]
         counts.add(page["count"])
         html = staff.get(address).content.decode()
-        assert what_the_policy_forbids(html) == []
+        assert find_policy_violations(html) == []
         for user in page["users"]:
             assert f'href="/loginlog/users/{user["id"]}/' in html
         address = page["next"]
@@ -72,7 +72,7 @@ def test_a_calendar_shows_the_days_of_its_user(staff: Client, readers: list[User
     assert found["days"] == [str(DAY)]
     html = staff.get(f"{address}?from={DAY}&to={DAY}").content.decode()
     assert "Login days of reader 0" in html
-    assert what_the_policy_forbids(html) == []
+    assert find_policy_violations(html) == []
 
 
 def test_a_name_redirects_to_the_calendar(staff: Client, readers: list[User]) -> None:

@@ -21,13 +21,13 @@ def test_the_longest_streak_equals_a_loop(days: set[date]) -> None:
 @given(DAYS, st.integers(-1, 130))
 def test_a_streak_that_ends_on_a_day_equals_a_loop(days: set[date], at: int) -> None:
     bits = streaks.to_bits(days, FIRST)
-    assert streaks.ending_at(bits, at) == naive.run(days, FIRST + timedelta(days=at))
+    assert streaks.ending_at(bits, at) == naive.streak_until(days, FIRST + timedelta(days=at))
 
 
 @given(DAYS, st.integers(0, 130))
 def test_the_current_streak_may_end_yesterday(days: set[date], at: int) -> None:
     today = FIRST + timedelta(days=at)
-    expected = naive.run(days, today) or naive.run(days, today - timedelta(days=1))
+    expected = naive.streak_until(days, today) or naive.streak_until(days, today - timedelta(days=1))
     assert streaks.current(streaks.to_bits(days, FIRST), at) == expected
 
 

@@ -21,7 +21,7 @@ from mirror.backup.restore import restore
 from mirror.backup.sweep import sweep
 from mirror.backup.verify import verify
 from mirror.models import BackupState
-from tests.support import machines
+from tests.support import state_machines
 from tests.support.mirror.app.backups import Content, baskets, best, play, put
 from tests.support.mirror.app.models import Basket, Best
 from tests.support.mirror.backup_world import Lives, Stop, marked
@@ -188,4 +188,4 @@ EXAMPLES = int(os.environ.get("PARITY_EXAMPLES", "10"))
 @pytest.mark.slow
 def test_no_sequence_of_operations_loses_or_reverts_a_kept_value(committed: None, redis: Redis, lives: Lives) -> None:
     Site.redis, Site.lives = redis, lives
-    machines.run(Site, examples=EXAMPLES)
+    state_machines.run_machine(Site, examples=EXAMPLES)

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 
 from mirror import capture
 from mirror.models import Change
-from tests.support.locks import somebody_waits
+from tests.support.locks import has_lock_wait
 from tests.support.mirror.app.models import Item
 from tests.support.mirror.outbox import changes, of_items, orders, run
 from tests.support.servers import wait_until
@@ -76,7 +76,7 @@ def test_order_to_rebuild_waits_for_writers_without_the_trigger() -> None:
     with transaction.atomic():
         run(f"INSERT INTO {Item._meta.db_table} (name, score, hidden) VALUES ('missed', 0, FALSE)")
         installing.start()
-        wait_until(somebody_waits, "waiting for the writer")
+        wait_until(has_lock_wait, "waiting for the writer")
         assert changes() == []
     installing.join()
     assert orders() == ["titem", "tgroup", "latest"]

@@ -116,7 +116,7 @@ def test_round_without_changes_takes_two_round_trips_and_two_queries(warm: None,
 def test_heartbeats_resume_after_an_outage_that_is_logged_once(
     warm: None,
     redis_server: RedisServer,
-    hurry: Callable[..., object],
+    short_timeouts: Callable[..., object],
     settings: Settings,
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -22,7 +22,7 @@ from mirror.session import Conflict, Session
 from tests.support.mirror.app.backups import best, play
 from tests.support.mirror.app.models import Item
 from tests.support.servers import RedisServer
-from tests.support.whole import OWN
+from tests.support.warm_mirrors import OWN
 
 TEXT = "a*[b]:"  # as a glob pattern this would match other keys
 

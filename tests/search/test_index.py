@@ -15,7 +15,7 @@ from mirror.repair import carry_out, order
 from mirror.sql_only import sql_only
 from mirror.verify import verify
 from tests.support.catalog.make import make_book, make_books
-from tests.support.search.asking import INDEXES, MIRRORS, both, titles, warm_search
+from tests.support.search.queries import INDEXES, MIRRORS, find_titles, search_both_ways, warm_search
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -65,14 +65,14 @@ def test_sql_finds_a_written_row_before_the_relay_has_run(write: Callable[[], No
 def test_redis_and_sql_find_a_written_row_after_a_drain(write: Callable[[], None]) -> None:
     write()
     drain_all()
-    assert len(both("new lantern").books) == 1
+    assert len(search_both_ways("new lantern").books) == 1
     assert verify([*INDEXES, *MIRRORS]) == []
 
 
 def test_an_isbn_is_found_as_soon_as_it_is_written() -> None:
     _write_an_isbn()
     drain_all()
-    assert titles("978-0451524935") == ["Old Bridge"]
+    assert find_titles("978-0451524935") == ["Old Bridge"]
 
 
 def test_a_deleted_row_is_not_found_and_leaves_no_documents() -> None:
@@ -82,7 +82,7 @@ def test_a_deleted_row_is_not_found_and_leaves_no_documents() -> None:
     with sql_only():
         assert search("old bridge").is_empty
     drain_all()
-    assert both("old bridge").is_empty
+    assert search_both_ways("old bridge").is_empty
     assert not any(model.objects.exists() for model in (Document, Posting, Term))
     assert verify([*INDEXES, *MIRRORS]) == []
 
@@ -92,20 +92,20 @@ def test_a_word_stays_in_the_vocabulary_while_a_document_has_it() -> None:
     drain_all()
     book.delete()
     drain_all()
-    assert titles("odl bridge") == ["Old Bridge"]
-    assert both("harbour").is_empty
+    assert find_titles("odl bridge") == ["Old Bridge"]
+    assert search_both_ways("harbour").is_empty
     assert not Term.objects.filter(text="harbour").exists()
 
 
 def test_inactive_readers_are_not_found() -> None:
     ann = User.objects.create_user("ann")
     drain_all()
-    assert [reader.id for reader in both("ann").readers] == [ann.pk]
+    assert [reader.id for reader in search_both_ways("ann").readers] == [ann.pk]
     User.objects.update(is_active=False)
     with sql_only():
         assert search("ann").readers == []
     drain_all()
-    assert both("ann").readers == []
+    assert search_both_ways("ann").readers == []
     assert not Document.objects.filter(id=f"r{ann.pk}").exists()
 
 
@@ -114,7 +114,7 @@ def test_a_rolled_back_write_is_never_found() -> None:
         make_book("New Lantern")
         transaction.set_rollback(True)
     drain_all()
-    assert both("lantern").is_empty
+    assert search_both_ways("lantern").is_empty
 
 
 def test_verify_finds_and_repair_fixes_documents_that_differ_from_their_rows() -> None:
@@ -129,7 +129,7 @@ def test_verify_finds_and_repair_fixes_documents_that_differ_from_their_rows() -
     carry_out(found)
     drain_all()
     assert verify([*INDEXES, *MIRRORS]) == []
-    assert titles("quarry") == ["Second Quarry"]
+    assert find_titles("quarry") == ["Second Quarry"]
 
 
 def test_a_drain_of_an_index_marks_only_the_changes_that_it_read() -> None:

@@ -24,8 +24,8 @@ from mirror.redis import relay_client
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from mirror.verify import verify
-from tests.support import machines
-from tests.support.search.asking import INDEXES, MIRRORS, both, warm_search
+from tests.support import state_machines
+from tests.support.search.queries import INDEXES, MIRRORS, search_both_ways, warm_search
 
 WORDS = ("winter", "winters", "moth", "Möth", "salt", "the", "1984", "雨夜", "hollow", "quarry", "lantern", "lanterns")
 text = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
@@ -141,7 +141,7 @@ class Shelves(RuleBasedStateMachine):
         warm_search()
         rebuild([*INDEXES, *MIRRORS])
         assert _lists() == live
-        both(query)
+        search_both_ways(query)
 
 
 def _lists() -> Rows:
@@ -165,4 +165,4 @@ def _computed() -> Rows:
 @pytest.mark.slow(20)
 @pytest.mark.django_db(transaction=True)
 def test_at_rest_the_index_follows_from_the_rows() -> None:
-    machines.run(Shelves, examples=6, steps=20)
+    state_machines.run_machine(Shelves, examples=6, steps=20)

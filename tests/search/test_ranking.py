@@ -6,7 +6,7 @@ from accounts.models import User
 from catalog.models import Book
 from catalog.search.finding import POSTINGS
 from tests.support.catalog.make import make_book, make_books
-from tests.support.search.asking import both, titles, warm_search
+from tests.support.search.queries import find_titles, search_both_ways, warm_search
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,31 +19,31 @@ def _shelve(*books: tuple[str, int]) -> None:
 
 def test_the_exact_title_comes_before_more_popular_titles() -> None:
     _shelve(("It", 1), ("It Ends with Us", 900), ("Let It Snow", 950))
-    assert titles("it") == ["It", "It Ends with Us", "Let It Snow"]
+    assert find_titles("it") == ["It", "It Ends with Us", "Let It Snow"]
 
 
 @pytest.mark.parametrize("query", ["the hunger games", "Hunger Games", "hunger games the hunger games 1"])
 def test_a_title_is_exact_without_its_articles_and_its_series(query: str) -> None:
     _shelve(("The Hunger Games (The Hunger Games, #1)", 1), ("Hunger Games and Others", 9), ("Games of Hunger", 99))
-    assert titles(query)[0] == "The Hunger Games (The Hunger Games, #1)"
+    assert find_titles(query)[0] == "The Hunger Games (The Hunger Games, #1)"
 
 
 def test_a_title_without_its_subtitle_is_no_exact_match() -> None:
     _shelve(("Harry Potter: Film Wizardry", 1), ("Harry Potter and the Goblet of Fire", 900))
-    assert titles("harry potter")[0] == "Harry Potter and the Goblet of Fire"
-    assert titles("harry potter film wizardry")[0] == "Harry Potter: Film Wizardry"
+    assert find_titles("harry potter")[0] == "Harry Potter and the Goblet of Fire"
+    assert find_titles("harry potter film wizardry")[0] == "Harry Potter: Film Wizardry"
 
 
 def test_titles_that_begin_with_the_query_come_before_titles_with_its_words() -> None:
     _shelve(("Cold Rain Falls", 1), ("Rain Before the Cold", 900))
-    assert titles("cold rain") == ["Cold Rain Falls", "Rain Before the Cold"]
+    assert find_titles("cold rain") == ["Cold Rain Falls", "Rain Before the Cold"]
 
 
 def test_all_words_in_any_order_come_before_some_words() -> None:
     make_book("Harry Potter and the Prisoner of Azkaban", authors="J.K. Rowling", popularity=1)
     make_book("Harry Potter and the Chamber of Secrets", authors="J.K. Rowling", popularity=900)
     warm_search()
-    assert titles("rowling azkaban potter") == [
+    assert find_titles("rowling azkaban potter") == [
         "Harry Potter and the Prisoner of Azkaban",
         "Harry Potter and the Chamber of Secrets",
     ]
@@ -53,33 +53,33 @@ def test_a_word_of_the_title_counts_before_a_tag() -> None:
     make_book("Dragons", tags="fantasy", popularity=900)
     make_book("Of Fantasy", popularity=1)
     warm_search()
-    assert titles("fantasy") == ["Of Fantasy", "Dragons"]
+    assert find_titles("fantasy") == ["Of Fantasy", "Dragons"]
 
 
 def test_a_name_with_one_wrong_letter_comes_before_other_mistakes() -> None:
     _shelve(("Emma", 1), ("Anna in Rome", 900))
-    assert titles("enma")[0] == "Emma"
+    assert find_titles("enma")[0] == "Emma"
 
 
 def test_fewer_missing_words_come_first_then_fewer_mistakes() -> None:
     _shelve(("Silver Lantern Bridge", 1), ("Silver Lanterns at Night", 500), ("Silver Moth", 900))
-    assert titles("silver lantren bridge") == ["Silver Lantern Bridge", "Silver Lanterns at Night", "Silver Moth"]
+    assert find_titles("silver lantren bridge") == ["Silver Lantern Bridge", "Silver Lanterns at Night", "Silver Moth"]
 
 
 def test_more_popular_books_come_first_among_equals() -> None:
     _shelve(("Winter One", 5), ("Winter Two", 50), ("Winter Three", 500))
-    assert titles("winter") == ["Winter Three", "Winter Two", "Winter One"]
+    assert find_titles("winter") == ["Winter Three", "Winter Two", "Winter One"]
 
 
 def test_equally_popular_books_are_sorted_by_age() -> None:
     _shelve(*((f"Winter {word}", 5) for word in ("One", "Two", "Three")))
-    assert titles("winter") == ["Winter One", "Winter Two", "Winter Three"]
+    assert find_titles("winter") == ["Winter One", "Winter Two", "Winter Three"]
 
 
 def test_redis_and_sql_cut_a_list_of_equally_popular_books_alike() -> None:
     make_books(Book(title=f"Winter {n}") for n in range(POSTINGS + 40))
     warm_search()
-    assert len(both("winter").books) == 20
+    assert len(search_both_ways("winter").books) == 20
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_a_forgiving_query_finds_its_book_first(query: str, title: str) -> None:
     make_book("三体")
     make_book("منارة الملح")
     warm_search()
-    assert titles(query)[:1] == [title]
+    assert find_titles(query)[:1] == [title]
 
 
 def test_authors_are_found_by_name_and_sorted_by_popularity() -> None:
     make_book("A", authors="Stephen Crane", popularity=5)
     make_book("B", authors="Stephen King", popularity=50)
     warm_search()
-    assert [author.name for author in both("stephen").authors] == ["Stephen King", "Stephen Crane"]
-    assert [author.name for author in both("stephen crane").authors][:1] == ["Stephen Crane"]
-    assert [author.name for author in both("kign stephen").authors][:1] == ["Stephen King"]
+    assert [author.name for author in search_both_ways("stephen").authors] == ["Stephen King", "Stephen Crane"]
+    assert [author.name for author in search_both_ways("stephen crane").authors][:1] == ["Stephen Crane"]
+    assert [author.name for author in search_both_ways("kign stephen").authors][:1] == ["Stephen King"]
 
 
 def test_tags_are_found_by_name_and_sorted_by_number_of_books() -> None:
@@ -130,15 +130,15 @@ def test_tags_are_found_by_name_and_sorted_by_number_of_books() -> None:
     make_book("B", tags="urban-fantasy")
     make_book("C", tags="urban-fantasy")
     warm_search()
-    assert [tag.name for tag in both("fantsy").tags] == ["fantasy", "urban-fantasy", "epic-fantasy"]
-    assert both("urban fantasy").tags[0].weight == 2
+    assert [tag.name for tag in search_both_ways("fantsy").tags] == ["fantasy", "urban-fantasy", "epic-fantasy"]
+    assert search_both_ways("urban fantasy").tags[0].weight == 2
 
 
 def test_readers_are_found_by_name() -> None:
     ann, bob = (User.objects.create_user(name) for name in ("Ann_Walker", "bob"))
     warm_search()
-    assert [reader.id for reader in both("ann walker").readers] == [ann.pk]
-    assert [reader.id for reader in both("BOB").readers] == [bob.pk]
+    assert [reader.id for reader in search_both_ways("ann walker").readers] == [ann.pk]
+    assert [reader.id for reader in search_both_ways("BOB").readers] == [bob.pk]
 
 
 @pytest.mark.parametrize(
@@ -147,4 +147,4 @@ def test_readers_are_found_by_name() -> None:
 def test_any_text_is_answered(query: str) -> None:
     make_book("The Hobbit")
     warm_search()
-    both(query)
+    search_both_ways(query)

@@ -15,7 +15,7 @@ from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from social.models import Block
 from tests.support.catalog.make import make_book, make_products
-from tests.support.search.asking import both, warm_search
+from tests.support.search.queries import search_both_ways, warm_search
 from tests.support.servers import RedisServer
 from tests.support.timeouts import hung
 
@@ -155,7 +155,7 @@ def test_an_emptied_redis_is_noticed(redis_server: RedisServer) -> None:
 def test_cards_show_the_same_as_in_lists_of_books(client: Client) -> None:
     make_products(Book.objects.all())
     warm_search()
-    assert [len(values) for values in both("hob").beside] == [2]
+    assert [len(values) for values in search_both_ways("hob").beside] == [2]
     with sql_only():
         by_sql = client.get("/search/?q=hob").content
     assert b"price" in by_sql

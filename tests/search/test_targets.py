@@ -8,14 +8,14 @@ import pytest
 from catalog.models import Book, Tag
 from mirror.sql_only import sql_only
 from tests.support import real_data, samples
-from tests.support.search.asking import (
+from tests.support.search.queries import (
     all_authors,
     all_titles,
-    both,
+    count_first_authors,
     count_found,
     load_books,
     mistype,
-    named_first,
+    search_both_ways,
 )
 
 BOOKS = 480  # of the real catalogue
@@ -38,11 +38,11 @@ def test_titles_and_authors_are_found_and_redis_and_sql_agree(folder: Path, tmp_
     authors = chance.sample(all_authors(), ASKED)
     assert count_found(titles) >= 0.99 * ASKED
     assert count_found(mistyped) >= 0.95 * ASKED
-    assert named_first(authors) == ASKED
+    assert count_first_authors(authors) == ASKED
     with sql_only():
         assert count_found(titles[:20]) == 20
     for query in _queries(chance):
-        both(query)
+        search_both_ways(query)
 
 
 def _queries(chance: random.Random) -> list[str]:

@@ -12,7 +12,7 @@ from accounts.models import User
 from shop.models import Order, Product, Sale, SaleItem, State
 from shop.services import products as services
 from tests.shop.test_shop_admin import ORDERS, PRODUCTS, SALES, act
-from tests.support.shop.checkouts import together
+from tests.support.shop.checkouts import run_together
 from tests.support.shop.make import make_order, make_product, make_sale
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -133,7 +133,7 @@ def test_one_of_two_simultaneous_saves_reports_a_conflict(carol: User) -> None:
     def submit(n: int) -> int:
         return desks[n].post(page_of(order), shown | {"name": f"Name {n}"}).status_code
 
-    assert sorted(together(2, submit), key=str) == [200, 302]
+    assert sorted(run_together(2, submit), key=str) == [200, 302]
 
 
 def test_editing_a_removed_product_of_a_sale_reports_the_removal(staff: Client) -> None:

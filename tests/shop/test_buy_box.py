@@ -15,7 +15,7 @@ from shop.models import Product, Sale
 from tests.support.catalog.make import make_book
 from tests.support.catalog.warm import own_copy, warm_up
 from tests.support.shop.make import make_product, make_sale
-from tests.support.site.html import what_the_policy_forbids
+from tests.support.site.html import find_policy_violations
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 __all__ = ["own_copy"]
@@ -42,7 +42,7 @@ def test_the_box_shows_the_price_and_adds_to_the_cart(client: Client) -> None:
     assert f'name="product" value="{product.pk}"' in box
     assert "csrfmiddlewaretoken" in box
     assert ">was " not in box
-    assert what_the_policy_forbids(page_of(client, product)) == []
+    assert find_policy_violations(page_of(client, product)) == []
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from shop.carts.cart import backup, read
 from shop.models import Cart, Product
 from shop.services.carts import CartError, add, set_line, take_out
 from tests.support.mirror.backup_world import marked
-from tests.support.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
+from tests.support.shop.carts import find_differences, flush_carts, make_visitor, read_quantities, restore_backups
 from tests.support.shop.make import make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def warm() -> None:
     """Warm mirrors."""
     rebuild(["product"])
-    trust()
+    restore_backups()
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_an_added_line_is_in_redis_at_once_and_in_sql_after_a_flush(book: Produc
     row = Cart.objects.get()
     assert (row.lines, row.version) == ({str(book.pk): 2, str(other.pk): 1}, read(digest).version)
     assert marked(redis, backup()) == set()
-    assert differences() == []
+    assert find_differences() == []
 
 
 def test_a_cart_is_read_in_one_round_trip_and_written_in_two(book: Product) -> None:
@@ -54,7 +54,7 @@ def test_a_cart_is_read_in_one_round_trip_and_written_in_two(book: Product) -> N
     drain_all()
     set_line(digest, book.pk, 1)
     with record() as seen:
-        assert in_cart(digest) == {book.pk: 1}
+        assert read_quantities(digest) == {book.pk: 1}
     assert (seen.round_trips, seen.sql) == (1, [])
     with record() as seen:  # one for the product and its price, one for the cart
         set_line(digest, book.pk, 2)
@@ -65,12 +65,12 @@ def test_a_missing_cart_is_looked_up_in_sql_once() -> None:
     digest = make_visitor()
     assert read(digest).version == 0
     with record() as seen:
-        assert in_cart(digest) == {}
+        assert read_quantities(digest) == {}
     assert (seen.round_trips, seen.sql) == (1, [])
     with record() as seen:
-        assert in_cart(None) == {}
+        assert read_quantities(None) == {}
     assert (seen.round_trips, seen.sql) == (0, [])
-    assert differences() == []
+    assert find_differences() == []
 
 
 def test_an_emptied_cart_stays_empty(book: Product, redis: Redis) -> None:
@@ -80,9 +80,9 @@ def test_an_emptied_cart_stays_empty(book: Product, redis: Redis) -> None:
     set_line(digest, book.pk, 0)
     flush_carts()
     redis.flushall()
-    assert in_cart(digest) == {}
-    trust()
-    assert in_cart(digest) == {}
+    assert read_quantities(digest) == {}
+    restore_backups()
+    assert read_quantities(digest) == {}
 
 
 def test_newer_lines_in_redis_stay(book: Product, redis: Redis) -> None:
@@ -93,9 +93,9 @@ def test_newer_lines_in_redis_stay(book: Product, redis: Redis) -> None:
     set_line(digest, book.pk, 1)
     set_line(digest, other.pk, 0)
     backup().put_back(redis, backup().load([digest]))
-    assert in_cart(digest) == {book.pk: 1}
+    assert read_quantities(digest) == {book.pk: 1}
     flush_carts()
-    assert differences() == []
+    assert find_differences() == []
 
 
 def test_adding_sums_up_and_ordered_lines_are_removed_once(book: Product) -> None:
@@ -110,7 +110,7 @@ def test_adding_sums_up_and_ordered_lines_are_removed_once(book: Product) -> Non
     now = read(digest)
     assert take_out(digest, now.version, dict(now.lines), key="k2").lines == {}
     flush_carts()
-    assert differences() == []
+    assert find_differences() == []
 
 
 @override_settings(SHOP_CART_LINES=2, SHOP_CART_QUANTITY=5)
@@ -173,7 +173,7 @@ def test_the_order_of_lines_survives_the_loss_of_redis(redis: Redis) -> None:
     flush_carts()
     redis.flushall()
     rebuild(["product"])
-    trust()
+    restore_backups()
     assert list(read(digest).lines) == [second, first]
 
 
@@ -194,11 +194,11 @@ def test_lines_of_the_old_format_keep_their_order(is_told: bool, redis: Redis) -
     if is_told:
         redis.flushall()
         rebuild(["product"])
-        trust()
+        restore_backups()
     assert list(set_line(digest, second, 3).lines) == [second, first]
     flush_carts()
     assert list(read(digest).lines) == [second, first]
-    assert differences() == []
+    assert find_differences() == []
 
 
 def test_with_redis_away_a_cart_is_read_from_and_written_to_sql(book: Product, redis: Redis) -> None:
@@ -208,7 +208,7 @@ def test_with_redis_away_a_cart_is_read_from_and_written_to_sql(book: Product, r
     flush_carts()
     set_line(digest, book.pk, 2)
     breaker.failed()
-    assert in_cart(digest) == {book.pk: 1}
+    assert read_quantities(digest) == {book.pk: 1}
     assert set_line(digest, other.pk, 1).lines == {book.pk: 1, other.pk: 1}
     breaker.reset()
     assert Cart.objects.get().is_owed

@@ -21,19 +21,19 @@ from shop.carts.cart import read
 from shop.carts.settling import SPARED, settle_all
 from shop.models import Cart, Product
 from shop.services.carts import add, set_line, take_out
-from tests.support.accounts.sessions import PASSWORD, alice, digest_in, log_in, whole
-from tests.support.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
+from tests.support.accounts.sessions import PASSWORD, alice, log_in, read_digest, warm_sessions
+from tests.support.shop.carts import find_differences, flush_carts, make_visitor, read_quantities, restore_backups
 from tests.support.shop.make import make_product
 
-__all__ = ["alice", "whole"]
+__all__ = ["alice", "warm_sessions"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def warm(whole: None) -> None:
+def warm(warm_sessions: None) -> None:
     """Warm mirrors."""
     rebuild(["product"])
-    trust()
+    restore_backups()
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def browser_with(lines: dict[Product, int]) -> Client:
     session.create()
     client.cookies["sessionid"] = str(session.session_key)
     for product, quantity in lines.items():
-        set_line(digest_in(client), product.pk, quantity)
+        set_line(read_digest(client), product.pk, quantity)
     return client
 
 
@@ -72,7 +72,7 @@ def agree() -> None:
     settle_all()
     flush_carts()
     assert not Cart.objects.owed().exists()
-    assert differences() == []
+    assert find_differences() == []
 
 
 @pytest.mark.parametrize("flushed", [False, True])
@@ -80,11 +80,11 @@ def test_a_login_keeps_the_cart(flushed: bool, alice: User, book: Product, redis
     client = browser_with({book: 2})
     if flushed:
         flush_carts()
-    old = digest_in(client)
+    old = read_digest(client)
     assert log_in_here(client, alice) == []
-    assert digest_in(client) != old
-    assert in_cart(digest_in(client)) == {book.pk: 2}
-    assert redis.hgetall(keys.cart(digest_in(client))) == {b"%d" % book.pk: b"2"}
+    assert read_digest(client) != old
+    assert read_quantities(read_digest(client)) == {book.pk: 2}
+    assert redis.hgetall(keys.cart(read_digest(client))) == {b"%d" % book.pk: b"2"}
     agree()
     assert Cart.objects.live().get().user == alice
 
@@ -93,9 +93,9 @@ def test_a_login_keeps_the_cart_after_a_loss_of_redis(alice: User, book: Product
     client = browser_with({book: 2})
     log_in_here(client, alice)
     redis.flushall()
-    assert in_cart(digest_in(client)) == {book.pk: 2}
-    trust()
-    assert in_cart(digest_in(client)) == {book.pk: 2}
+    assert read_quantities(read_digest(client)) == {book.pk: 2}
+    restore_backups()
+    assert read_quantities(read_digest(client)) == {book.pk: 2}
     agree()
 
 
@@ -104,12 +104,12 @@ def test_a_login_with_redis_away_keeps_sqls_cart_and_merges_late_lines(
 ) -> None:
     client = browser_with({book: 2})
     flush_carts()
-    set_line(digest_in(client), other.pk, 1)
+    set_line(read_digest(client), other.pk, 1)
     breaker.failed()
     log_in_here(client, alice)
     breaker.reset()
     agree()
-    assert in_cart(digest_in(client)) == {book.pk: 2, other.pk: 1}
+    assert read_quantities(read_digest(client)) == {book.pk: 2, other.pk: 1}
 
 
 def test_a_failed_login_does_not_move_the_cart(alice: User, book: Product) -> None:
@@ -119,10 +119,10 @@ def test_a_failed_login_does_not_move_the_cart(alice: User, book: Product) -> No
         moves.rotate(old, new, None)
         moves.gather(alice.pk, new)
         raise RuntimeError
-    assert (in_cart(old), in_cart(new)) == ({book.pk: 2}, {})
+    assert (read_quantities(old), read_quantities(new)) == ({book.pk: 2}, {})
     moves.rotate(old, new, None)
     moves.rotate(old, new, None)
-    assert in_cart(new) == {book.pk: 2}
+    assert read_quantities(new) == {book.pk: 2}
     agree()
 
 
@@ -131,7 +131,7 @@ def test_one_of_two_logins_from_one_browser_gets_the_cart(book: Product) -> None
     set_line(old, book.pk, 2)
     moves.rotate(old, one, None)
     moves.rotate(old, two, None)
-    assert (in_cart(one), in_cart(two)) == ({book.pk: 2}, {})
+    assert (read_quantities(one), read_quantities(two)) == ({book.pk: 2}, {})
     agree()
 
 
@@ -140,14 +140,14 @@ def test_writes_under_the_old_token_reach_the_moved_cart(book: Product, other: P
     set_line(old, book.pk, 2)
     moves.rotate(old, new, None)
     assert add(old, other.pk).lines == {book.pk: 2, other.pk: 1}
-    assert in_cart(old) == in_cart(new) == {book.pk: 2, other.pk: 1}
+    assert read_quantities(old) == read_quantities(new) == {book.pk: 2, other.pk: 1}
     breaker.failed()
-    assert in_cart(old) == {book.pk: 2}, "SQL has not been told of the other"
+    assert read_quantities(old) == {book.pk: 2}, "SQL has not been told of the other"
     breaker.failed()
     add(old, book.pk)
     breaker.reset()
     agree()
-    assert in_cart(new) == {book.pk: 3, other.pk: 1}
+    assert read_quantities(new) == {book.pk: 3, other.pk: 1}
 
 
 def test_writes_between_the_read_and_the_commit_follow_the_cart(book: Product, other: Product) -> None:
@@ -158,7 +158,7 @@ def test_writes_between_the_read_and_the_commit_follow_the_cart(book: Product, o
         set_line(old, other.pk, 1)
         set_line(old, book.pk, 5)
     agree()
-    assert in_cart(new) == {book.pk: 5, other.pk: 1}
+    assert read_quantities(new) == {book.pk: 5, other.pk: 1}
 
 
 def test_a_moved_cart_stays_in_redis_for_a_day(book: Product, redis: Redis) -> None:
@@ -187,50 +187,50 @@ def test_late_writes_follow_several_moves(alice: User, book: Product, other: Pro
     moves.gather(alice.pk, digests[4])
     breaker.reset()
     agree()
-    assert in_cart(digests[4]) == {book.pk: 1, other.pk: 2}
+    assert read_quantities(digests[4]) == {book.pk: 1, other.pk: 2}
 
 
 def test_parked_carts_are_summed_up_and_announced_at_the_next_login(
     alice: User, book: Product, other: Product, redis: Redis
 ) -> None:
     first = log_in(alice)
-    set_line(digest_in(first), book.pk, 2)
-    digest = digest_in(first)
+    set_line(read_digest(first), book.pk, 2)
+    digest = read_digest(first)
     first.post("/accounts/logout/")
     agree()
     assert not redis.exists(keys.cart(digest))
     client = browser_with({book: 1, other: 1})
     assert log_in_here(client, alice) == ["The 2 books from your earlier cart are in your cart again."]
-    assert in_cart(digest_in(client)) == {book.pk: 3, other.pk: 1}
+    assert read_quantities(read_digest(client)) == {book.pk: 3, other.pk: 1}
     agree()
     again = log_in(alice)
-    assert in_cart(digest_in(again)) == {}, "each cart is merged once"
-    assert in_cart(digest_in(client)) == {book.pk: 3, other.pk: 1}
+    assert read_quantities(read_digest(again)) == {}, "each cart is merged once"
+    assert read_quantities(read_digest(client)) == {book.pk: 3, other.pk: 1}
 
 
 def test_gathered_lines_keep_their_old_prices(alice: User, book: Product) -> None:
     client = browser_with({book: 1})
-    shown = read(digest_in(client))
-    take_out(digest_in(client), shown.version, {book.pk: 1}, key="k1")
+    shown = read(read_digest(client))
+    take_out(read_digest(client), shown.version, {book.pk: 1}, key="k1")
     Product.objects.filter(pk=book.pk).update(price=book.price + 300)
     drain_all()
     desk = log_in(alice)
-    set_line(digest_in(desk), book.pk, 2)
+    set_line(read_digest(desk), book.pk, 2)
     desk.post("/accounts/logout/")
     log_in_here(client, alice)
-    now = read(digest_in(client))
+    now = read(read_digest(client))
     assert (now.lines, now.prices) == ({book.pk: 2}, {book.pk: book.price + 300}), "not what the ordered one did"
 
 
 def test_each_ended_session_parks_its_cart(alice: User, book: Product, other: Product, redis: Redis) -> None:
     clients = [log_in(alice) for _ in range(3)]
     for client, product in zip(clients, [book, other, book], strict=True):
-        set_line(digest_in(client), product.pk, 60)
+        set_line(read_digest(client), product.pk, 60)
     for client in clients:
         client.post("/accounts/logout/")
     desk = Client()
     told = log_in_here(desk, alice)
-    assert in_cart(digest_in(desk)) == {book.pk: 99, other.pk: 60}
+    assert read_quantities(read_digest(desk)) == {book.pk: 99, other.pk: 60}
     assert told == [
         "The 159 books from your earlier cart are in your cart again.",
         "21 more did not fit.",
@@ -243,12 +243,12 @@ def test_gathered_lines_respect_the_limit_of_lines(alice: User, book: Product, o
     third = make_product("Fictions")
     drain_all()
     desk = log_in(alice)
-    set_line(digest_in(desk), other.pk, 3)
-    set_line(digest_in(desk), third.pk, 4)
+    set_line(read_digest(desk), other.pk, 3)
+    set_line(read_digest(desk), third.pk, 4)
     desk.post("/accounts/logout/")
     client = browser_with({book: 1})
     told = log_in_here(client, alice)
-    assert in_cart(digest_in(client)) == {book.pk: 1, other.pk: 3}
+    assert read_quantities(read_digest(client)) == {book.pk: 1, other.pk: 3}
     assert told == [
         "The 3 books from your earlier cart are in your cart again.",
         "4 more did not fit.",
@@ -259,13 +259,13 @@ def test_gathered_lines_respect_the_limit_of_lines(alice: User, book: Product, o
 def test_carts_of_other_users_are_not_gathered(alice: User, book: Product) -> None:
     bob = User.objects.create_user("bob", password=PASSWORD)
     client = log_in(alice)
-    set_line(digest_in(client), book.pk, 1)
-    old = digest_in(client)
+    set_line(read_digest(client), book.pk, 1)
+    old = read_digest(client)
     client.post("/accounts/logout/")
     log_in_here(client, bob)
-    assert in_cart(digest_in(client)) == {}
+    assert read_quantities(read_digest(client)) == {}
     agree()
-    assert in_cart(old) == {}
+    assert read_quantities(old) == {}
     assert Cart.objects.parked().get().user == alice
 
 
@@ -274,7 +274,7 @@ def test_every_end_of_a_session_parks_its_cart(
     how: str, alice: User, book: Product, other: Product, redis: Redis
 ) -> None:
     client = log_in(alice)
-    digest = digest_in(client)
+    digest = read_digest(client)
     set_line(digest, book.pk, 1)
     flush_carts()
     set_line(digest, other.pk, 2)
@@ -296,7 +296,7 @@ def test_every_end_of_a_session_parks_its_cart(
     parked = Cart.objects.get()
     assert (parked.user, parked.is_parked, parked.lines) == (alice, True, {str(book.pk): 1, str(other.pk): 2})
     desk = log_in(alice)
-    assert in_cart(digest_in(desk)) == {book.pk: 1, other.pk: 2}
+    assert read_quantities(read_digest(desk)) == {book.pk: 1, other.pk: 2}
 
 
 def test_a_parked_cart_is_in_sql_before_its_session_is_deleted(alice: User, book: Product, redis: Redis) -> None:
@@ -317,7 +317,7 @@ def test_an_extended_session_gets_its_cart_back(alice: User, book: Product) -> N
     Cart.objects.update(ended_at=F("ended_at") - 2 * SPARED)
     settle_all()
     assert not Cart.objects.get().is_parked
-    assert in_cart(digest) == {book.pk: 1}
+    assert read_quantities(digest) == {book.pk: 1}
     agree()
 
 
@@ -338,7 +338,7 @@ def test_unreachable_carts_are_deleted_after_two_days(alice: User, book: Product
     redis.delete(keys.cart(moved), keys.cart_state(moved))  # which happens by expiry after a day
     settle_all()
     assert {row.pk for row in Cart.objects.all()} == {full, target}
-    assert differences() == []
+    assert find_differences() == []
 
 
 @pytest.mark.parametrize("away", [False, True])

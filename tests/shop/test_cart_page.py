@@ -14,11 +14,11 @@ from mirror.recorder import record
 from mirror.redis import breaker
 from mirror.relay import drain_all
 from shop.models import Cart, Product
-from tests.support.accounts.sessions import alice, digest_in, log_in, whole
-from tests.support.shop.carts import flush_carts, in_cart, trust
+from tests.support.accounts.sessions import alice, log_in, read_digest, warm_sessions
+from tests.support.shop.carts import flush_carts, read_quantities, restore_backups
 from tests.support.shop.make import make_product, make_sale
 
-__all__ = ["alice", "whole"]
+__all__ = ["alice", "warm_sessions"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 HERE = "/shop/cart/"
 JSON = {"accept": "application/json"}
@@ -26,10 +26,10 @@ HTMX = {"HX-Request": "true"}
 
 
 @pytest.fixture(autouse=True)
-def warm(whole: None) -> None:
+def warm(warm_sessions: None) -> None:
     """Warm mirrors."""
     rebuild(["session", "product", "book"])
-    trust()
+    restore_backups()
 
 
 @pytest.fixture
@@ -73,14 +73,14 @@ def test_adding_a_book_creates_a_cart_and_redirects_to_it(client: Client, book: 
     answer = put(client, book, 2)
     assert (answer.status_code, answer["Location"]) == (303, HERE)
     assert [str(m) for m in get_messages(answer.wsgi_request)] == ["Now in your cart: 2 copies of The Book of Sand"]
-    assert in_cart(digest_in(client)) == {book.pk: 2}
+    assert read_quantities(read_digest(client)) == {book.pk: 2}
     page = text_of(client)
     for words in ["The Book of Sand", "€25.00", "Proceed to checkout"]:
         assert words in page
     put(client, book, 3, add=1)
-    assert in_cart(digest_in(client)) == {book.pk: 5}
+    assert read_quantities(read_digest(client)) == {book.pk: 5}
     put(client, book, 4, add=0)
-    assert in_cart(digest_in(client)) == {book.pk: 4}
+    assert read_quantities(read_digest(client)) == {book.pk: 4}
     put(client, book, 0)
     assert "Your cart is empty." in text_of(client)
 
@@ -141,7 +141,7 @@ def test_a_refused_change_names_its_field(has_session: bool, client: Client, boo
         assert page.status_code == 400
         assert answer.json()["error"]["message"] in page.content.decode()
     assert Session.objects.exists() is has_session
-    assert not has_session or in_cart(digest_in(client)) == {book.pk: 1}
+    assert not has_session or read_quantities(read_digest(client)) == {book.pk: 1}
 
 
 def test_form_and_server_have_one_limit(client: Client, book: Product, settings: Any) -> None:
@@ -239,7 +239,7 @@ def test_lines_that_cannot_be_bought_are_marked(client: Client, book: Product) -
         assert words in text
     put(client, deleted, 0)
     put(client, gone, 0)
-    assert set(in_cart(digest_in(client))) == {book.pk, few.pk, sold_out.pk, dearer.pk}
+    assert set(read_quantities(read_digest(client))) == {book.pk, few.pk, sold_out.pk, dearer.pk}
 
 
 def test_the_page_takes_three_round_trips_and_no_sql(book: Product) -> None:
@@ -278,7 +278,7 @@ def test_after_a_loss_of_redis_the_header_count_is_missing_but_not_the_cart(
     assert b"cart-link" in page
     assert b"(3 copies)" not in page
     assert "The Book of Sand" in text_of(client)
-    trust()
+    restore_backups()
     assert b"(3 copies)" in client.get("/books/").content
 
 
@@ -295,7 +295,7 @@ def test_with_redis_away_the_page_shows_the_cart_and_takes_changes_once(client: 
     page = client.get("/books/").content
     assert b"(3 copies)" in page, "also where Redis has not been told by others"
     assert not client.cookies["cart_behind"].value
-    assert in_cart(digest_in(client)) == {book.pk: 3}
+    assert read_quantities(read_digest(client)) == {book.pk: 3}
 
 
 def test_two_tabs_do_not_overwrite_lines_of_each_other(client: Client, book: Product) -> None:
@@ -309,7 +309,7 @@ def test_two_tabs_do_not_overwrite_lines_of_each_other(client: Client, book: Pro
     put(tabs[1], other, 1)
     put(tabs[0], third, 4)
     put(tabs[1], book, 5)
-    assert in_cart(digest_in(client)) == {book.pk: 5, other.pk: 1, third.pk: 4}
+    assert read_quantities(read_digest(client)) == {book.pk: 5, other.pk: 1, third.pk: 4}
 
 
 @override_settings(SHOP_CART_LINES=1)

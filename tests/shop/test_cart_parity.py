@@ -23,9 +23,9 @@ from shop.carts import direct, moves
 from shop.carts.settling import settle_all
 from shop.models import Cart
 from shop.services import carts
-from tests.support import machines
+from tests.support import state_machines
 from tests.support.mirror.backup_world import Lives, lives
-from tests.support.shop.carts import differences, flush_carts, in_cart, make_visitor, trust
+from tests.support.shop.carts import find_differences, flush_carts, make_visitor, read_quantities, restore_backups
 from tests.support.shop.make import make_product
 
 __all__ = ["lives"]
@@ -73,7 +73,7 @@ class Site(RuleBasedStateMachine):
         for model in (Cart, Session, BackupState):
             model.objects.all().delete()
         rebuild(["product"])
-        trust()
+        restore_backups()
         self.time, self.away = 0, False
         self.visitors, self.parked, self.all = [Visitor() for _ in range(3)], ([], []), list[Model]()  # type: ignore[var-annotated]
         self.all = [visitor.cart for visitor in self.visitors]
@@ -82,9 +82,9 @@ class Site(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "all"):
             self.comes_back()
-            trust()
+            restore_backups()
             self.quiet()
-            assert differences() == []
+            assert find_differences() == []
             for number in range(3):
                 self.look(number)
 
@@ -123,7 +123,7 @@ class Site(RuleBasedStateMachine):
         visitor = self.visitors[number]
         lines = self.seen(visitor.cart).items()
         wanted = sorted((added, int(name), copies) for name, (copies, _, added) in lines if copies)
-        shown = self.as_(visitor, lambda: in_cart(visitor.digest))
+        shown = self.as_(visitor, lambda: read_quantities(visitor.digest))
         assert list(shown.items()) == [(product, copies) for _, product, copies in wanted]
 
     @rule(number=who, user=st.integers(0, 1))
@@ -234,7 +234,7 @@ class Site(RuleBasedStateMachine):
             cart.redis = later(cart.sql, self.were.get(id(cart), {}) if is_older else {})
         rebuild(["product"])
         if is_restored:
-            trust()
+            restore_backups()
         if is_older:
             self.quiet()  # it has changes that were written under ended tokens
 
@@ -275,6 +275,6 @@ def test_carts_equal_the_model(redis: Redis, lives: Lives) -> None:
     Site.users = [User.objects.create_user(name) for name in ("alice", "bob")]
     drain_all()
     try:
-        machines.run(Site, examples=EXAMPLES)
+        state_machines.run_machine(Site, examples=EXAMPLES)
     finally:
         breaker.reset()

@@ -13,7 +13,7 @@ from shop.models import Order, OrderLine, Product, State
 from shop.services import carts, checkout, stock
 from shop.services.checkout import begin
 from shop.services.errors import CartChanged, CartEmpty, PriceRose, Shortage, SoldOut
-from tests.support.shop.checkouts import HOME, assert_right, make_cart, order_of, together
+from tests.support.shop.checkouts import HOME, assert_ledger_is_right, check_out, make_cart, run_together
 from tests.support.shop.make import make_product, make_sale
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,12 +32,12 @@ def bob() -> User:
 def test_a_checkout_reserves_the_copies_and_empties_the_cart(alice: User) -> None:
     one, other = make_product("One", price=1000, stock=5), make_product("Other", price=250, stock=5)
     digest = make_cart("alice", one, other, quantity=2)
-    order = order_of(alice, digest)
+    order = check_out(alice, digest)
     assert (order.state, order.total, order.user) == (State.RESERVED, 2500, alice)
     assert (order.name, order.email, order.address) == (HOME.name, HOME.email, HOME.address)
     assert sorted(order.lines.values_list("title", "quantity", "price")) == [("One", 2, 1000), ("Other", 2, 250)]
     assert cart.read(digest).lines == {}
-    assert_right({one.pk: 5, other.pk: 5})
+    assert_ledger_is_right({one.pk: 5, other.pk: 5})
 
 
 def test_a_repeated_checkout_returns_the_same_order(alice: User) -> None:
@@ -47,7 +47,7 @@ def test_a_repeated_checkout_returns_the_same_order(alice: User) -> None:
     first = begin(alice, digest, version=shown.version, total=product.price, address=HOME)
     again = begin(alice, digest, version=shown.version, total=product.price, address=HOME)
     assert again == first
-    assert_right({product.pk: 5})
+    assert_ledger_is_right({product.pk: 5})
 
 
 def test_a_repeated_checkout_returns_the_same_order_after_the_last_copy(alice: User, bob: User) -> None:
@@ -56,9 +56,9 @@ def test_a_repeated_checkout_returns_the_same_order_after_the_last_copy(alice: U
     version = cart.read(digest).version
     with pytest.raises(ZeroDivisionError), pytest.MonkeyPatch.context() as crash:
         crash.setattr(carts, "take_out", lambda *args, **kwargs: 1 / 0)
-        order_of(alice, digest)
+        check_out(alice, digest)
     with pytest.raises(SoldOut):  # Redis remembers the shortage
-        order_of(bob, make_cart("bob", product))
+        check_out(bob, make_cart("bob", product))
     again = begin(alice, digest, version=version, total=product.price, address=HOME)
     assert again == Order.objects.get()
     assert cart.read(digest).lines == {}
@@ -76,10 +76,10 @@ def test_a_new_secret_key_does_not_duplicate_an_order(alice: User, settings: Set
 def test_the_next_cart_of_a_visitor_makes_another_order(alice: User) -> None:
     product = make_product(stock=5)
     digest = make_cart("alice", product)
-    first = order_of(alice, digest)
+    first = check_out(alice, digest)
     make_cart("alice", product)
-    assert order_of(alice, digest) != first
-    assert_right({product.pk: 5})
+    assert check_out(alice, digest) != first
+    assert_ledger_is_right({product.pk: 5})
 
 
 def test_a_crash_between_the_order_and_the_cart_leaves_one_order(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,12 +88,12 @@ def test_a_crash_between_the_order_and_the_cart_leaves_one_order(alice: User, mo
     shown = cart.read(digest)
     with monkeypatch.context() as crash, pytest.raises(ZeroDivisionError):
         crash.setattr(carts, "take_out", lambda *args, **kwargs: 1 / 0)
-        order_of(alice, digest)
+        check_out(alice, digest)
     assert cart.read(digest).lines == {product.pk: 1}
     order = Order.objects.get()
     assert checkout.finish(alice, digest, shown.version) == order
     assert cart.read(digest).lines == {}
-    assert_right({product.pk: 5})
+    assert_ledger_is_right({product.pk: 5})
 
 
 def test_a_checkout_never_returns_an_order_of_another_user(
@@ -105,7 +105,7 @@ def test_a_checkout_never_returns_an_order_of_another_user(
     version = cart.read(digest).version
     with monkeypatch.context() as crash, pytest.raises(ZeroDivisionError):
         crash.setattr(carts, "take_out", lambda *args, **kwargs: 1 / 0)
-        order_of(alice, digest)
+        check_out(alice, digest)
     assert checkout.finish(bob, digest, version) is None
     with pytest.raises(Order.DoesNotExist):
         begin(bob, digest, version=version, total=product.price, address=HOME)
@@ -124,7 +124,7 @@ def test_lines_added_during_the_checkout_stay_in_the_cart(alice: User, monkeypat
         return order
 
     monkeypatch.setattr(checkout, "_write", while_another_tab_adds)
-    order_of(alice, digest)
+    check_out(alice, digest)
     assert cart.read(digest).lines == {product.pk: 2, other.pk: 1}
 
 
@@ -136,7 +136,7 @@ def test_a_cart_that_changed_since_it_was_shown_is_not_ordered(alice: User) -> N
     with pytest.raises(CartChanged):
         begin(alice, digest, version=shown, total=99999, address=HOME)
     assert not Order.objects.exists()
-    assert_right({product.pk: 5})
+    assert_ledger_is_right({product.pk: 5})
 
 
 def test_an_empty_cart_is_not_ordered(alice: User) -> None:
@@ -150,18 +150,18 @@ def test_a_price_rise_since_the_page_was_shown_refuses_the_order(alice: User) ->
     digest = make_cart("alice", product, quantity=2)
     Product.objects.update(price=1100)
     with pytest.raises(PriceRose) as refusal:
-        order_of(alice, digest, total=2000)
+        check_out(alice, digest, total=2000)
     assert (refusal.value.shown, refusal.value.now) == (2000, 2200)
     assert not Order.objects.exists()
     assert cart.read(digest).lines == {product.pk: 2}
-    assert_right({product.pk: 5})
+    assert_ledger_is_right({product.pk: 5})
 
 
 def test_a_price_drop_since_the_page_was_shown_applies(alice: User) -> None:
     product = make_product(price=1000, stock=5)
     digest = make_cart("alice", product)
     make_sale(product, price=700)
-    assert order_of(alice, digest, total=1000).total == 700
+    assert check_out(alice, digest, total=1000).total == 700
     assert OrderLine.objects.get().price == 700
 
 
@@ -170,17 +170,17 @@ def test_an_ended_sale_does_not_lower_the_price(alice: User) -> None:
     digest = make_cart("alice", product)
     make_sale(product, price=700, starts_in=-2, hours=-1)
     with pytest.raises(PriceRose):
-        order_of(alice, digest, total=700)
+        check_out(alice, digest, total=700)
 
 
 def test_a_shortage_of_one_book_reserves_nothing(alice: User) -> None:
     plenty, few = make_product("Plenty", stock=9), make_product("Few", stock=2)
     digest = make_cart("alice", plenty, few, quantity=3)
     with pytest.raises(SoldOut) as refusal:
-        order_of(alice, digest)
+        check_out(alice, digest)
     assert refusal.value.shortages == (Shortage(few.pk, 3, 2),)
     assert cart.read(digest).lines == {plenty.pk: 3, few.pk: 3}
-    assert_right({plenty.pk: 9, few.pk: 2})
+    assert_ledger_is_right({plenty.pk: 9, few.pk: 2})
 
 
 def test_withdrawn_products_count_as_sold_out(alice: User) -> None:
@@ -188,7 +188,7 @@ def test_withdrawn_products_count_as_sold_out(alice: User) -> None:
     digest = make_cart("alice", product)
     Product.objects.update(is_active=False)
     with pytest.raises(SoldOut) as refusal:
-        order_of(alice, digest)
+        check_out(alice, digest)
     assert refusal.value.shortages == (Shortage(product.pk, 1, 0),)
 
 
@@ -202,16 +202,16 @@ def test_copies_that_return_during_the_count_are_sold(alice: User, monkeypatch: 
         return left(ids)
 
     monkeypatch.setattr(stock, "left", as_copies_arrive)
-    assert order_of(alice, digest).state == State.RESERVED
+    assert check_out(alice, digest).state == State.RESERVED
 
 
 def test_the_last_copy_is_sold_once(alice: User, bob: User) -> None:
     product = make_product(stock=1)
     first, second = make_cart("alice", product), make_cart("bob", product)
-    assert order_of(alice, first).user == alice
+    assert check_out(alice, first).user == alice
     with pytest.raises(SoldOut):
-        order_of(bob, second)
-    assert_right({product.pk: 1})
+        check_out(bob, second)
+    assert_ledger_is_right({product.pk: 1})
 
 
 def test_twelve_simultaneous_checkouts_of_one_cart_make_one_order(alice: User) -> None:
@@ -222,8 +222,8 @@ def test_twelve_simultaneous_checkouts_of_one_cart_make_one_order(alice: User) -
     def send(n: int) -> int:
         return begin(alice, digest, version=version, total=product.price, address=HOME).pk
 
-    assert set(together(12, send)) == {Order.objects.get().pk}
-    assert_right({product.pk: 1})
+    assert set(run_together(12, send)) == {Order.objects.get().pk}
+    assert_ledger_is_right({product.pk: 1})
 
 
 def test_carts_with_equal_books_in_opposite_order_do_not_deadlock(alice: User) -> None:
@@ -231,22 +231,22 @@ def test_carts_with_equal_books_in_opposite_order_do_not_deadlock(alice: User) -
     digests = [make_cart(f"cart {n}", *(products if n % 2 else products[::-1])) for n in range(10)]
 
     def send(n: int) -> str:
-        return order_of(alice, digests[n]).state
+        return check_out(alice, digests[n]).state
 
-    assert together(10, send) == [State.RESERVED] * 10
-    assert_right(dict.fromkeys((product.pk for product in products), 100))
+    assert run_together(10, send) == [State.RESERVED] * 10
+    assert_ledger_is_right(dict.fromkeys((product.pk for product in products), 100))
 
 
 def test_a_rush_for_three_copies_sells_three(alice: User, redis: Redis) -> None:
     product = make_product(stock=3)
     digests = [make_cart(f"cart {n}", product) for n in range(12)]
-    found = together(12, lambda n: order_of(alice, digests[n]))
+    found = run_together(12, lambda n: check_out(alice, digests[n]))
     assert sorted(type(one).__name__ for one in found) == ["Order"] * 3 + ["SoldOut"] * 9
-    assert_right({product.pk: 3})
+    assert_ledger_is_right({product.pk: 3})
 
 
 def test_an_order_has_the_end_of_its_reservation(alice: User, settings: Settings) -> None:
     settings.SHOP_RESERVATION_SECONDS = 600
     began, kept = clock.now(), timedelta(seconds=600)
-    order = order_of(alice, make_cart("alice", make_product()))
+    order = check_out(alice, make_cart("alice", make_product()))
     assert began + kept <= order.reserved_until <= clock.now() + kept

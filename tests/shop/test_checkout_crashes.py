@@ -19,15 +19,15 @@ from shop.services.payments import pay
 from shop.services.settle import settle
 from tests.support.shop.checkouts import (
     HOME,
-    ask_again,
-    assert_right,
+    assert_ledger_is_right,
     assert_settled,
+    check_out,
     let_time_pass,
     make_cart,
-    order_of,
+    make_payments_due,
 )
 from tests.support.shop.make import make_product
-from tests.support.shop.remote import Crash
+from tests.support.shop.unreliable_provider import Crash
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STOCK, FEWEST = 500, 5  # copies; writes of the shortest run
@@ -63,7 +63,7 @@ def buys(alice: User, book: Product, n: int) -> Callable[[], object]:
 
 def cancels(alice: User, book: Product, n: int) -> Callable[[], object]:
     """Cancel a paid order, with a refund."""
-    order = order_of(alice, make_cart(f"cart {n}", book))
+    order = check_out(alice, make_cart(f"cart {n}", book))
     pay(order, Card(fake.SUCCEEDS))
 
     def give_back() -> None:
@@ -76,8 +76,8 @@ def cancels(alice: User, book: Product, n: int) -> Callable[[], object]:
 
 def pays_late(alice: User, book: Product, n: int) -> Callable[[], object]:
     """Deliver an answer after the time to pay; one of two orders has been paid."""
-    pay(order_of(alice, make_cart(f"cart {n}", book)), Card(fake.LATE))
-    order_of(alice, make_cart(f"other cart {n}", book))
+    pay(check_out(alice, make_cart(f"cart {n}", book)), Card(fake.LATE))
+    check_out(alice, make_cart(f"other cart {n}", book))
 
     def finish() -> None:
         let_time_pass()
@@ -97,14 +97,14 @@ def test_a_crash_before_any_write_leaves_a_state_that_can_be_completed(life: Lif
             with killed_before(n):
                 step()
         except Crash:
-            assert_right({book.pk: STOCK})
-            ask_again()
+            assert_ledger_is_right({book.pk: STOCK})
+            make_payments_due()
             step()
         else:
             break
         let_time_pass()
         settle()
-        assert_right({book.pk: STOCK})
+        assert_ledger_is_right({book.pk: STOCK})
         assert_settled()
         assert not Order.objects.filter(state=State.RESERVED).exists()
         assert Order.objects.count() == orders + (life is buys)

@@ -14,8 +14,8 @@ from shop.carts import cart
 from shop.models import FakeCharge, Order, Payment, PaymentState, Product, State
 from shop.payments import fake
 from shop.services import carts, checkout
-from tests.support.shop.carts import trust
-from tests.support.shop.checkouts import assert_right, order_of
+from tests.support.shop.carts import restore_backups
+from tests.support.shop.checkouts import assert_ledger_is_right, check_out
 from tests.support.shop.make import make_product
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -63,7 +63,7 @@ def test_a_valid_card_buys_the_cart(desk: Client, book: Product) -> None:
     assert (response.status_code, response["Location"]) == (302, f"/shop/orders/{order.pk}/")
     assert (order.state, order.total, order.user) == (State.PAID, 2500, User.objects.get())
     assert cart.read(digest_in(desk)).lines == {}
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_the_page_shows_lines_total_and_the_effects_of_test_cards(desk: Client, book: Product) -> None:
@@ -82,7 +82,7 @@ def test_the_page_shows_lines_total_and_the_effects_of_test_cards(desk: Client, 
 
 def test_the_page_is_read_from_redis(desk: Client, book: Product) -> None:
     rebuild(["session", "user", "book", "product"])
-    trust()
+    restore_backups()
     carts.set_line(digest_in(desk), book.pk, 1)
     desk.get("/shop/checkout/")
     with record() as found:
@@ -237,7 +237,7 @@ def test_a_refused_card_leads_to_another_attempt(desk: Client, book: Product) ->
         PaymentState.FAILED,
         PaymentState.SUCCEEDED,
     ]
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_a_hanging_provider_does_not_block_the_page(desk: Client, book: Product, settings: Settings) -> None:
@@ -264,7 +264,7 @@ def test_cancelling_during_a_payment_announces_the_refund(
     said = text_of(desk.get(send(desk)["Location"]))
     assert "to be refunded" in said
     assert "has not answered" not in said
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_forms_that_order_pay_or_cancel_require_a_csrf_token(book: Product) -> None:
@@ -273,7 +273,7 @@ def test_forms_that_order_pay_or_cancel_require_a_csrf_token(book: Product) -> N
     carts.set_line(digest_in(browser), book.pk, 1)
     assert browser.post("/shop/checkout/", GIVEN | hidden(browser.get("/shop/checkout/"))).status_code == 403
     assert not Order.objects.exists()
-    order = order_of(alice, digest_in(browser))
+    order = check_out(alice, digest_in(browser))
     for what in ("pay", "cancel"):
         assert browser.post(f"/shop/orders/{order.pk}/{what}/", {"card": fake.SUCCEEDS}).status_code == 403
     assert Order.objects.get().state == State.RESERVED
@@ -327,7 +327,7 @@ def test_submissions_are_rate_limited(desk: Client, book: Product, monkeypatch: 
     carts.set_line(digest_in(desk), book.pk, 1)
     codes = [send(desk, email="nobody").status_code for _ in range(3)]
     assert codes == [200, 200, 429]
-    order = order_of(User.objects.get(), digest_in(desk))
+    order = check_out(User.objects.get(), digest_in(desk))
     assert desk.post(f"/shop/orders/{order.pk}/pay/", {"card": fake.SUCCEEDS}).status_code == 429
     assert not Payment.objects.exists()
 

@@ -17,7 +17,7 @@ from shop.models import Order, OrderLine, Product, Recommendation, Sale, State, 
 from shop.recommend import build
 from shop.recommend.selectors import get_recommended
 from shop.viewing import popularity
-from tests.support.shop.looks import PERIOD
+from tests.support.shop.book_views import PERIOD
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 NOW = timezone.now()

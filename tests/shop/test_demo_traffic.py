@@ -19,7 +19,7 @@ from shop.models import Order, Product, State
 from social.models import Follow, Post
 from tests.support.servers import free_port
 from tests.support.shop.make import make_product
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
@@ -111,7 +111,7 @@ def test_the_command_stops_and_reports_its_actions(
 
 
 def test_a_real_payment_provider_requires_confirmation(live_server: LiveServer, settings: Settings) -> None:
-    settings.PAYMENT_PROVIDER = "tests.support.shop.remote.Remote"
+    settings.PAYMENT_PROVIDER = "tests.support.shop.unreliable_provider.Remote"
     code, _, said = _run(live_server.url, "--seconds", "1")
     assert code == 2
     assert "add --yes" in said

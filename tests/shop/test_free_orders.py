@@ -16,8 +16,8 @@ from shop.services.confirming import confirm
 from shop.services.settle import Settled, settle
 from shop.tasks import tell
 from tests.shop.test_checkout_page import GIVEN, desk, digest_in, hidden, text_of
-from tests.support.accounts.mail import hinted
-from tests.support.shop.checkouts import HOME, assert_right, make_cart, order_of, together
+from tests.support.accounts.mail import take_hinted_tasks
+from tests.support.shop.checkouts import HOME, assert_ledger_is_right, check_out, make_cart, run_together
 from tests.support.shop.make import make_product, make_sale
 
 __all__ = ["desk"]  # a fixture
@@ -48,15 +48,15 @@ def gift() -> Product:
 
 def test_a_free_order_is_paid_at_once_and_confirmed_once(alice: User, gift: Product) -> None:
     digest = make_cart("alice", gift, quantity=2)
-    order = order_of(alice, digest)
+    order = check_out(alice, digest)
     stored = Order.objects.get()
     assert (order.state, order.paid_at) == (stored.state, stored.paid_at)
     assert (stored.state, stored.total, stored.paid_at is None) == (State.PAID, 0, False)
     assert [event.kind for event in stored.events.all()] == [EventKind.ORDERED, EventKind.FREE]
     assert cart.read(digest).lines == {}
     assert not Payment.objects.exists()
-    assert_right({gift.pk: 3})
-    assert hinted(start="shop.tasks.confirm") == [("shop.tasks.confirm", [order.pk])]
+    assert_ledger_is_right({gift.pk: 3})
+    assert take_hinted_tasks(start="shop.tasks.confirm") == [("shop.tasks.confirm", [order.pk])]
     assert [confirm(order.pk), confirm(order.pk)] == [True, False]
     assert ["are free" in letter.body for letter in mail.outbox] == [True]
     assert pay(order, None).state == State.PAID  # type: ignore[arg-type]
@@ -65,10 +65,10 @@ def test_a_free_order_is_paid_at_once_and_confirmed_once(alice: User, gift: Prod
 
 def test_a_cancelled_free_order_needs_no_refund(alice: User, gift: Product) -> None:
     User.objects.filter(pk=alice.pk).update(email="alice@example.org")
-    order = order_of(alice, make_cart("alice", gift, quantity=2))
+    order = check_out(alice, make_cart("alice", gift, quantity=2))
     for _ in range(2):
         assert cancel(order.pk, alice).state == State.CANCELLED
-    assert_right({gift.pk: 3})
+    assert_ledger_is_right({gift.pk: 3})
     assert not Payment.objects.exists()
     assert settle() == Settled()
     assert tell("cancelled", order.pk) == 1
@@ -77,9 +77,9 @@ def test_a_cancelled_free_order_needs_no_refund(alice: User, gift: Product) -> N
 
 
 def test_a_free_order_can_be_sent(alice: User, gift: Product) -> None:
-    order = order_of(alice, make_cart("alice", gift))
+    order = check_out(alice, make_cart("alice", gift))
     assert send(order.pk).state == State.SENT
-    assert_right({gift.pk: 3})
+    assert_ledger_is_right({gift.pk: 3})
 
 
 def test_eight_simultaneous_checkouts_of_one_cart_make_one_order(alice: User, gift: Product) -> None:
@@ -89,16 +89,16 @@ def test_eight_simultaneous_checkouts_of_one_cart_make_one_order(alice: User, gi
     def submit(_n: int) -> int:
         return begin(alice, digest, version=version, total=0, address=HOME).pk
 
-    assert set(together(8, submit)) == {Order.objects.get().pk}
-    assert_right({gift.pk: 3})
-    assert len(hinted(start="shop.tasks.confirm")) == 1
+    assert set(run_together(8, submit)) == {Order.objects.get().pk}
+    assert_ledger_is_right({gift.pk: 3})
+    assert len(take_hinted_tasks(start="shop.tasks.confirm")) == 1
 
 
 def test_a_rush_gives_away_only_the_stock(alice: User, gift: Product) -> None:
     digests = [make_cart(f"cart {n}", gift) for n in range(8)]
-    found = together(8, lambda n: order_of(alice, digests[n]))
+    found = run_together(8, lambda n: check_out(alice, digests[n]))
     assert sorted(type(one).__name__ for one in found) == ["Order"] * 3 + ["SoldOut"] * 5
-    assert_right({gift.pk: 3})
+    assert_ledger_is_right({gift.pk: 3})
 
 
 def test_the_page_asks_for_no_card(desk: Client, gift: Product) -> None:
@@ -116,7 +116,7 @@ def test_the_page_asks_for_no_card(desk: Client, gift: Product) -> None:
     assert "Payments" not in said
     assert "refunded" not in text_of(desk.get(f"/shop/orders/{order.pk}/cancel/"))
     desk.post(f"/shop/orders/{order.pk}/cancel/")
-    assert_right({gift.pk: 3})
+    assert_ledger_is_right({gift.pk: 3})
 
 
 def test_an_address_is_still_asked_for(desk: Client, gift: Product) -> None:
@@ -138,7 +138,7 @@ def test_a_forged_total_of_zero_shows_the_price_and_asks_for_a_card(desk: Client
     assert "A price has gone up" in text_of(page)
     assert "Card number" in text_of(page)
     assert not Order.objects.exists()
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_no_card_is_charged_after_a_price_drop_to_zero(desk: Client) -> None:
@@ -148,15 +148,15 @@ def test_no_card_is_charged_after_a_price_drop_to_zero(desk: Client) -> None:
     make_sale(book, price=0)
     desk.post("/shop/checkout/", GIVEN | shown)
     assert Order.objects.get().state == State.PAID
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_a_forged_total_of_zero_does_not_buy_a_priced_order(desk: Client) -> None:
     book = make_product(price=1250, stock=3)
     carts.set_line(digest_in(desk), book.pk, 1)
     shown = hidden(desk.get("/shop/checkout/"))
-    order = order_of(User.objects.get(), digest_in(desk))
+    order = check_out(User.objects.get(), digest_in(desk))
     response = desk.post("/shop/checkout/", NO_CARD | shown | {"total": "0"})
     assert response["Location"] == f"/shop/orders/{order.pk}/pay/"
     assert Order.objects.get().state == State.RESERVED
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})

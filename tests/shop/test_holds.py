@@ -16,8 +16,8 @@ from shop.services import carts
 from shop.services.errors import SoldOut
 from shop.services.orders import cancel, expire
 from tests.support.servers import RedisServer, wait_until
-from tests.support.shop.carts import flush_carts, make_visitor, trust
-from tests.support.shop.checkouts import assert_right, make_cart, order_of
+from tests.support.shop.carts import flush_carts, make_visitor, restore_backups
+from tests.support.shop.checkouts import assert_ledger_is_right, check_out, make_cart
 from tests.support.shop.make import make_product
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -35,7 +35,7 @@ def book() -> Product:
 
 def refused(user: User, cart: str) -> SoldOut:
     with pytest.raises(SoldOut) as refusal:
-        order_of(user, cart)
+        check_out(user, cart)
     return refusal.value
 
 
@@ -53,14 +53,14 @@ def test_a_second_hopeless_checkout_writes_nothing_to_sql(alice: User, book: Pro
 def test_a_checkout_within_the_remembered_stock_is_not_refused(alice: User, book: Product, settings: Settings) -> None:
     settings.SHOP_HOLD_SECONDS = 60
     refused(alice, make_cart("first", book, quantity=3))
-    assert order_of(alice, make_cart("second", book, quantity=2)).state == State.RESERVED
-    assert_right({book.pk: 2})
+    assert check_out(alice, make_cart("second", book, quantity=2)).state == State.RESERVED
+    assert_ledger_is_right({book.pk: 2})
 
 
 @pytest.mark.parametrize("way", ["cancelled", "run out"])
 def test_returned_copies_can_be_bought_at_once(alice: User, book: Product, settings: Settings, way: str) -> None:
     settings.SHOP_HOLD_SECONDS = 60
-    order = order_of(alice, make_cart("first", book, quantity=2))
+    order = check_out(alice, make_cart("first", book, quantity=2))
     late = make_cart("late", book)
     refused(alice, late)
     if way == "cancelled":
@@ -68,8 +68,8 @@ def test_returned_copies_can_be_bought_at_once(alice: User, book: Product, setti
     else:
         Order.objects.update(reserved_until=order.created_at)
         expire(order.pk)
-    assert order_of(alice, late).state == State.RESERVED
-    assert_right({book.pk: 2})
+    assert check_out(alice, late).state == State.RESERVED
+    assert_ledger_is_right({book.pk: 2})
 
 
 def test_a_shortage_is_remembered_for_a_moment_only(alice: User, book: Product, settings: Settings) -> None:
@@ -78,7 +78,7 @@ def test_a_shortage_is_remembered_for_a_moment_only(alice: User, book: Product, 
     refused(alice, late)
     Product.objects.update(stock=9)
     wait_until(lambda: not holds.short({book.pk: 3}), "the end of the hold")
-    assert order_of(alice, late).state == State.RESERVED
+    assert check_out(alice, late).state == State.RESERVED
 
 
 def test_old_answers_of_sql_are_not_remembered(book: Product, redis: Redis, settings: Settings) -> None:
@@ -92,20 +92,20 @@ def test_old_answers_of_sql_are_not_remembered(book: Product, redis: Redis, sett
 def test_a_remembered_stock_never_permits_a_sale(alice: User, book: Product, redis: Redis) -> None:
     redis.set(keys.hold(book.pk), 1000)
     assert refused(alice, make_cart("late", book, quantity=3)).shortages == ((book.pk, 3, 2),)
-    assert_right({book.pk: 2})
+    assert_ledger_is_right({book.pk: 2})
 
 
 def test_without_redis_sql_decides_alone(
     alice: User, book: Product, redis_server: RedisServer, settings: Settings
 ) -> None:
-    trust()
+    restore_backups()
     visitors = [make_visitor(alice), make_visitor(alice)]
     for digest, quantity in zip(visitors, (2, 1), strict=True):
         carts.set_line(digest, book.pk, quantity)
     flush_carts()
     redis_server.kill()
     breaker.reset()
-    assert order_of(alice, visitors[0]).state == State.RESERVED
+    assert check_out(alice, visitors[0]).state == State.RESERVED
     refused(alice, visitors[1])
     assert holds.short({book.pk: 1}) == {}
-    assert_right({book.pk: 2})
+    assert_ledger_is_right({book.pk: 2})

@@ -21,7 +21,7 @@ from shop.models import View
 from shop.viewing import popularity, visits
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
-from tests.support.shop.looks import seen_by, to_sql
+from tests.support.shop.book_views import flush_views, read_viewed_books
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 ME = "a" * 64
@@ -48,7 +48,7 @@ def look_at(*books: Book, digest: str = ME) -> None:
 def test_the_last_25_are_kept_and_the_latest_comes_first(redis: Redis, books: list[Book]) -> None:
     look_at(*books, books[10])
     expected = [books[10].pk, *(book.pk for book in reversed(books) if book != books[10])]
-    assert seen_by(redis, ME) == expected[:25]
+    assert read_viewed_books(redis, ME) == expected[:25]
     assert titles(count=2) == ["Book 10", "Book 27"]
     assert [book["title"] for book in visits.last_viewed(ME, 2, but=books[10].pk)] == ["Book 27", "Book 26"]
     assert 0 < redis.ttl(keys.viewed_by(ME)) <= 14 * 86_400
@@ -67,14 +67,14 @@ def test_a_complete_list_takes_two_round_trips_and_no_sql(books: list[Book]) -> 
 
 def test_a_lost_list_is_restored_and_merged_with_newer_views(redis: Redis, books: list[Book]) -> None:
     look_at(*books)
-    to_sql()
+    flush_views()
     assert titles()[0] == "Book 27"
     redis.flushdb()
     look_at(books[0])
     rebuild(["book"])
     restore(registry.get("view"))
     assert titles() == ["Book 0", *(f"Book {n}" for n in range(27, 3, -1))]
-    assert len(seen_by(redis, ME)) == 25
+    assert len(read_viewed_books(redis, ME)) == 25
     with record() as seen:
         titles()
     assert seen.sql == []
@@ -82,7 +82,7 @@ def test_a_lost_list_is_restored_and_merged_with_newer_views(redis: Redis, books
 
 def test_a_list_of_another_incarnation_is_not_trusted(redis: Redis, books: list[Book]) -> None:
     look_at(books[0], books[1])
-    to_sql()
+    flush_views()
     titles()
     redis.zrem(keys.viewed_by(ME), str(books[1].pk))  # Redis restarted from an older file ...
     assert titles() == ["Book 0"]
@@ -92,7 +92,7 @@ def test_a_list_of_another_incarnation_is_not_trusted(redis: Redis, books: list[
 
 def test_sql_has_the_same_list_up_to_the_last_flush(redis_server: RedisServer, books: list[Book]) -> None:
     look_at(*books[:5])
-    to_sql()
+    flush_views()
     with sql_only():
         assert titles() == [f"Book {n}" for n in range(4, -1, -1)]
     redis_server.kill()
@@ -107,12 +107,12 @@ def test_a_login_keeps_the_viewed_books(client: Client, redis: Redis, books: lis
     for book in books[:2]:
         client.get(f"/books/{book.pk}/")
     old = digest_of(str(session.session_key))
-    to_sql()
-    assert seen_by(redis, old) == [books[1].pk, books[0].pk]
+    flush_views()
+    assert read_viewed_books(redis, old) == [books[1].pk, books[0].pk]
     client.post("/accounts/login/", {"username": "ken", "password": "a long password"})
     new = digest_of(client.cookies["sessionid"].value)
     assert new != old
-    assert seen_by(redis, new) == [books[1].pk, books[0].pk]
+    assert read_viewed_books(redis, new) == [books[1].pk, books[0].pk]
     assert not redis.exists(keys.viewed_by(old))
     assert set(View.objects.values_list("visitor", "user")) == {(new, user.pk)}
     redis.delete(keys.viewed_by(new))
@@ -132,12 +132,12 @@ def test_deleting_a_user_deletes_the_list_and_anonymises_the_views(redis: Redis,
     user = User.objects.create_user("ken")
     Session.objects.create(pk=ME, user=user, session_data="", expire_date=timezone.now() + timedelta(days=1))
     look_at(books[0])
-    to_sql()
+    flush_views()
     look_at(books[1])
     titles()
     user.delete()
     assert not redis.exists(keys.viewed_by(ME), keys.viewed_known(ME))
-    to_sql()
+    flush_views()
     assert set(View.objects.values_list("book", "user")) == {(books[0].pk, None), (books[1].pk, None)}
 
 

@@ -27,10 +27,10 @@ from shop.services.errors import Refused
 from shop.services.orders import cancel, expire, send
 from shop.services.payments import pay, record
 from shop.services.settle import settle
-from tests.support import machines
-from tests.support.shop.checkouts import HOME, assert_right
+from tests.support import state_machines
+from tests.support.shop.checkouts import HOME, assert_ledger_is_right
 from tests.support.shop.make import make_product
-from tests.support.shop.remote import Crash, Remote
+from tests.support.shop.unreliable_provider import Crash, UnreliableProvider
 
 EXAMPLES, STEPS = int(os.environ.get("LEDGER_EXAMPLES", "10")), 120
 MODELS = (OrderEvent, Payment, Order, Product)
@@ -64,7 +64,7 @@ class Ledger(RuleBasedStateMachine):
         self.alice = User.objects.get_or_create(username="alice")[0]
         self.books = [make_product(f"Book {n}", price=100 + n, stock=count) for n, count in enumerate(stock)]
         self.stock = {book.pk: book.stock for book in self.books}
-        self.remote, self.now = Remote(), clock.now()
+        self.remote, self.now = UnreliableProvider(), clock.now()
         self.stack = ExitStack()
         self.stack.enter_context(override_settings(CLOCK=lambda: self.now))
         for name in ("charge", "find", "give_up", "refund"):
@@ -202,7 +202,7 @@ class Ledger(RuleBasedStateMachine):
     def the_ledger_is_right(self) -> None:
         if not hasattr(self, "stock"):
             return
-        assert_right(self.stock)
+        assert_ledger_is_right(self.stock)
         held = self.remote.held
         for key, amount in Payment.objects.filter(state=PaymentState.SUCCEEDED).values_list("key", "amount"):
             assert held.get(key) == amount
@@ -213,7 +213,7 @@ class Ledger(RuleBasedStateMachine):
 
 @pytest.mark.django_db
 def test_the_ledger_is_correct_after_any_steps() -> None:
-    machines.run(Ledger, examples=EXAMPLES, steps=40)
+    state_machines.run_machine(Ledger, examples=EXAMPLES, steps=40)
 
 
 @pytest.mark.django_db

@@ -16,7 +16,7 @@ from shop.services import stock
 from shop.services.confirming import confirm
 from shop.services.orders import cancel, send
 from shop.tasks import tell
-from tests.support.accounts.mail import hinted
+from tests.support.accounts.mail import take_hinted_tasks
 from tests.support.servers import wait_until
 from tests.support.shop.make import make_order, make_product
 
@@ -72,10 +72,10 @@ def test_a_buyer_is_told_once_and_only_after_a_commit(act: Act, about: str) -> N
     with contextlib.suppress(KeyError), transaction.atomic():
         act(order.pk, staff)
         raise KeyError
-    assert hinted(start="shop.tasks.tell") == []
+    assert take_hinted_tasks(start="shop.tasks.tell") == []
     for _ in range(2):
         act(order.pk, staff)
-    ((_name, arguments),) = hinted(start="shop.tasks.tell")
+    ((_name, arguments),) = take_hinted_tasks(start="shop.tasks.tell")
     assert tell(*arguments) == 1
     assert [about in letter.subject for letter in mail.outbox] == [True]
 
@@ -103,7 +103,7 @@ def test_an_unpaid_order_causes_no_email() -> None:
     order = make_order(mallory, make_product(stock=1))
     stock.reserve(stock.lines_of(order.pk))
     cancel(order.pk, mallory)
-    assert hinted(start="shop.tasks.tell") == []
+    assert take_hinted_tasks(start="shop.tasks.tell") == []
     for about in letters.ABOUT:
         assert letters.tell(about, order.pk) == 0
     assert not mail.outbox

@@ -11,7 +11,7 @@ from mirror.recorder import record
 from shop.models import Order, Payment, Product, State
 from shop.models.payment import PaymentState
 from tests.support.shop.make import make_order, make_product
-from tests.support.site.html import what_the_policy_forbids
+from tests.support.site.html import find_policy_violations
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 JSON = {"Accept": "application/json"}
@@ -46,7 +46,7 @@ def test_an_order_is_visible_to_its_customer_and_never_cached(shopper: Client, a
     html = response.content.decode()
     assert response.status_code == 200
     assert "Emma" in html
-    assert what_the_policy_forbids(html) == []
+    assert find_policy_violations(html) == []
     assert response.headers["Cache-Control"] == "private, no-cache"
 
 

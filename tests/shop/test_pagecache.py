@@ -22,8 +22,18 @@ from shop.pagecache import store
 from shop.viewing import popularity
 from social.models import Post
 from tests.support.servers import RedisServer
-from tests.support.shop.cached import WITHOUT, Made, made, pages, path_of, plain, product, text, warm
 from tests.support.shop.make import make_product, make_sale
+from tests.support.shop.page_cache import (
+    WITHOUT,
+    Made,
+    cached_pages,
+    get_page,
+    made,
+    page_path,
+    product,
+    warm_page_mirrors,
+    without_tokens,
+)
 
 __all__ = ["made", "product"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -31,14 +41,14 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 
 def test_a_page_is_rendered_once_and_served_to_everyone(product: Product, made: Made, server: RedisServer) -> None:
     for _ in range(3):
-        assert "The Book of Sand" in text(Client(), path_of(product))
-    assert len(made) == len(pages(server)) == 1
+        assert "The Book of Sand" in get_page(Client(), page_path(product))
+    assert len(made) == len(cached_pages(server)) == 1
 
 
 def test_a_process_without_a_copy_reads_the_cache_server(product: Product, made: Made) -> None:
-    first = text(Client(), path_of(product))
+    first = get_page(Client(), page_path(product))
     store.forget()
-    assert plain(text(Client(), path_of(product))) == plain(first)
+    assert without_tokens(get_page(Client(), page_path(product))) == without_tokens(first)
     assert len(made) == 1
 
 
@@ -49,16 +59,16 @@ def test_a_page_is_equal_with_and_without_the_cache(product: Product, made: Made
     one = Client()
     if who != "nobody":
         one.force_login(User.objects.create_user(who, is_staff=who == "staff"))
-    warm()
+    warm_page_mirrors()
     for language, theme, query in product_of(["en", "zh-hans"], ["", "dark"], ["", "?utm_source=mail&a=1"]):
         one.cookies["theme"] = theme
-        address, headers = path_of(product) + query, {"Accept-Language": language}
+        address, headers = page_path(product) + query, {"Accept-Language": language}
         with override_settings(MIDDLEWARE=WITHOUT):
             plainly = again(one).get(address, headers=headers)
         for served in (again(one).get(address, headers=headers), again(one).get(address, headers=headers)):
-            assert plain(served.content.decode()) == plain(plainly.content.decode())
+            assert without_tokens(served.content.decode()) == without_tokens(plainly.content.decode())
             assert headers_of(served) == headers_of(plainly) | {"Cache-Control": "private, no-cache"}
-    assert made.paths == [path_of(product)] * 2  # one for each language
+    assert made.paths == [page_path(product)] * 2  # one for each language
 
 
 def again(client: Client) -> Client:
@@ -81,10 +91,10 @@ def test_an_anonymous_visitor_takes_one_round_trip_without_sql_or_session(
 ) -> None:
     """It reads the rank, the version of the page and its fragments, and counts the view."""
     for _ in range(2):
-        text(Client(), path_of(product))
+        get_page(Client(), page_path(product))
     monkeypatch.delattr(SessionStore, "load")
     with record() as seen:
-        response = Client().get(path_of(product))
+        response = Client().get(page_path(product))
     assert (seen.round_trips, seen.sql) == (1, [])
     assert set(response.cookies) == {"csrftoken"}  # for the form of the buy box
 
@@ -92,15 +102,15 @@ def test_an_anonymous_visitor_takes_one_round_trip_without_sql_or_session(
 def test_a_logged_in_user_takes_one_round_trip(product: Product) -> None:
     """It includes the user's own reads and the counted view, because the user is known from the last page."""
     Post.objects.create(user=User.objects.create_user("bob"), book=product.book, text="Endless.")
-    other, page = make_product("The Book of Stone"), path_of(product)
+    other, page = make_product("The Book of Stone"), page_path(product)
     alice = Client()
     alice.force_login(User.objects.create_user("alice"))
-    warm()
-    for path in (path_of(other), page):
-        text(alice, path)
+    warm_page_mirrors()
+    for path in (page_path(other), page):
+        get_page(alice, path)
     for _ in range(2):
         with record() as seen:
-            assert "alice" in text(alice, page)
+            assert "alice" in get_page(alice, page)
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
@@ -122,28 +132,28 @@ def test_a_price_shows_at_once_though_the_page_is_cached(
     product: Product, made: Made, change: Callable[[Product], None]
 ) -> None:
     for _ in range(2):
-        assert "€12.50" in text(Client(), path_of(product))
+        assert "€12.50" in get_page(Client(), page_path(product))
     change(product)
     drain_all()
-    assert "€9.90" in text(Client(), path_of(product))
+    assert "€9.90" in get_page(Client(), page_path(product))
     assert len(made) == 1  # the price is in a fragment
 
 
 def test_the_stock_shows_at_once(product: Product, made: Made) -> None:
-    text(Client(), path_of(product))
+    get_page(Client(), page_path(product))
     Product.objects.filter(pk=product.pk).update(stock=2)
     drain_all()
-    assert "Only 2 left" in text(Client(), path_of(product))
+    assert "Only 2 left" in get_page(Client(), page_path(product))
     assert len(made) == 1
 
 
 def test_a_title_and_a_tag_show_at_once(product: Product, made: Made) -> None:
-    text(Client(), path_of(product))
+    get_page(Client(), page_path(product))
     book = product.book
     type(book).objects.filter(pk=book.pk).update(title="The Book of Stone")
     book.tags.all().update(name="sand")
     drain_all()
-    page = text(Client(), path_of(product))
+    page = get_page(Client(), page_path(product))
     assert "The Book of Stone" in page
     assert "The Book of Sand" not in page
     assert "q=sand" in page
@@ -157,42 +167,42 @@ def test_a_change_and_its_reversal_show_the_old_page_again(product: Product) -> 
     for title in ("The Book of Sand", "Other", "The Book of Sand", "Other"):
         books.update(title=title)
         drain_all()
-        assert f"<h1>{title}</h1>" in text(Client(), path_of(product))
+        assert f"<h1>{title}</h1>" in get_page(Client(), page_path(product))
 
 
 def test_a_deleted_book_is_not_found_and_its_views_do_not_count(product: Product, redis: Redis) -> None:
-    text(Client(), path_of(product))
+    get_page(Client(), page_path(product))
     product.book.delete()
     drain_all()
-    assert Client().get(path_of(product)).status_code == 404
+    assert Client().get(page_path(product)).status_code == 404
     counted = redis.zscore(keys.viewed(), str(product.pk))
     for number in range(3):
-        Client(headers={"User-Agent": f"browser {number}"}).get(path_of(product))
+        Client(headers={"User-Agent": f"browser {number}"}).get(page_path(product))
     assert redis.zscore(keys.viewed(), str(product.pk)) == counted
 
 
 def test_a_new_post_and_its_deletion_show_at_once(product: Product, made: Made) -> None:
     for _ in range(2):
-        text(Client(), path_of(product))
+        get_page(Client(), page_path(product))
     post = Post.objects.create(user=User.objects.create_user("bob"), book=product.book, text="Endless.")
     drain_all()
     for _ in range(2):
-        assert "Endless." in text(Client(), path_of(product))
+        assert "Endless." in get_page(Client(), page_path(product))
     post.delete()
     drain_all()
-    assert "Endless." not in text(Client(), path_of(product))
+    assert "Endless." not in get_page(Client(), page_path(product))
     assert len(made) == 1
 
 
 def test_authors_see_their_own_write_before_redis_has_it(product: Product) -> None:
     writer, other = Client(), Client()
     for client in (writer, other):
-        text(client, path_of(product))
+        get_page(client, page_path(product))
     with connection.cursor() as cursor:
         cursor.execute("UPDATE shop_product SET price = 990 WHERE book_id = %s", [product.pk])
     writer.cookies[own_writes.COOKIE] = str(outbox.newest_unapplied())
-    assert "€9.90" in text(writer, path_of(product))
-    assert "€12.50" in text(other, path_of(product))
+    assert "€9.90" in get_page(writer, page_path(product))
+    assert "€12.50" in get_page(other, page_path(product))
 
 
 @pytest.mark.parametrize(("before", "is_cached"), [(popularity.TOP - 1, True), (popularity.TOP, False)])
@@ -200,13 +210,13 @@ def test_only_the_ten_thousand_most_viewed_books_are_cached(
     product: Product, made: Made, redis: Redis, server: RedisServer, before: int, is_cached: bool
 ) -> None:
     redis.zadd(keys.viewed(), {f"other {n}": -5 for n in range(before)})
-    text(Client(headers={"User-Agent": "a bot"}), path_of(product))
-    assert bool(pages(server)) == bool(made) == is_cached
+    get_page(Client(headers={"User-Agent": "a bot"}), page_path(product))
+    assert bool(cached_pages(server)) == bool(made) == is_cached
 
 
 def test_a_book_without_views_is_not_cached(product: Product, made: Made, redis: Redis) -> None:
     redis.delete(keys.viewed())
-    text(Client(headers={"User-Agent": "a bot"}), path_of(product))
+    get_page(Client(headers={"User-Agent": "a bot"}), page_path(product))
     assert len(made) == 0
 
 
@@ -215,48 +225,48 @@ def test_an_uncached_page_takes_no_extra_round_trips(product: Product, redis: Re
     for names in (WITHOUT, settings.MIDDLEWARE):
         redis.delete(keys.viewed())
         with override_settings(MIDDLEWARE=names):
-            text(robot, path_of(product))
+            get_page(robot, page_path(product))
             with record() as seen:
-                text(robot, path_of(product))
+                get_page(robot, page_path(product))
         trips.append(seen.round_trips)
     assert trips[0] == trips[1]
 
 
 def test_each_served_page_counts_as_a_view(product: Product, redis: Redis) -> None:
     for number in range(3):
-        text(Client(headers={"User-Agent": f"browser {number}"}), path_of(product))
+        get_page(Client(headers={"User-Agent": f"browser {number}"}), page_path(product))
     assert redis.zscore(keys.viewed(), str(product.pk)) == -6
-    Client(headers={"User-Agent": "other"}).head(path_of(product))
-    text(Client(headers={"User-Agent": "browser 2"}), path_of(product))
+    Client(headers={"User-Agent": "other"}).head(page_path(product))
+    get_page(Client(headers={"User-Agent": "browser 2"}), page_path(product))
     assert redis.zscore(keys.viewed(), str(product.pk)) == -6
 
 
 def test_unknown_parameters_share_the_cached_page(product: Product, made: Made) -> None:
     for query in ("", "?utm_source=mail", "?a=1&b=2", "?a=" + "x" * 500):
-        assert "The Book of Sand" in text(Client(), path_of(product) + query)
+        assert "The Book of Sand" in get_page(Client(), page_path(product) + query)
     assert len(made) == 1
 
 
 def test_forms_return_to_the_requested_address(product: Product) -> None:
-    text(Client(), path_of(product))
-    page = text(Client(), path_of(product) + "?from=a+letter")
-    assert page.count(f'name="next" value="{path_of(product)}?from=a+letter"') == 2
+    get_page(Client(), page_path(product))
+    page = get_page(Client(), page_path(product) + "?from=a+letter")
+    assert page.count(f'name="next" value="{page_path(product)}?from=a+letter"') == 2
     assert "next=%2Fbooks%2F" in page.partition("/accounts/login/")[2][:60]
-    assert "from=a+letter" not in text(Client(), path_of(product))
+    assert "from=a+letter" not in get_page(Client(), page_path(product))
 
 
 def test_each_host_and_scheme_has_its_own_page(product: Product, made: Made) -> None:
     with override_settings(ALLOWED_HOSTS=["one.example", "two.example"]):
         for host in ("one.example", "two.example"):
             for secure in (False, True):
-                assert Client(headers={"Host": host}).get(path_of(product), secure=secure).status_code == 200
-        assert Client(headers={"Host": "three.example"}).get(path_of(product)).status_code == 400
+                assert Client(headers={"Host": host}).get(page_path(product), secure=secure).status_code == 200
+        assert Client(headers={"Host": "three.example"}).get(page_path(product)).status_code == 400
     assert len(made) == 4
 
 
 def test_a_head_request_is_answered_like_a_get(product: Product, made: Made) -> None:
     client = Client()
-    get, head = client.get(path_of(product)), client.head(path_of(product))
+    get, head = client.get(page_path(product)), client.head(page_path(product))
     assert (head.status_code, head.content) == (200, b"")
     assert headers_of(head) == headers_of(get)
     assert len(made) == 1
@@ -266,29 +276,29 @@ def test_a_head_request_is_answered_like_a_get(product: Product, made: Made) -> 
     "headers", [{"Accept": "application/json"}, {"HX-Request": "true"}, {"HX-Request": "true", "HX-Boosted": "true"}]
 )
 def test_json_and_htmx_requests_are_not_cached(product: Product, made: Made, headers: dict[str, str]) -> None:
-    assert Client().get(path_of(product), headers=headers).status_code == 200
+    assert Client().get(page_path(product), headers=headers).status_code == 200
     assert len(made) == 0
 
 
 @override_settings(DEBUG=True)
 def test_explain_bypasses_the_page_cache(product: Product, made: Made) -> None:
-    text(Client(), path_of(product))
-    assert "round trip" in text(Client(), path_of(product) + "?explain=1")
-    assert "round trip" not in text(Client(), path_of(product))
+    get_page(Client(), page_path(product))
+    assert "round trip" in get_page(Client(), page_path(product) + "?explain=1")
+    assert "round trip" not in get_page(Client(), page_path(product))
     assert len(made) == 1
 
 
 def test_other_methods_are_refused_as_without_the_cache(product: Product, made: Made) -> None:
-    assert Client().post(path_of(product)).status_code == 405
+    assert Client().post(page_path(product)).status_code == 405
     assert len(made) == 0
 
 
 def test_a_cold_mirror_disables_the_cache(product: Product, made: Made, redis: Redis) -> None:
-    text(Client(), path_of(product))
+    get_page(Client(), page_path(product))
     redis.flushdb()
     product.book.title = "Changed"
     product.book.save()
-    assert "Changed" in text(Client(), path_of(product))
+    assert "Changed" in get_page(Client(), page_path(product))
     assert len(made) == 1
 
 
@@ -298,5 +308,5 @@ def test_two_books_have_two_pages(product: Product, made: Made, redis: Redis) ->
     redis.zadd(keys.viewed(), {str(other.pk): -3})
     for _ in range(2):
         for one, title in ((product, "The Book of Sand"), (other, "The Book of Stone")):
-            assert f"<h1>{title}</h1>" in text(Client(), path_of(one))
+            assert f"<h1>{title}</h1>" in get_page(Client(), page_path(one))
     assert len(made) == 2

@@ -12,8 +12,8 @@ from shop import keys
 from shop.models import Product
 from shop.pagecache import people
 from social.models import Block, Post
-from tests.support.shop.cached import made, path_of, product, text, warm
 from tests.support.shop.make import make_product
+from tests.support.shop.page_cache import get_page, made, page_path, product, warm_page_mirrors
 
 __all__ = ["made", "product"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -37,16 +37,16 @@ def readers(product: Product, redis: Redis) -> tuple[Client, Client]:
     for book in (product.book, stone.book):
         Post.objects.create(user=bob, book=book, text="Endless.")
     alice, carol = logged_in("alice"), logged_in("carol")
-    warm()
+    warm_page_mirrors()
     redis.zadd(keys.viewed(), {str(stone.pk): -3})
-    for client, path in ((alice, path_of(product)), (carol, path_of(stone))):
-        text(client, path)
+    for client, path in ((alice, page_path(product)), (carol, page_path(stone))):
+        get_page(client, path)
     return alice, carol
 
 
 def test_reads_for_one_user_are_made_ahead_for_the_next(readers: tuple[Client, Client], product: Product) -> None:
     with record() as seen:
-        assert "carol" in text(readers[1], path_of(product))
+        assert "carol" in get_page(readers[1], page_path(product))
     assert (seen.round_trips, seen.sql) == (1, [])
 
 
@@ -56,7 +56,7 @@ def test_blocks_apply_to_each_user_despite_reads_ahead(readers: tuple[Client, Cl
     Block.objects.create(blocker=User.objects.get(username="alice"), blocked=User.objects.get(username="bob"))
     drain_all()
     for _ in range(3):
-        pages = [text(client, path_of(product)) for client in readers]
+        pages = [get_page(client, page_path(product)) for client in readers]
         assert ["Endless." in page for page in pages] == [False, True]
         assert [[name in page for name in names] for page in pages] == [[True, False], [False, True]]
 
@@ -67,7 +67,7 @@ def test_a_view_counted_ahead_belongs_to_the_user(
     carol, pk = User.objects.get(username="carol").pk, str(product.pk)
     before = redis.zscore(keys.viewed(), pk) or 0
     for _ in range(2):
-        text(readers[1], path_of(product))
+        get_page(readers[1], page_path(product))
     assert redis.zscore(keys.viewed(), pk) == before - 1
     assert redis.zscore(keys.viewed_by(digest(readers[1])), pk)
     marks = [mark.decode() for mark in redis.zrange(keys.viewed_marks(), 0, -1)]
@@ -79,18 +79,18 @@ def test_an_ended_session_becomes_anonymous_and_is_forgotten(readers: tuple[Clie
     assert people._known.get(was)
     Session.objects.filter(pk=was).delete()
     drain_all()
-    page = text(readers[1], path_of(product))
+    page = get_page(readers[1], page_path(product))
     assert "carol" not in page
     assert "/accounts/login/" in page
     assert people._known.get(was) is None
     readers[1].cookies["sessionid"] = token
-    assert "carol" not in text(readers[1], path_of(product))
+    assert "carol" not in get_page(readers[1], page_path(product))
 
 
 def test_a_deactivated_user_is_not_remembered(readers: tuple[Client, Client], product: Product) -> None:
     User.objects.filter(username="carol").update(is_active=False)
     drain_all()
-    text(readers[1], path_of(product))
+    get_page(readers[1], page_path(product))
     known = people._known.get(digest(readers[1])) if "sessionid" in readers[1].cookies else None
     assert known is None or known.user is None
 
@@ -100,5 +100,5 @@ def test_a_forged_token_creates_no_list_of_viewed_books(product: Product, redis:
     liar = Client()
     for _ in range(3):
         liar.cookies["sessionid"] = "a" * 32
-        text(liar, path_of(product))
+        get_page(liar, page_path(product))
     assert not redis.exists(keys.viewed_by(digest_of("a" * 32)))

@@ -10,7 +10,18 @@ from mirror.relay import drain_all
 from shop.models import Product
 from shop.pagecache import store
 from tests.support.servers import RedisServer
-from tests.support.shop.cached import Made, assert_alike, by_both, made, pages, path_of, plain, product, text, warm
+from tests.support.shop.page_cache import (
+    Made,
+    assert_alike,
+    cached_pages,
+    get_page,
+    get_without_and_with_cache,
+    made,
+    page_path,
+    product,
+    warm_page_mirrors,
+    without_tokens,
+)
 
 __all__ = ["made", "product"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -21,8 +32,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 )
 def test_other_spellings_of_an_address_are_not_cached(product: Product, server: RedisServer, odd: str) -> None:
     """Otherwise one book could be cached a hundred times."""
-    assert_alike(by_both(odd.format(pk=product.pk)))
-    assert pages(server) == []
+    assert_alike(get_without_and_with_cache(odd.format(pk=product.pk)))
+    assert cached_pages(server) == []
 
 
 @pytest.mark.parametrize(
@@ -53,10 +64,10 @@ def test_other_spellings_of_an_address_are_not_cached(product: Product, server: 
 def test_request_headers_of_one_visitor_do_not_affect_the_next(
     product: Product, made: Made, headers: dict[str, str]
 ) -> None:
-    before = plain(text(Client(), path_of(product), **{"Accept-Language": "en"}))
+    before = without_tokens(get_page(Client(), page_path(product), **{"Accept-Language": "en"}))
     store.forget()
-    assert_alike(by_both(path_of(product), None, **headers))
-    assert plain(text(Client(), path_of(product), **{"Accept-Language": "en"})) == before
+    assert_alike(get_without_and_with_cache(page_path(product), None, **headers))
+    assert without_tokens(get_page(Client(), page_path(product), **{"Accept-Language": "en"})) == before
     assert "evil" not in before
 
 
@@ -74,40 +85,40 @@ def test_request_headers_of_one_visitor_do_not_affect_the_next(
     ],
 )
 def test_any_query_is_answered_as_without_the_cache(product: Product, made: Made, query: str) -> None:
-    answers = by_both(path_of(product) + query)
+    answers = get_without_and_with_cache(page_path(product) + query)
     assert_alike(answers)
-    assert_alike(by_both(path_of(product)))
+    assert_alike(get_without_and_with_cache(page_path(product)))
     assert "<script>" not in answers[0][1].partition("?")[2][:20]
 
 
 def test_other_spellings_of_a_host_are_not_cached(product: Product, server: RedisServer) -> None:
     with override_settings(ALLOWED_HOSTS=["testserver"]):
         for host in ("TESTSERVER", "testserver.", "testserver:1", "testserver:2", "TestServer:80"):
-            assert_alike(by_both(path_of(product), Host=host))
-        assert pages(server) == []
+            assert_alike(get_without_and_with_cache(page_path(product), Host=host))
+        assert cached_pages(server) == []
         for host in ("testserver", "testserver:80"):
-            assert_alike(by_both(path_of(product), Host=host))
-        assert len(pages(server)) == 2
+            assert_alike(get_without_and_with_cache(page_path(product), Host=host))
+        assert len(cached_pages(server)) == 2
 
 
 @pytest.mark.parametrize("raw", [b"", b"\x80\x04K\x01.", b"[]", b"[1,2,3,4,5]", b'[["a"],[],[],{},1e99,6]', b'{"a":1}'])
 def test_a_broken_entry_on_the_cache_server_is_ignored(product: Product, server: RedisServer, raw: bytes) -> None:
-    page = plain(text(Client(), path_of(product)))
-    (key,) = pages(server)
+    page = without_tokens(get_page(Client(), page_path(product)))
+    (key,) = cached_pages(server)
     with server.client(1) as cache:
         cache.set(key, raw)
     store.forget()
-    assert plain(text(Client(), path_of(product))) == page
+    assert without_tokens(get_page(Client(), page_path(product))) == page
 
 
 def test_an_entry_of_another_type_on_the_cache_server_is_ignored(product: Product, server: RedisServer) -> None:
-    page = plain(text(Client(), path_of(product)))
-    (key,) = pages(server)
+    page = without_tokens(get_page(Client(), page_path(product)))
+    (key,) = cached_pages(server)
     with server.client(1) as cache:
         cache.delete(key)
         cache.rpush(key, "a")
     store.forget()
-    assert plain(text(Client(), path_of(product))) == page
+    assert without_tokens(get_page(Client(), page_path(product))) == page
 
 
 def test_a_full_cache_server_does_not_break_the_page(product: Product, server: RedisServer) -> None:
@@ -115,7 +126,7 @@ def test_a_full_cache_server_does_not_break_the_page(product: Product, server: R
         before = cache.config_get("maxmemory")["maxmemory"]
         cache.config_set("maxmemory", "1")
         try:
-            assert_alike(by_both(path_of(product)))
+            assert_alike(get_without_and_with_cache(page_path(product)))
         finally:
             cache.config_set("maxmemory", before)
 
@@ -132,14 +143,14 @@ def test_an_error_in_a_fragment_affects_only_that_page(
     client = Client()
     if who:
         client.force_login(User.objects.create_user(who))
-        warm()
-    text(client, path_of(product))
+        warm_page_mirrors()
+    get_page(client, page_path(product))
     with monkeypatch.context() as patch:
         patch.setattr("social.templatetags.said.posts_about", fails)
         Product.objects.filter(pk=product.pk).update(price=990)
         drain_all()
-        answers = by_both(path_of(product), client)
+        answers = get_without_and_with_cache(page_path(product), client)
         assert [status for status, _ in answers] == [500] * 3
         assert sessions.current.get() is None
-    assert text(Client(), path_of(product))
-    assert "€9.90" in text(client, path_of(product))
+    assert get_page(Client(), page_path(product))
+    assert "€9.90" in get_page(client, page_path(product))

@@ -20,8 +20,18 @@ from shop.pagecache import asked, store, version
 from shop.pagecache import pages as pages_list
 from shop.pagecache.allowed import BOOK
 from tests.support.servers import PATIENCE_SECONDS, wait_until
-from tests.support.shop.cached import Made, assert_alike, by_both, made, path_of, plain, product, text, warm
 from tests.support.shop.make import make_sale
+from tests.support.shop.page_cache import (
+    Made,
+    assert_alike,
+    get_page,
+    get_without_and_with_cache,
+    made,
+    page_path,
+    product,
+    warm_page_mirrors,
+    without_tokens,
+)
 from tests.support.shop.pagecache_urls import declared
 
 __all__ = ["made", "product"]
@@ -31,13 +41,13 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 def test_a_deactivated_user_is_anonymous_on_the_next_page(product: Product) -> None:
     client, user = Client(), User.objects.create_user("alice")
     client.force_login(user)
-    warm()
+    warm_page_mirrors()
     for _ in range(2):
-        assert "alice" in text(client, path_of(product))
+        assert "alice" in get_page(client, page_path(product))
     User.objects.filter(pk=user.pk).update(is_active=False)
     drain_all()
     for _ in range(2):
-        page = text(client, path_of(product))
+        page = get_page(client, page_path(product))
         assert "alice" not in page
         assert "composer" not in re.sub(r"<script.*?</script>", "", page)
 
@@ -45,50 +55,50 @@ def test_a_deactivated_user_is_anonymous_on_the_next_page(product: Product) -> N
 def test_a_new_staff_member_gets_a_new_token_and_the_admin_link(product: Product) -> None:
     client, user = Client(), User.objects.create_user("alice")
     client.force_login(user)
-    warm()
-    assert "/admin/" not in text(client, path_of(product))
+    warm_page_mirrors()
+    assert "/admin/" not in get_page(client, page_path(product))
     User.objects.filter(pk=user.pk).update(is_staff=True)
     drain_all()
     was = client.cookies["sessionid"].value
     for _ in range(2):
-        assert 'href="/admin/"' in text(client, path_of(product))
+        assert 'href="/admin/"' in get_page(client, page_path(product))
     assert client.cookies["sessionid"].value != was
-    assert "/admin/" not in text(Client(), path_of(product))
+    assert "/admin/" not in get_page(Client(), page_path(product))
 
 
 def test_a_new_book_with_a_deleted_books_id_has_its_own_page(product: Product, redis: Redis) -> None:
-    text(Client(), path_of(product))
+    get_page(Client(), page_path(product))
     pk = product.pk
     product.delete()
     Book.objects.filter(pk=pk).delete()
     drain_all()
-    assert_alike(by_both(f"/books/{pk}/"))
+    assert_alike(get_without_and_with_cache(f"/books/{pk}/"))
     Book.objects.create(pk=pk, title="Another", popularity=1)
     drain_all()
-    assert_alike(by_both(f"/books/{pk}/"))
-    assert "<h1>Another</h1>" in text(Client(), f"/books/{pk}/")
+    assert_alike(get_without_and_with_cache(f"/books/{pk}/"))
+    assert "<h1>Another</h1>" in get_page(Client(), f"/books/{pk}/")
 
 
 def shows(client: Client, path: str, what: str) -> bool:
-    return what in text(client, path)
+    return what in get_page(client, path)
 
 
 def test_the_start_of_a_sale_shows_without_any_write(product: Product, made: Made) -> None:
     alice = Client()
     alice.force_login(User.objects.create_user("alice"))
     make_sale(product, price=990, starts_in=2 / 3600)
-    warm()
+    warm_page_mirrors()
     for client in (Client(), alice):
-        text(client, path_of(product))
+        get_page(client, page_path(product))
     for client in (Client(), alice):
-        wait_until(partial(shows, client, path_of(product), "€9.90"), "the price of the sale")
+        wait_until(partial(shows, client, page_path(product), "€9.90"), "the price of the sale")
     assert len(made) == 1
 
 
 def test_changed_code_has_its_own_pages(product: Product, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     for code in (b"one", b"other", b"one"):
         monkeypatch.setattr(asked, "code_version", lambda code=code: code)
-        text(Client(), path_of(product))
+        get_page(Client(), page_path(product))
     assert len(made) == 2
 
 
@@ -147,9 +157,9 @@ def test_a_page_without_personal_fragments_is_served_to_all_visitors(
     try:
         if who:
             client.force_login(User.objects.create_user(who))
-            warm()
+            warm_page_mirrors()
         for ask in (client.get, client.head, client.get):
-            for path in (f"/pages/well/{product.pk}/", path_of(product)):
+            for path in (f"/pages/well/{product.pk}/", page_path(product)):
                 assert ask(path).status_code == 200
     finally:
         pages_list.unregister(page)
@@ -159,7 +169,7 @@ def test_a_page_too_large_for_a_copy_is_cached_on_the_server(
     product: Product, made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "LARGEST", 10)
-    first = plain(text(Client(), path_of(product)))
+    first = without_tokens(get_page(Client(), page_path(product)))
     for _ in range(2):
-        assert plain(text(Client(), path_of(product))) == first
+        assert without_tokens(get_page(Client(), page_path(product))) == first
     assert (len(made), len(store._copies)) == (1, 0)

@@ -12,7 +12,7 @@ from mirror.relay import drain_all
 from shop.models import Product
 from shop.pagecache import moments
 from shop.pagecache.holes import Cut, Hole, NotCuttable, cutting, node_of
-from tests.support.shop.cached import Made, made, path_of, product, text
+from tests.support.shop.page_cache import Made, get_page, made, page_path, product
 
 pytestmark = pytest.mark.on_sqlite
 
@@ -109,10 +109,10 @@ def test_a_title_like_a_placeholder_or_token_stays_a_title(product: Product, mad
     title = "<!--0:0--> {% csrf_token %} " + "a" * 64
     type(product.book).objects.filter(pk=product.pk).update(title=title)
     drain_all()
-    pages = [text(Client(), path_of(product)) for _ in range(3)]
+    pages = [get_page(Client(), page_path(product)) for _ in range(3)]
     for page in pages:
         assert "&lt;!--0:0--&gt; {% csrf_token %} " + "a" * 64 in page
-    assert made.paths == [path_of(product)]
+    assert made.paths == [page_path(product)]
 
 
 def test_only_tokens_of_the_secret_are_replaced() -> None:

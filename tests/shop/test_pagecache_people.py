@@ -21,8 +21,8 @@ from mirror.relay import drain_all
 from shop.models import Product
 from social.models import Post
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
-from tests.support.shop.cached import TOKEN, Made, made, pages, path_of, product, warm
-from tests.support.shop.carts import trust
+from tests.support.shop.carts import restore_backups
+from tests.support.shop.page_cache import TOKEN, Made, cached_pages, made, page_path, product, warm_page_mirrors
 
 __all__ = ["made", "product"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -71,8 +71,8 @@ def people(product: Product, live_server: LiveServer) -> Iterator[list[Person]]:
         client = Client()
         client.force_login(User.objects.create_user(f"reader {name}"))
         found.append(Person(live_server.url, f"reader {name}", {"sessionid": client.cookies["sessionid"].value}))
-    warm()
-    trust()
+    warm_page_mirrors()
+    restore_backups()
     yield found
     connections.close_all()
 
@@ -84,12 +84,12 @@ def test_no_page_shows_data_of_another_visitor(
     page; then all request the page at the same time, several times.
     """
     for number, person in enumerate(people, start=1):
-        _, page = person.ask(path_of(product))
+        _, page = person.ask(page_path(product))
         form = {"csrfmiddlewaretoken": TOKEN.findall(page)[0], "product": str(product.pk), "quantity": str(number)}
         assert person.ask("/shop/cart/", form)[0] == 303 if number <= 7 else 400
     drain_all()
     with ThreadPoolExecutor(len(people)) as pool:
-        shown = list(pool.map(lambda person: [person.ask(path_of(product)) for _ in range(TIMES)], people))
+        shown = list(pool.map(lambda person: [person.ask(page_path(product)) for _ in range(TIMES)], people))
     secrets = [person.cookies["csrftoken"] for person in people]
     assert len(set(secrets)) == len(people)
     for number, (person, answers) in enumerate(zip(people, shown, strict=True), start=1):
@@ -124,7 +124,7 @@ def copies_in(page: str) -> int:
 def assert_stored_is_nobodys(server: RedisServer, people: list[Person]) -> None:
     """Check that the cache server has no name, cart, token or secret."""
     with server.client(1) as client:
-        for key in pages(server):
+        for key in cached_pages(server):
             raw = client.get(key).decode()
             assert not any(name in raw for name in NAMES)
             assert not any(value in raw for person in people for value in person.cookies.values())
@@ -137,7 +137,7 @@ def assert_stored_is_nobodys(server: RedisServer, people: list[Person]) -> None:
 def test_a_cached_form_works_with_the_visitors_own_token_only(people: list[Person], product: Product, who: str) -> None:
     one = next(person for person in people if person.name == who)
     other = next(person for person in people if person.name == "reader jon")
-    tokens = [TOKEN.findall(person.ask(path_of(product))[1])[0] for person in (one, other)]
+    tokens = [TOKEN.findall(person.ask(page_path(product))[1])[0] for person in (one, other)]
     form = {"product": str(product.pk), "quantity": "1"}
     assert one.ask("/shop/cart/", form)[0] == 403
     assert one.ask("/shop/cart/", {**form, "csrfmiddlewaretoken": tokens[1]})[0] == 403
@@ -147,7 +147,7 @@ def test_a_cached_form_works_with_the_visitors_own_token_only(people: list[Perso
 def test_each_served_page_has_a_different_token_of_one_secret(people: list[Person], product: Product) -> None:
     """As without the cache. Equal tokens in compressed pages could be guessed."""
     stranger = people[0]
-    tokens = [TOKEN.findall(stranger.ask(path_of(product))[1])[0] for _ in range(4)]
+    tokens = [TOKEN.findall(stranger.ask(page_path(product))[1])[0] for _ in range(4)]
     assert all(one != other for one, other in combinations(tokens, 2))
     assert all(_does_token_match(token, stranger.cookies["csrftoken"]) for token in tokens)
 
@@ -156,7 +156,7 @@ def test_the_form_for_a_post_has_a_new_token_and_key_each_time(people: list[Pers
     """The text around them is cached by book and language."""
     rest, keys = set(), []
     for person in (*people[1:3], people[1]):
-        form = re.search(r'<form class="composer.*?</form>', person.ask(path_of(product))[1], re.DOTALL)
+        form = re.search(r'<form class="composer.*?</form>', person.ask(page_path(product))[1], re.DOTALL)
         assert form
         (token,), (key,) = TOKEN.findall(form[0]), KEY.findall(form[0])
         assert _does_token_match(token, person.cookies["csrftoken"])
@@ -170,9 +170,9 @@ def test_the_form_for_a_post_has_a_new_token_and_key_each_time(people: list[Pers
 
 def test_a_visitor_is_anonymous_after_the_logout(people: list[Person], product: Product) -> None:
     ada = people[1]
-    _, page = ada.ask(path_of(product))
+    _, page = ada.ask(page_path(product))
     assert ada.ask("/accounts/logout/", {"csrfmiddlewaretoken": TOKEN.findall(page)[0]})[0] in (302, 303)
-    _, page = ada.ask(path_of(product))
+    _, page = ada.ask(page_path(product))
     assert "reader ada" not in page
     assert "/accounts/login/" in page
 
@@ -180,9 +180,9 @@ def test_a_visitor_is_anonymous_after_the_logout(people: list[Person], product: 
 def test_an_ended_session_is_anonymous(people: list[Person], product: Product) -> None:
     """Its cookie is deleted, as by any other page."""
     ada = people[1]
-    ada.ask(path_of(product))
+    ada.ask(page_path(product))
     user = User.objects.get(username="reader ada")
     user.set_password("another one")
     user.save()
     drain_all()
-    assert "reader ada" not in ada.ask(path_of(product))[1]
+    assert "reader ada" not in ada.ask(page_path(product))[1]

@@ -13,7 +13,7 @@ from shop.models import Product
 from shop.pagecache import pages as allowed
 from shop.pagecache.allowed import BOOK
 from tests.support.servers import RedisServer
-from tests.support.shop.cached import Made, made, pages, path_of, product, text, warm
+from tests.support.shop.page_cache import Made, cached_pages, get_page, made, page_path, product, warm_page_mirrors
 from tests.support.shop.pagecache_urls import VIEWS, declared
 
 __all__ = ["made", "product"]
@@ -32,8 +32,8 @@ def own_pages(settings: Settings) -> Iterator[None]:
 
 def test_a_few_lines_declare_a_cached_page(product: Product, made: Made, own_pages: None, server: RedisServer) -> None:
     for _ in range(2):
-        assert "The Book of Sand" in text(Client(), f"/pages/well/{product.pk}/")
-    assert len(made) == len(pages(server)) == 1
+        assert "The Book of Sand" in get_page(Client(), f"/pages/well/{product.pk}/")
+    assert len(made) == len(cached_pages(server)) == 1
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -42,7 +42,7 @@ def test_personal_responses_are_served_but_not_cached(
 ) -> None:
     answers = [Client().get(f"/pages/{name}/{product.pk}/") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [404 if name == "is_an_error" else 200] * 3
-    assert pages(server) == []
+    assert cached_pages(server) == []
     assert len(made) == 1  # it is tried once, not in each request
     assert "cannot be remembered" in caplog.text
 
@@ -50,7 +50,7 @@ def test_personal_responses_are_served_but_not_cached(
 def test_only_declared_pages_are_rendered_for_the_cache(product: Product, made: Made) -> None:
     """Request every URL of the site anonymously, as a user and as a superuser, and the front page of the admin."""
     alice, boss = User.objects.create_user("alice"), User.objects.create_superuser("boss")
-    warm()
+    warm_page_mirrors()
     kinds = [Client(), Client(), Client()]
     kinds[1].force_login(alice)
     kinds[2].force_login(boss)
@@ -60,7 +60,7 @@ def test_only_declared_pages_are_rendered_for_the_cache(product: Product, made: 
     for client in kinds:
         for address in addresses:
             assert client.get(address).status_code < 500, address
-    assert set(made.paths) == {path_of(product)}
+    assert set(made.paths) == {page_path(product)}
     assert allowed.views() == ["catalog:book"]
 
 

@@ -22,8 +22,8 @@ from shop.pagecache.render import Refused
 from shop.pagecache.shells import Shell
 from tests.support.servers import RedisServer, wait_until
 from tests.support.shop import stampede_keys as signs
-from tests.support.shop.cached import Made, made, pages, path_of, product, text
-from tests.support.timeouts import Hurry, hung
+from tests.support.shop.page_cache import Made, cached_pages, get_page, made, page_path, product
+from tests.support.timeouts import ShortTimeouts, hung
 
 pytestmark = pytest.mark.on_sqlite
 
@@ -198,23 +198,23 @@ def test_without_the_cache_server_pages_are_served_uncached(
         **settings.CACHES, "default": {**settings.CACHES["default"], "LOCATION": "unix:///nowhere/redis.sock?db=1"}
     }  # fmt: skip
     for _ in range(3):
-        assert "The Book of Sand" in text(Client(), path_of(product))
+        assert "The Book of Sand" in get_page(Client(), page_path(product))
     assert len(made) == 0
     assert caplog.text.count("cache server did not answer") == 1  # then the breaker is open for a while
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_hanging_cache_server_leaves_pages_uncached(
-    product: Product, made: Made, settings: Settings, hurry: Hurry, caplog: pytest.LogCaptureFixture
+    product: Product, made: Made, settings: Settings, short_timeouts: ShortTimeouts, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with RedisServer(on_hang=hurry) as other:
+    with RedisServer(on_hang=short_timeouts) as other:
         location = {**settings.CACHES["default"], "LOCATION": other.url(1)}
         settings.CACHES = {**settings.CACHES, "default": location}
-        text(Client(), path_of(product))
+        get_page(Client(), page_path(product))
         store.forget()
         with hung(other):
             for _ in range(2):
-                assert "The Book of Sand" in text(Client(), path_of(product))
+                assert "The Book of Sand" in get_page(Client(), page_path(product))
         assert caplog.text.count("cache server did not answer") >= 1
         assert store.breaker.open()
     assert len(made) == 1
@@ -222,12 +222,12 @@ def test_a_hanging_cache_server_leaves_pages_uncached(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_copy_is_served_while_the_cache_server_is_away(product: Product, made: Made, settings: Settings) -> None:
-    text(Client(), path_of(product))
+    get_page(Client(), page_path(product))
     settings.CACHES = {
         **settings.CACHES, "default": {**settings.CACHES["default"], "LOCATION": "unix:///nowhere/redis.sock?db=1"}
     }  # fmt: skip
     for _ in range(2):
-        text(Client(), path_of(product))
+        get_page(Client(), page_path(product))
     assert len(made) == 1
 
 
@@ -235,7 +235,7 @@ def test_a_copy_is_served_while_the_cache_server_is_away(product: Product, made:
 def test_without_redis_sql_answers_the_page(product: Product, made: Made, redis_server: RedisServer) -> None:
     redis_server.kill()
     Product.objects.filter(pk=product.pk).update(price=990)
-    assert "€9.90" in text(Client(), path_of(product))
+    assert "€9.90" in get_page(Client(), page_path(product))
     assert len(made) == 0
 
 
@@ -244,7 +244,7 @@ def test_hundreds_of_visitors_at_once_build_the_page_once(
     product: Product, redis: Redis, server: RedisServer, environment: dict[str, str]
 ) -> None:
     """In four processes with different hash seeds, with threads."""
-    command = [sys.executable, "-m", "tests.support.shop.stampede", path_of(product), str(THREADS)]
+    command = [sys.executable, "-m", "tests.support.shop.stampede", page_path(product), str(THREADS)]
     patient = environment | {"DJANGO_SETTINGS_MODULE": "tests.support.patient_settings"}
     drain_all()
     children = [
@@ -261,4 +261,4 @@ def test_hundreds_of_visitors_at_once_build_the_page_once(
     shown = [int(child.communicate(timeout=600)[0]) for child in children]
     assert shown == [THREADS] * PROCESSES
     assert int(redis.get(signs.MADE) or 0) == 1
-    assert len(pages(server)) == 1
+    assert len(cached_pages(server)) == 1

@@ -18,13 +18,13 @@ from shop.services.payments import pay, record
 from shop.services.settle import settle
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 from tests.support.shop.checkouts import (
-    ask_again,
-    assert_right,
+    assert_ledger_is_right,
     assert_settled,
+    check_out,
     let_time_pass,
     make_cart,
-    order_of,
-    together,
+    make_payments_due,
+    run_together,
 )
 from tests.support.shop.make import make_product
 
@@ -53,7 +53,7 @@ def book() -> Product:
 @pytest.fixture
 def order(alice: User, book: Product) -> Order:
     """An order with two reserved copies."""
-    return order_of(alice, make_cart("alice", book, quantity=2))
+    return check_out(alice, make_cart("alice", book, quantity=2))
 
 
 def steps(order: Order) -> list[str]:
@@ -97,7 +97,7 @@ def test_a_valid_card_pays_and_sells_the_copies(order: Order, book: Product) -> 
     assert (payment.state, payment.amount) == (PaymentState.SUCCEEDED, 2500)
     assert payment.reference
     assert steps(order) == [EventKind.ORDERED, EventKind.ASKED, EventKind.PAID]
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
 
@@ -124,33 +124,33 @@ def test_a_refused_card_keeps_the_reservation(order: Order, book: Product) -> No
         (PaymentState.SUCCEEDED, ""),
     ]
     assert len(set(Payment.objects.values_list("key", flat=True))) == 3
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
 
 def test_eight_simultaneous_payments_charge_once(order: Order, book: Product) -> None:
-    together(8, lambda n: pay(order, GOOD))
+    run_together(8, lambda n: pay(order, GOOD))
     assert FakeCharge.objects.count() == 1
     assert pay(order, GOOD).state == State.PAID
     assert FakeCharge.objects.count() == 1
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_a_hanging_provider_is_asked_for_the_outcome(order: Order, book: Product) -> None:
     payment = hang(order, fake.HANGS_CHARGES)
     assert settle().asked == 0  # the next call is not due yet
-    ask_again()
+    make_payments_due()
     assert settle().asked == 1
     payment.refresh_from_db()
     assert payment.state == PaymentState.SUCCEEDED
     assert Order.objects.get().state == State.PAID
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
 
 def test_a_charge_unknown_to_the_provider_is_forbidden(order: Order, book: Product) -> None:
     payment = hang(order, fake.HANGS)
-    ask_again()
+    make_payments_due()
     settle()
     payment.refresh_from_db()
     assert payment.state == PaymentState.FAILED
@@ -158,7 +158,7 @@ def test_a_charge_unknown_to_the_provider_is_forbidden(order: Order, book: Produ
     assert calls.charge(payment.key, payment.amount, GOOD).outcome is Outcome.FAILED
     assert pay(order, GOOD).state == State.PAID
     assert FakeCharge.objects.filter(succeeds=True).count() == 1
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_an_open_payment_prevents_another_attempt(order: Order) -> None:
@@ -169,15 +169,15 @@ def test_an_open_payment_prevents_another_attempt(order: Order) -> None:
 
 def test_a_new_attempt_first_resolves_the_earlier_one(order: Order, book: Product) -> None:
     hang(order, fake.HANGS_CHARGES)
-    ask_again()
+    make_payments_due()
     assert pay(order, GOOD).state == State.PAID
     assert Payment.objects.count() == FakeCharge.objects.count() == 1
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_no_new_attempt_is_made_while_the_provider_is_silent(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
     hang(order, fake.HANGS)
-    ask_again()
+    make_payments_due()
     monkeypatch.setattr(fake.FakeProvider, "find", lambda self, key: 1 / 0)
     assert pay(order, GOOD).state == State.RESERVED
     assert Payment.objects.count() == 1
@@ -190,14 +190,14 @@ def test_a_repeated_answer_sells_once(order: Order, book: Product) -> None:
         record(payment.key, answer)
     assert Order.objects.get().state == State.PAID
     assert steps(order).count(EventKind.PAID) == 1
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
 
 def test_simultaneous_answers_sell_once(order: Order, book: Product) -> None:
     payment = hang(order, fake.HANGS_CHARGES)
-    assert together(8, lambda n: record(payment.key, PAID)) == [None] * 8
-    assert_right({book.pk: 3})
+    assert run_together(8, lambda n: record(payment.key, PAID)) == [None] * 8
+    assert_ledger_is_right({book.pk: 3})
     assert steps(order).count(EventKind.PAID) == 1
 
 
@@ -206,12 +206,12 @@ def test_late_money_buys_if_copies_are_left(order: Order, book: Product) -> None
     let_it_run_out()
     assert settle().expired == 1
     assert Order.objects.get().state == State.EXPIRED
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
     let_time_pass()
     settle()
     assert Order.objects.get().state == State.PAID
     assert EventKind.PAID_LATE in steps(order)
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
 
@@ -221,17 +221,17 @@ def test_late_money_is_refunded_if_no_copies_are_left(order: Order, alice: User,
     pay(order, Card(fake.LATE))
     let_it_run_out()
     settle()
-    other = order_of(alice, make_cart("another", book, quantity=2))
+    other = check_out(alice, make_cart("another", book, quantity=2))
     if is_paid:
         assert pay(other, GOOD).state == State.PAID
     FakeCharge.objects.update(answers_at=clock.now())
-    ask_again()
+    make_payments_due()
     settle()
     order.refresh_from_db()
     assert order.state == State.EXPIRED
     assert Payment.objects.get(order=order).state == PaymentState.REFUNDED
     assert steps(order)[-2:] == [EventKind.REFUND_DUE, EventKind.REFUNDED]
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
 
@@ -246,14 +246,14 @@ def test_refunded_money_buys_nothing_after_repeated_callbacks(order: Order, book
         with pytest.MonkeyPatch.context() as patches:
             if outage:
                 patches.setattr(fake.FakeProvider, "refund", lambda self, key: 1 / 0)
-            ask_again()
+            make_payments_due()
             settle()
         Product.objects.update(stock=3)  # copies are available again
         record(Payment.objects.get().key, PAID)
         states.append((Order.objects.get().state, Payment.objects.get().state))
     assert states == [(State.EXPIRED, PaymentState.REFUND_DUE), (State.EXPIRED, PaymentState.REFUNDED)]
     assert steps(order)[-2:] == [EventKind.REFUND_DUE, EventKind.REFUNDED]
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_late_money_before_the_release_of_the_copies_buys(order: Order, book: Product) -> None:
@@ -261,7 +261,7 @@ def test_late_money_before_the_release_of_the_copies_buys(order: Order, book: Pr
     let_time_pass()
     assert settle()[:2] == (1, 0)
     assert Order.objects.get().state == State.PAID
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_one_of_two_successful_payments_is_refunded(order: Order, book: Product) -> None:
@@ -270,24 +270,24 @@ def test_one_of_two_successful_payments_is_refunded(order: Order, book: Product)
     first = Payment.objects.earliest("pk")
     FakeCharge.objects.filter(pk=first.key).update(succeeds=True)
     record(first.key, PAID)
-    ask_again()
+    make_payments_due()
     settle()
     assert list(Payment.objects.order_by("pk").values_list("state", flat=True)) == [
         PaymentState.REFUNDED,
         PaymentState.SUCCEEDED,
     ]
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
 
 def test_cancelling_returns_copies_and_money_once(order: Order, alice: User, book: Product) -> None:
     pay(order, GOOD)
     assert [cancel(order.pk, alice).state for _ in range(2)] == [State.CANCELLED] * 2
-    assert_right({book.pk: 3})
-    ask_again()
+    assert_ledger_is_right({book.pk: 3})
+    make_payments_due()
     settle()
     assert Payment.objects.get().state == PaymentState.REFUNDED
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
 
@@ -295,10 +295,10 @@ def test_money_for_a_cancelled_order_is_refunded(order: Order, alice: User, book
     hang(order, fake.HANGS_CHARGES)
     cancel(order.pk, alice)
     for _round in range(2):
-        ask_again()
+        make_payments_due()
         settle()
     assert Payment.objects.get().state == PaymentState.REFUNDED
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
     assert_settled()
 
 
@@ -373,7 +373,7 @@ def test_repeated_callbacks_pay_once(client: Client, order: Order, book: Product
     assert [call_back(client, body, signing.sign(body)) for _ in range(3)] == [204] * 3
     assert Order.objects.get().state == State.PAID
     assert steps(order).count(EventKind.PAID) == 1
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_a_callback_with_a_bad_signature_is_refused(client: Client, order: Order) -> None:

@@ -29,7 +29,7 @@ from shop.models import View
 from shop.viewing import halving, popularity
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
-from tests.support.shop.looks import PERIOD, by_formula, looks_in_sql, period_of, scores, to_sql
+from tests.support.shop.book_views import PERIOD, expected_scores, flush_views, read_period, read_scores, views_in_sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WORKERS, PERIODS, MISSED = 8, 20, {5: 2, 12: 1}  # missed periods, by the period before them
@@ -73,7 +73,7 @@ def test_eight_workers_halving_twenty_periods_match_the_formula(redis: Redis, vi
         assert rescale_at_once() == gone
         look(chance.randrange(10))
     assert period == 23
-    assert scores(redis) == by_formula(looks, period)
+    assert read_scores(redis) == expected_scores(looks, period)
 
 
 def test_views_during_a_halving_are_all_counted(redis: Redis, visitors: Iterator[str]) -> None:
@@ -88,7 +88,9 @@ def test_views_during_a_halving_are_all_counted(redis: Redis, visitors: Iterator
             done += [pool.submit(look, next(visitors)) for _ in range(16)]
             for each in done:
                 each.result()
-    assert scores(redis) == by_formula([(7, 0), *((7, period) for period in range(1, 6) for _ in range(16))], 5)
+    assert read_scores(redis) == expected_scores(
+        [(7, 0), *((7, period) for period in range(1, 6) for _ in range(16))], 5
+    )
 
 
 def test_surplus_books_are_trimmed_in_slices_before_the_halving(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +103,7 @@ def test_surplus_books_are_trimmed_in_slices_before_the_halving(redis: Redis, mo
         done = halving.rescale()
     assert done == (1, 900)
     assert seen.round_trips == 30  # the last call trims 30 and halves
-    assert scores(redis) == {n: n / 2 for n in range(901, 1001)}
+    assert read_scores(redis) == {n: n / 2 for n in range(901, 1001)}
 
 
 def test_a_crash_between_slices_never_halves_twice(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,18 +117,18 @@ def test_a_crash_between_slices_never_halves_twice(redis: Redis, monkeypatch: py
     assert redis.zcard(keys.viewed()) == 80
     assert halving.rescale().periods == 1
     assert halving.rescale() == (0, 0)
-    assert scores(redis) == {n: n / 2 for n in range(91, 101)}
+    assert read_scores(redis) == {n: n / 2 for n in range(91, 101)}
 
 
 def test_books_below_the_smallest_score_are_removed(redis: Redis, visitors: Iterator[str]) -> None:
     popularity.saw(next(visitors), 1)
     later(redis, popularity.SMALLEST_PERIODS)
     halving.rescale()
-    assert scores(redis) == {1: popularity.SMALLEST}
+    assert read_scores(redis) == {1: popularity.SMALLEST}
     popularity.saw(next(visitors), 2)
     later(redis)
     assert halving.rescale() == (1, 1)
-    assert scores(redis) == {2: 0.5}
+    assert read_scores(redis) == {2: 0.5}
 
 
 def test_a_newcomer_overtakes_thousands_of_older_books(redis: Redis, visitors: Iterator[str]) -> None:
@@ -163,7 +165,7 @@ def make_views(*looks: tuple[Book, int, int]) -> None:
 
 def exact(redis: Redis) -> None:
     """Check that Redis equals the formula over SQL in Redis' period."""
-    assert scores(redis) == pytest.approx(by_formula(looks_in_sql(), period_of(redis)), rel=1e-12)
+    assert read_scores(redis) == pytest.approx(expected_scores(views_in_sql(), read_period(redis)), rel=1e-12)
 
 
 def test_lost_counts_are_rebuilt_from_sql_and_new_views(redis: Redis, visitors: Iterator[str]) -> None:
@@ -173,9 +175,9 @@ def test_lost_counts_are_rebuilt_from_sql_and_new_views(redis: Redis, visitors: 
     popularity.saw(next(visitors), new.pk)  # the first view that the empty Redis receives
     assert halving.rebuild()
     popularity.saw(next(visitors), old.pk)
-    to_sql()
+    flush_views()
     exact(redis)
-    assert gone.pk not in scores(redis)
+    assert gone.pk not in read_scores(redis)
     assert halving.is_whole(relay_client())
 
 
@@ -183,7 +185,7 @@ def test_counts_of_an_older_redis_are_replaced(redis: Redis, visitors: Iterator[
     book = make_book()
     for _ in range(3):
         popularity.saw(next(visitors), book.pk)
-    to_sql()
+    flush_views()
     assert halving.rebuild()
     assert halving.rebuild()
     exact(redis)
@@ -200,9 +202,9 @@ def test_a_corrected_clock_causes_a_rebuild(redis: Redis, visitors: Iterator[str
     redis.incrby(keys.viewed_period(), 5000)  # a period in seventeen days ...
     redis.delete(keys.viewed())  # ... up to which all scores were halved away
     popularity.saw(next(visitors), book.pk)
-    assert scores(redis) == {book.pk: 0}, "what is seen now counts nothing then"
+    assert read_scores(redis) == {book.pk: 0}, "what is seen now counts nothing then"
     tasks.rescale_views()
-    assert scores(redis)[book.pk] > 0
+    assert read_scores(redis)[book.pk] > 0
     exact(redis)
 
 
@@ -210,9 +212,9 @@ def test_a_small_step_of_the_clock_has_no_effect(redis: Redis, visitors: Iterato
     popularity.saw(next(visitors), make_book().pk)
     assert halving.rebuild()
     redis.incr(keys.viewed_period())
-    before = scores(redis)
+    before = read_scores(redis)
     assert tasks.rescale_views() == 0
-    assert scores(redis) == before
+    assert read_scores(redis) == before
 
 
 def test_views_during_a_rebuild_count_once(redis: Redis, visitors: Iterator[str]) -> None:
@@ -233,7 +235,7 @@ def test_views_during_a_rebuild_count_once(redis: Redis, visitors: Iterator[str]
         for each in done:
             each.result()
     assert True in whole
-    to_sql()
+    flush_views()
     assert View.objects.count() == 104
     exact(redis)
 

@@ -18,7 +18,7 @@ from mirror.relay import drain_all
 from mirror.verify import verify
 from shop.models import Product
 from tests.support.catalog.make import make_book
-from tests.support.catalog.warm import all_pages, both, own_copy, warm_up
+from tests.support.catalog.warm import find_all_pages, find_both_ways, own_copy, warm_up
 from tests.support.shop.make import make_product, make_sale
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_copy")]
@@ -43,7 +43,7 @@ def titles() -> list[str]:
     """Drain, and return the titles by price from both engines."""
     drain_all()
     find_books("", "price")
-    return [book["title"] for book in both("", "price").books]
+    return [book["title"] for book in find_both_ways("", "price").books]
 
 
 def test_the_cheapest_come_first_and_books_not_for_sale_last(shelf: dict[str, int]) -> None:
@@ -55,7 +55,7 @@ def test_pages_by_price_continue_with_books_that_are_not_for_sale() -> None:
     Product.objects.bulk_create(Product(book=book, price=book.pk * 7 % 5) for book in books[::2])
     warm_up()
     sold = sorted(books[::2], key=lambda book: (book.pk * 7 % 5, book.pk))
-    assert all_pages("", "price") == [book.pk for book in (*sold, *books[1::2])]
+    assert find_all_pages("", "price") == [book.pk for book in (*sold, *books[1::2])]
 
 
 def test_every_change_of_a_price_shows_at_once(shelf: dict[str, int]) -> None:

@@ -8,7 +8,7 @@ from django.db import connections, transaction
 
 from shop.models import Product
 from shop.services import products, stock
-from tests.support.locks import somebody_waits
+from tests.support.locks import has_lock_wait
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 from tests.support.shop.make import make_product
 
@@ -29,7 +29,7 @@ def test_orders_and_bulk_changes_of_products_do_not_deadlock(way: str) -> None:
         with transaction.atomic():
             stock.reserve({ids[0]: 1})
             has_begun.set()
-            wait_until(somebody_waits, "the other one")
+            wait_until(has_lock_wait, "the other one")
             stock.reserve({ids[2]: 1})
 
     def change() -> int:

@@ -13,8 +13,8 @@ from mirror.sql_only import sql_only
 from shop.models import Product, Recommendation
 from shop.recommend.selectors import SHOWN, Strips, get_recommended
 from tests.support.shop.make import make_product, make_sale
-from tests.support.site.html import what_the_policy_forbids
-from tests.support.whole import rebuild
+from tests.support.site.html import find_policy_violations
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 NAMES = ["book", "product", "recommendation"]
@@ -96,7 +96,7 @@ def test_the_page_of_a_book_shows_two_strips(client: Client, shelf: list[Product
     assert html.count('class="strip-book"') == 2 * SHOWN
     assert "€0.05" in html  # the price in the sale
     assert "Book &lt;1&gt;" in html
-    assert what_the_policy_forbids(html) == []
+    assert find_policy_violations(html) == []
     assert 'class="strip"' not in _page(client, others[3].pk).content.decode()
     with translation.override("zh-hans"):
         assert 'class="strip-book"' in _page(client, one.pk, **{"Accept-Language": "zh-hans"}).content.decode()

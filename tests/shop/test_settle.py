@@ -25,13 +25,13 @@ from shop.tasks import confirm as confirm_task
 from shop.tasks import settle as settle_task
 from tests.support.servers import RedisServer
 from tests.support.shop.checkouts import (
-    ask_again,
-    assert_right,
+    assert_ledger_is_right,
     assert_settled,
+    check_out,
     let_time_pass,
     make_cart,
-    order_of,
-    together,
+    make_payments_due,
+    run_together,
 )
 from tests.support.shop.make import make_order, make_product
 
@@ -56,7 +56,7 @@ def book() -> Product:
 
 @pytest.fixture
 def order(alice: User, book: Product) -> Order:
-    return order_of(alice, make_cart("alice", book, quantity=2))
+    return check_out(alice, make_cart("alice", book, quantity=2))
 
 
 def run_out(*orders: Order) -> None:
@@ -69,28 +69,28 @@ def test_expired_reservations_are_released_once(order: Order, book: Product) -> 
     assert [settle_task()[1], settle_task()[1]] == [1, 0]
     order.refresh_from_db()
     assert order.state == State.EXPIRED
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_an_order_paid_meanwhile_does_not_expire(order: Order, book: Product) -> None:
     pay(order, GOOD)
     run_out(order)
     assert not expire(order.pk)
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_eight_simultaneous_runs_equal_one(alice: User, book: Product) -> None:
     Product.objects.update(stock=100)
-    made = [order_of(alice, make_cart(f"cart {n}", book)) for n in range(9)]
+    made = [check_out(alice, make_cart(f"cart {n}", book)) for n in range(9)]
     for order in made[:3]:
         pay(order, GOOD)
         cancel(order.pk, alice)
     for order in made[3:6]:
         pay(order, Card(fake.LATE))
     let_time_pass()
-    together(8, lambda n: settle())
-    together(8, lambda n: settle())
-    assert_right({book.pk: 100})
+    run_together(8, lambda n: settle())
+    run_together(8, lambda n: settle())
+    assert_ledger_is_right({book.pk: 100})
     assert_settled()
     kinds = list(OrderEvent.objects.values_list("kind", flat=True))
     assert kinds.count(EventKind.REFUNDED) == 3
@@ -101,7 +101,7 @@ def test_eight_simultaneous_runs_equal_one(alice: User, book: Product) -> None:
 def test_a_claimed_payment_is_skipped_by_concurrent_runs(order: Order, settings: Settings) -> None:
     settings.PAYMENT_TIMEOUT_SECONDS = 0.05
     pay(order, Card(fake.HANGS))
-    ask_again()
+    make_payments_due()
     lists = [settling._open(PaymentState.STARTED) for _round in range(2)]
     assert [settling._ask(found, lambda payment: True) for found in lists] == [1, 0]
 
@@ -140,7 +140,7 @@ def test_a_refund_is_retried_until_it_succeeds(
         outage.setattr(fake.FakeProvider, "refund", away)
         settle()
     assert Payment.objects.get().state == PaymentState.REFUND_DUE
-    ask_again()
+    make_payments_due()
     settle()
     assert_settled()
 
@@ -150,7 +150,7 @@ def test_an_unrecorded_refund_is_not_repeated_by_the_provider(order: Order, alic
     cancel(order.pk, alice)
     fake.FakeProvider().refund(Payment.objects.get().key)
     at = FakeCharge.objects.get().refunded_at
-    ask_again()
+    make_payments_due()
     due = Payment.objects.get()
     settle()
     assert payments.refund(due)  # as a run that had read it before
@@ -160,7 +160,7 @@ def test_an_unrecorded_refund_is_not_repeated_by_the_provider(order: Order, alic
 
 
 def test_a_failing_order_does_not_block_the_others(alice: User, book: Product, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = [order_of(alice, make_cart(f"cart {n}", book)) for n in range(3)]
+    made = [check_out(alice, make_cart(f"cart {n}", book)) for n in range(3)]
     run_out(*made)
     give_up = expire
 
@@ -178,7 +178,7 @@ def test_a_round_ends_when_its_budget_is_spent(
 ) -> None:
     Product.objects.update(stock=100)
     for n in range(5):
-        pay(order_of(alice, make_cart(f"cart {n}", book)), Card(fake.LATE))
+        pay(check_out(alice, make_cart(f"cart {n}", book)), Card(fake.LATE))
     asked = []
 
     def away(self: object, key: str) -> None:
@@ -188,7 +188,7 @@ def test_a_round_ends_when_its_budget_is_spent(
         raise ConnectionResetError
 
     monkeypatch.setattr(fake.FakeProvider, "find", away)
-    ask_again()
+    make_payments_due()
     assert settle().asked == 3
     settings.SHOP_ROUND_SECONDS = 3600.0
     assert settle().asked == 2
@@ -206,7 +206,7 @@ def test_without_redis_everything_is_settled(order: Order, book: Product, redis_
     run_out(order)
     redis_server.kill()
     assert settle_task()[1] == 1
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_a_run_without_open_work_changes_nothing(order: Order) -> None:
@@ -337,7 +337,7 @@ def test_an_order_is_cancelled_by_its_customer_or_by_staff(
         cancel(order.pk + 1000, clerk)
     cancel(order.pk, clerk)
     assert OrderEvent.objects.latest("pk").by == clerk
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_a_sent_order_is_not_cancelled(order: Order, alice: User, clerk: User, book: Product) -> None:
@@ -348,7 +348,7 @@ def test_a_sent_order_is_not_cancelled(order: Order, alice: User, clerk: User, b
     with pytest.raises(TooLate):
         cancel(order.pk, alice)
     assert OrderEvent.objects.filter(kind=EventKind.SENT).count() == 1
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_an_expired_order_is_neither_cancelled_nor_sent(order: Order, alice: User, book: Product) -> None:
@@ -357,21 +357,21 @@ def test_an_expired_order_is_neither_cancelled_nor_sent(order: Order, alice: Use
     for do in (lambda: cancel(order.pk, alice), lambda: send(order.pk)):
         with pytest.raises(TooLate):
             do()
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_only_one_of_cancel_send_and_expire_takes_effect(order: Order, alice: User, clerk: User, book: Product) -> None:
     pay(order, GOOD)
-    together(9, lambda n: (lambda: cancel(order.pk, alice), lambda: send(order.pk, clerk), settle)[n % 3]())
+    run_together(9, lambda n: (lambda: cancel(order.pk, alice), lambda: send(order.pk, clerk), settle)[n % 3]())
     assert Order.objects.get().state in (State.CANCELLED, State.SENT)
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
 
 
 def test_paying_during_the_expiry_sells_the_paid_copies(order: Order, book: Product) -> None:
     pay(order, Card(fake.LATE))
     let_time_pass()
     payment = Payment.objects.get()
-    together(8, lambda n: payments.look_into(payment) if n % 2 else expire(order.pk))
+    run_together(8, lambda n: payments.look_into(payment) if n % 2 else expire(order.pk))
     assert Order.objects.get().state == State.PAID
-    assert_right({book.pk: 3})
+    assert_ledger_is_right({book.pk: 3})
     assert_settled()

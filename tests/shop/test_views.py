@@ -25,7 +25,13 @@ from shop.pagecache import moments
 from shop.viewing import popularity, visits
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
-from tests.support.shop.looks import half_an_hour_later, marked, scores, seen_by, to_sql
+from tests.support.shop.book_views import (
+    count_unsaved_views,
+    flush_views,
+    forget_counted_views,
+    read_scores,
+    read_viewed_books,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PHONE = {"User-Agent": "Mozilla/5.0 (Phone)"}
@@ -47,17 +53,17 @@ def own_digest(client: Client) -> str:
 def test_a_view_counts_once_in_half_an_hour(client: Client, redis: Redis, book: Book) -> None:
     look(client, book)
     look(client, book)
-    assert scores(redis) == {book.pk: 1}
-    to_sql()
+    assert read_scores(redis) == {book.pk: 1}
+    flush_views()
     assert View.objects.count() == 1
     [name] = redis.scan_iter(match=f"*:once:*:{book.pk}", count=1000)
     assert 1700 < redis.ttl(name) <= 1800
-    half_an_hour_later(redis)
+    forget_counted_views(redis)
     look(client, book)
-    to_sql()
-    assert scores(redis) == {book.pk: 2}
+    flush_views()
+    assert read_scores(redis) == {book.pk: 2}
     assert View.objects.count() == 2
-    assert marked(redis) == 0
+    assert count_unsaved_views(redis) == 0
 
 
 def test_a_view_takes_one_round_trip_and_no_sql(client: Client, book: Book) -> None:
@@ -71,8 +77,8 @@ def test_a_logged_in_visitor_has_a_list_and_is_the_user_of_the_view(client: Clie
     user = User.objects.create_user("ken")
     client.force_login(user)
     look(client, book)
-    assert seen_by(redis, own_digest(client)) == [book.pk]
-    to_sql()
+    assert read_viewed_books(redis, own_digest(client)) == [book.pk]
+    flush_views()
     view = View.objects.get()
     assert (view.visitor, view.user, view.book) == (own_digest(client), user, book)
     assert timezone.now() - view.seen_at < timedelta(minutes=1)
@@ -83,11 +89,11 @@ def test_anonymous_visitors_are_distinguished_by_an_irreversible_id(client: Clie
         client.get(f"/books/{book.pk}/", REMOTE_ADDR=address)
         client.get(f"/books/{book.pk}/", REMOTE_ADDR=address)
     client.get(f"/books/{book.pk}/", REMOTE_ADDR="192.0.2.1", headers=PHONE)
-    to_sql()
-    assert scores(redis) == {book.pk: 3}
+    flush_views()
+    assert read_scores(redis) == {book.pk: 3}
     visitors = set(View.objects.values_list("visitor", flat=True))
     assert len(visitors) == 3
-    assert not any(seen_by(redis, visitor) for visitor in visitors)
+    assert not any(read_viewed_books(redis, visitor) for visitor in visitors)
     assert "sessionid" not in client.cookies
     assert not list(redis.scan_iter(match="*192.0.2*", count=1000))
 
@@ -118,15 +124,15 @@ def test_the_id_of_an_anonymous_visitor_depends_on_day_and_secret(
 )
 def test_robots_and_prefetches_do_not_count(client: Client, redis: Redis, book: Book, headers: dict[str, str]) -> None:
     look(client, book, **headers)
-    assert scores(redis) == {}
+    assert read_scores(redis) == {}
     look(client, book)
-    assert scores(redis) == {book.pk: 1}
+    assert read_scores(redis) == {book.pk: 1}
 
 
 def test_head_requests_and_missing_books_do_not_count(client: Client, redis: Redis, book: Book) -> None:
     client.head(f"/books/{book.pk}/")
     client.get("/books/999999/")
-    assert (scores(redis), marked(redis)) == ({}, 0)
+    assert (read_scores(redis), count_unsaved_views(redis)) == ({}, 0)
 
 
 def test_a_deleted_book_with_a_cached_page_does_not_count(client: Client, redis: Redis, book: Book) -> None:
@@ -140,8 +146,8 @@ def test_a_deleted_book_with_a_cached_page_does_not_count(client: Client, redis:
     drain_all()
     for _ in range(2):
         assert client.get(f"/books/{pk}/", headers=PHONE).status_code == 404
-        assert scores(redis) == {}
-    to_sql()
+        assert read_scores(redis) == {}
+    flush_views()
     assert not View.objects.exists()
 
 
@@ -155,7 +161,7 @@ def test_views_of_deleted_books_do_not_block_the_flush(redis: Redis, book: Book)
     assert (done.items, done.aside) == (2, 0)
     view = View.objects.get()
     assert (view.book, view.user) == (book, None)
-    assert marked(redis) == 0
+    assert count_unsaved_views(redis) == 0
 
 
 def test_a_flush_killed_before_clearing_its_marks_counts_each_view_once(redis: Redis, book: Book) -> None:
@@ -165,7 +171,7 @@ def test_a_flush_killed_before_clearing_its_marks_counts_each_view_once(redis: R
     items = [item.decode() for item in redis.zrange(backup.marks(), 0, -1)]
     backup.save(dict.fromkeys(items, True))
     done = flush(backup)
-    assert (done.items, done.aside, marked(redis)) == (3, 0, 0)
+    assert (done.items, done.aside, count_unsaved_views(redis)) == (3, 0, 0)
     assert View.objects.count() == 3
     assert backup.load(items) == dict.fromkeys(items, True)
     assert {Fact.parse(item).visitor for item in items} == {"a" * 64, "b" * 64, "c" * 64}

@@ -21,7 +21,7 @@ from shop.viewing import halving, keeping
 from tests.shop.test_import_history import files, load, pairs
 from tests.support.accounts.people import make_people
 from tests.support.catalog.make import make_book
-from tests.support.shop.looks import PERIOD
+from tests.support.shop.book_views import PERIOD
 from tests.support.shop.make import make_order, make_product
 
 pytestmark = pytest.mark.django_db(transaction=True)

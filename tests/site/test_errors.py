@@ -11,7 +11,7 @@ from django.urls import include, path
 from accounts.models import User
 from mirror.recorder import record
 from tests.support.servers import RedisServer
-from tests.support.site.html import attributes_of, what_the_policy_forbids
+from tests.support.site.html import find_policy_violations, read_attributes
 
 pytestmark = pytest.mark.on_sqlite
 
@@ -64,7 +64,7 @@ def test_error_page_has_the_style_of_the_site(visitor: Client, address: str, sta
     assert f"Error {status}" in page
     assert "css/tokens.css" in page
     assert "secret detail" not in page
-    assert what_the_policy_forbids(page) == []
+    assert find_policy_violations(page) == []
     assert "default-src 'self'" in response.headers["Content-Security-Policy"]
 
 
@@ -89,7 +89,7 @@ def test_error_page_keeps_theme_and_language(visitor: Client, address: str, stat
     visitor.cookies["theme"] = "dark"
     response = visitor.get(address, headers={"Accept-Language": "zh-CN"})
     assert response.status_code == status
-    html = attributes_of(response.content.decode(), "html")
+    html = read_attributes(response.content.decode(), "html")
     assert (html["data-theme"], html["lang"]) == ("dark", "zh-hans")
 
 

@@ -12,8 +12,8 @@ from accounts.models import User
 from catalog.models import Book, Tag
 from config import messages
 from shop.money import money
-from tests.support.site.html import attributes_of
-from tests.support.whole import SITE
+from tests.support.site.html import read_attributes
+from tests.support.warm_mirrors import SITE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]  # the text of pages does not depend on the database
 
@@ -56,7 +56,7 @@ def test_page_uses_only_the_chosen_language(client: Client, settings: Settings, 
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = language
     response = client.get(path, headers={"Accept-Language": "en" if language == "zh-hans" else "zh-CN"})
     html = response.content.decode()
-    assert attributes_of(html, "html")["lang"] == language
+    assert read_attributes(html, "html")["lang"] == language
     assert response.headers["Content-Language"] == language
     for english, chinese in PAGES[path]:
         said, unsaid = (chinese, english) if language == "zh-hans" else (english, chinese)
@@ -118,7 +118,7 @@ def test_admin_texts_missing_in_unfold_are_translated(client: Client, book: Book
     client.force_login(User.objects.create_superuser("carol"))
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     html = client.get(path).content.decode()
-    assert attributes_of(html, "html")["lang"] == "zh-hans"
+    assert read_attributes(html, "html")["lang"] == "zh-hans"
     assert "书店管理后台" in html
     for english in ("All applications", "Search apps and models", "Select record", "Type to search", "Welcome back"):
         assert english not in html

@@ -4,7 +4,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from tests.support.site.html import attributes_of
+from tests.support.site.html import read_attributes
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
@@ -13,23 +13,23 @@ pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 def test_chosen_theme_is_part_of_the_html(client: Client, theme: str) -> None:
     client.post("/look/theme/", {"theme": theme})
     page = client.get("/").content.decode()
-    assert attributes_of(page, "html")["data-theme"] == theme
+    assert read_attributes(page, "html")["data-theme"] == theme
 
 
 def test_system_theme_applies_without_a_choice(client: Client) -> None:
-    assert "data-theme" not in attributes_of(client.get("/").content.decode(), "html")
+    assert "data-theme" not in read_attributes(client.get("/").content.decode(), "html")
 
 
 def test_theme_choice_can_be_reset(client: Client) -> None:
     client.post("/look/theme/", {"theme": "dark"})
     client.post("/look/theme/", {"theme": "system"})
-    assert "data-theme" not in attributes_of(client.get("/").content.decode(), "html")
+    assert "data-theme" not in read_attributes(client.get("/").content.decode(), "html")
 
 
 def test_invalid_theme_cookie_is_ignored(client: Client) -> None:
     client.cookies["theme"] = '"><script>'
     page = client.get("/").content.decode()
-    assert "data-theme" not in attributes_of(page, "html")
+    assert "data-theme" not in read_attributes(page, "html")
     assert '"><script>' not in page
 
 
@@ -82,10 +82,10 @@ def test_get_requests_change_nothing(client: Client, path: str) -> None:
 
 def test_chosen_language_is_kept(client: Client) -> None:
     client.post("/look/language/", {"language": "zh-hans"})
-    assert attributes_of(client.get("/").content.decode(), "html")["lang"] == "zh-hans"
+    assert read_attributes(client.get("/").content.decode(), "html")["lang"] == "zh-hans"
     assert client.cookies[settings.LANGUAGE_COOKIE_NAME].value == "zh-hans"
 
 
 def test_accept_language_selects_the_language(client: Client) -> None:
     page = client.get("/", headers={"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.5"}).content.decode()
-    assert attributes_of(page, "html")["lang"] == "zh-hans"
+    assert read_attributes(page, "html")["lang"] == "zh-hans"

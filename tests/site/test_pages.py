@@ -11,9 +11,9 @@ from mirror.recorder import record
 from shop.rowcache.daemon import run_once
 from shop.viewing import halving
 from social.models import Post
-from tests.support.accounts.people import make_people, warm
+from tests.support.accounts.people import make_people, warm_users
 from tests.support.shop.make import make_product, make_sale
-from tests.support.site.html import what_the_policy_forbids
+from tests.support.site.html import find_policy_violations
 
 PUBLIC = ["/", "/accounts/login/", "/accounts/register/", "/no-such-page/"]
 
@@ -39,7 +39,7 @@ def test_anonymous_front_page_takes_two_round_trips(client: Client, settings: Se
     Post.objects.create(user=people[1], text="Well read.")
     product = make_product("Programming Erlang", price=1250)
     make_sale(product, price=900)
-    warm()
+    warm_users()
     rebuild(["post", "global", "book", "product", "sale"])
     halving.rebuild()
     client.get(f"/books/{product.pk}/")
@@ -56,7 +56,7 @@ def test_anonymous_front_page_takes_two_round_trips(client: Client, settings: Se
 
 @pytest.mark.parametrize("path", PUBLIC)
 def test_pages_have_no_inline_or_foreign_resources(client: Client, path: str) -> None:
-    assert what_the_policy_forbids(client.get(path).content.decode()) == []
+    assert find_policy_violations(client.get(path).content.decode()) == []
 
 
 @pytest.mark.parametrize("path", PUBLIC)

@@ -17,7 +17,7 @@ from social.models import Post
 from tests.support.mirror.command import run
 from tests.support.names.world import World
 from tests.support.servers import RedisServer
-from tests.support.whole import SITE, rebuild
+from tests.support.warm_mirrors import SITE, rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 END: Final = b"the end of the scenario"

@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 
 from accounts.models import User
 from config.devserver import demo_env
-from tests.support.accounts.mail import delivered
+from tests.support.accounts.mail import deliver_emails
 
 pytestmark = pytest.mark.on_sqlite
 ASK = """
@@ -102,7 +102,7 @@ def test_links_in_emails_use_the_site_url(settings: Settings, host: str) -> None
     settings.SITE_URL = "https://books.example"
     User.objects.create_user("alice", "alice@example.org", "a quiet bookshop")
     Client(headers={"host": host}).post("/accounts/password_reset/", {"email": "alice@example.org"})
-    (letter,) = delivered()
+    (letter,) = deliver_emails()
     assert "https://books.example/accounts/reset/" in str(letter.body)
     assert "testserver" not in str(letter.body).lower()
 

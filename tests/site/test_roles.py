@@ -1,4 +1,4 @@
-"""Permissions of the roles in the admin. ``test_matrix`` requests every address with every role."""
+"""Permissions of the roles in the admin. ``test_access_matrix`` requests every address with every role."""
 
 import re
 from collections import defaultdict

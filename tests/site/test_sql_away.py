@@ -16,7 +16,7 @@ from mirror.backup import registry as backups
 from mirror.backup.restore import restore
 from mirror.declare import WindowMirror
 from shop.viewing import halving
-from tests.support import whole
+from tests.support import warm_mirrors
 from tests.support.catalog.warm import own_copy
 from tests.support.names.world import World
 
@@ -38,7 +38,7 @@ JSON = {"Accept": "application/json"}
 def world(redis: object, own_copy: None) -> World:
     """Create people, books and posts, all of them in Redis."""
     made = World()
-    whole.rebuild()
+    warm_mirrors.rebuild()
     for backup in backups.all_backups():
         restore(backup)
     halving.settle()

@@ -4,13 +4,13 @@ import pytest
 
 from accounts.models import User
 from social import home
-from tests.support.social.timelines import people, timeline_mirror
+from tests.support.social.timelines import make_users, timeline_mirror
 
 
 @pytest.fixture
 def alice() -> User:
     """Create a reader."""
-    return people("alice")[0]
+    return make_users("alice")[0]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from social.models import Pulled
 from social.pulled import settle
 from social.selectors import home_timeline
 from social.services.posts import post
-from tests.support.social.timelines import follow, ids, people, warm_up
+from tests.support.social.timelines import follow, ids_of, make_users, warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WRITES = ("INSERT", "UPDATE", "DELETE")
@@ -42,7 +42,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
 
 def town(followers: int) -> tuple[User, list[User]]:
     """Create an author with ``followers`` followers and warm timelines."""
-    author, *others = people(*(f"reader {followers} {n}" for n in range(followers + 1)))
+    author, *others = make_users(*(f"reader {followers} {n}" for n in range(followers + 1)))
     for other in others:
         follow(other, author)
     warm_up(author, *others)
@@ -62,11 +62,11 @@ def test_a_request_pushes_to_the_author_and_some_followers_and_leaves_the_rest_t
     monkeypatch.setattr(push, "FIRST", 5)
     author, others = town(12)
     made = post(author.pk, "Hear, hear.")
-    assert ids(home_timeline(author.pk)) == [made.pk]
-    assert [other for other in others if ids(home_timeline(other.pk))] == others[:5]
+    assert ids_of(home_timeline(author.pk)) == [made.pk]
+    assert [other for other in others if ids_of(home_timeline(other.pk))] == others[:5]
     [keys] = sent
     assert push.work("timeline", "social_post", keys) == 1
-    assert all(ids(home_timeline(other.pk)) == [made.pk] for other in others)
+    assert all(ids_of(home_timeline(other.pk)) == [made.pk] for other in others)
 
 
 def test_the_cost_of_a_pulled_post_does_not_grow_with_followers(settings: Settings, sent: list[Sequence[str]]) -> None:
@@ -82,7 +82,7 @@ def test_the_cost_of_a_pulled_post_does_not_grow_with_followers(settings: Settin
         assert Pulled.objects.get(pk=author.pk).state == Pulled.State.ON
         costs.append(cost(author))
         assert not Change.objects.pending().exists()
-        assert len(ids(home_timeline(others[-1].pk))) == 2
+        assert len(ids_of(home_timeline(others[-1].pk))) == 2
     assert costs[0] == costs[1]
     assert sum(sql.startswith('INSERT INTO "social_post"') for sql in costs[0][0]) == 1
     assert sent == []

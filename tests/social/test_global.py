@@ -11,7 +11,17 @@ from mirror.redis import breaker
 from social import selectors
 from social.models import Block, Hashtag, Mention, Mute, Post
 from social.reading import PAGE, PostPage
-from tests.support.social.timelines import costs, everything, ids, newest_first, pages, people, raws, say, warm_up
+from tests.support.social.timelines import (
+    ids_of,
+    make_posts,
+    make_users,
+    measure_cost,
+    newest_first,
+    raw_posts,
+    read_all_ids,
+    read_pages,
+    warm_up,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,11 +33,11 @@ class Place:
     """A timeline that posts of any author can reach."""
 
     def __init__(self, kind: str) -> None:
-        self.kind, self.book, self.reader = kind, Book.objects.create(title="Middlemarch"), people("reader")[0]
+        self.kind, self.book, self.reader = kind, Book.objects.create(title="Middlemarch"), make_users("reader")[0]
 
-    def say(self, author: User, count: int = 1) -> list[Post]:
+    def make_posts(self, author: User, count: int = 1) -> list[Post]:
         """Create posts that belong to the timeline."""
-        made = say(author, count, book=self.book)
+        made = make_posts(author, count, book=self.book)
         Hashtag.objects.bulk_create(Hashtag(post=post, name="tea") for post in made)
         Mention.objects.bulk_create(Mention(post=post, user=self.reader, name="reader") for post in made)
         return made
@@ -59,17 +69,17 @@ def viewer_of(place: Place, alice: User) -> User:
 
 
 def test_readers_and_visitors_see_all_posts(place: Place, alice: User) -> None:
-    bob, carol = people("bob", "carol")
+    bob, carol = make_users("bob", "carol")
     said = place.say(bob, 30) + place.say(carol, 15)
-    other = say(bob, 2)
+    other = make_posts(bob, 2)
     warm_up()
     me = viewer_of(place, alice)
     wanted = newest_first(said, other if place.kind == "global" else [])
-    assert everything(partial(place.read, me)) == wanted
-    assert costs(lambda: place.read(me)) == (3, 0)
+    assert read_all_ids(partial(place.read, me)) == wanted
+    assert measure_cost(lambda: place.read(me)) == (3, 0)
     if place.kind != "mentions":
-        assert everything(partial(place.read, None)) == wanted
-        assert costs(lambda: place.read(None)) == (2, 0)
+        assert read_all_ids(partial(place.read, None)) == wanted
+        assert measure_cost(lambda: place.read(None)) == (2, 0)
 
 
 @pytest.mark.parametrize("count", [0, 1, PAGE, PAGE + 1, 29, 30, 31, 40, 41, 75])
@@ -77,19 +87,19 @@ def test_sql_continues_below_a_full_window(
     place: Place, alice: User, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     monkeypatch.setattr(place.window(), "length", 30)
-    said = place.say(people("bob")[0], count)
+    said = place.say(make_users("bob")[0], count)
     warm_up()
-    assert everything(partial(place.read, viewer_of(place, alice))) == newest_first(said)
-    assert pages(partial(place.read, alice))[-1].after is None
+    assert read_all_ids(partial(place.read, viewer_of(place, alice))) == newest_first(said)
+    assert read_pages(partial(place.read, alice))[-1].after is None
 
 
 def test_sql_returns_the_same_bytes_without_redis(place: Place, alice: User) -> None:
-    place.say(people("bob")[0], 25)
+    place.say(make_users("bob")[0], 25)
     warm_up()
-    found = pages(partial(place.read, alice))
+    found = read_pages(partial(place.read, alice))
     breaker.failed()
-    assert raws(pages(partial(place.read, alice))) == raws(found)
-    assert costs(lambda: place.read(alice)) == (0, 4)
+    assert raw_posts(read_pages(partial(place.read, alice))) == raw_posts(found)
+    assert measure_cost(lambda: place.read(alice)) == (0, 4)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +108,7 @@ def test_sql_returns_the_same_bytes_without_redis(place: Place, alice: User) -> 
 def test_blocked_and_muted_authors_are_left_out(
     place: Place, alice: User, model: type[Block] | type[Mute], one: str, other: str
 ) -> None:
-    bob, carol = people("bob", "carol")
+    bob, carol = make_users("bob", "carol")
     me = viewer_of(place, alice)
     seen = []
     for _ in range(12):
@@ -106,12 +116,12 @@ def test_blocked_and_muted_authors_are_left_out(
         seen += place.say(carol, 3)
     model.objects.create(**{one: me, other: bob})
     warm_up()
-    assert everything(partial(place.read, me)) == newest_first(seen)
+    assert read_all_ids(partial(place.read, me)) == newest_first(seen)
 
 
 def test_the_scan_of_blocked_posts_is_bounded(place: Place, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("social.reading.FURTHER", (30,))
-    bob, carol = people("bob", "carol")
+    bob, carol = make_users("bob", "carol")
     me = viewer_of(place, alice)
     seen = place.say(carol, 3)
     place.say(bob, 200)
@@ -120,50 +130,50 @@ def test_the_scan_of_blocked_posts_is_bounded(place: Place, alice: User, monkeyp
     page = place.read(me)
     assert (page.posts, page.newest) == ([], 0)
     assert page.after is not None
-    assert everything(partial(place.read, me)) == newest_first(seen)
+    assert read_all_ids(partial(place.read, me)) == newest_first(seen)
 
 
 def test_deleted_posts_are_skipped(place: Place, alice: User) -> None:
-    said = place.say(people("bob")[0], 50)
+    said = place.say(make_users("bob")[0], 50)
     warm_up()
     Post.objects.filter(pk__in=[post.pk for post in said[30:48]]).update(is_hidden=True)
     relay.drain_keys("post", [str(post.pk) for post in said])
-    assert everything(partial(place.read, viewer_of(place, alice))) == newest_first(said[:30] + said[48:])
+    assert read_all_ids(partial(place.read, viewer_of(place, alice))) == newest_first(said[:30] + said[48:])
 
 
 def test_a_profile_takes_two_round_trips(alice: User) -> None:
-    bob = people("bob")[0]
-    said = say(bob, 50)
-    say(alice, 5)
+    bob = make_users("bob")[0]
+    said = make_posts(bob, 50)
+    make_posts(alice, 5)
     warm_up()
     for viewer in (None, alice.pk, bob.pk):
-        assert everything(partial(selectors.posts_of, bob.pk, viewer)) == newest_first(said)
-        assert costs(partial(selectors.posts_of, bob.pk, viewer)) == (2, 0)
+        assert read_all_ids(partial(selectors.posts_of, bob.pk, viewer)) == newest_first(said)
+        assert measure_cost(partial(selectors.posts_of, bob.pk, viewer)) == (2, 0)
 
 
 @pytest.mark.parametrize(("blocker", "blocked"), [("alice", "bob"), ("bob", "alice")])
 def test_a_block_empties_a_profile(alice: User, blocker: str, blocked: str) -> None:
-    everyone = {"alice": alice, "bob": people("bob")[0]}
-    say(everyone["bob"], 5)
+    everyone = {"alice": alice, "bob": make_users("bob")[0]}
+    make_posts(everyone["bob"], 5)
     Block.objects.create(blocker=everyone[blocker], blocked=everyone[blocked])
     warm_up()
-    assert everything(partial(selectors.posts_of, everyone["bob"].pk, alice.pk)) == []
+    assert read_all_ids(partial(selectors.posts_of, everyone["bob"].pk, alice.pk)) == []
 
 
 def test_profiles_of_muted_readers_show_posts(alice: User) -> None:
-    bob = people("bob")[0]
-    said = say(bob, 5)
+    bob = make_users("bob")[0]
+    said = make_posts(bob, 5)
     Mute.objects.create(user=alice, muted=bob)
     warm_up()
-    assert everything(partial(selectors.posts_of, bob.pk, alice.pk)) == newest_first(said)
+    assert read_all_ids(partial(selectors.posts_of, bob.pk, alice.pk)) == newest_first(said)
 
 
 def test_latest_posts_are_limited_to_the_count(alice: User) -> None:
-    bob, carol = people("bob", "carol")
-    said = say(bob, 10)
-    say(carol, 3)
+    bob, carol = make_users("bob", "carol")
+    said = make_posts(bob, 10)
+    make_posts(carol, 3)
     Mute.objects.create(user=alice, muted=carol)
     warm_up()
     page = selectors.latest_posts(alice.pk, 6)
-    assert (ids(page), page.after, page.newest) == (newest_first(said)[:6], None, said[-1].pk)
-    assert costs(lambda: selectors.latest_posts(None, 6)) == (2, 0)
+    assert (ids_of(page), page.after, page.newest) == (newest_first(said)[:6], None, said[-1].pk)
+    assert measure_cost(lambda: selectors.latest_posts(None, 6)) == (2, 0)

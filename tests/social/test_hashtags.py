@@ -7,7 +7,7 @@ from mirror.relay import drain_all
 from social.models import Hashtag
 from social.services.posts import HASHTAGS, post
 from social.tokens import fold_hashtag, hashtags_in
-from tests.support.social.timelines import people, warm_up
+from tests.support.social.timelines import make_users, warm_up
 
 JSON = "application/json"
 
@@ -52,12 +52,12 @@ class TestPages:
     """Tests of a hashtag's page."""
 
     def test_a_post_keeps_its_first_twenty_hashtags(self) -> None:
-        (alice,) = people("alice")
+        (alice,) = make_users("alice")
         post(alice.pk, " ".join(f"#tag{n}" for n in range(HASHTAGS + 5)))
         assert list(Hashtag.objects.order_by("pk").values_list("name", flat=True)) == [f"tag{n}" for n in range(20)]
 
     def test_the_page_shows_its_posts_for_any_spelling(self, client: Client) -> None:
-        (alice,) = people("alice")
+        (alice,) = make_users("alice")
         warm_up()
         made = post(alice.pk, "I like #Ruby")
         post(alice.pk, "I like #pearls")

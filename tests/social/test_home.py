@@ -14,15 +14,15 @@ from social.reading import PAGE
 from social.selectors import home_timeline
 from tests.support.social.timelines import (
     Timeline,
-    costs,
-    everything,
     follow,
-    ids,
+    ids_of,
+    make_posts,
+    make_users,
+    measure_cost,
     newest_first,
-    pages,
-    people,
-    raws,
-    say,
+    raw_posts,
+    read_all_ids,
+    read_pages,
     warm_up,
 )
 
@@ -46,47 +46,47 @@ def gone(posts: list[Post]) -> None:
 
 
 def test_a_page_takes_two_round_trips(alice: User) -> None:
-    bob, carol, dora = people("bob", "carol", "dora")
+    bob, carol, dora = make_users("bob", "carol", "dora")
     follow(alice, bob, carol)
-    said = say(bob, 15) + say(alice, 2) + say(carol, 10)
-    say(dora, 3)
+    said = make_posts(bob, 15) + make_posts(alice, 2) + make_posts(carol, 10)
+    make_posts(dora, 3)
     warm_up(alice)
-    assert costs(partial(of(alice), None)) == (2, 0)
+    assert measure_cost(partial(of(alice), None)) == (2, 0)
     page = home_timeline(alice.pk)
-    assert ids(page) == newest_first(said)[:PAGE]
+    assert ids_of(page) == newest_first(said)[:PAGE]
     assert (page.newest, page.after) == (said[-1].pk, newest_first(said)[PAGE - 1])
-    assert costs(partial(of(alice), page.after)) == (2, 0)
-    assert everything(of(alice)) == newest_first(said)
+    assert measure_cost(partial(of(alice), page.after)) == (2, 0)
+    assert read_all_ids(of(alice)) == newest_first(said)
 
 
 @pytest.mark.parametrize("count", [0, 1, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE, 2 * PAGE + 1])
 def test_the_last_page_has_no_successor(alice: User, count: int) -> None:
-    bob = people("bob")[0]
+    bob = make_users("bob")[0]
     follow(alice, bob)
-    said = say(bob, count)
+    said = make_posts(bob, count)
     warm_up(alice)
-    found = pages(of(alice))
+    found = read_pages(of(alice))
     assert [len(page.posts) for page in found] == [PAGE] * (max(count - 1, 0) // PAGE) + [
         count - max(count - 1, 0) // PAGE * PAGE
     ]
-    assert everything(of(alice)) == newest_first(said)
+    assert read_all_ids(of(alice)) == newest_first(said)
 
 
 @pytest.mark.parametrize("count", [29, 30, 31, 39, 40, 41, 75])
 @pytest.mark.usefixtures("small_windows")
 def test_sql_continues_below_a_cut_window(alice: User, count: int) -> None:
-    bob = people("bob")[0]
+    bob = make_users("bob")[0]
     follow(alice, bob)
-    said = say(bob, count)
+    said = make_posts(bob, count)
     warm_up(alice)
-    assert costs(partial(of(alice), None)) == (2, 0)
-    assert everything(of(alice)) == newest_first(said)
+    assert measure_cost(partial(of(alice), None)) == (2, 0)
+    assert read_all_ids(of(alice)) == newest_first(said)
 
 
 def test_sql_answers_for_a_cold_window_which_is_warmed_once(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    bob = people("bob")[0]
+    bob = make_users("bob")[0]
     follow(alice, bob)
-    said = say(bob, 25)
+    said = make_posts(bob, 25)
     warm_up()
     asked = []
 
@@ -95,34 +95,34 @@ def test_sql_answers_for_a_cold_window_which_is_warmed_once(alice: User, monkeyp
         return True
 
     monkeypatch.setattr(send, "warm", warm)
-    assert everything(of(alice)) == newest_first(said)
+    assert read_all_ids(of(alice)) == newest_first(said)
     assert asked == [("timeline", str(alice.pk))]
-    cold = pages(of(alice))
+    cold = read_pages(of(alice))
     warm_up(alice)
-    assert raws(pages(of(alice))) == raws(cold)
+    assert raw_posts(read_pages(of(alice))) == raw_posts(cold)
 
 
 def test_sql_returns_the_same_bytes_without_redis(alice: User) -> None:
-    bob = people("bob")[0]
+    bob = make_users("bob")[0]
     follow(alice, bob)
-    say(bob, 25)
+    make_posts(bob, 25)
     warm_up(alice)
-    found = pages(of(alice))
+    found = read_pages(of(alice))
     breaker.failed()
-    assert raws(pages(of(alice))) == raws(found)
-    assert costs(partial(of(alice), None)) == (0, 3)
+    assert raw_posts(read_pages(of(alice))) == raw_posts(found)
+    assert measure_cost(partial(of(alice), None)) == (0, 3)
 
 
 @pytest.fixture
 def star(alice: User) -> User:
     """Create a pulled author that alice follows, with pushed and pulled posts between those of bob."""
-    bob, star = people("bob", "star")
+    bob, star = make_users("bob", "star")
     follow(alice, bob, star)
-    say(star, 9), say(bob, 9)
+    make_posts(star, 9), make_posts(bob, 9)
     pull(star)
     for _ in range(9):
-        say(star, 3, is_pulled=True), say(bob, 2)
-    say(star, 30, is_pulled=True)
+        make_posts(star, 3, is_pulled=True), make_posts(bob, 2)
+    make_posts(star, 30, is_pulled=True)
     return star
 
 
@@ -132,27 +132,27 @@ def shown_to(reader: User, *authors: str) -> list[int]:
 
 def test_pulled_posts_are_merged_without_duplicates(alice: User, star: User) -> None:
     warm_up(alice)
-    assert everything(of(alice)) == shown_to(alice, "bob", "star")
-    assert costs(partial(of(alice), None)) == (2, 0)
+    assert read_all_ids(of(alice)) == shown_to(alice, "bob", "star")
+    assert measure_cost(partial(of(alice), None)) == (2, 0)
 
 
 def test_cached_pulled_authors_save_a_round_trip_and_are_verified(alice: User, star: User) -> None:
     warm_up(alice)
-    assert costs(partial(of(alice), None)) == (3, 0)
-    assert costs(partial(of(alice), None)) == (2, 0)
+    assert measure_cost(partial(of(alice), None)) == (3, 0)
+    assert measure_cost(partial(of(alice), None)) == (2, 0)
     Follow.objects.filter(followee=star).delete()
     relay.drain_all()
     warm_up(alice)
-    assert costs(partial(of(alice), None)) == (3, 0)
-    assert costs(partial(of(alice), None)) == (2, 0)
-    assert everything(of(alice)) == shown_to(alice, "bob")
+    assert measure_cost(partial(of(alice), None)) == (3, 0)
+    assert measure_cost(partial(of(alice), None)) == (2, 0)
+    assert read_all_ids(of(alice)) == shown_to(alice, "bob")
 
 
 @pytest.mark.usefixtures("small_windows")
 def test_pulled_posts_below_the_floor_come_from_sql(alice: User, star: User) -> None:
-    say(people("carol")[0], 5)
+    make_posts(make_users("carol")[0], 5)
     warm_up(alice)
-    assert everything(of(alice)) == shown_to(alice, "bob", "star")
+    assert read_all_ids(of(alice)) == shown_to(alice, "bob", "star")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_blocked_and_muted_pulled_authors_are_left_out(
 ) -> None:
     model.objects.create(**{one: alice, other: star})
     warm_up(alice)
-    assert everything(of(alice)) == shown_to(alice, "bob")
+    assert read_all_ids(of(alice)) == shown_to(alice, "bob")
 
 
 def test_sql_answers_for_readers_of_too_many_pulled_authors(
@@ -171,73 +171,73 @@ def test_sql_answers_for_readers_of_too_many_pulled_authors(
 ) -> None:
     warm_up(alice)
     monkeypatch.setattr(home, "MOST_FETCHED", 0)
-    assert everything(of(alice)) == shown_to(alice, "bob", "star")
+    assert read_all_ids(of(alice)) == shown_to(alice, "bob", "star")
 
 
 def test_deleted_posts_in_a_window_are_skipped(alice: User) -> None:
-    bob = people("bob")[0]
+    bob = make_users("bob")[0]
     follow(alice, bob)
-    said = say(bob, 60)
+    said = make_posts(bob, 60)
     warm_up(alice)
-    before = ids(home_timeline(alice.pk))
+    before = ids_of(home_timeline(alice.pk))
     gone(said[30:33] + said[45:50] + said[:1])
     left = said[1:30] + said[33:45] + said[50:]
-    assert set(before) - set(ids(home_timeline(alice.pk)))
-    assert everything(of(alice)) == newest_first(left)
+    assert set(before) - set(ids_of(home_timeline(alice.pk)))
+    assert read_all_ids(of(alice)) == newest_first(left)
     gone(left)
-    assert pages(of(alice))[0].after is None
+    assert read_pages(of(alice))[0].after is None
 
 
 @pytest.mark.parametrize("left", [0, 5, PAGE, PAGE + 1])
 def test_long_runs_of_deleted_posts_are_scanned_in_bounded_steps(alice: User, left: int) -> None:
-    bob = people("bob")[0]
+    bob = make_users("bob")[0]
     follow(alice, bob)
-    said = say(bob, left + 200)
+    said = make_posts(bob, left + 200)
     warm_up(alice)
     gone(said[left:])
-    assert everything(of(alice)) == newest_first(said[:left])
+    assert read_all_ids(of(alice)) == newest_first(said[:left])
 
 
 def test_after_the_last_step_the_page_has_a_cursor(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("social.reading.FURTHER", ())
-    bob = people("bob")[0]
+    bob = make_users("bob")[0]
     follow(alice, bob)
-    said = say(bob, 60)
+    said = make_posts(bob, 60)
     warm_up(alice)
     gone(said[10:])
     page = home_timeline(alice.pk)
     assert (page.posts, page.after, page.newest) == ([], said[60 - PAGE - 4].pk, 0)
-    found = pages(of(alice))
-    assert [pk for page in found for pk in ids(page)] == newest_first(said[:10])
+    found = read_pages(of(alice))
+    assert [pk for page in found for pk in ids_of(page)] == newest_first(said[:10])
     assert found[-1].after is None
 
 
 def test_hidden_posts_and_inactive_authors_never_appear(alice: User) -> None:
-    bob, carol = people("bob", "carol")
+    bob, carol = make_users("bob", "carol")
     follow(alice, bob, carol)
-    said, other = say(bob, 30), say(carol, 10)
+    said, other = make_posts(bob, 30), make_posts(carol, 10)
     warm_up(alice)
     Post.objects.filter(pk=said[7].pk).update(is_hidden=True)
     User.objects.filter(pk=carol.pk).update(is_active=False)
     relay.drain_all()
-    assert everything(of(alice)) == newest_first(said[:7] + said[8:])
+    assert read_all_ids(of(alice)) == newest_first(said[:7] + said[8:])
     assert other
 
 
 def test_pages_do_not_shift_while_posts_arrive(alice: User) -> None:
-    bob = people("bob")[0]
+    bob = make_users("bob")[0]
     follow(alice, bob)
-    said = say(bob, 50)
+    said = make_posts(bob, 50)
     warm_up(alice)
     first = home_timeline(alice.pk)
-    say(bob, 30)
+    make_posts(bob, 30)
     warm_up()
-    assert ids(first) + ids(home_timeline(alice.pk, first.after)) == newest_first(said)[: 2 * PAGE]
+    assert ids_of(first) + ids_of(home_timeline(alice.pk, first.after)) == newest_first(said)[: 2 * PAGE]
 
 
 def test_reading_renews_a_window_about_once_a_day(alice: User, redis: Redis) -> None:
-    follow(alice, bob := people("bob")[0])
-    say(bob, 3)
+    follow(alice, bob := make_users("bob")[0])
+    make_posts(bob, 3)
     warm_up(alice)
     key = keys.timeline(alice.pk)
     redis.expire(key, home.RENEWED_SECONDS + 1000)
@@ -246,4 +246,4 @@ def test_reading_renews_a_window_about_once_a_day(alice: User, redis: Redis) -> 
     redis.expire(key, home.RENEWED_SECONDS - 1000)
     home_timeline(alice.pk)
     assert redis.ttl(key) > home.RENEWED_SECONDS
-    assert costs(partial(of(alice), None)) == (2, 0)
+    assert measure_cost(partial(of(alice), None)) == (2, 0)

@@ -8,7 +8,7 @@ from accounts.models import User
 from social import home_sql
 from social.models import Block, Mute, Post, Pulled
 from tests.support.social.naive import facts
-from tests.support.social.timelines import follow, people, say
+from tests.support.social.timelines import follow, make_posts, make_users
 
 pytestmark = pytest.mark.django_db
 
@@ -17,12 +17,12 @@ pytestmark = pytest.mark.django_db
 def readers() -> list[User]:
     """Create five readers with between none and many of fourteen authors, who also follow each other."""
     dice = random.Random(5)
-    authors, readers = people(*(f"author {n}" for n in range(14))), people("ann", "ben", "cal", "dan", "eve")
+    authors, readers = make_users(*(f"author {n}" for n in range(14))), make_users("ann", "ben", "cal", "dan", "eve")
     counts = [0, 1, 2, 3, 4, 5, 8, 9, 12, 20, 30, 40, 60, 7]
     order = [author for author, count in zip(authors, counts, strict=True) for _ in range(count)]
     dice.shuffle(order)
     for author in [*order, readers[0], readers[2], authors[-1], readers[0]]:
-        say(author, is_hidden=dice.random() < 0.1, is_pulled=author == authors[11])
+        make_posts(author, is_hidden=dice.random() < 0.1, is_pulled=author == authors[11])
     follow(readers[0], *authors, *readers[1:])
     follow(readers[1], *authors[2:9])
     follow(readers[2], authors[12])
@@ -57,7 +57,7 @@ def test_pushed_posts_of_many_readers_equal_plain_python(readers: list[User], li
 
 def test_pulled_authors_find_their_own_posts_pushed(readers: list[User]) -> None:
     star = readers[3]
-    own = say(star, 3, is_pulled=True)
+    own = make_posts(star, 3, is_pulled=True)
     follow(readers[4], star)
     assert home_sql.delivered([str(star.pk)], 10) == {str(star.pk): [post.pk for post in reversed(own)]}
     assert not {post.pk for post in own} & set(home_sql.delivered([str(readers[4].pk)], 1000)[str(readers[4].pk)])

@@ -12,7 +12,7 @@ from social.mentioning import MOST, mentioned_in
 from social.models import Block, Mention, Mute
 from social.selectors import mentions_of
 from social.services.posts import post
-from tests.support.social.timelines import everything, ids, people, say, warm_up
+from tests.support.social.timelines import ids_of, make_posts, make_users, read_all_ids, warm_up
 
 JSON = "application/json"
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -26,7 +26,7 @@ def names(text: str, author: User | None = None) -> list[str]:
 @pytest.fixture
 def kens() -> list[User]:
     """Create readers with common beginnings of names."""
-    return people("ken", "ken thompson", "Ken Thompson-Li", "o'neil", "小明", "a.b")
+    return make_users("ken", "ken thompson", "Ken Thompson-Li", "o'neil", "小明", "a.b")
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_a_text_without_mentions_takes_no_query_and_others_one(kens: list[User])
 
 
 def test_a_post_mentions_at_most_twenty_readers() -> None:
-    everybody = people(*(f"reader {n:02}" for n in range(MOST + 3)))
+    everybody = make_users(*(f"reader {n:02}" for n in range(MOST + 3)))
     found = mentioned_in(" ".join(f"@{user.username}" for user in everybody), 0)
     assert [pk for pk, _ in found] == [user.pk for user in everybody[:MOST]]
 
 
 def test_a_mention_keeps_its_spelling_and_links_to_the_reader(client: Client) -> None:
-    alice, ken = people("alice", "ken thompson")
+    alice, ken = make_users("alice", "ken thompson")
     made = post(alice.pk, "hello @KEN Thompson, @ken thompson & @nobody")
     assert list(Mention.objects.values_list("user_id", "name")) == [(ken.pk, "KEN Thompson")]
     html = client.get(f"/posts/{made.pk}/").content.decode()
@@ -93,7 +93,7 @@ def test_inactive_readers_and_shorter_names_are_not_mentioned(kens: list[User]) 
 
 @pytest.mark.parametrize("is_blocker", [True, False])
 def test_a_block_prevents_mentions_and_links(client: Client, is_blocker: bool) -> None:
-    alice, bob = people("alice", "bob")
+    alice, bob = make_users("alice", "bob")
     Block.objects.create(blocker=alice if is_blocker else bob, blocked=bob if is_blocker else alice)
     made = post(alice.pk, "hello @bob")
     assert not Mention.objects.exists()
@@ -102,35 +102,35 @@ def test_a_block_prevents_mentions_and_links(client: Client, is_blocker: bool) -
 
 
 def test_a_mute_hides_mentions_without_revealing_it() -> None:
-    alice, bob = people("alice", "bob")
+    alice, bob = make_users("alice", "bob")
     Mute.objects.create(user=bob, muted=alice)
     warm_up()
     made = post(alice.pk, "hello @bob")
     drain_all()
     assert made.mentions.get().user == bob
-    assert everything(lambda after: mentions_of(bob.pk, after)) == []
+    assert read_all_ids(lambda after: mentions_of(bob.pk, after)) == []
 
 
 def test_a_block_hides_older_mentions(client: Client) -> None:
-    alice, bob = people("alice", "bob")
+    alice, bob = make_users("alice", "bob")
     warm_up()
     client.force_login(bob)
     made = post(alice.pk, "hello @bob")
     drain_all()
-    assert ids(mentions_of(bob.pk)) == [made.pk]
+    assert ids_of(mentions_of(bob.pk)) == [made.pk]
     block = Block.objects.create(blocker=bob, blocked=alice)
     drain_all()
-    assert everything(lambda after: mentions_of(bob.pk, after)) == []
+    assert read_all_ids(lambda after: mentions_of(bob.pk, after)) == []
     block.delete()
     drain_all()
-    assert everything(lambda after: mentions_of(bob.pk, after)) == [made.pk]
+    assert read_all_ids(lambda after: mentions_of(bob.pk, after)) == [made.pk]
 
 
 def test_the_page_shows_posts_that_mention_the_reader(client: Client) -> None:
-    alice, bob = people("alice", "bob")
+    alice, bob = make_users("alice", "bob")
     warm_up()
     made = post(alice.pk, "hello @bob")
-    say(alice)
+    make_posts(alice)
     drain_all()
     client.force_login(bob)
     assert "hello" in client.get("/mentions/").content.decode()

@@ -9,7 +9,7 @@ from mirror.sql_only import sql_only
 from social.models import Post, Pulled
 from social.reading import PAGE
 from social.selectors import MOST_NEW, home_timeline, new_posts
-from tests.support.social.timelines import costs, follow, ids, people, say, warm_up
+from tests.support.social.timelines import follow, ids_of, make_posts, make_users, measure_cost, warm_up
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -21,14 +21,14 @@ JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
 
 @pytest.fixture
 def bob(alice: User) -> User:
-    bob = people("bob")[0]
+    bob = make_users("bob")[0]
     follow(alice, bob)
     return bob
 
 
 def since_page(reader: User) -> tuple[int, list[int]]:
     page = home_timeline(reader.pk)
-    return page.newest, ids(page)
+    return page.newest, ids_of(page)
 
 
 def count(reader: User, page: tuple[int, list[int]]) -> int:
@@ -49,51 +49,51 @@ def late(author: User, below: int) -> Post:
 @pytest.mark.parametrize("shown", [0, 1, PAGE - 1, PAGE, 3 * PAGE])
 @pytest.mark.parametrize("arrived", [0, 1, 2, 50])
 def test_each_new_post_is_counted_once(alice: User, bob: User, shown: int, arrived: int) -> None:
-    say(bob, shown)
+    make_posts(bob, shown)
     warm_up(alice)
     page = since_page(alice)
-    say(bob, arrived)
+    make_posts(bob, arrived)
     assert count(alice, page) == arrived
     assert count(alice, since_page(alice)) == 0
 
 
 def test_a_count_takes_one_round_trip_and_two_with_new_posts(alice: User, bob: User) -> None:
-    say(bob, 30)
+    make_posts(bob, 30)
     warm_up(alice)
     page = since_page(alice)
-    assert costs(lambda: new_posts(alice.pk, *page)) == (1, 0)
-    say(bob)
+    assert measure_cost(lambda: new_posts(alice.pk, *page)) == (1, 0)
+    make_posts(bob)
     warm_up(alice)
-    assert costs(lambda: new_posts(alice.pk, *page)) == (2, 0)
+    assert measure_cost(lambda: new_posts(alice.pk, *page)) == (2, 0)
 
 
 def test_a_count_without_redis_takes_three_queries(alice: User, bob: User) -> None:
-    say(bob, 30)
+    make_posts(bob, 30)
     with sql_only():
         page = since_page(alice)
-        assert costs(lambda: new_posts(alice.pk, *page)) == (0, 1)
-        say(bob)
-        assert costs(lambda: new_posts(alice.pk, *page)) == (0, 3)
+        assert measure_cost(lambda: new_posts(alice.pk, *page)) == (0, 1)
+        make_posts(bob)
+        assert measure_cost(lambda: new_posts(alice.pk, *page)) == (0, 3)
 
 
 def test_own_posts_are_not_counted(alice: User, bob: User) -> None:
     page = since_page(alice)
-    say(alice, 3)
-    say(bob, 1)
+    make_posts(alice, 3)
+    make_posts(bob, 1)
     assert count(alice, page) == 1
 
 
 def test_posts_of_unfollowed_authors_are_not_counted(alice: User, bob: User) -> None:
     page = since_page(alice)
-    say(people("carol")[0], 3)
+    make_posts(make_users("carol")[0], 3)
     assert count(alice, page) == 0
 
 
 @pytest.mark.parametrize("more", [3, PAGE])
 def test_late_commits_are_counted(alice: User, bob: User, more: int) -> None:
-    carol = people("carol")[0]
-    stranger = say(carol)[0]
-    said = say(bob, more)
+    carol = make_users("carol")[0]
+    stranger = make_posts(carol)[0]
+    said = make_posts(bob, more)
     warm_up(alice)
     page = since_page(alice)
     Post.objects.filter(pk=said[2].pk).delete()
@@ -103,8 +103,8 @@ def test_late_commits_are_counted(alice: User, bob: User, more: int) -> None:
 
 
 def test_posts_below_the_page_are_not_counted(alice: User, bob: User) -> None:
-    stranger = say(people("carol")[0])[0]
-    say(bob, PAGE)
+    stranger = make_posts(make_users("carol")[0])[0]
+    make_posts(bob, PAGE)
     warm_up(alice)
     page = since_page(alice)
     late(bob, below=stranger.pk + 1)
@@ -113,7 +113,7 @@ def test_posts_below_the_page_are_not_counted(alice: User, bob: User) -> None:
 
 def test_deleted_posts_in_the_window_are_not_counted(alice: User, bob: User) -> None:
     page = since_page(alice)
-    said = say(bob, 2)
+    said = make_posts(bob, 2)
     warm_up(alice)
     said[0].delete()
     relay.drain_keys("post", [str(said[0].pk)])
@@ -121,45 +121,45 @@ def test_deleted_posts_in_the_window_are_not_counted(alice: User, bob: User) -> 
 
 
 def test_deleting_a_shown_post_hides_no_new_one(alice: User, bob: User) -> None:
-    said = say(bob, PAGE)
+    said = make_posts(bob, PAGE)
     warm_up(alice)
     page = since_page(alice)
     said[5].delete()
-    say(bob)
+    make_posts(bob)
     assert count(alice, page) == 1
 
 
 def test_pulled_posts_are_counted(alice: User, bob: User) -> None:
     Pulled.objects.create(user=bob, state=Pulled.State.ON)
-    say(bob, 2, is_pulled=True)
+    make_posts(bob, 2, is_pulled=True)
     warm_up(alice)
     page = since_page(alice)
-    say(bob, 3, is_pulled=True)
+    make_posts(bob, 3, is_pulled=True)
     assert count(alice, page) == 3
 
 
 def test_counting_stops_at_a_maximum(alice: User, bob: User, client: Client) -> None:
-    say(bob, MOST_NEW + 30)
+    make_posts(bob, MOST_NEW + 30)
     assert count(alice, (0, [])) == MOST_NEW
     client.force_login(alice)
     assert f"{MOST_NEW} or more" in client.get("/home/new/?since=0", headers=HTMX).content.decode()
 
 
 def test_the_bar_links_to_new_posts(alice: User, bob: User, client: Client) -> None:
-    say(bob)
+    make_posts(bob)
     client.force_login(alice)
     warm_up(alice)
     bar = client.get("/home/new/?since=0", headers=HTMX)
     assert "1 new post<" in bar.content.decode()
     assert 'href="/home/"' in bar.content.decode()
-    say(bob)
+    make_posts(bob)
     warm_up()
     assert "2 new posts<" in client.get("/home/new/?since=0", headers=HTMX).content.decode()
     assert client.get("/home/new/?since=0", headers=JSON).json() == {"count": 2}
 
 
 def test_the_page_contains_the_address_to_poll(alice: User, bob: User, client: Client) -> None:
-    said = say(bob, 2)
+    said = make_posts(bob, 2)
     client.force_login(alice)
     warm_up(alice)
     page = client.get("/home/").content.decode()
@@ -170,20 +170,20 @@ def test_the_page_contains_the_address_to_poll(alice: User, bob: User, client: C
 
 
 def test_a_poll_takes_one_round_trip_and_the_session(alice: User, bob: User, client: Client) -> None:
-    say(bob, 3)
+    make_posts(bob, 3)
     client.force_login(alice)
     warm_up(alice)
     newest, seen = since_page(alice)
     url = f"/home/new/?since={newest}&seen={','.join(map(str, seen))}"
     client.get(url, headers=HTMX)
-    assert costs(lambda: client.get(url, headers=HTMX)) == (2, 0)
+    assert measure_cost(lambda: client.get(url, headers=HTMX)) == (2, 0)
 
 
 @pytest.mark.parametrize(
     "query", ["", "since=x", "since=-1&seen=-1", f"since={10**30}", "since=1&seen=,,x,%00", "seen=5"]
 )
 def test_invalid_ids_are_ignored(alice: User, bob: User, client: Client, query: str) -> None:
-    say(bob)
+    make_posts(bob)
     client.force_login(alice)
     warm_up(alice)
     for headers in (JSON, HTMX):

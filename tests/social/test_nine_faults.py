@@ -60,7 +60,7 @@ def settle() -> None:
 
 def home(user: User) -> list[int]:
     """Return the complete home timeline."""
-    return [post["id"] for post in town.walk(lambda after: selectors.home_timeline(user.pk, after))]
+    return [post["id"] for post in town.read_all_posts(lambda after: selectors.home_timeline(user.pk, after))]
 
 
 def in_window(user: User) -> set[str]:
@@ -142,7 +142,9 @@ def test_fault_3_bulk_update_and_update_arrive(cast: Cast) -> None:
     Post.objects.filter(pk=mine[20].pk).update(text="put differently")
     settle()
     assert in_window(cast.alice) == {str(post.pk) for post in mine[10:]}
-    seen = {post["id"]: post["text"] for post in town.walk(lambda a: selectors.home_timeline(cast.alice.pk, a))}
+    seen = {
+        post["id"]: post["text"] for post in town.read_all_posts(lambda a: selectors.home_timeline(cast.alice.pk, a))
+    }
     assert seen[mine[20].pk] == "put differently"
     assert_as_sql_says(*cast)
 

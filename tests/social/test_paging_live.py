@@ -99,7 +99,7 @@ def _arrived(talk: Talk) -> set[int]:
 
 
 def test_pages_have_no_duplicates_and_no_gaps_while_posts_arrive(talk: Talk) -> None:
-    """``walk`` fails on duplicates and on a wrong order."""
+    """``read_all_posts`` fails on duplicates and on a wrong order."""
     reader, old = User.objects.get(username="p0").pk, set(Post.objects.values_list("pk", flat=True))
     first, *others = talk.authors
     pages: dict[str, Any] = {
@@ -114,10 +114,10 @@ def test_pages_have_no_duplicates_and_no_gaps_while_posts_arrive(talk: Talk) -> 
             wait_until(lambda: len(talk.said) > WINDOW * walk // WALKS, "posts")  # noqa: B023
             for name, page in pages.items():
                 should = old | _arrived(talk)
-                seen = {post["id"] for post in town.walk(page)}
+                seen = {post["id"] for post in town.read_all_posts(page)}
                 if name == "profile":
                     should &= set(Post.objects.filter(user_id=first).values_list("pk", flat=True))
                 assert should <= seen, f"{name} skipped {sorted(should - seen)}"
         talk.is_over = True
     wait_until(_is_at_rest, "coming to rest")
-    assert [post["id"] for post in town.walk(pages["home"])] == facts().home(reader)
+    assert [post["id"] for post in town.read_all_posts(pages["home"])] == facts().home(reader)

@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from social.models import Block, Follow, Mute
 from social.services import people
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
 VERBS = ("follow", "unfollow", "block", "unblock", "mute", "unmute")

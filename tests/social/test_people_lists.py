@@ -16,7 +16,7 @@ from social.models import Block, Follow, Mute
 from social.people import profile_of
 from social.people_lists import blocked_by, followers_of, following_of, muted_by
 from tests.support.accounts.people import NOON
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

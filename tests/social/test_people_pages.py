@@ -12,8 +12,8 @@ from mirror.sql_only import sql_only
 from social.services import people
 from social.services.posts import post
 from social.suggestions import suggestions
-from tests.support.site.html import what_the_policy_forbids
-from tests.support.whole import rebuild
+from tests.support.site.html import find_policy_violations
+from tests.support.warm_mirrors import rebuild
 
 JSON = {"Accept": "application/json"}
 
@@ -50,7 +50,7 @@ def test_pages_about_readers_show_their_content(client: Client, cast: dict[str, 
     assert "What a book!" in page
     assert "2 people you follow follow Dora:" in page
     assert 'action="/u/Dora/follow/"' in page
-    assert what_the_policy_forbids(page) == []
+    assert find_policy_violations(page) == []
     found = client.get("/u/Dora/", headers=JSON).json()
     assert [each["text"] for each in found["results"]] == ["What a book!"]
     assert found["user"] == {

@@ -18,7 +18,7 @@ from social.models import Follow, Mention, Post
 from social.services import people
 from social.services.posts import post
 from social.urls import urlpatterns
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 ACCEPT: tuple[dict[str, str], ...] = ({}, {"Accept": "application/json"}, {"HX-Request": "true"})
 TAG = "swords"

@@ -16,7 +16,7 @@ from pytest_django.fixtures import Settings
 from accounts.models import User
 from social.models import Block, Follow, Mute
 from social.services import people
-from tests.support.locks import somebody_waits
+from tests.support.locks import has_lock_wait
 from tests.support.servers import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -155,7 +155,7 @@ def test_a_block_waits_for_a_running_follow(alice: int, bob: int, monkeypatch: p
     def look(blocker: int, blocked: int) -> bool:
         found = real(blocker, blocked)
         looked.set()
-        wait_until(somebody_waits, "the block to wait")
+        wait_until(has_lock_wait, "the block to wait")
         return found
 
     def block() -> bool:

@@ -15,7 +15,7 @@ from social.models import Post
 from social.services.posts import post
 from tests.support.catalog.make import make_book
 from tests.support.servers import RedisServer
-from tests.support.social.timelines import follow, people, warm_up
+from tests.support.social.timelines import follow, make_users, warm_up
 
 JSON = "application/json"
 TEXT = "What I regret"
@@ -26,7 +26,7 @@ class Town:
     """bob follows alice, who has mentioned him in a post about a book."""
 
     def __init__(self) -> None:
-        self.alice, self.bob = people("alice", "bob")
+        self.alice, self.bob = make_users("alice", "bob")
         follow(self.bob, self.alice)
         self.book = make_book("Emma")
         self.post = post(self.alice.pk, f"{TEXT}, @bob #oh", book_id=self.book.pk)

@@ -6,7 +6,7 @@ from django.test import Client
 from accounts.models import User
 from social.models import Mention, Post
 from social.services.posts import delete_post, hide_post, post, unhide_post
-from tests.support.social.timelines import people
+from tests.support.social.timelines import make_users
 
 JSON = "application/json"
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def alice(client: Client) -> User:
     """Create a logged-in reader."""
-    user = people("alice")[0]
+    user = make_users("alice")[0]
     client.force_login(user)
     return user
 
 
 def test_only_authors_and_permitted_staff_delete_a_post(client: Client) -> None:
-    alice, bob, staff = people("alice", "bob", "staff")
+    alice, bob, staff = make_users("alice", "bob", "staff")
     User.objects.filter(pk=staff.pk).update(is_staff=True)
     made = post(alice.pk, "hello @bob #tag")
     assert not delete_post(made.pk, by=bob.pk)
@@ -34,7 +34,7 @@ def test_only_authors_and_permitted_staff_delete_a_post(client: Client) -> None:
 
 
 def test_hiding_is_idempotent_and_reversible() -> None:
-    made = post(people("alice")[0].pk, "hello")
+    made = post(make_users("alice")[0].pk, "hello")
     assert [hide_post(made.pk), hide_post(made.pk), unhide_post(made.pk), unhide_post(made.pk)] == [True, False] * 2
 
 
@@ -50,7 +50,7 @@ def test_deleting_needs_a_confirmation(client: Client, alice: User) -> None:
 
 
 def test_posts_of_others_cannot_be_deleted(client: Client, alice: User) -> None:
-    made = post(people("bob")[0].pk, "mine")
+    made = post(make_users("bob")[0].pk, "mine")
     for method in (client.get, client.post):
         assert method(f"/posts/{made.pk}/delete/").status_code == 404
     assert client.post(f"/posts/{made.pk}/delete/", headers={"Accept": JSON}).status_code == 404

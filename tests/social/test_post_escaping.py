@@ -7,15 +7,15 @@ from accounts.models import User
 from social.models import Hashtag, Mention, Post
 from social.services.posts import post
 from tests.support.catalog.make import make_book
-from tests.support.site.html import what_the_policy_forbids
-from tests.support.social.timelines import people, warm_up
+from tests.support.site.html import find_policy_violations
+from tests.support.social.timelines import make_users, warm_up
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 EVIL = "<script>alert('1')</script>\"onmouseover=\"x"
 
 
 def test_user_input_never_becomes_markup(client: Client) -> None:
-    (alice,) = people("alice")
+    (alice,) = make_users("alice")
     book = make_book(EVIL, authors="<b>x</b>")
     made = post(alice.pk, f"{EVIL} #tag @alice https://a.example/?{EVIL}", book_id=book.pk)
     # Bypass the validation, as a script with access to SQL could.
@@ -31,4 +31,4 @@ def test_user_input_never_becomes_markup(client: Client) -> None:
         assert "alert(" in html, path
         assert "<script>" not in html, path
         assert "<b>x" not in html, path
-        assert [found for found in what_the_policy_forbids(html) if "https://a.example/" not in found] == [], path
+        assert [found for found in find_policy_violations(html) if "https://a.example/" not in found] == [], path

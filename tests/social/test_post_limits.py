@@ -12,7 +12,7 @@ from mirror.redis import breaker
 from social.models import Post
 from social.text import MOST_GIVEN, clean
 from tests.support.servers import RedisServer
-from tests.support.social.timelines import people
+from tests.support.social.timelines import make_users
 
 JSON = "application/json"
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 def alice(client: Client, settings: Settings) -> User:
     """Create a reader with a limit of two posts per hour."""
     settings.POST_RATES = ((2, 3600), (100, 7200))
-    user = people("alice")[0]
+    user = make_users("alice")[0]
     client.force_login(user)
     return user
 
@@ -66,7 +66,7 @@ def test_readers_are_counted_separately(client: Client) -> None:
     for _ in range(3):
         last = say(client)
     assert last.status_code == 429
-    client.force_login(people("bob")[0])
+    client.force_login(make_users("bob")[0])
     assert say(client).status_code == 302
 
 

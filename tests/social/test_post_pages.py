@@ -15,8 +15,8 @@ from social.models import Block, Mute, Post
 from social.services.posts import hide_post, post
 from social.templatetags import posts as cards
 from tests.support.servers import RedisServer
-from tests.support.site.html import what_the_policy_forbids
-from tests.support.social.talk import COUNT, Town
+from tests.support.site.html import find_policy_violations
+from tests.support.social.busy_town import COUNT, Town
 from tests.support.social.timelines import warm_up
 
 JSON = "application/json"
@@ -230,7 +230,7 @@ def test_lists_offer_deletion_of_own_posts_only(client: Client, town: Town) -> N
 def test_pages_have_no_inline_code_and_no_foreign_resources(client: Client, town: Town) -> None:
     client.force_login(town.bob)
     for path in (town.one, *town.lists, f"/books/{town.book.pk}/"):
-        found = what_the_policy_forbids(client.get(path).content.decode())
+        found = find_policy_violations(client.get(path).content.decode())
         assert [each for each in found if "https://a.example/" not in each] == []
 
 

@@ -17,7 +17,7 @@ from mirror.models import Change
 from social.models import Hashtag, Mention, Post, Pulled
 from social.services.posts import delete_post, post
 from tests.support.catalog.make import make_book
-from tests.support.social.timelines import people
+from tests.support.social.timelines import make_users
 
 JSON = "application/json"
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def alice(client: Client) -> User:
     """Create a logged-in reader."""
-    user = people("alice")[0]
+    user = make_users("alice")[0]
     client.force_login(user)
     return user
 
@@ -180,12 +180,12 @@ def test_a_repeated_form_creates_one_post(client: Client, alice: User) -> None:
 
 
 def test_authors_may_use_equal_keys() -> None:
-    alice, bob = people("alice", "bob")
+    alice, bob = make_users("alice", "bob")
     assert post(alice.pk, "a", key="k").pk != post(bob.pk, "b", key="k").pk
 
 
 def test_concurrent_posts_with_one_key_are_one_post() -> None:
-    (alice,) = people("alice")
+    (alice,) = make_users("alice")
     start, made = Barrier(6), list[int]()
 
     def say() -> None:
@@ -205,14 +205,14 @@ def test_concurrent_posts_with_one_key_are_one_post() -> None:
 
 
 def test_one_key_within_a_transaction_is_one_post() -> None:
-    (alice,) = people("alice")
+    (alice,) = make_users("alice")
     with transaction.atomic():
         assert post(alice.pk, "a", key="k").pk == post(alice.pk, "a", key="k").pk
     assert Post.objects.count() == 1
 
 
 def test_a_failure_leaves_no_part_of_a_post(monkeypatch: pytest.MonkeyPatch) -> None:
-    (alice,) = people("alice")
+    (alice,) = make_users("alice")
     monkeypatch.setattr("social.services.posts.mentioned_in", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         post(alice.pk, "hello #tag")
@@ -222,7 +222,7 @@ def test_a_failure_leaves_no_part_of_a_post(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_record_reaches_redis_before_the_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    (alice,) = people("alice")
+    (alice,) = make_users("alice")
     drained: list[str] = []
     drain = hints._drain
 
@@ -241,14 +241,14 @@ def test_the_record_reaches_redis_before_the_windows(monkeypatch: pytest.MonkeyP
 
 
 def test_errors_of_the_service_name_their_field() -> None:
-    (alice,) = people("alice")
+    (alice,) = make_users("alice")
     assert list(errors(alice.pk, "")) == ["text"]
     assert list(errors(alice.pk, "ok", key="a b")) == ["key"]
     assert errors(alice.pk, "ok", book_id=987654321) == {"book": ["Book not found."]}
 
 
 def test_a_post_stores_whether_it_is_pulled() -> None:
-    alice, bob = people("alice", "bob")
+    alice, bob = make_users("alice", "bob")
     Pulled.objects.create(user=alice, state=Pulled.State.ON)
     Pulled.objects.create(user=bob, state=Pulled.State.TURNING)
     assert post(alice.pk, "a").is_pulled

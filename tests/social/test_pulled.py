@@ -16,8 +16,8 @@ from social.models import Follow, Post, Pulled
 from social.pulled import is_pulled_now, settle
 from social.selectors import home_timeline
 from social.tasks import settle_pulled
-from tests.support.social.timelines import ids, warm_up
-from tests.support.whole import rebuild
+from tests.support.social.timelines import ids_of, warm_up
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ON, TURNING, EASED = Pulled.State.ON, Pulled.State.TURNING, Pulled.State.EASED
@@ -135,7 +135,7 @@ def test_followers_never_miss_a_post_or_see_it_twice(people: list[User], monkeyp
         said = list(Post.objects.order_by("-pk").values_list("pk", flat=True)[:20])
         for follower in Follow.objects.filter(followee=author).values_list("follower_id", flat=True):
             with record() as asked:
-                assert ids(home_timeline(follower)) == said
+                assert ids_of(home_timeline(follower)) == said
             assert asked.sql == []
     assert set(seen) == {(TURNING, False), (ON, True), (EASED, False)}
 

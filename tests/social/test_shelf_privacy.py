@@ -22,7 +22,7 @@ from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from social.models import Follow
 from social.services import people
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 

@@ -15,7 +15,7 @@ from mirror.recorder import record
 from mirror.relay import drain_all
 from social import keys
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, Pulled
-from tests.support.social.timelines import follow, people, say, warm_up
+from tests.support.social.timelines import follow, make_posts, make_users, warm_up
 
 POSTS, FOLLOWS, BLOCKS = "/admin/social/post/", "/admin/social/follow/", "/admin/social/block/"
 MUTES, PULLED, USERS = "/admin/social/mute/", "/admin/social/pulled/", "/admin/accounts/user/"
@@ -54,8 +54,8 @@ def found(client: Client, path: str, **asked: str) -> list[int]:
 
 
 def one_of_each() -> None:
-    alice, bob = people("alice", "bob")
-    (post,) = say(alice)
+    alice, bob = make_users("alice", "bob")
+    (post,) = make_posts(alice)
     Mention.objects.create(post=post, user=bob, name="bob")
     Hashtag.objects.create(post=post, name="moss")
     follow(bob, alice)
@@ -108,8 +108,8 @@ def test_change_permissions_do_not_allow_deletion() -> None:
 @pytest.mark.parametrize("path", LISTS)
 def test_the_cost_of_a_list_does_not_grow_with_its_rows(staff: Client, path: str) -> None:
     def add(number: int) -> None:
-        a, b = people(f"reader {number}", f"writer {number}")
-        say(b, book=Book.objects.create(title=f"Volume {number}"))
+        a, b = make_users(f"reader {number}", f"writer {number}")
+        make_posts(b, book=Book.objects.create(title=f"Volume {number}"))
         follow(a, b)
         Block.objects.create(blocker=a, blocked=b)
         Mute.objects.create(user=a, muted=b)
@@ -154,8 +154,8 @@ def test_a_post_shows_text_mentions_and_hashtags_read_only(staff: Client) -> Non
 
 
 def test_hidden_posts_disappear_from_the_site_and_come_back(staff: Client, redis: Redis) -> None:
-    (alice,) = people("alice")
-    first, second, third = say(alice, 3)
+    (alice,) = make_users("alice")
+    first, second, third = make_posts(alice, 3)
     warm_up(alice)
     assert "2 posts were hidden." in act(staff, POSTS, "hide", first, second)
     assert set(Post.objects.filter(is_hidden=True)) == {first, second}
@@ -170,8 +170,8 @@ def test_hidden_posts_disappear_from_the_site_and_come_back(staff: Client, redis
 
 
 def test_removed_posts_stay_deleted(staff: Client, redis: Redis) -> None:
-    (alice,) = people("alice")
-    first, second = say(alice, 2)
+    (alice,) = make_users("alice")
+    first, second = make_posts(alice, 2)
     warm_up(alice)
     assert "1 post was deleted." in act(staff, POSTS, "remove", first)
     assert list(Post.objects.all()) == [second]
@@ -184,8 +184,8 @@ def test_removed_posts_stay_deleted(staff: Client, redis: Redis) -> None:
 
 
 def test_the_page_of_a_post_hides_it_and_sets_its_book(staff: Client, redis: Redis) -> None:
-    (alice,) = people("alice")
-    (post,) = say(alice)
+    (alice,) = make_users("alice")
+    (post,) = make_posts(alice)
     warm_up(alice)
     book = Book.objects.create(title="Moss")
     address = f"{POSTS}{post.pk}/change/"
@@ -204,16 +204,16 @@ NO_INLINES = {f"{name}-{what}": "0" for name in ("mentions", "hashtags") for wha
 
 def test_too_many_selected_rows_are_refused(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin_base, "AT_ONCE", 2)
-    (alice,) = people("alice")
-    rows = say(alice, 3)
+    (alice,) = make_users("alice")
+    rows = make_posts(alice, 3)
     assert "choose at most 2" in act(staff, POSTS, "remove", *rows)
     assert Post.objects.count() == 3
 
 
 def test_posts_are_found_by_words_author_hashtag_and_number(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    alice, bob = people("alice", "Bob B")
-    (first,) = say(alice)
-    (second,) = say(bob)
+    alice, bob = make_users("alice", "Bob B")
+    (first,) = make_posts(alice)
+    (second,) = make_posts(bob)
     Hashtag.objects.create(post=second, name="moss")
     for q, wanted in {
         "ALICE SAYS": [first],
@@ -230,9 +230,9 @@ def test_posts_are_found_by_words_author_hashtag_and_number(staff: Client, monke
 
 
 def test_posts_are_filtered_by_author_book_and_visibility(staff: Client) -> None:
-    alice, bob = people("alice", "bob")
+    alice, bob = make_users("alice", "bob")
     book = Book.objects.create(title="Moss")
-    (first,), (second,) = say(alice, book=book), say(bob, is_hidden=True)
+    (first,), (second,) = make_posts(alice, book=book), make_posts(bob, is_hidden=True)
     page = staff.get(POSTS).content.decode()
     assert f"{POSTS}?book__id__exact={book.pk}" in page
     assert f"{POSTS}?user__id__exact={bob.pk}" in page
@@ -244,7 +244,7 @@ def test_posts_are_filtered_by_author_book_and_visibility(staff: Client) -> None
 
 
 def test_user_input_is_escaped_in_the_admin(staff: Client) -> None:
-    (alice,) = people("alice")
+    (alice,) = make_users("alice")
     post = Post.objects.create(user=alice, text="<script>alert(1)</script>")
     for path in (POSTS, f"{POSTS}{post.pk}/change/"):
         page = staff.get(path).content.decode()
@@ -257,7 +257,7 @@ def test_user_input_is_escaped_in_the_admin(staff: Client) -> None:
 
 @pytest.mark.parametrize(("path", "model"), [(FOLLOWS, Follow), (BLOCKS, Block), (MUTES, Mute)])
 def test_relations_are_found_by_either_name_and_ended(staff: Client, redis: Redis, path: str, model: Any) -> None:
-    alice, bob, charlie = people("alice", "bob", "charlie")
+    alice, bob, charlie = make_users("alice", "bob", "charlie")
     who, whom = ENDS[path]
     first, second = (model.objects.create(**{who: a, whom: b}) for a, b in ((alice, bob), (bob, charlie)))
     warm_up()
@@ -276,9 +276,9 @@ ENDS = {FOLLOWS: ("follower", "followee"), BLOCKS: ("blocker", "blocked"), MUTES
 
 
 def test_the_page_of_a_user_counts_and_links_posts_and_follows(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    alice, bob, charlie = people("alice", "bob", "charlie")
-    mine = say(alice, 3)
-    say(bob)
+    alice, bob, charlie = make_users("alice", "bob", "charlie")
+    mine = make_posts(alice, 3)
+    make_posts(bob)
     follow(bob, alice)
     follow(charlie, alice)
     follow(alice, bob)
@@ -297,7 +297,7 @@ def test_the_page_of_a_user_counts_and_links_posts_and_follows(staff: Client, mo
 
 
 def test_pulled_authors_are_read_only(staff: Client) -> None:
-    (alice,) = people("alice")
+    (alice,) = make_users("alice")
     pulled = Pulled.objects.create(user=alice, state=Pulled.State.ON)
     staff.post(f"{PULLED}{alice.pk}/change/", {"state": "eased"})
     assert staff.post(f"{PULLED}{alice.pk}/delete/", {"post": "yes"}).status_code == 403

@@ -24,10 +24,10 @@ from mirror.redis import breaker, relay_client
 from social import bulk, pulled, selectors
 from social.models import Block, Follow, Hashtag, Mention, Mute, Post, new_key
 from social.services import people, posts
-from tests.support import machines
+from tests.support import state_machines
 from tests.support.servers.redis import main_server
-from tests.support.social import check, town
-from tests.support.social.accidents import Crash, at_point
+from tests.support.social import parity, town
+from tests.support.social.crash_points import Crash, at_point
 from tests.support.social.naive import facts
 from tests.support.social.town import Visitor
 
@@ -76,10 +76,10 @@ class Town(RuleBasedStateMachine):
         self.habits = sorted(habits or ACTIONS)
         self.redis = main_server().client()
         self.redis.flushall()
-        town.empty()
+        town.delete_everything()
         breaker.reset()
         self.small = town.small_town()
-        self.errands = self.small.__enter__()
+        self.queued_tasks = self.small.__enter__()
         self.flush = hints.flush
         if not hints_work:
             hints.flush = lambda: None
@@ -101,7 +101,7 @@ class Town(RuleBasedStateMachine):
         hints.flush = self.flush
         try:
             self.rest()
-            check.everything(town.TIMELINE)
+            parity.check_everything(town.TIMELINE)
         finally:
             self.small.__exit__(None, None, None)
             Book.objects.all().delete()
@@ -113,15 +113,15 @@ class Town(RuleBasedStateMachine):
         for lease in self.redis.scan_iter(naming.lease("*")):  # leases of killed processes expire in time
             self.redis.delete(lease)
         for _ in range(20):
-            errands, self.errands[:] = self.errands[:], []
-            for errand in errands:
-                errand.run()
+            queued_tasks, self.queued_tasks[:] = self.queued_tasks[:], []
+            for queued_task in queued_tasks:
+                queued_task.run()
             sweeper.sweep()
             for name in town.MIRRORS:
                 rebuild.rebuild_if_cold(name)
-            if not (relay.drain_all() or push.push_all() or self.errands or Change.objects.pending().exists()):
+            if not (relay.drain_all() or push.push_all() or self.queued_tasks or Change.objects.pending().exists()):
                 return
-        raise AssertionError(f"it does not come to rest: {list(Change.objects.pending()[:9])}, {self.errands}")
+        raise AssertionError(f"it does not come to rest: {list(Change.objects.pending()[:9])}, {self.queued_tasks}")
 
     # --- actions, and interruptions
 
@@ -218,9 +218,9 @@ class Town(RuleBasedStateMachine):
             for_what()
             return
         visitor = self.visitors.setdefault(me, Visitor())
-        changed = visitor.asks(for_what)
+        changed = visitor.request(for_what)
         if changed and self.alone and User.objects.filter(pk=me, is_active=True).exists():
-            seen = visitor.asks(lambda: town.walk(lambda after: selectors.home_timeline(me, after)))
+            seen = visitor.request(lambda: town.read_all_posts(lambda after: selectors.home_timeline(me, after)))
             there, late = [post["id"] for post in seen], on_their_way(me)
             wanted = [pk for pk in facts().home(me) if pk in there or pk not in late]
             assert there == wanted, f"the home page of {me} after a request of theirs"
@@ -409,8 +409,8 @@ class Town(RuleBasedStateMachine):
         """Read all pages of a reader; at any time none fails and none has duplicates."""
         if me := self.person(a):
             visitor = self.visitors.setdefault(me, Visitor())
-            for page in check.pages(me, facts(), self.person(b)).values():
-                visitor.asks(partial(town.walk, page))
+            for page in parity.pages(me, facts(), self.person(b)).values():
+                visitor.request(partial(town.read_all_posts, page))
 
     # --- periodic work, and accidents
 
@@ -427,16 +427,20 @@ class Town(RuleBasedStateMachine):
         sweeper.sweep()
 
     @action
-    def run_an_errand(self, a: int, b: int) -> None:
+    def run_a_queued_task(self, a: int, b: int) -> None:
         """Run a queued task in any order; odd numbers leave it in the queue to run again."""
-        if self.errands:
-            errand = self.errands[a % len(self.errands)] if b % 2 else self.errands.pop(a % len(self.errands))
-            errand.run()
+        if self.queued_tasks:
+            queued_task = (
+                self.queued_tasks[a % len(self.queued_tasks)]
+                if b % 2
+                else self.queued_tasks.pop(a % len(self.queued_tasks))
+            )
+            queued_task.run()
 
     @action
-    def lose_an_errand(self, a: int, b: int) -> None:
-        if self.errands:
-            self.errands.pop(a % len(self.errands))
+    def lose_a_queued_task(self, a: int, b: int) -> None:
+        if self.queued_tasks:
+            self.queued_tasks.pop(a % len(self.queued_tasks))
 
     @action
     def empty_redis(self, a: int, b: int) -> None:
@@ -448,8 +452,8 @@ RUNS = {
     "relay_runs",
     "authors_are_turned_and_eased",
     "sweep",
-    "run_an_errand",
-    "lose_an_errand",
+    "run_a_queued_task",
+    "lose_a_queued_task",
     "empty_redis",
     "look",
     "come_back",
@@ -462,4 +466,4 @@ STEPS = int(os.environ.get("TIMELINE_STEPS", "25"))
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_at_rest_all_pages_equal_sql() -> None:
-    machines.run(Town, examples=EXAMPLES, steps=STEPS)
+    state_machines.run_machine(Town, examples=EXAMPLES, steps=STEPS)

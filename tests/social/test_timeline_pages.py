@@ -14,8 +14,8 @@ from mirror.sql_only import sql_only
 from shop.viewing import halving
 from social.models import Block, Post
 from social.reading import PAGE, cursor
-from tests.support.site.html import what_the_policy_forbids
-from tests.support.social.timelines import costs, follow, newest_first, people, say, warm_up
+from tests.support.site.html import find_policy_violations
+from tests.support.social.timelines import follow, make_posts, make_users, measure_cost, newest_first, warm_up
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -28,9 +28,9 @@ JSON, HTMX = {"Accept": "application/json"}, {"HX-Request": "true"}
 @pytest.fixture
 def bob(alice: User) -> User:
     """Create an author that alice follows, with a page and a half of posts."""
-    bob = people("bob")[0]
+    bob = make_users("bob")[0]
     follow(alice, bob)
-    say(bob, PAGE + 10)
+    make_posts(bob, PAGE + 10)
     return bob
 
 
@@ -61,7 +61,7 @@ def test_pages_show_the_timelines(reader: Client, path: str) -> None:
     assert page.count('<li class="post"') == PAGE
     assert "bob says 29" in page
     assert "bob says 9<" not in page
-    assert what_the_policy_forbids(page) == []
+    assert find_policy_violations(page) == []
     older = found(reader, path)["next"]
     assert f'href="{older}"' in page
     second = reader.get(older).content.decode()
@@ -83,25 +83,25 @@ def test_the_json_consists_of_the_records(reader: Client, path: str) -> None:
 
 
 def test_pages_have_a_fixed_cost(reader: Client) -> None:
-    assert costs(lambda: reader.get("/home/")) == (3, 0)
-    assert costs(lambda: reader.get("/home/", headers=JSON)) == (3, 0)
-    assert costs(lambda: reader.get("/global/")) == (4, 0)
+    assert measure_cost(lambda: reader.get("/home/")) == (3, 0)
+    assert measure_cost(lambda: reader.get("/home/", headers=JSON)) == (3, 0)
+    assert measure_cost(lambda: reader.get("/global/")) == (4, 0)
     stranger = Client()
-    assert costs(lambda: stranger.get("/global/")) == (2, 0)
+    assert measure_cost(lambda: stranger.get("/global/")) == (2, 0)
 
 
 def test_the_front_page_prefetches_its_previous_reads(reader: Client) -> None:
     """The round trips: the session, all previous reads, and the sales, which depend on the time."""
     stranger = Client()
-    assert costs(lambda: stranger.get("/")) == (6, 0)
-    assert [costs(lambda: stranger.get("/")) for _ in range(2)] == [(2, 0)] * 2
-    assert costs(lambda: Client().get("/")) == (2, 0)
+    assert measure_cost(lambda: stranger.get("/")) == (6, 0)
+    assert [measure_cost(lambda: stranger.get("/")) for _ in range(2)] == [(2, 0)] * 2
+    assert measure_cost(lambda: Client().get("/")) == (2, 0)
     again = Client()
     again.force_login(User.objects.get(pk=reader.session["_auth_user_id"]))
     drain_all()
-    assert costs(lambda: again.get("/")) > (3, 0)  # their own reads are not known yet
-    assert [costs(lambda: again.get("/")) for _ in range(2)] == [(3, 0)] * 2
-    assert costs(lambda: stranger.get("/")) == (2, 0)
+    assert measure_cost(lambda: again.get("/")) > (3, 0)  # their own reads are not known yet
+    assert [measure_cost(lambda: again.get("/")) for _ in range(2)] == [(3, 0)] * 2
+    assert measure_cost(lambda: stranger.get("/")) == (2, 0)
 
 
 def test_prefetched_reads_are_as_recent_as_others(reader: Client, alice: User, bob: User) -> None:

@@ -14,7 +14,7 @@ from social.management.commands import timelines as timelines_command
 from social.mirrors.windows import ACTIVE_SECONDS
 from tests.support.mirror.command import Ran, Terminal, run
 from tests.support.servers import RedisServer
-from tests.support.social.timelines import follow, people, say, warm_up
+from tests.support.social.timelines import follow, make_posts, make_users, warm_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = timezone.now()
@@ -33,9 +33,9 @@ def is_ready(redis: Redis, user: User) -> bool:
 
 
 def test_timelines_of_named_readers_are_rebuilt(redis: Redis) -> None:
-    alice, bob, charlie = people("alice", "bob", "charlie")
+    alice, bob, charlie = make_users("alice", "bob", "charlie")
     follow(alice, bob)
-    posts = say(bob, 3)
+    posts = make_posts(bob, 3)
     warm_up()
     done = timelines("rebuild", "--user", "ALICE", "--user", "bob", "--json")
     assert (done.code, done.said) == (0, {"made": 2, "not_made": []})
@@ -45,9 +45,9 @@ def test_timelines_of_named_readers_are_rebuilt(redis: Redis) -> None:
 
 
 def test_a_rebuild_corrects_a_wrong_timeline(redis: Redis) -> None:
-    alice, bob = people("alice", "bob")
+    alice, bob = make_users("alice", "bob")
     follow(alice, bob)
-    (post,) = say(bob)
+    (post,) = make_posts(bob)
     warm_up(alice)
     redis.zrem(keys.timeline(alice.pk), post.pk)
     redis.zadd(keys.timeline(alice.pk), {"999": 999})
@@ -58,7 +58,7 @@ def test_a_rebuild_corrects_a_wrong_timeline(redis: Redis) -> None:
 
 def test_all_active_means_recently_logged_in_or_seen(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("social.active.SLICE", 2)
-    logged_in, seen, long_ago, never, gone, *more = people(
+    logged_in, seen, long_ago, never, gone, *more = make_users(
         "logged in", "seen", "long ago", "never", "gone", "one", "two", "three"
     )
     for user in (logged_in, gone, *more):
@@ -90,7 +90,7 @@ def test_names_and_all_active_exclude_each_other() -> None:
 
 
 def test_an_unknown_name_is_reported_and_nothing_is_rebuilt(redis: Redis) -> None:
-    (alice,) = people("alice")
+    (alice,) = make_users("alice")
     warm_up()
     done = timelines("rebuild", "--user", "alice", "--user", "Nobody")
     assert (done.code, done.err) == (2, "readers not found: 'Nobody'\n")
@@ -98,7 +98,7 @@ def test_an_unknown_name_is_reported_and_nothing_is_rebuilt(redis: Redis) -> Non
 
 
 def test_readers_deleted_meanwhile_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, bob = people("alice", "bob")
+    _, bob = make_users("alice", "bob")
     warm_up()
     monkeypatch.setattr(
         f"{timelines_command.__name__}._refuse_while_cold", lambda: User.objects.get(pk=bob.pk).delete()
@@ -109,7 +109,7 @@ def test_readers_deleted_meanwhile_are_reported(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_cold_mirror_prevents_a_rebuild(redis: Redis) -> None:
-    people("alice")
+    make_users("alice")
     warm_up()
     redis.delete(marker("follow"))
     done = timelines("rebuild", "--user", "alice")
@@ -117,7 +117,7 @@ def test_a_cold_mirror_prevents_a_rebuild(redis: Redis) -> None:
 
 
 def test_an_unreachable_redis_is_one_line(redis_server: RedisServer) -> None:
-    people("alice")
+    make_users("alice")
     redis_server.kill()
     done = timelines("rebuild", "--user", "alice")
     assert (done.code, done.out) == (2, "")
@@ -125,7 +125,7 @@ def test_an_unreachable_redis_is_one_line(redis_server: RedisServer) -> None:
 
 
 def test_progress_is_shown_on_a_terminal() -> None:
-    people("alice")
+    make_users("alice")
     warm_up()
     done = run("rebuild", "--user", "alice", name="timelines", err=Terminal())
     assert "timelines: 100%" in done.err

@@ -30,7 +30,7 @@ from social import home
 from tests.support import flush, scripts
 from tests.support.servers import PATIENCE_SECONDS, RedisServer
 from tests.support.servers.redis import main_server
-from tests.support.timeouts import Hurry
+from tests.support.timeouts import ShortTimeouts
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "environment"}
 
@@ -81,7 +81,7 @@ def _one_day() -> override_settings:
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Set up the test database; at the end check that every trigger is still installed."""
-    with django_db_blocker.unblock(), flush.kept_open():
+    with django_db_blocker.unblock(), flush.keep_file_open():
         with django_db_blocker.block():
             yield
         assert capture.missing() == []
@@ -143,16 +143,18 @@ def redis(server: RedisServer) -> Iterator[Redis]:
 
 
 @pytest.fixture
-def hurry(settings: Settings) -> Hurry:
+def short_timeouts(settings: Settings) -> ShortTimeouts:
     """Return an object that sets this process's time-outs to the site's while a server of the test is frozen."""
-    return Hurry(settings)
+    return ShortTimeouts(settings)
 
 
 @pytest.fixture
-def redis_server(settings: Settings, hurry: Hurry, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisServer]:
+def redis_server(
+    settings: Settings, short_timeouts: ShortTimeouts, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RedisServer]:
     """Start a Redis server for this test alone and use it for state, cache and broker."""
     broker = os.environ["CELERY_BROKER_URL"]
-    with RedisServer(on_hang=hurry) as mine:
+    with RedisServer(on_hang=short_timeouts) as mine:
         for name, url in mine.environment().items():
             monkeypatch.setenv(name, url)
         settings.CACHES = {

@@ -83,7 +83,7 @@ def _empty_sqlite() -> None:
 
 
 @contextmanager
-def kept_open() -> Generator[None]:
+def keep_file_open() -> Generator[None]:
     """Hold the SQLite file open, so that closing a test's last connection does not trigger a checkpoint."""
     if connection.vendor == "postgresql":
         yield

@@ -3,7 +3,7 @@
 from django.db import connection
 
 
-def somebody_waits() -> bool:
+def has_lock_wait() -> bool:
     """Return whether any transaction in this worker's database waits for a lock."""
     with connection.cursor() as cursor:
         # Within a transaction PostgreSQL caches its statistics, and would not show sessions that began later.

@@ -37,7 +37,7 @@ def _of_the_site(alias: str) -> float:
     return float(options["SOCKET_TIMEOUT"])
 
 
-class Hurry:
+class ShortTimeouts:
     """Use the site's short time-outs in this process while a server is frozen.
 
     settings: the fixture of pytest-django. Each server of the test gets this object as ``on_hang``.

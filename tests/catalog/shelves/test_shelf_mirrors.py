@@ -17,7 +17,7 @@ from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from mirror.verify import verify
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,7 +11,7 @@ from catalog.shelves import services
 from catalog.shelves.models import Privacy, ReadingGoal, Shelf, ShelfEntry, ShelfSettings
 from mirror.recorder import record
 from mirror.relay import drain_all
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.on_sqlite]
 

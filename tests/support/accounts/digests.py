@@ -27,17 +27,17 @@ def make_sessions(count: int, *, start: int = 0, expired: bool = False) -> list[
     return digests
 
 
-def age(redis: Redis, digests: Sequence[str], seconds: float = 3600) -> None:
+def set_last_seen(redis: Redis, digests: Sequence[str], seconds: float = 3600) -> None:
     """Set the last-seen times of these sessions in Redis: all about ``seconds`` ago, in the given order."""
     now, _ = redis.time()
     redis.zadd(keys.recent(), {d: now - seconds + number * 1e-3 for number, d in enumerate(digests)})
 
 
-def left(redis: Redis) -> set[str]:
+def read_recent_digests(redis: Redis) -> set[str]:
     """Return the digests in the ``recent:`` sorted set of Redis."""
     return {member.decode() for member in redis.zrange(keys.recent(), 0, -1)}
 
 
-def rows() -> set[str]:
+def read_stored_digests() -> set[str]:
     """Return the digests of all sessions in SQL."""
     return set(Session.objects.values_list("session_key", flat=True))

@@ -18,18 +18,18 @@ def log_in(client: Client, name: str, password: str = PASSWORD, address: str = H
     return client.post(LOGIN, {"username": name, "password": password, **more}, REMOTE_ADDR=address)
 
 
-def fail(name: str = "alice", times: int = 5, address: str = HOME) -> list[int]:
+def fail_logins(name: str = "alice", times: int = 5, address: str = HOME) -> list[int]:
     """Submit a wrong password ``times`` times, each from a new browser. Return the status codes."""
     return [log_in(Client(), name, "wrong", address).status_code for _ in range(times)]
 
 
-def is_in(client: Client) -> bool:
+def is_logged_in(client: Client) -> bool:
     """Return whether a user is logged in with this client."""
     return "_auth_user_id" in client.session
 
 
 @contextmanager
-def hashing() -> Iterator[list[str]]:
+def record_hashing() -> Iterator[list[str]]:
     """Record runs of Argon2: the list gets one entry per run, for any user name and any parameters."""
     runs: list[str] = []
     encode, verify = Argon2PasswordHasher.encode, Argon2PasswordHasher.verify

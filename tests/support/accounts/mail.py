@@ -13,7 +13,7 @@ from tests.support.servers import RedisServer
 from tests.support.servers.redis import main_server
 
 
-def hinted(server: RedisServer | None = None, start: str = "accounts.") -> list[tuple[str, list[Any]]]:
+def take_hinted_tasks(server: RedisServer | None = None, start: str = "accounts.") -> list[tuple[str, list[Any]]]:
     """Take tasks with names that start with ``start`` from the broker. Return (name, arguments) pairs, oldest first."""
     found = []
     with (server or main_server()).client(2) as broker:
@@ -26,16 +26,16 @@ def hinted(server: RedisServer | None = None, start: str = "accounts.") -> list[
     return found
 
 
-def delivered(server: RedisServer | None = None) -> list[EmailMultiAlternatives]:
+def deliver_emails(server: RedisServer | None = None) -> list[EmailMultiAlternatives]:
     """Run the tasks in the broker and return the emails that they sent."""
     before = len(mail.outbox)
     current_app.loader.import_default_modules()  # as a worker does
-    for name, args in hinted(server):
+    for name, args in take_hinted_tasks(server):
         current_app.tasks[name](*args)
     return mail.outbox[before:]  # type: ignore[return-value]
 
 
-def link_in(letter: EmailMultiAlternatives) -> str:
+def find_link(letter: EmailMultiAlternatives) -> str:
     """Return the path of the link in an email, after checking that its text and its HTML have the same link."""
     found = re.search(r"^http://[^/]+(/\S+)$", str(letter.body), re.MULTILINE)
     assert found, letter.body

@@ -24,13 +24,13 @@ def make_people(counts: Iterable[int], **fields: bool) -> list[User]:
     return people
 
 
-def warm() -> None:
+def warm_users() -> None:
     """Warm the mirrors of users and of blocks and mutes, and drain all pending changes."""
     rebuild(["user", "last_logins", "shun"])
     drain_all()
 
 
-def assert_exact() -> None:
+def assert_redis_equals_sql() -> None:
     """Check that Redis equals SQL for users and last logins."""
     drain_all()
     assert verify(["user", "last_logins"]) == []

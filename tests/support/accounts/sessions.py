@@ -1,6 +1,6 @@
-"""Logged-in browsers (fixtures ``whole``, ``alice`` and ``desk``) and helpers that read their sessions.
+"""Logged-in browsers (fixtures ``warm_sessions``, ``alice`` and ``desk``) and helpers that read their sessions.
 
-``who`` and ``kept`` request pages of ``tests.support.accounts.session_urls``.
+``read_user_name`` and ``read_session_values`` request pages of ``tests.support.accounts.session_urls``.
 """
 
 from typing import Any
@@ -23,13 +23,13 @@ PASSWORD = "a quiet bookshop"
 
 
 @pytest.fixture
-def whole() -> None:
+def warm_sessions() -> None:
     """Warm the session mirror, so that sessions are read from Redis."""
     rebuild(["session"])
 
 
 @pytest.fixture
-def alice(whole: None) -> User:
+def alice(warm_sessions: None) -> User:
     """Return a user with a password."""
     return User.objects.create_user("alice", password=PASSWORD)
 
@@ -51,35 +51,35 @@ def log_in(user: User, user_agent: str = FIREFOX) -> Client:
     return client
 
 
-def token_in(client: Client) -> str:
+def read_token(client: Client) -> str:
     """Return the session token in the browser's cookie."""
     return client.cookies["sessionid"].value
 
 
-def digest_in(client: Client) -> str:
+def read_digest(client: Client) -> str:
     """Return the digest of the session token in the browser's cookie."""
-    return digest_of(token_in(client))
+    return digest_of(read_token(client))
 
 
-def with_token(token: str) -> Client:
+def browser_with_token(token: str) -> Client:
     """Return a browser with this token in its cookie."""
     client = Client()
     client.cookies["sessionid"] = token
     return client
 
 
-def who(client: Client) -> str:
+def read_user_name(client: Client) -> str:
     """Return the name of the logged-in user, or "" for an anonymous visitor."""
     name: str = client.get("/who/").json()["user"]
     return name
 
 
-def kept(client: Client) -> Any:
+def read_session_values(client: Client) -> Any:
     """Return the values stored in the browser's session."""
     return client.get("/who/").json()["kept"]
 
 
-def by_raw_sql(column: str, value: str | bool, user: User) -> None:
+def update_by_raw_sql(column: str, value: str | bool, user: User) -> None:
     """Change the user by raw SQL, as another program would, and drain the change to Redis."""
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE accounts_user SET {column} = %s WHERE id = %s", [value, user.pk])

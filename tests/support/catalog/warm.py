@@ -51,7 +51,7 @@ def shown(page: BookList) -> dict[str, Any]:
     }
 
 
-def both(text: str, sort: str = "", after: str = "", chosen: Chosen = NO_FILTERS, pages: int = 1) -> BookList:
+def find_both_ways(text: str, sort: str = "", after: str = "", chosen: Chosen = NO_FILTERS, pages: int = 1) -> BookList:
     """Return a page of books from Redis, after checking its cost and that SQL returns an equal page."""
     with record() as seen:
         page = find_books(text, sort, after, chosen, pages)
@@ -63,13 +63,13 @@ def both(text: str, sort: str = "", after: str = "", chosen: Chosen = NO_FILTERS
     return page
 
 
-def all_pages(text: str, sort: str, chosen: Chosen = NO_FILTERS) -> list[int]:
+def find_all_pages(text: str, sort: str, chosen: Chosen = NO_FILTERS) -> list[int]:
     """Return the ids of the books on all pages, with each page read from Redis and from SQL."""
-    page = both(text, sort, "", chosen)
+    page = find_both_ways(text, sort, "", chosen)
     found = [book["id"] for book in page.books]
     while page.next:
         assert len(page.books) == PAGE
-        page = both(text, sort, page.next, chosen)
+        page = find_both_ways(text, sort, page.next, chosen)
         found += [book["id"] for book in page.books]
     assert len(found) == page.count
     return found

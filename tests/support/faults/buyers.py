@@ -18,7 +18,7 @@ from shop.payments import fake
 from shop.services import carts
 from tests.support.faults.crew import Crew
 from tests.support.servers import PATIENCE_SECONDS, free_port, wait_until
-from tests.support.shop.carts import flush_carts, trust
+from tests.support.shop.carts import flush_carts, restore_backups
 
 WEB = (
     "granian --interface wsgi --workers {workers} --blocking-threads 4 --respawn-failed-workers --log-level warning"
@@ -107,7 +107,7 @@ def make_people(count: int, product: Product) -> dict[str, dict[str, str]]:
         for token, user in zip(tokens, people, strict=True)
     )
     rebuild(["session", "user", "book", "product"])
-    trust()
+    restore_backups()
     total = str(product.price)
     forms = {}
     for token in tokens:

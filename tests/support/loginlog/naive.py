@@ -21,17 +21,17 @@ def active(marks: Iterable[Mark], first: date, last: date, user_type: str | None
     return {user for day, kind, user in marks if first <= day <= last and user_type in (None, kind)}
 
 
-def back(marks: Iterable[Mark], new: set[int], first: date, last: date) -> int:
+def count_returning(marks: Iterable[Mark], new: set[int], first: date, last: date) -> int:
     """Return the number of users in ``new`` who were marked in these days."""
     return len(new & active(marks, first, last))
 
 
 def longest(days: set[date]) -> int:
     """Return the length of the longest run of consecutive days."""
-    return max((run(days, day) for day in days), default=0)
+    return max((streak_until(days, day) for day in days), default=0)
 
 
-def run(days: set[date], last: date) -> int:
+def streak_until(days: set[date], last: date) -> int:
     """Return the length of the run of consecutive days that ends on ``last``."""
     length = 0
     while last in days:

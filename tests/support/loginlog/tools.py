@@ -24,7 +24,7 @@ def sync(**options: Any) -> Flushed:
     return flush(backup(), **options)
 
 
-def put_back() -> None:
+def restore_login_log() -> None:
     """Restore the login log in Redis; afterwards readers use Redis alone for the last weeks."""
     restore.restore(backup())
 
@@ -34,12 +34,12 @@ def ago(count: int) -> date:
     return days.today() - timedelta(days=count)
 
 
-def person(name: str, user_type: str = "client") -> User:
+def make_user(name: str, user_type: str = "client") -> User:
     """Create a user."""
     return User.objects.create(username=name, user_type=user_type)
 
 
-def compare(rows: Iterable[Row], users: Iterable[int], ranges: Iterable[tuple[date, date]]) -> None:
+def assert_selectors_agree(rows: Iterable[Row], users: Iterable[int], ranges: Iterable[tuple[date, date]]) -> None:
     """Check that every selector agrees with a plain table of (user, type, day)."""
     table = set(rows)
     everybody = list(users)
@@ -72,7 +72,7 @@ class Stopped(BaseException):
     """Raised at the step where the process is supposed to end."""
 
 
-class At:
+class StopAt:
     """Raise ``Stopped`` when the step ``name`` is reached for the ``count``-th time. Pass it as ``step``."""
 
     def __init__(self, name: str, count: int = 1) -> None:

@@ -14,7 +14,7 @@ from redis import Redis
 from mirror import apply, hints, outbox, rebuild, registry, relay, verify
 from mirror.models import Change
 from mirror.redis import relay_client
-from tests.support import machines
+from tests.support import state_machines
 from tests.support.mirror import world
 from tests.support.mirror.app.models import Follow, Group, Ignoring, Item, Label, Note, Reading, Writer
 from tests.support.servers.redis import main_server
@@ -134,4 +134,4 @@ class Machine(RuleBasedStateMachine):
 
 def run(machine: type[Machine]) -> None:
     """Run random sequences of the machine's rules."""
-    machines.run(machine, examples=EXAMPLES)
+    state_machines.run_machine(machine, examples=EXAMPLES)

@@ -7,7 +7,7 @@ from redis import Redis
 
 from mirror import rebuild, registry, relay, sweeper
 from mirror.redis import breaker
-from tests.support import whole
+from tests.support import warm_mirrors
 from tests.support.mirror.app.models import Follow, Group, Ignoring, Item, Note, Reading
 
 World = dict[str, Any]
@@ -107,11 +107,11 @@ def rest() -> None:
 
 def warm() -> None:
     """Rebuild every mirror, and drain all pending changes."""
-    whole.rebuild(whole.ALL)
+    warm_mirrors.rebuild(warm_mirrors.ALL)
     relay.drain_all()
 
 
 def warm_own() -> None:
     """Rebuild only the mirrors of these tests, which is faster, and drain all pending changes."""
-    whole.rebuild(whole.OWN)
+    warm_mirrors.rebuild(warm_mirrors.OWN)
     relay.drain_all()

@@ -16,7 +16,7 @@ from tests.support.names import redis_keys
 from tests.support.names.shapes import Shapes
 from tests.support.names.world import World
 from tests.support.shop.carts import make_visitor
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 KINDS: Final = {"Hash": "hash", "String (JSON)": "string"}
 _DATA: Final = re.compile(r"\d+|[0-9a-f]{32,}")  # ids and digests are data, not names

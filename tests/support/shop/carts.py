@@ -26,7 +26,7 @@ def make_visitor(user: User | None = None) -> str:
     return digest
 
 
-def trust() -> None:
+def restore_backups() -> None:
     """Restore every backup, so that Redis has nothing older than SQL."""
     for each in registry.all_backups():
         restore(each)
@@ -37,12 +37,12 @@ def flush_carts() -> None:
     flush(backup())
 
 
-def in_cart(digest: str | None) -> dict[int, int]:
+def read_quantities(digest: str | None) -> dict[int, int]:
     """Return the quantities in a cart by product id."""
     return dict(read(digest).lines)
 
 
-def differences() -> list[Any]:
+def find_differences() -> list[Any]:
     """Return the differences between SQL and Redis, and between the quantities and the state of each cart in Redis."""
     redis, found = relay_client(), list[Any](verify(backup()))
     for digests in backup().scan(redis):

@@ -28,7 +28,7 @@ def make_cart(name: str, *products: Product, quantity: int = 1) -> str:
     return digest
 
 
-def order_of(user: User, digest: str, total: int | None = None) -> Order:
+def check_out(user: User, digest: str, total: int | None = None) -> Order:
     """Check out the cart as it is now and return the order."""
     now = cart.read(digest)
     products = Product.objects.in_bulk(now.lines)
@@ -36,7 +36,7 @@ def order_of(user: User, digest: str, total: int | None = None) -> Order:
     return begin(user, digest, version=now.version, total=shown, address=HOME)
 
 
-def assert_right(stock: Mapping[int, int]) -> None:
+def assert_ledger_is_right(stock: Mapping[int, int]) -> None:
     """Check stock, reservations and payments against the orders.
 
     Stock and reservations must follow from the orders, no order may be paid twice, and each payment taken must belong
@@ -77,12 +77,12 @@ def let_time_pass() -> None:
     Payment.objects.filter(ask_at__gt=past).update(ask_at=past)
 
 
-def ask_again() -> None:
+def make_payments_due() -> None:
     """Make open payments due for the next request to the provider."""
     Payment.objects.update(ask_at=clock.now() - timedelta(seconds=1))
 
 
-def together(count: int, do: Callable[[int], object]) -> list[object]:
+def run_together(count: int, do: Callable[[int], object]) -> list[object]:
     """Call ``do(n)`` in ``count`` threads at the same moment. Return each result, or the exception that was raised."""
     barrier = threading.Barrier(count)
 

@@ -26,7 +26,7 @@ class _Collector(HTMLParser):
         self._inside = None
 
 
-def what_the_policy_forbids(html: str) -> list[str]:
+def find_policy_violations(html: str) -> list[str]:
     """Return every inline script, style element, style attribute, event handler and foreign address in a page."""
     return list(_forbidden(html))
 
@@ -49,7 +49,7 @@ def _forbidden(html: str) -> Iterator[str]:
                 yield f"<{tag} {name}={value!r}>"
 
 
-def attributes_of(html: str, tag: str) -> dict[str, str | None]:
+def read_attributes(html: str, tag: str) -> dict[str, str | None]:
     """Return the attributes of the first element ``tag`` in a page."""
     page = _Collector()
     page.feed(html)

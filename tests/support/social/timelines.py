@@ -13,17 +13,17 @@ from mirror.sql_only import sql_only
 from social.mirrors.windows import TIMELINE
 from social.models import Follow, Post
 from social.reading import PAGE, PostPage
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 Timeline = Callable[[int | None], PostPage]
 
 
-def people(*names: str) -> list[User]:
+def make_users(*names: str) -> list[User]:
     """Create active users with these names."""
     return [User.objects.create(username=name) for name in names]
 
 
-def say(author: User, count: int = 1, **fields: Any) -> list[Post]:
+def make_posts(author: User, count: int = 1, **fields: Any) -> list[Post]:
     """Create ``count`` posts by one author, without signals, and return them oldest first."""
     made = [Post(user=author, text=f"{author.username} says {n}", **fields) for n in range(count)]
     return Post.objects.bulk_create(made)
@@ -49,12 +49,12 @@ def timeline_mirror() -> WindowMirror:
     return found
 
 
-def ids(page: PostPage) -> list[int]:
+def ids_of(page: PostPage) -> list[int]:
     """Return the ids of the posts on a page."""
     return [post["id"] for post in page.posts]
 
 
-def pages(timeline: Timeline) -> list[PostPage]:
+def read_pages(timeline: Timeline) -> list[PostPage]:
     """Return all pages of a timeline."""
     found = [timeline(None)]
     while found[-1].after is not None:
@@ -62,19 +62,19 @@ def pages(timeline: Timeline) -> list[PostPage]:
     return found
 
 
-def raws(found: Iterable[PostPage]) -> list[list[bytes]]:
+def raw_posts(found: Iterable[PostPage]) -> list[list[bytes]]:
     """Return the raw bytes of the posts on each page."""
     return [[post.raw for post in page.posts] for page in found]
 
 
-def everything(timeline: Timeline) -> list[int]:
+def read_all_ids(timeline: Timeline) -> list[int]:
     """Return all ids of a timeline, after checking that SQL alone returns the same pages."""
-    found = pages(timeline)
+    found = read_pages(timeline)
     with sql_only():
-        by_sql = pages(timeline)
-    assert raws(found) == raws(by_sql)
+        by_sql = read_pages(timeline)
+    assert raw_posts(found) == raw_posts(by_sql)
     assert [(page.after, page.newest) for page in found] == [(page.after, page.newest) for page in by_sql]
-    return [pk for page in found for pk in ids(page)]
+    return [pk for page in found for pk in ids_of(page)]
 
 
 def check_pages(timeline: Timeline, wanted: Sequence[int]) -> None:
@@ -91,13 +91,13 @@ def check_pages(timeline: Timeline, wanted: Sequence[int]) -> None:
         page = timeline(after)
         with sql_only():
             by_sql = timeline(after)
-        assert ids(page) == wanted[start:end]
+        assert ids_of(page) == wanted[start:end]
         assert page.after == (wanted[end - 1] if end < len(wanted) else None)
-        assert raws([page]) == raws([by_sql])
+        assert raw_posts([page]) == raw_posts([by_sql])
         assert (page.after, page.newest) == (by_sql.after, by_sql.newest)
 
 
-def costs(ask: Callable[[], object]) -> tuple[int, int]:
+def measure_cost(ask: Callable[[], object]) -> tuple[int, int]:
     """Return the round trips and the number of queries that ``ask`` takes."""
     seen: Recording
     with record() as seen:

@@ -30,7 +30,7 @@ Page = Callable[[int | None], PostPage]
 TIMELINE: TimelineMirror = registry.get("timeline")  # type: ignore[assignment]
 
 
-class Errand(NamedTuple):
+class QueuedTask(NamedTuple):
     """A task that the site would have sent to Celery."""
 
     task: Any
@@ -47,12 +47,12 @@ class Visitor:
     def __init__(self) -> None:
         self.cookies: dict[str, str] = {}
 
-    def asks(self, for_what: Callable[[], Any]) -> Any:
-        """Call ``for_what`` within a request and return its result."""
+    def request(self, action: Callable[[], Any]) -> Any:
+        """Call ``action`` within a request and return its result."""
         found: list[Any] = []
 
         def respond(request: HttpRequest) -> HttpResponse:
-            found.append(for_what())
+            found.append(action())
             return HttpResponse()
 
         request = RequestFactory().get("/")
@@ -66,14 +66,14 @@ class Visitor:
 
 
 @contextmanager
-def small_town() -> Generator[list[Errand], None, None]:
+def small_town() -> Generator[list[QueuedTask], None, None]:
     """Shrink all sizes, lift the time limits, and yield the list in which tasks are collected."""
-    errands: list[Errand] = []
+    queued_tasks: list[QueuedTask] = []
     window.requests.reset()
 
     def keep(task: str, **options: Any) -> bool:
         args, kwargs = tuple(options.get("args", ())), dict(options.get("kwargs") or {})
-        errands.append(Errand(getattr(tasks, task), args, kwargs))
+        queued_tasks.append(QueuedTask(getattr(tasks, task), args, kwargs))
         return True
 
     with ExitStack() as stack:
@@ -88,17 +88,17 @@ def small_town() -> Generator[list[Errand], None, None]:
         stack.enter_context(mock.patch.object(push, "FIRST", FEW))
         stack.enter_context(mock.patch.object(send, "_hint", keep))
         stack.enter_context(mock.patch.object(relay, "turn", return_value=nullcontext(True)))
-        yield errands
+        yield queued_tasks
 
 
-def empty() -> None:
+def delete_everything() -> None:
     """Delete all users and their posts."""
     for model in (*EMPTIED, User):
         model._base_manager.all()._raw_delete("default")
     Change.objects.all()._raw_delete("default")
 
 
-def walk(page: Page) -> list[Any]:
+def read_all_posts(page: Page) -> list[Any]:
     """Return all posts from the first page to the last, after checking that they are unique and newest first."""
     posts: list[Any] = []
     after = None

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 
-def run(machine: type[RuleBasedStateMachine], *, examples: int, steps: int = 25) -> None:
+def run_machine(machine: type[RuleBasedStateMachine], *, examples: int, steps: int = 25) -> None:
     """Run so many examples of so many steps each; on PostgreSQL a third of the examples.
 
     Each database has to keep the invariants, but the order of operations is explored on SQLite, which is faster.

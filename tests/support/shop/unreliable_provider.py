@@ -14,7 +14,7 @@ class Crash(BaseException):
     """The process died. Derives from BaseException, so that no error handler catches it."""
 
 
-class Remote:
+class UnreliableProvider:
     """An in-memory provider.
 
     known: the outcome of each key. on_their_way: amounts of charges that are delayed. refunded: refunded keys.

@@ -1,4 +1,7 @@
-"""Clean sessions and kill this process right after one step: ``python -m tests.support.accounts.killed STEP LIMIT``."""
+"""Clean sessions and kill this process right after one step.
+
+Usage: ``python -m tests.support.accounts.killed_cleaning STEP LIMIT``.
+"""
 
 import os
 import signal

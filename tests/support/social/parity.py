@@ -36,27 +36,27 @@ def expected(me: int, truth: Facts) -> dict[str, list[int]]:
     return found | {f"by {pk}": truth.profile(pk, me) for pk in truth.names}
 
 
-def everything(mirror: WindowMirror) -> None:
+def check_everything(mirror: WindowMirror) -> None:
     """Check all pages of all active users at rest: as is, from SQL alone, warm, and cold; and verify Redis."""
     truth, redis = facts(), relay_client()
     everybody = sorted(truth.active)
     _compare(everybody, truth, "as it is")
     with sql_only():
         _compare(everybody, truth, "without Redis")
-    windows(mirror, truth.names, truth)
+    check_windows(mirror, truth.names, truth)
     differences = verify.verify(town.MIRRORS, redis=redis)
     assert not differences, "; ".join(map(str, differences[:5]))
     for who in everybody:
         assert window.warm(mirror, str(who)), f"the window of {who} could not be warmed"
     _compare(everybody, truth, "warm")
-    windows(mirror, everybody, truth, all_of_them=True)
+    check_windows(mirror, everybody, truth, all_of_them=True)
     differences = verify.verify(town.MIRRORS, redis=redis)
     assert not differences, "; ".join(map(str, differences[:5]))
     window.cool(mirror, map(str, everybody), redis)
     _compare(everybody, truth, "cold", only=("home",))
 
 
-def windows(mirror: WindowMirror, owners: Iterable[int], truth: Facts, *, all_of_them: bool = False) -> None:
+def check_windows(mirror: WindowMirror, owners: Iterable[int], truth: Facts, *, all_of_them: bool = False) -> None:
     """Check that each warm window holds the delivered posts from its floor upwards, or all posts if it is complete."""
     redis, pulled = relay_client(), {post.pk: post.user_id for post in truth.posts if post.is_pulled}
     for who in owners:
@@ -81,7 +81,7 @@ def _compare(people: Iterable[int], truth: Facts, how: str, only: Iterable[str] 
         should = expected(me, truth)
         for name, page in pages(me, truth).items():
             if not only or name in only:
-                posts = town.walk(page)
+                posts = town.read_all_posts(page)
                 assert [post["id"] for post in posts] == should[name], f"{name} of {me}, {how}"
                 for post in posts:
                     text, author = texts[post["id"]]

@@ -4,7 +4,7 @@ from catalog.models import Book
 from social.models import Hashtag, Mention, Post
 from social.reading import PAGE
 from tests.support.catalog.make import make_book
-from tests.support.social.timelines import people, warm_up
+from tests.support.social.timelines import make_users, warm_up
 
 COUNT = PAGE + 5
 
@@ -13,7 +13,7 @@ class Town:
     """alice has written more than one page of posts that are about a book, have a hashtag and mention bob."""
 
     def __init__(self) -> None:
-        self.alice, self.bob = people("alice", "bob")
+        self.alice, self.bob = make_users("alice", "bob")
         self.book: Book = make_book("Emma & <I>")
         said = [
             Post(user=self.alice, book=self.book, text=f"Line {n:02} for @bob #emma https://a.example/?a=1&b=2")

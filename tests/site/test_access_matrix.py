@@ -14,7 +14,7 @@ from django.contrib.auth.models import Group, Permission
 
 from accounts.models import User
 from config.roles import ROLES, make_roles
-from tests.support import whole
+from tests.support import warm_mirrors
 from tests.support.matrix.addresses import Address, NoSample, find_addresses
 from tests.support.matrix.browser import HTML, JSON, Browser, text_of
 from tests.support.matrix.pages import is_complete
@@ -62,7 +62,7 @@ def world() -> MatrixWorld:
 def test_no_page_shows_secrets_of_other_users(world: MatrixWorld) -> None:
     pages = [address for address in find_addresses(world) if not address.is_of_admin]
     people = [Person("owner", world.browser), *_people(world)]
-    whole.rebuild()
+    warm_mirrors.rebuild()
     wrong = Wrong(world)
     for person in people:
         has_many_ways = person.name in ("owner", "stranger", "member")

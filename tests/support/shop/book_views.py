@@ -17,36 +17,36 @@ from shop.viewing import popularity
 PERIOD: Final = SHOP_VIEW_PERIOD_SECONDS  # of the site; the test settings have longer periods
 
 
-def scores(redis: Redis) -> dict[int, float]:
+def read_scores(redis: Redis) -> dict[int, float]:
     """Return the popularity of each book in Redis."""
     found: list[tuple[bytes, float]] = redis.zrange(keys.viewed(), 0, -1, withscores=True)  # type: ignore[assignment]
     return {int(pk): -score for pk, score in found}
 
 
-def seen_by(redis: Redis, digest: str) -> list[int]:
+def read_viewed_books(redis: Redis, digest: str) -> list[int]:
     """Return the ids of the books that a visitor viewed, latest first."""
     found: list[bytes] = redis.zrevrange(keys.viewed_by(digest), 0, -1)  # type: ignore[assignment]
     return [int(pk) for pk in found]
 
 
-def to_sql() -> None:
+def flush_views() -> None:
     """Flush marked views to SQL."""
     flush(registry.get("view"))
 
 
-def marked(redis: Redis) -> int:
+def count_unsaved_views(redis: Redis) -> int:
     """Return the number of views that SQL does not have yet."""
     return int(redis.zcard(keys.viewed_marks()))
 
 
-def half_an_hour_later(redis: Redis) -> None:
+def forget_counted_views(redis: Redis) -> None:
     """Delete the keys that prevent a repeated view from counting again; they expire after half an hour."""
     start = keys.viewed_once("", "").removesuffix(":")
     for name in list(redis.scan_iter(match=f"{start}*", count=1000)):
         redis.delete(name)
 
 
-def by_formula(looks: Iterable[tuple[int, int]], now: int) -> dict[int, float]:
+def expected_scores(looks: Iterable[tuple[int, int]], now: int) -> dict[int, float]:
     """Return the popularity of each book in the period ``now``, computed from (book id, period) views."""
     found: dict[int, float] = defaultdict(float)
     for (book, period), count in Counter(looks).items():
@@ -54,12 +54,12 @@ def by_formula(looks: Iterable[tuple[int, int]], now: int) -> dict[int, float]:
     return {book: score for book, score in found.items() if score >= popularity.SMALLEST}
 
 
-def looks_in_sql() -> list[tuple[int, int]]:
-    """Return the views in SQL as (book id, period), the input of ``by_formula``."""
+def views_in_sql() -> list[tuple[int, int]]:
+    """Return the views in SQL as (book id, period), the input of ``expected_scores``."""
     rows = View.objects.values_list("book_id", "seen_at")
     return [(book, int(seen_at.timestamp() // settings.SHOP_VIEW_PERIOD_SECONDS)) for book, seen_at in rows]
 
 
-def period_of(redis: Redis) -> int:
+def read_period(redis: Redis) -> int:
     """Return the period to which the scores in Redis refer."""
     return int(redis.get(keys.viewed_period()))  # type: ignore[arg-type]

@@ -16,19 +16,19 @@ from tests.support.loginlog.naive import Mark
 TYPES = ("client", "office")
 
 
-def people(count: int) -> list[User]:
+def make_users(count: int) -> list[User]:
     """Create ``count`` users."""
     numbers.known.clear()
     return [User.objects.create_user(f"reader {n}") for n in range(count)]
 
 
-def mark(marks: Iterable[Mark]) -> None:
+def write_marks(marks: Iterable[Mark]) -> None:
     """Write these marks to a login log that Redis holds completely."""
     call_command("backup", "restore", "loginlog", stdout=io.StringIO(), stderr=io.StringIO())
     services.mark_many((user, kind, day) for day, kind, user in sorted(marks))
 
 
-def some_marks(users: Iterable[User], first: date, last: date, seed: int = 1) -> set[Mark]:
+def random_marks(users: Iterable[User], first: date, last: date, seed: int = 1) -> set[Mark]:
     """Return random marks of random types: some users log in daily, others rarely."""
     random = Random(seed)
     made: set[Mark] = set()
@@ -43,7 +43,7 @@ def marked_days(marks: Iterable[Mark], user: User) -> set[date]:
     return {day for day, _, pk in marks if pk == user.pk}
 
 
-def trips(seen: Recording) -> int:
+def count_round_trips(seen: Recording) -> int:
     """Return the number of round trips that read keys of the login log."""
     found = {c.trip for c in seen.commands if any("loginL" in k or "loginD" in k or "loginlog" in k for k in c.named())}
     return len(found)

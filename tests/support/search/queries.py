@@ -15,7 +15,7 @@ from mirror.recorder import record
 from mirror.relay import drain_all
 from mirror.sql_only import sql_only
 from tests.support.catalog.goodbooks import read_rows
-from tests.support.whole import rebuild
+from tests.support.warm_mirrors import rebuild
 
 MIRRORS = ["book", "tag", "product", "user", "shun", "document", "term"]
 INDEXES = ["indexed_book", "indexed_author", "indexed_tag", "indexed_reader"]
@@ -61,7 +61,7 @@ def shown(found: Found) -> dict[str, Any]:
     }
 
 
-def both(text: str, viewer: int = 0, most: int = 20) -> Found:
+def search_both_ways(text: str, viewer: int = 0, most: int = 20) -> Found:
     """Return the results from Redis, after checking at most three round trips, no SQL, and equal results from SQL."""
     with record() as seen:
         found = search(text, viewer, most)
@@ -74,9 +74,9 @@ def both(text: str, viewer: int = 0, most: int = 20) -> Found:
     return found
 
 
-def titles(text: str, viewer: int = 0) -> list[str]:
+def find_titles(text: str, viewer: int = 0) -> list[str]:
     """Return the titles that Redis and SQL both find."""
-    return [book["title"] for book in both(text, viewer).books]
+    return [book["title"] for book in search_both_ways(text, viewer).books]
 
 
 def mistype(text: str, chance: random.Random) -> str:
@@ -100,7 +100,7 @@ def count_found(queries: Iterable[tuple[int, str]], among: int = 5) -> int:
     return sum(pk in [book["id"] for book in search(text, most=among).books] for pk, text in queries)
 
 
-def named_first(authors: Sequence[tuple[int, str]]) -> int:
+def count_first_authors(authors: Sequence[tuple[int, str]]) -> int:
     """Return the number of authors that come first in a search for their name."""
     return sum([author.id for author in search(name).authors[:1]] == [pk] for pk, name in authors)
 

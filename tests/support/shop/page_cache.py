@@ -63,41 +63,41 @@ def product(transactional_db: None, redis: Redis, made: Made) -> Product:
     """Return a product with a viewed page; all mirrors of the page are warm."""
     product = make_product("The Book of Sand", price=1250, stock=7)
     product.book.tags.create(name="fantasy")
-    warm()
+    warm_page_mirrors()
     redis.zadd(keys.viewed(), {str(product.pk): -3})
     return product
 
 
-def warm() -> None:
+def warm_page_mirrors() -> None:
     """Rebuild and drain all mirrors of the page."""
     rebuild(MIRRORS)
     drain_all()
 
 
-def path_of(product: Product) -> str:
+def page_path(product: Product) -> str:
     """Return the path of the product's page."""
     return f"/books/{product.pk}/"
 
 
-def text(client: Client, path: str, **headers: str) -> str:
+def get_page(client: Client, path: str, **headers: str) -> str:
     """Return the page as text, after checking its status."""
     response = client.get(path, headers=headers)
     assert response.status_code == 200
     return response.content.decode()
 
 
-def plain(page: str) -> str:
+def without_tokens(page: str) -> str:
     """Return the page without tokens and keys that differ in each response."""
     return ONCE.sub("", TOKEN.sub("", page))
 
 
-def pages(server: RedisServer) -> list[bytes]:
+def cached_pages(server: RedisServer) -> list[bytes]:
     """Return the keys of the pages on the cache server."""
     with server.client(1) as client:
         return [key for key in client.keys("*cache:*") if not key.endswith(b":lock")]
 
 
-def by_both(path: str, client: Client | None = None, **headers: str) -> list[tuple[int, str]]:
+def get_without_and_with_cache(path: str, client: Client | None = None, **headers: str) -> list[tuple[int, str]]:
     """Return (status, page) of three requests: without the page cache, with it, and with it again."""
     found = []
     for names in (WITHOUT, settings.MIDDLEWARE, settings.MIDDLEWARE):
@@ -106,7 +106,7 @@ def by_both(path: str, client: Client | None = None, **headers: str) -> list[tup
             same.cookies = client.cookies
         with override_settings(MIDDLEWARE=names):
             answer = same.get(path, headers=headers)
-        found.append((answer.status_code, plain(answer.content.decode())))
+        found.append((answer.status_code, without_tokens(answer.content.decode())))
     return found
 
 
